@@ -1,0 +1,1 @@
+"""Inverse kinematics for robots described by a URDF; no ROS needed."""

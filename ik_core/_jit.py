@@ -1,0 +1,83 @@
+"""`njit`: numba's where numba is installed, otherwise nothing; one source for both.
+
+numba's own cache does not notice an edited function in another file that a kernel calls, so
+the cache directory is keyed by a hash of every kernel source of this package. The directory
+is handed to numba only while it decorates: other users of numba keep theirs. Where no place
+is writable, kernels are compiled without a cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+try:
+    import numba
+except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
+    numba = None  # type: ignore[assignment]
+
+F = TypeVar('F', bound=Callable[..., Any])
+
+COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
+"""Whether kernels are compiled in this process."""
+
+
+def _kernel_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob('*.py')):
+        source = path.read_bytes()
+        if b'@njit' in source:
+            digest.update(path.name.encode() + b'\0' + source)
+    return digest.hexdigest()[:16]
+
+
+def _cache_candidates() -> list[Path]:
+    """Places for the cache, best first."""
+    uid = os.getuid() if hasattr(os, 'getuid') else 'user'
+    places = [Path(tempfile.gettempdir()) / f'ik_core-cache-{uid}']
+    try:
+        places.insert(0, Path.home() / '.cache' / 'ik_core')
+    except RuntimeError:  # no home directory is known
+        pass
+    for variable, below in (('XDG_CACHE_HOME', 'ik_core'), ('NUMBA_CACHE_DIR', '')):
+        if os.environ.get(variable):
+            places.insert(0, Path(os.environ[variable]) / below)
+    return places
+
+
+def _cache_directory() -> str | None:
+    """The first directory that can be written, or None."""
+    kernels = f'kernels-{_kernel_hash()}'
+    for place in _cache_candidates():
+        directory = place / kernels
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=directory):
+                return str(directory)
+        except OSError:
+            continue
+    return None
+
+
+_CACHE_DIRECTORY = _cache_directory() if COMPILED else None
+
+
+def njit(function: F) -> F:
+    """Compile `function` on its first call, without the interpreter lock, cached on disk."""
+    if not COMPILED:
+        return function
+    options = {'nogil': True, 'error_model': 'numpy'}
+    if _CACHE_DIRECTORY is None:
+        return numba.njit(**options)(function)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _CACHE_DIRECTORY
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # numba found no place to cache in after all
+        return numba.njit(**options)(function)
+    finally:
+        numba.config.CACHE_DIR = before

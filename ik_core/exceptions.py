@@ -1,0 +1,33 @@
+"""The errors that `ik_core` raises. Failing to reach a goal is not one of them: that is a status."""
+
+
+class IkError(Exception):
+    """Base of all errors of this package."""
+
+
+class UrdfError(IkError, ValueError):
+    """A robot description that can't be used; the message names the element."""
+
+
+class FrameNotFound(IkError, KeyError):
+    """A link or joint name that the robot does not have."""
+
+    def __str__(self) -> str:
+        # KeyError would show the message in quotes, as if it were the missing key.
+        return str(self.args[0]) if self.args else ''
+
+
+class InvalidOption(IkError, ValueError):
+    """An option that is unknown, of the wrong type or out of its range."""
+
+
+class InvalidGoal(IkError, ValueError):
+    """A goal that is not finite, not a rotation or of the wrong shape."""
+
+
+class InvalidConfiguration(IkError, ValueError):
+    """A joint vector that is not finite or of the wrong length."""
+
+
+class UnsupportedProblem(IkError, ValueError):
+    """A problem that makes no sense, or that the chosen solver can't honour."""

@@ -1,0 +1,84 @@
+"""Kernels over plain arrays: where the links are, and how they move with the joints.
+
+A robot, or the part of it that a problem needs, is a list of K *bodies*, parents first: a
+body is all that moves rigidly with one moving joint, with fixed joints folded away.
+
+`tree` (K, 3) int: parent body (-1: the root link), kind (REVOLUTE, PRISMATIC), variable.
+`geometry` (K, 14) float: the joint's frame in the parent body's frame, with the joint's axis
+along z, then multiplier and offset. The joint stands at multiplier * x[variable] + offset,
+which serves mimic joints, and frozen ones with a multiplier of 0.
+
+The axes along z make a revolute joint a mix of two columns and a prismatic one a shift along
+the third: about half the arithmetic of a product of matrices.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ._jit import njit
+
+REVOLUTE = 0
+PRISMATIC = 1
+
+
+@njit
+def body_frames(tree, geometry, x, frames):
+    """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
+    for k in range(tree.shape[0]):
+        parent = tree[k, 0]
+        f = frames[k]
+        g = geometry[k]
+        if parent < 0:
+            for i in range(12):
+                f[i] = g[i]
+        else:
+            p = frames[parent]
+            for i in range(3):
+                px, py, pz = p[3 * i], p[3 * i + 1], p[3 * i + 2]
+                f[3 * i] = px * g[0] + py * g[3] + pz * g[6]
+                f[3 * i + 1] = px * g[1] + py * g[4] + pz * g[7]
+                f[3 * i + 2] = px * g[2] + py * g[5] + pz * g[8]
+                f[9 + i] = px * g[9] + py * g[10] + pz * g[11] + p[9 + i]
+        value = g[12] * x[tree[k, 2]] + g[13]
+        if tree[k, 1] == PRISMATIC:
+            f[9] += value * f[2]
+            f[10] += value * f[5]
+            f[11] += value * f[8]
+        else:
+            c = math.cos(value)
+            s = math.sin(value)
+            for i in range(0, 9, 3):
+                a, b = f[i], f[i + 1]
+                f[i] = c * a + s * b
+                f[i + 1] = c * b - s * a
+
+
+@njit
+def point_jacobian(tree, geometry, frames, body, px, py, pz, columns):
+    """columns (variables, 6): the Jacobian's columns, linear then angular, of a point.
+
+    The point (px, py, pz) is given in the root link's frame and moves with `body`; velocities
+    are in the root link's frame (Buss 2009, section 2). Variables that do not move the body
+    get zeros.
+    """
+    columns[:, :] = 0.0
+    k = body
+    while k >= 0:
+        scale = geometry[k, 12]
+        f = frames[k]
+        ax, ay, az = scale * f[2], scale * f[5], scale * f[8]
+        c = columns[tree[k, 2]]
+        if tree[k, 1] == PRISMATIC:
+            c[0] += ax
+            c[1] += ay
+            c[2] += az
+        else:
+            dx, dy, dz = px - f[9], py - f[10], pz - f[11]
+            c[0] += ay * dz - az * dy
+            c[1] += az * dx - ax * dz
+            c[2] += ax * dy - ay * dx
+            c[3] += ax
+            c[4] += ay
+            c[5] += az
+        k = tree[k, 0]

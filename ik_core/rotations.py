@@ -1,0 +1,187 @@
+"""Rotations: quaternions (x, y, z, w), rotation vectors and matrices.
+
+A *frame* is a flat array of twelve numbers: the rotation matrix row by row, then the
+position. It is what the kernels compute with; users see (4, 4) transforms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._jit import njit
+from .exceptions import InvalidGoal
+
+Array = NDArray[np.float64]
+
+ORTHOGONALITY_TOLERANCE = 1e-6
+"""How far R'R may be from the identity in a matrix that a user hands in."""
+
+
+@njit
+def compose(a, b, out):
+    """out = a * b for frames; `out` must be neither `a` nor `b`."""
+    for i in range(3):
+        ax, ay, az = a[3 * i], a[3 * i + 1], a[3 * i + 2]
+        out[3 * i] = ax * b[0] + ay * b[3] + az * b[6]
+        out[3 * i + 1] = ax * b[1] + ay * b[4] + az * b[7]
+        out[3 * i + 2] = ax * b[2] + ay * b[5] + az * b[8]
+        out[9 + i] = ax * b[9] + ay * b[10] + az * b[11] + a[9 + i]
+
+
+@njit
+def relative_log(a, b):
+    """The rotation vector of A'B [rad], for the rotations A and B of two frames.
+
+    Goes through the largest component of the quaternion, so it is accurate for small angles
+    and finite and non-zero at 180 degrees. Norm in [0, pi].
+    """
+    m00 = a[0] * b[0] + a[3] * b[3] + a[6] * b[6]
+    m01 = a[0] * b[1] + a[3] * b[4] + a[6] * b[7]
+    m02 = a[0] * b[2] + a[3] * b[5] + a[6] * b[8]
+    m10 = a[1] * b[0] + a[4] * b[3] + a[7] * b[6]
+    m11 = a[1] * b[1] + a[4] * b[4] + a[7] * b[7]
+    m12 = a[1] * b[2] + a[4] * b[5] + a[7] * b[8]
+    m20 = a[2] * b[0] + a[5] * b[3] + a[8] * b[6]
+    m21 = a[2] * b[1] + a[5] * b[4] + a[8] * b[7]
+    m22 = a[2] * b[2] + a[5] * b[5] + a[8] * b[8]
+    x, y, z, w = quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22)
+    if w < 0.0:
+        x, y, z, w = -x, -y, -z, -w
+    length = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * math.atan2(length, w) / length if length > 1e-150 else 2.0
+    return scale * x, scale * y, scale * z
+
+
+@njit
+def quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22):
+    """The unit quaternion (x, y, z, w) of a rotation matrix, by its largest component."""
+    trace = m00 + m11 + m22
+    if trace >= m00 and trace >= m11 and trace >= m22:
+        x, y, z, w = m21 - m12, m02 - m20, m10 - m01, 1.0 + trace
+    elif m00 >= m11 and m00 >= m22:
+        x, y, z, w = 1.0 + m00 - m11 - m22, m01 + m10, m02 + m20, m21 - m12
+    elif m11 >= m22:
+        x, y, z, w = m01 + m10, 1.0 + m11 - m00 - m22, m12 + m21, m02 - m20
+    else:
+        x, y, z, w = m02 + m20, m12 + m21, 1.0 + m22 - m00 - m11, m10 - m01
+    scale = 1.0 / math.sqrt(x * x + y * y + z * z + w * w)
+    return scale * x, scale * y, scale * z, scale * w
+
+
+@njit
+def inverse_left_jacobian(x, y, z, out):
+    """out (3, 3) = the matrix that maps an angular velocity to the rate of a rotation vector.
+
+    d/dt log R = (I - [r]/2 + (1/t^2 - (1 + cos t) / (2 t sin t)) [r]^2) w for R' = [w] R,
+    r = log R = (x, y, z) [rad] and t = |r|. Finite up to and at t = pi.
+    """
+    square = x * x + y * y + z * z
+    if square < 1e-4:  # the series; its next term is below 1e-13
+        k = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    else:
+        half = 0.5 * math.sqrt(square)
+        k = (1.0 - half * math.cos(half) / math.sin(half)) / square
+    out[0, 0] = 1.0 - k * (y * y + z * z)
+    out[0, 1] = 0.5 * z + k * x * y
+    out[0, 2] = -0.5 * y + k * x * z
+    out[1, 0] = -0.5 * z + k * x * y
+    out[1, 1] = 1.0 - k * (x * x + z * z)
+    out[1, 2] = 0.5 * x + k * y * z
+    out[2, 0] = 0.5 * y + k * x * z
+    out[2, 1] = -0.5 * x + k * y * z
+    out[2, 2] = 1.0 - k * (x * x + y * y)
+
+
+def frame_of(transform: Array) -> Array:
+    """The frame (12,) of a (4, 4) transform."""
+    return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
+
+
+def transform_of(frame: Array) -> Array:
+    """The (4, 4) transform of a frame (12,)."""
+    transform = np.eye(4)
+    transform[:3, :3] = frame[:9].reshape(3, 3)
+    transform[:3, 3] = frame[9:]
+    return transform
+
+
+def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
+    """The rotation matrix (3, 3) of a quaternion (x, y, z, w) of any non-zero length.
+
+    Raises InvalidGoal where it is not finite, or zero.
+    """
+    q = finite_vector(quaternion, 4, 'quaternion (x, y, z, w)')
+    largest = np.max(np.abs(q))
+    if largest < 1e-12:
+        raise InvalidGoal('quaternion (x, y, z, w) is zero; (0, 0, 0, 1) is the identity')
+    q = q / largest  # squares of tiny or huge components would under- or overflow
+    x, y, z, w = q / np.linalg.norm(q)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_from_matrix(matrix: ArrayLike) -> Array:
+    """The unit quaternion (x, y, z, w), w >= 0, of a rotation matrix (3, 3)."""
+    m = np.asarray(matrix, float)
+    quaternion = np.array(quaternion_of(*m[:3, :3].ravel()))
+    return -quaternion if quaternion[3] < 0.0 else quaternion
+
+
+def matrix_from_rpy(rpy: Sequence[float]) -> Array:
+    """The rotation matrix of fixed-axis roll, pitch, yaw [rad], as in URDF: Rz(y) Ry(p) Rx(r)."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def matrix_onto_axis(axis: Array) -> Array:
+    """A rotation matrix whose third column is the unit vector `axis` (3,)."""
+    helper = np.zeros(3)
+    helper[np.argmin(np.abs(axis))] = 1.0
+    x = np.cross(helper, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def checked_transform(transform: ArrayLike) -> Array:
+    """`transform` as a (4, 4) array of floats; InvalidGoal where it is no rigid transform."""
+    t = np.array(transform, float)
+    if t.shape != (4, 4):
+        raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
+    if not np.all(np.isfinite(t)):
+        raise InvalidGoal('transform has a number that is not finite')
+    rotation = t[:3, :3]
+    if np.max(np.abs(rotation.T @ rotation - np.eye(3))) > ORTHOGONALITY_TOLERANCE:
+        raise InvalidGoal('the upper left (3, 3) block of transform is not a rotation matrix')
+    if np.linalg.det(rotation) < 0.0:
+        raise InvalidGoal('the upper left (3, 3) block of transform is a reflection')
+    if np.max(np.abs(t[3] - (0.0, 0.0, 0.0, 1.0))) > ORTHOGONALITY_TOLERANCE:
+        raise InvalidGoal('the last row of transform is not (0, 0, 0, 1)')
+    return t
+
+
+def finite_vector(value: ArrayLike, length: int, name: str) -> Array:
+    """`value` as an array (length,) of finite floats; InvalidGoal otherwise."""
+    try:
+        vector = np.array(value, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
+    if vector.shape != (length,):
+        raise InvalidGoal(f'{name} has shape {vector.shape}; ({length},) is needed')
+    if not np.all(np.isfinite(vector)):
+        raise InvalidGoal(f'{name} has a number that is not finite: {vector.tolist()}')
+    return vector
