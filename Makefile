@@ -1,0 +1,41 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each installs what it lacks:
+# see scripts/environment, and README.md for what is installed where.
+
+PYTHON ?= python3
+DURATION ?= 20
+BENCHES ?=
+export PYTHON
+
+# Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+.PHONY: demo test lint format bench clean help
+
+help:
+	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table'
+	@echo 'make test                 build with colcon, run the tests'
+	@echo 'make lint                 ruff and mypy'
+	@echo 'make format               let ruff rewrite the sources'
+	@echo 'make bench                the benchmarks, in full'
+	@echo 'make clean                remove what was built and installed here'
+	@echo 'PYTHON=python3.12 chooses the Python to start from.'
+
+demo:
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.demo --duration $(DURATION)
+
+test:
+	@python=$$(scripts/environment test) && exec scripts/test "$$python"
+
+lint:
+	@python=$$(scripts/environment lint) && \
+	"$$python" -m ruff check . && "$$python" -m ruff format --check . && "$$python" -m mypy
+
+format:
+	@python=$$(scripts/environment lint) && \
+	"$$python" -m ruff check --fix . && "$$python" -m ruff format .
+
+bench:
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_core bench $(BENCHES)
+
+clean:
+	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

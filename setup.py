@@ -1,0 +1,69 @@
+"""How ik_node is built and what it needs: read by colcon, by pip and by the Makefile.
+
+On a robot the dependencies come from package.xml through rosdep. The extras below are for pip:
+`ros` is ROS 2 Jazzy's own rclpy and messages as wheels, for machines without a ROS 2.
+"""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = 'ik_node'
+SHARE = f'share/{NAME}'
+
+ROS_WHEELS = [
+    'ros-rclpy[fastrtps]~=7.1.6',
+    'ros-std-msgs~=5.3.0',
+    'ros-geometry-msgs~=5.3.0',
+    'ros-sensor-msgs~=5.3.0',
+    'ros-trajectory-msgs~=5.3.0',
+    'ros-visualization-msgs~=5.3.0',
+    'ros-diagnostic-msgs~=5.3.0',
+    'ros-std-srvs~=5.3.0',
+]
+
+
+def files(folder: str, *patterns: str) -> tuple[str, list[str]]:
+    """Return the entry of data_files that installs a folder of the tree under share/."""
+    found = (path for pattern in patterns for path in Path(folder).glob(pattern))
+    return f'{SHARE}/{folder}', sorted(map(str, found))
+
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='Inverse kinematics for any URDF: a solver library and a ROS 2 node',
+    long_description=Path('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    author='ik_node maintainers',
+    author_email='maintainers@ik-node.example',
+    maintainer='ik_node maintainers',
+    maintainer_email='maintainers@ik-node.example',
+    license='Apache-2.0',
+    packages=find_packages(include=['ik_core*', 'ik_node*']),
+    package_data={'ik_core': ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (SHARE, ['package.xml']),
+        files('launch', '*.py'),
+        files('config', '*.yaml', '*.rviz'),
+        files('urdf', '*.urdf', '*.xacro'),
+    ],
+    zip_safe=False,
+    python_requires='>=3.10',
+    install_requires=['numpy', 'scipy', 'urdf_parser_py'],
+    extras_require={
+        'fast': ['numba'],
+        'ros': ROS_WHEELS,
+        'test': ['pytest', 'hypothesis', 'pin', 'example-robot-data'],
+        'colcon': ['colcon-common-extensions'],
+        'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
+    },
+    entry_points={
+        'console_scripts': [
+            'ik = ik_core.cli:main',
+            'ik_node = ik_node.node:main',
+            'ik_demo = ik_node.demo:main',
+        ],
+    },
+)
