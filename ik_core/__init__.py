@@ -1,1 +1,54 @@
-"""Inverse kinematics for robots described by a URDF; no ROS needed."""
+"""Inverse kinematics for robots described by a URDF; no ROS needed.
+
+    import ik_core as ik
+
+    robot = ik.load_urdf('panda.urdf')
+    goal = ik.PoseTask('panda_hand', position=[0.4, 0.0, 0.5], quaternion=[1, 0, 0, 0])
+    result = ik.solve(ik.IkProblem(robot, [goal]))
+
+Joint vectors q (n,) are the whole robot's; lengths are in metres, angles in radians,
+quaternions (x, y, z, w), and poses in the root link's frame.
+"""
+
+from .driver import Budget
+from .exceptions import (
+    FrameNotFound,
+    IkError,
+    InvalidConfiguration,
+    InvalidGoal,
+    InvalidOption,
+    UnsupportedProblem,
+    UrdfError,
+)
+from .problem import IkProblem
+from .result import IkResult, IkStatus
+from .robot import Joint, Mimic, Robot
+from .solvers import SOLVERS, Solver, make_solver, solve
+from .tasks import AxisTask, OrientationTask, PoseTask, PositionTask
+from .urdf import load_urdf
+
+__all__ = [
+    'SOLVERS',
+    'AxisTask',
+    'Budget',
+    'FrameNotFound',
+    'IkError',
+    'IkProblem',
+    'IkResult',
+    'IkStatus',
+    'InvalidConfiguration',
+    'InvalidGoal',
+    'InvalidOption',
+    'Joint',
+    'Mimic',
+    'OrientationTask',
+    'PoseTask',
+    'PositionTask',
+    'Robot',
+    'Solver',
+    'UnsupportedProblem',
+    'UrdfError',
+    'load_urdf',
+    'make_solver',
+    'solve',
+]

@@ -1,0 +1,226 @@
+"""The loop that all solvers share: stop rules, the best so far, budgets, restarts, results.
+
+A `Search` is one solve under way. It is advanced by budgets until it is done, so a caller
+with a clock of its own (a control loop) can spread it over many calls.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .exceptions import InvalidOption
+from .limits import random_configuration
+from .options import OptionSet, option
+from .problem import Evaluation, IkProblem
+from .result import IkResult, IkStatus
+from .rotations import Array
+
+if TYPE_CHECKING:
+    from .solvers.base import IterativeSolver
+
+STATIONARY = 1e-6
+"""Largest cosine between the residual and a free column of the Jacobian at a closest point."""
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a solve, or one `advance` of it, may take: `seconds`, `iterations`, or both."""
+
+    seconds: float | None = None
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (('seconds', self.seconds), ('iterations', self.iterations)):
+            if value is not None and not value >= 0:
+                raise InvalidOption(f'Budget: {name} = {value!r} must not be negative')
+
+
+@dataclass(frozen=True)
+class DriverOptions(OptionSet):
+    """Options of every solver that the shared loop runs."""
+
+    max_iterations: int = option(
+        200, 'iterations per attempt before it is given up', bounds=(1, 10**9)
+    )
+    restarts: int = option(
+        0, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
+    )
+    random_seed: int = option(0, 'chooses the random configurations', bounds=(0, 2**32 - 1))
+    record_history: bool = option(False, 'keep the cost after every iteration in the result')
+
+
+class Search(ABC):
+    """One solve under way."""
+
+    def __init__(self, problem: IkProblem, q0: ArrayLike | None, clock: Clock) -> None:
+        self.problem = problem
+        self.clock = clock
+        self.q0, self.x0 = problem.start(q0)
+        self.status: IkStatus | None = None
+        self.solve_time = 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.status is not None
+
+    def advance(self, budget: Budget | None = None) -> bool:
+        """Go on until done or the budget is used up; return whether it is done."""
+        started = self.clock()
+        self._limited_by: IkStatus = IkStatus.ITERATION_LIMIT
+        if budget is None:
+            self._run(None, None)
+        else:
+            deadline = None if budget.seconds is None else started + budget.seconds
+            self._run(deadline, budget.iterations)
+        self.solve_time += self.clock() - started
+        return self.done
+
+    @abstractmethod
+    def _run(self, deadline: float | None, iterations: int | None) -> None:
+        """Iterate until `status` is set, the clock passes the deadline, or so many times."""
+
+    @abstractmethod
+    def result(self) -> IkResult:
+        """The best so far."""
+
+    def finish(
+        self,
+        x: Array,
+        iterations: int,
+        evaluations: int,
+        restarts: int,
+        history: tuple[float, ...] = (),
+    ) -> IkResult:
+        """The result for variables x, judged anew: what is reported is what x achieves."""
+        problem = self.problem
+        x = problem.nearest_turn(problem.limits.project(x), self.x0)
+        cost = problem.goals.update(x)
+        position, orientation = problem.goals.errors.T.copy()
+        status = self.status or self._limited_by
+        if problem.is_solved(position, orientation):
+            status = IkStatus.REACHED
+        elif status is IkStatus.REACHED:  # lost to rounding in the last digit of a tolerance
+            status = IkStatus.STALLED
+        q = self.q0.copy()
+        q[problem.variables] = x
+        return IkResult(
+            q, status, position, orientation, cost,
+            iterations, evaluations, restarts, self.solve_time, history,
+        )  # fmt: skip
+
+
+class IterativeSearch(Search):
+    """The loop for solvers that are only a step."""
+
+    def __init__(
+        self, solver: IterativeSolver, problem: IkProblem, q0: ArrayLike | None, clock: Clock
+    ) -> None:
+        super().__init__(problem, q0, clock)
+        self.solver = solver
+        self.options = solver.options
+        self.iterations = self.evaluations = self.restarts = 0
+        self.history: list[float] = []
+        self._attempt_iterations = 0
+        self._begin_attempt(self.x0)
+        self.best: Evaluation = self.state.at
+        self.best_status: IkStatus | None = None
+        self._judge()
+
+    def _begin_attempt(self, x: Array) -> None:
+        self.state = self.solver.start(self.problem, self.problem.at(x))
+        self.evaluations += 1
+        self._attempt_iterations = 0
+
+    def _run(self, deadline: float | None, iterations: int | None) -> None:
+        left = iterations
+        while not self.done:
+            if left is not None:
+                if left <= 0:
+                    return
+                left -= 1
+            if deadline is not None and self.clock() >= deadline:
+                self._limited_by = IkStatus.TIME_LIMIT
+                return
+            self._iterate()
+
+    def _iterate(self) -> None:
+        before = self.state.at
+        self.state = self.solver.step(self.problem, self.state)
+        self.iterations += 1
+        self._attempt_iterations += 1
+        self.evaluations += self.state.evaluations
+        if self.options.record_history:
+            self.history.append(self.state.at.cost)
+        if self.state.at.cost < self.best.cost:
+            self.best, self.best_status = self.state.at, None
+        if not self._judge():
+            self._stop_or_restart(before)
+
+    def _judge(self) -> bool:
+        at = self.state.at
+        if self.problem.is_solved(at.position_errors, at.orientation_errors):
+            self.best, self.status = at, IkStatus.REACHED
+        return self.done
+
+    def _stop_or_restart(self, before: Evaluation) -> None:
+        ended = self._attempt_status(before)
+        if ended is None:
+            return
+        if self.best is self.state.at:
+            self.best_status = ended
+        if self.restarts < self.options.restarts:
+            self.restarts += 1
+            limits = self.problem.limits
+            x = np.empty_like(self.x0)
+            random_configuration(
+                self.options.random_seed,
+                self.restarts,
+                limits.sample_lower,
+                limits.sample_upper,
+                x,
+            )
+            self._begin_attempt(x)
+        else:
+            self.status = self.best_status or ended
+
+    def _attempt_status(self, before: Evaluation) -> IkStatus | None:
+        """Why this attempt is over, or None."""
+        at = self.state.at
+        if is_stationary(self.problem, at):
+            return IkStatus.CLOSEST
+        if np.max(np.abs(at.x - before.x)) <= 1e-12 * (1.0 + np.max(np.abs(at.x))):
+            return IkStatus.STALLED
+        if self._attempt_iterations >= self.options.max_iterations:
+            return IkStatus.ITERATION_LIMIT
+        return None
+
+    def result(self) -> IkResult:
+        """The best so far."""
+        return self.finish(
+            self.best.x, self.iterations, self.evaluations, self.restarts, tuple(self.history)
+        )
+
+
+def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
+    """Whether the cost has no descent left inside the limits (first-order, scale-free).
+
+    The residual is at right angles to every column of the Jacobian whose variable is not held
+    by a limit.
+    """
+    gradient = at.jacobian.T @ at.residual
+    held = problem.limits.active(at.x, -gradient)
+    scale = np.linalg.norm(at.jacobian, axis=0) * np.sqrt(at.cost)
+    return bool((held | (np.abs(gradient) <= STATIONARY * scale)).all())
+
+
+default_clock: Clock = time.perf_counter

@@ -1,0 +1,66 @@
+"""Joint limits as a box: projection, violation, the active set, and random configurations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import njit
+from .rotations import Array
+
+
+class JointLimits:
+    """The box lower <= x <= upper over the variables of a problem, infinite where open.
+
+    `sample_lower`, `sample_upper` are finite: half a turn (rad) or metre to either side of
+    the valid value nearest to 0 stands in for a side that is open.
+    """
+
+    def __init__(self, lower: Array, upper: Array) -> None:
+        self.lower = np.array(lower, float)
+        self.upper = np.array(upper, float)
+        centre = np.clip(0.0, self.lower, self.upper)
+        self.sample_lower = np.where(np.isfinite(self.lower), self.lower, centre - math.pi)
+        self.sample_upper = np.where(np.isfinite(self.upper), self.upper, centre + math.pi)
+        self.packed = np.array(
+            [self.lower, self.upper, self.sample_lower, self.sample_upper], float
+        )
+        for array in (self.lower, self.upper, self.sample_lower, self.sample_upper):
+            array.flags.writeable = False
+
+    def project(self, x: Array) -> Array:
+        """The nearest point of the box."""
+        return np.clip(x, self.lower, self.upper)
+
+    def violation(self, x: Array) -> Array:
+        """How far each variable is outside [rad or m]: 0 inside, negative below, positive above."""
+        return x - self.project(x)
+
+    def active(self, x: Array, direction: Array) -> NDArray[np.bool_]:
+        """Which variables stand at a limit that `direction` would have them cross."""
+        return ((x <= self.lower) & (direction < 0.0)) | ((x >= self.upper) & (direction > 0.0))
+
+
+@njit
+def hash32(value: int) -> int:
+    """A well mixed 32-bit number for a 32-bit number.
+
+    Products stay below 2^64 and only their low half is used, so Python's integers and wrapped
+    machine ones give the same.
+    """
+    value = ((value ^ (value >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
+    value = ((value ^ (value >> 15)) * 0x46CA68B5) & 0xFFFFFFFF
+    return (value ^ (value >> 16)) & 0xFFFFFFFF
+
+
+@njit
+def random_configuration(
+    seed: int, attempt: int, lower: Array, upper: Array, out: Array
+) -> None:
+    """out = a uniform random point of a finite box, a pure function of seed and attempt."""
+    stream = hash32(hash32(seed & 0xFFFFFFFF) ^ ((attempt * 0x1E3779B9) & 0xFFFFFFFF))
+    for j in range(out.shape[0]):
+        bits = hash32(stream ^ hash32(j + 1))
+        out[j] = lower[j] + (upper[j] - lower[j]) * (bits + 0.5) / 4294967296.0

@@ -1,0 +1,63 @@
+"""Options: frozen dataclasses whose fields say what they mean and what is allowed.
+
+The metadata serves everyone who shows or checks options: the constructor, the command line
+and the node's parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .exceptions import InvalidOption
+
+
+def option(
+    default: Any,
+    doc: str,
+    *,
+    unit: str = '',
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    choices: Sequence[str] = (),
+) -> Any:
+    """A field with a meaning: `bounds` are inclusive, `choices` are for text."""
+    metadata = {'doc': doc, 'unit': unit, 'bounds': bounds, 'choices': tuple(choices)}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class OptionSet:
+    """Base of all options: checks every field on construction and raises InvalidOption."""
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, check_option(f, getattr(self, f.name)))
+
+
+def check_option(f: Any, value: Any) -> Any:
+    """`value` in the type of the field's default; InvalidOption where it can't be."""
+    kind = type(f.default)
+    unit = f' [{f.metadata["unit"]}]' if f.metadata['unit'] else ''
+    if kind is str:
+        if value not in f.metadata['choices']:
+            choices = ', '.join(f.metadata['choices'])
+            raise InvalidOption(f'{f.name} = {value!r}: one of {choices}')
+        return value
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise InvalidOption(f'{f.name} = {value!r}: true or false')
+        return value
+    try:
+        number = kind(value)
+        exact = not isinstance(value, (bool, str)) and (kind is float or number == value)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact:
+        noun = 'a whole number' if kind is int else 'a number'
+        raise InvalidOption(f'{f.name} = {value!r}: {noun}{unit} is needed')
+    low, high = f.metadata['bounds']
+    if not low <= number <= high:
+        raise InvalidOption(f'{f.name} = {value!r}{unit}: must be within [{low:g}, {high:g}]')
+    return number

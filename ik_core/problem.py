@@ -1,0 +1,189 @@
+"""A problem: a robot, what is asked of it, and which joints may move how far."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
+from .limits import JointLimits
+from .robot import Robot
+from .rotations import Array
+from .tasks import GoalTask, Task
+from .tasks.packing import PackedGoals
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """A problem at one point: `x` (variables,), `residual` (m,), its exact `jacobian`
+    (m, variables), `cost` = |residual|^2 and the goals' errors [m], [rad], (G,) each."""
+
+    x: Array
+    residual: Array
+    jacobian: Array
+    cost: float
+    position_errors: Array
+    orientation_errors: Array
+
+
+class IkProblem:
+    """Goals for a robot, together to be reached, in the least-squares sense if they can't be.
+
+    robot : Robot
+    tasks : the goals; each its own link, or several for one link
+    secondary : tasks for the freedom that the goals leave; a solver honours them or refuses
+    frozen_joints : names of joints that keep the value they have in q0
+    lower, upper : (n,) limits to use instead of the robot's [rad or m]
+    position_tolerance [m], orientation_tolerance [rad] : what counts as reached, per goal
+    orientation_length [m/rad] : how much position one radian is worth where a goal is out of
+        reach: the closest point has the least weighted sum of position^2 + (length angle)^2
+
+    A problem moves only joints that move one of its goals' links: `variables`, indices into
+    q. Structure is fixed here; targets move by `task.set_target` and are read once at the
+    start of each solve. A problem belongs to one thread; `clone` makes another.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        tasks: Sequence[GoalTask],
+        *,
+        secondary: Sequence[Task] = (),
+        frozen_joints: Sequence[str] = (),
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        position_tolerance: float = 1e-5,
+        orientation_tolerance: float = 1e-4,
+        orientation_length: float = 0.2,
+    ) -> None:
+        self.robot = robot
+        self.tasks = tuple(tasks)
+        self.secondary = tuple(secondary)
+        self.frozen_joints = tuple(frozen_joints)
+        self.position_tolerance = _positive(position_tolerance, 'position_tolerance', 'm')
+        self.orientation_tolerance = _positive(
+            orientation_tolerance, 'orientation_tolerance', 'rad'
+        )
+        self.orientation_length = _positive(orientation_length, 'orientation_length', 'm/rad')
+        self.variables = self._find_variables()
+        box = self._checked_box(lower, upper)
+        self.limits = JointLimits(*box[:, self.variables])
+        self.full_turns = robot.full_turns[self.variables]
+        self.goals = PackedGoals(robot, self.tasks, self.variables, self.orientation_length)
+        self.default_configuration = self._default_configuration()
+
+    def clone(self) -> IkProblem:
+        """An independent problem with its own goals, for another thread or a search beside."""
+        other = copy.copy(self)
+        other.tasks = tuple(copy.deepcopy(task) for task in self.tasks)
+        other.goals = PackedGoals(
+            self.robot, other.tasks, other.variables, other.orientation_length
+        )
+        return other
+
+    def start(self, q0: ArrayLike | None = None) -> tuple[Array, Array]:
+        """Read the targets; return the whole start (n,) and its variables inside their limits.
+
+        `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
+        """
+        if q0 is None:
+            q = self.default_configuration.copy()
+        else:
+            q = self.robot.checked(q0, 'q0')
+        self.goals.load(q)
+        return q, self.limits.project(q[self.variables])
+
+    def at(self, x: Array) -> Evaluation:
+        """The problem at variables x, for the targets and frozen joints of the last `start`."""
+        cost = self.goals.update(x)
+        return Evaluation(
+            x=x,
+            residual=self.goals.residual.copy(),
+            jacobian=self.goals.jacobian(),
+            cost=cost,
+            position_errors=self.goals.errors[:, 0].copy(),
+            orientation_errors=self.goals.errors[:, 1].copy(),
+        )
+
+    def evaluate(self, q: ArrayLike) -> Evaluation:
+        """The problem at q (n,) with the targets as they are now; q may break the limits."""
+        vector = self.robot.checked(q)
+        self.goals.load(vector)
+        return self.at(vector[self.variables])
+
+    def errors(self, q: ArrayLike) -> tuple[Array, Array]:
+        """The goals' position [m] and orientation [rad] errors at q (n,), each (G,)."""
+        vector = self.robot.checked(q)
+        self.goals.load(vector)
+        self.goals.update(vector[self.variables])
+        return self.goals.errors[:, 0].copy(), self.goals.errors[:, 1].copy()
+
+    def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
+        """Whether these errors, (G,) each, are within the tolerances."""
+        return bool(
+            (position_errors <= self.position_tolerance).all()
+            and (orientation_errors <= self.orientation_tolerance).all()
+        )
+
+    def nearest_turn(self, x: Array, reference: Array) -> Array:
+        """x with whole turns added where that is the same posture and nearer to `reference`.
+
+        Stays inside the limits, so it serves continuous joints and ranges over one turn.
+        """
+        turn = 2.0 * np.pi
+        shift = turn * np.round((reference - x) / turn)
+        low = turn * np.ceil((self.limits.lower - x) / turn)
+        high = turn * np.floor((self.limits.upper - x) / turn)
+        moved = x + np.clip(shift, np.minimum(low, 0.0), np.maximum(high, 0.0))
+        usable = self.full_turns & (self.limits.violation(moved) == 0.0)
+        return np.where(usable, moved, x)
+
+    def _find_variables(self) -> np.ndarray:
+        if not self.tasks:
+            raise UnsupportedProblem('a problem needs at least one goal')
+        for task in self.tasks:
+            if not isinstance(task, GoalTask):
+                raise UnsupportedProblem(f'{type(task).__name__} is no goal; see ik_core.tasks')
+        frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
+        moved: set[int] = set()
+        for task in self.tasks:
+            free = set(self.robot.chain(task.link)) - frozen
+            if not free:
+                raise UnsupportedProblem(f'no joint that may move moves link {task.link!r}')
+            moved |= free
+        return np.array(sorted(moved), int)
+
+    def _checked_box(self, lower: ArrayLike | None, upper: ArrayLike | None) -> Array:
+        box = np.array([self.robot.lower, self.robot.upper])
+        for row, (given, name) in enumerate([(lower, 'lower'), (upper, 'upper')]):
+            if given is not None:
+                vector = np.asarray(given, float)
+                if vector.shape != (self.robot.n,) or np.isnan(vector).any():
+                    raise InvalidConfiguration(
+                        f'{name} must be {self.robot.n} numbers, one for each joint'
+                    )
+                box[row] = vector
+        for joint, low, high in zip(self.robot.joint_names, *box):
+            if low > high:
+                raise InvalidConfiguration(f'joint {joint!r}: lower {low:g} > upper {high:g}')
+        return box
+
+    def _default_configuration(self) -> Array:
+        q = self.robot.middle_configuration
+        lower, upper = self.limits.lower, self.limits.upper
+        middle = np.clip(q[self.variables], lower, upper)
+        ranged = np.isfinite(lower) & np.isfinite(upper)
+        middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])
+        q[self.variables] = middle
+        return q
+
+
+def _positive(value: float, name: str, unit: str) -> float:
+    number = float(value)
+    if not 0.0 < number < np.inf:
+        raise InvalidOption(f'{name} {value!r} must be a positive number [{unit}]')
+    return number

@@ -1,0 +1,58 @@
+"""What a solver answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .rotations import Array
+
+
+class IkStatus(Enum):
+    """How a solve ended; the value is the sentence for people."""
+
+    REACHED = 'all goals are reached within their tolerances'
+    CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
+    STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
+    ITERATION_LIMIT = 'not reached: the iterations ended first'
+    TIME_LIMIT = 'not reached: the time budget ended first'
+
+
+@dataclass(frozen=True, eq=False)
+class IkResult:
+    """The best configuration that was found, and what it achieves.
+
+    `q` (n,): the whole robot's, with the joints that the problem moves inside their limits.
+    `position_errors`, `orientation_errors`: per goal, of exactly this q [m, rad]; 0 where a
+    goal does not ask. `cost`: the weighted sum of squares with rotations scaled by the
+    problem's orientation length [m^2]. `iterations`, `evaluations` (of forward kinematics)
+    and `restarts` count all attempts; `solve_time` [s]; `history`: the cost after every
+    iteration, where the solver was asked to record it.
+    """
+
+    q: Array
+    status: IkStatus
+    position_errors: Array
+    orientation_errors: Array
+    cost: float
+    iterations: int
+    evaluations: int
+    restarts: int
+    solve_time: float
+    history: tuple[float, ...] = ()
+
+    @property
+    def success(self) -> bool:
+        """Whether every goal is reached within its tolerances."""
+        return self.status is IkStatus.REACHED
+
+    @property
+    def message(self) -> str:
+        """The status and the largest errors, for people."""
+        position = 1e3 * max(self.position_errors, default=0.0)
+        orientation = 57.29577951308232 * max(self.orientation_errors, default=0.0)
+        return (
+            f'{self.status.value} (position {position:.3g} mm, orientation {orientation:.3g} deg, '
+            f'{self.iterations} iterations, {self.restarts} restarts, '
+            f'{1e6 * self.solve_time:.0f} us)'
+        )

@@ -1,0 +1,46 @@
+"""The solvers by name. One new file and one line here make a solver known everywhere."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..driver import Budget
+from ..exceptions import InvalidOption
+from ..problem import IkProblem
+from ..result import IkResult
+from .base import IterativeSolver, Solver, State
+from .damped_least_squares import DampedLeastSquares
+from .levenberg_marquardt import LevenbergMarquardt
+
+__all__ = ['SOLVERS', 'IterativeSolver', 'Solver', 'State', 'make_solver', 'solve']
+
+SOLVERS: dict[str, type[Solver]] = {
+    'levenberg_marquardt': LevenbergMarquardt,
+    'damped_least_squares': DampedLeastSquares,
+}
+
+DEFAULT_SOLVER = 'levenberg_marquardt'
+
+
+def make_solver(name: str = DEFAULT_SOLVER, **options: Any) -> Solver:
+    """A reusable solver; InvalidOption for an unknown name or option."""
+    if name not in SOLVERS:
+        close = difflib.get_close_matches(str(name), SOLVERS, n=1)
+        hint = f'; did you mean {close[0]!r}?' if close else ''
+        raise InvalidOption(f'unknown solver {name!r}; there are: {", ".join(SOLVERS)}{hint}')
+    return SOLVERS[name](**options)
+
+
+def solve(
+    problem: IkProblem,
+    q0: ArrayLike | None = None,
+    *,
+    solver: str = DEFAULT_SOLVER,
+    budget: Budget | None = None,
+    **options: Any,
+) -> IkResult:
+    """Solve once. To solve often, keep the solver of `make_solver`: it keeps its buffers."""
+    return make_solver(solver, **options).solve(problem, q0, budget)

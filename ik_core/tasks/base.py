@@ -1,0 +1,29 @@
+"""What every task offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from ..rotations import Array
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+class Task(ABC):
+    """Something asked of the robot: a weighted residual r(q), zero where it is fulfilled.
+
+    A weight multiplies the squared residual (the W of Engell-Norregard & Erleben, Eq. 17), so
+    a row is scaled by its square root; rows with weight 0 are left out.
+    """
+
+    @abstractmethod
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual (rows,) at q (n,)."""
+
+    @abstractmethod
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The exact derivative (rows, n) of `residual` with respect to q."""

@@ -1,0 +1,215 @@
+"""Goals: where a link shall be. Position, orientation, both, or the direction of one axis.
+
+The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A
+goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's
+frame, in metres; quaternions are (x, y, z, w), of any length but zero.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidGoal, InvalidOption
+from ..rotations import (
+    Array,
+    checked_transform,
+    finite_vector,
+    frame_of,
+    matrix_from_quaternion,
+    matrix_onto_axis,
+    transform_of,
+)
+from . import kernels
+from .base import Task
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+class GoalTask(Task):
+    """What all goals share. `position_weights`, `rotation_weights` (3,): 0 masks a component."""
+
+    position_axes = kernels.ROOT_AXES
+    rotation = kernels.VECTOR
+
+    def __init__(
+        self,
+        link: str,
+        position_weights: ArrayLike,
+        rotation_weights: ArrayLike,
+        tool: ArrayLike | None = None,
+    ) -> None:
+        self.link = link
+        self.position_weights = _weights(position_weights, 'position')
+        self.rotation_weights = _weights(rotation_weights, 'orientation')
+        self.tool = np.eye(4) if tool is None else checked_transform(tool)
+        self.target = np.full(12, np.nan)
+        if not (self.position_weights.any() or self.rotation_weights.any()):
+            raise InvalidOption(f'the goal for {link!r} asks for nothing: all weights are 0')
+
+    def set_target(
+        self,
+        transform: ArrayLike | None = None,
+        *,
+        position: ArrayLike | None = None,
+        quaternion: ArrayLike | None = None,
+    ) -> None:
+        """Move the goal: to `transform` (4, 4), or by `position` (3,) and `quaternion` (4,).
+
+        What is not given stays. Nothing changes where InvalidGoal is raised: for numbers that
+        are not finite, a zero quaternion, a matrix that is no rigid transform.
+        """
+        target = self.target.copy()
+        if transform is not None:
+            target[:] = frame_of(checked_transform(transform))
+        if quaternion is not None:
+            target[:9] = matrix_from_quaternion(quaternion).ravel()
+        if position is not None:
+            target[9:] = finite_vector(position, 3, 'position')
+        self.target[:] = target
+
+    @property
+    def transform(self) -> Array:
+        """The target (4, 4); NaN where it is not set."""
+        return transform_of(self.target)
+
+    def check_target(self) -> None:
+        """Raise InvalidGoal where something that the goal asks for has no target yet."""
+        if self.position_weights.any() and not np.isfinite(self.target[9:]).all():
+            raise InvalidGoal(f'the goal for {self.link!r} has no position; call set_target')
+        if self.rotation_weights.any() and not np.isfinite(self.target[:9]).all():
+            raise InvalidGoal(f'the goal for {self.link!r} has no orientation; call set_target')
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual (rows,) [m, rad] at q (n,); see `tasks.kernels`."""
+        from .packing import PackedGoals
+
+        goals = PackedGoals(robot, [self])
+        goals.load(robot.checked(q))
+        goals.update(robot.checked(q))
+        return goals.residual.copy()
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The exact derivative (rows, n) of `residual` with respect to q."""
+        from .packing import PackedGoals
+
+        goals = PackedGoals(robot, [self])
+        goals.load(robot.checked(q))
+        goals.update(robot.checked(q))
+        return goals.jacobian()
+
+
+class PoseTask(GoalTask):
+    """The link shall stand at a position with an orientation.
+
+    `position_axes`: the axes in which the position weights act, 'root' or 'goal'; the
+    orientation weights act in the goal's axes.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        position: ArrayLike | None = None,
+        quaternion: ArrayLike | None = None,
+        transform: ArrayLike | None = None,
+        *,
+        position_weights: ArrayLike = 1.0,
+        orientation_weights: ArrayLike = 1.0,
+        position_axes: str = 'root',
+        tool: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(link, position_weights, orientation_weights, tool)
+        self.position_axes = _axes(position_axes)
+        self.set_target(transform, position=position, quaternion=quaternion)
+
+
+class PositionTask(GoalTask):
+    """The origin of the link (or of its tool) shall stand at a position.
+
+    With `position_axes` 'goal' the weights act in the axes of the target's orientation.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        position: ArrayLike | None = None,
+        *,
+        weights: ArrayLike = 1.0,
+        position_axes: str = 'root',
+        tool: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(link, weights, 0.0, tool)
+        self.position_axes = _axes(position_axes)
+        self.set_target(position=position, quaternion=(0.0, 0.0, 0.0, 1.0))
+
+
+class OrientationTask(GoalTask):
+    """The link shall have an orientation; the weights act in the goal's axes."""
+
+    def __init__(
+        self,
+        link: str,
+        quaternion: ArrayLike | None = None,
+        *,
+        weights: ArrayLike = 1.0,
+        tool: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(link, 0.0, weights, tool)
+        self.set_target(position=np.zeros(3), quaternion=quaternion)
+
+
+class AxisTask(GoalTask):
+    """An axis of the link shall point in a direction; the roll about it is free.
+
+    `axis` (3,) is in the link's frame, `direction` (3,) in the root link's; of any length but
+    zero. With a PositionTask for the same link this is a 5-dof goal.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        direction: ArrayLike | None = None,
+        *,
+        weight: float = 1.0,
+    ) -> None:
+        tool = np.eye(4)
+        tool[:3, :3] = matrix_onto_axis(_unit(axis, 'axis'))
+        super().__init__(link, 0.0, weight, tool)
+        self.rotation = kernels.AXIS
+        self.target[9:] = 0.0
+        if direction is not None:
+            self.set_direction(direction)
+
+    def set_direction(self, direction: ArrayLike) -> None:
+        """Point the axis along `direction` (3,), in the root link's frame."""
+        self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
+
+
+def _weights(weights: ArrayLike, name: str) -> Array:
+    try:
+        vector = np.broadcast_to(np.asarray(weights, float), (3,)).copy()
+    except (TypeError, ValueError) as error:
+        raise InvalidOption(f'{name} weights {weights!r}: one number or three') from error
+    if not np.isfinite(vector).all() or (vector < 0.0).any():
+        raise InvalidOption(f'{name} weights {weights!r} must be finite and not negative')
+    return vector
+
+
+def _axes(name: str) -> int:
+    known = {'root': kernels.ROOT_AXES, 'goal': kernels.GOAL_AXES}
+    if name not in known:
+        raise InvalidOption(f"position_axes {name!r}: 'root' or 'goal'")
+    return known[name]
+
+
+def _unit(vector: ArrayLike, name: str) -> Array:
+    v = finite_vector(vector, 3, name)
+    largest = np.max(np.abs(v))
+    if largest == 0.0:
+        raise InvalidGoal(f'{name} is zero, which is no direction')
+    v = v / largest
+    return v / np.linalg.norm(v)

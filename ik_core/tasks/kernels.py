@@ -1,0 +1,212 @@
+"""Residuals and Jacobians of goals, for all goals of a problem at once.
+
+`goals` (G, 9) int: body (-1: fixed to the root), position axes (NONE, ROOT_AXES, GOAL_AXES),
+rotation (NONE, VECTOR, AXIS), then the rows of the stacked residual that the three position
+and the three rotation components go to (-1: masked).
+`tools` (G, 18) float: the goal's frame in the body's frame, then the scale of each component.
+`targets` (G, 12) float: the frames that the goals' frames shall reach, in the root link's.
+
+Residuals are "where it is" minus "where it should be", before scaling:
+- position: the difference of the origins [m], in the root's axes or in the target's;
+- rotation vector: log(Rt' R) [rad], in the target's axes;
+- axis: the rotation vector that turns the target's z axis onto the tip's [rad], in the root's
+  axes; of length pi where they are opposite.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import njit
+from ..kinematics import PRISMATIC
+from ..rotations import Array, compose, inverse_left_jacobian, relative_log
+
+IntArray = NDArray[np.int64]
+
+NONE = 0
+ROOT_AXES = 1
+GOAL_AXES = 2
+VECTOR = 1
+AXIS = 2
+
+
+@njit
+def goal_residuals(
+    frames: Array,
+    goals: IntArray,
+    tools: Array,
+    targets: Array,
+    tips: Array,
+    raw: Array,
+    errors: Array,
+    residual: Array,
+) -> float:
+    """Fill the stacked residual (m,) and what goes with it; return its squared norm.
+
+    tips (G, 12): the goals' frames in the root's; raw (G, 6): all components, unscaled;
+    errors (G, 2): the norms of the unmasked components [m, rad].
+    """
+    cost = 0.0
+    for i in range(goals.shape[0]):
+        tip, r, target = tips[i], raw[i], targets[i]
+        if goals[i, 0] < 0:
+            for c in range(12):
+                tip[c] = tools[i, c]
+        else:
+            compose(frames[goals[i, 0]], tools[i], tip)
+        _position_residual(goals[i, 1], tip, target, r)
+        if goals[i, 2] == VECTOR:
+            r[3], r[4], r[5] = relative_log(target, tip)
+        elif goals[i, 2] == AXIS:
+            _axis_residual(tip, target, r)
+        for part in range(2):
+            square = 0.0
+            for c in range(3 * part, 3 * part + 3):
+                row = goals[i, 3 + c]
+                if row >= 0:
+                    square += r[c] * r[c]
+                    residual[row] = tools[i, 12 + c] * r[c]
+                    cost += residual[row] * residual[row]
+            errors[i, part] = math.sqrt(square)
+    return cost
+
+
+@njit
+def _position_residual(axes: int, tip: Array, target: Array, r: Array) -> None:
+    dx, dy, dz = tip[9] - target[9], tip[10] - target[10], tip[11] - target[11]
+    if axes == GOAL_AXES:
+        for c in range(3):
+            r[c] = target[c] * dx + target[3 + c] * dy + target[6 + c] * dz
+    else:
+        r[0], r[1], r[2] = dx, dy, dz
+
+
+@njit
+def _axis_residual(tip: Array, target: Array, r: Array) -> None:
+    ax, ay, az = tip[2], tip[5], tip[8]
+    bx, by, bz = target[2], target[5], target[8]
+    nx, ny, nz = by * az - bz * ay, bz * ax - bx * az, bx * ay - by * ax
+    sine = math.sqrt(nx * nx + ny * ny + nz * nz)
+    cosine = ax * bx + ay * by + az * bz
+    if sine < 1e-12 and cosine < 0.0:  # opposite: any axis across will do, take the target's x
+        r[3], r[4], r[5] = math.pi * target[0], math.pi * target[3], math.pi * target[6]
+        return
+    scale = math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0
+    r[3], r[4], r[5] = scale * nx, scale * ny, scale * nz
+
+
+@njit
+def goal_jacobian(
+    tree: IntArray,
+    geometry: Array,
+    frames: Array,
+    goals: IntArray,
+    tools: Array,
+    targets: Array,
+    tips: Array,
+    raw: Array,
+    geometric: int,
+    rates: Array,
+    columns: Array,
+) -> None:
+    """columns (variables, m): the transposed Jacobian of the stacked residual.
+
+    Call after `goal_residuals` at the same frames. Where `geometric` is not 0, rotation
+    vectors get the angular velocity in the target's axes instead of their exact derivative:
+    the same gradient, and a Gauss-Newton step that is exact for a free rotation; to be used
+    where the three rows share a weight. `rates` (3, 3) is scratch.
+    """
+    columns[:, :] = 0.0
+    for i in range(goals.shape[0]):
+        tip, target = tips[i], targets[i]
+        if goals[i, 2] == VECTOR:
+            _vector_rate(target, raw[i], geometric, rates)
+        elif goals[i, 2] == AXIS:
+            _axis_rate(tip, target, rates)
+        k = goals[i, 0]
+        while k >= 0:
+            f = frames[k]
+            scale = geometry[k, 12]
+            ax, ay, az = scale * f[2], scale * f[5], scale * f[8]
+            column = columns[tree[k, 2]]
+            if tree[k, 1] == PRISMATIC:
+                _add_position(goals, tools, target, i, ax, ay, az, column)
+            else:
+                if goals[i, 1] != NONE:
+                    dx, dy, dz = tip[9] - f[9], tip[10] - f[10], tip[11] - f[11]
+                    vx, vy, vz = ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx
+                    _add_position(goals, tools, target, i, vx, vy, vz, column)
+                if goals[i, 2] != NONE:
+                    for c in range(3):
+                        row = goals[i, 6 + c]
+                        if row >= 0:
+                            rate = rates[c, 0] * ax + rates[c, 1] * ay + rates[c, 2] * az
+                            column[row] += tools[i, 15 + c] * rate
+            k = tree[k, 0]
+
+
+@njit
+def _add_position(
+    goals: IntArray,
+    tools: Array,
+    target: Array,
+    i: int,
+    vx: float,
+    vy: float,
+    vz: float,
+    column: Array,
+) -> None:
+    if goals[i, 1] == GOAL_AXES:
+        vx, vy, vz = (
+            target[0] * vx + target[3] * vy + target[6] * vz,
+            target[1] * vx + target[4] * vy + target[7] * vz,
+            target[2] * vx + target[5] * vy + target[8] * vz,
+        )
+    if goals[i, 3] >= 0:
+        column[goals[i, 3]] += tools[i, 12] * vx
+    if goals[i, 4] >= 0:
+        column[goals[i, 4]] += tools[i, 13] * vy
+    if goals[i, 5] >= 0:
+        column[goals[i, 5]] += tools[i, 14] * vz
+
+
+@njit
+def _vector_rate(target: Array, r: Array, geometric: int, rates: Array) -> None:
+    """rates = d log(Rt' R) / d(angular velocity in the root's axes)."""
+    if geometric != 0:
+        for c in range(3):
+            for d in range(3):
+                rates[c, d] = target[3 * d + c]
+        return
+    inverse_left_jacobian(r[3], r[4], r[5], rates)
+    for c in range(3):
+        x, y, z = rates[c, 0], rates[c, 1], rates[c, 2]
+        for d in range(3):
+            rates[c, d] = x * target[3 * d] + y * target[3 * d + 1] + z * target[3 * d + 2]
+
+
+@njit
+def _axis_rate(tip: Array, target: Array, rates: Array) -> None:
+    """rates = d r / d(angular velocity) for r = (t / s) b x a, t = atan2(s, a.b), s = |b x a|.
+
+    With a' = w x a: r' = (t / s) b x a' + (t / s)' b x a, where (t / s)' = (1 - t c / s) t' / s
+    and t' = (b x a).w / s. In terms of w: b x (w x a) = (a.b) w - a (b.w).
+    """
+    a0, a1, a2 = tip[2], tip[5], tip[8]
+    b0, b1, b2 = target[2], target[5], target[8]
+    n0, n1, n2 = b1 * a2 - b2 * a1, b2 * a0 - b0 * a2, b0 * a1 - b1 * a0
+    cosine = a0 * b0 + a1 * b1 + a2 * b2
+    sine = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+    if sine < 1e-6:  # aligned: the limit; opposite: no derivative exists, the same finite one
+        ratio, growth = 1.0, 1.0 / 3.0
+    else:
+        ratio = math.atan2(sine, cosine) / sine
+        growth = (1.0 - ratio * cosine) / (sine * sine)
+    a, b, n = (a0, a1, a2), (b0, b1, b2), (n0, n1, n2)
+    for c in range(3):
+        for d in range(3):
+            rates[c, d] = growth * n[c] * n[d] - ratio * a[c] * b[d]
+        rates[c, c] += ratio * cosine

@@ -1,0 +1,129 @@
+"""Goals and the part of a robot that they need, as flat arrays for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..kinematics import body_frames
+from ..robot import Robot
+from ..rotations import Array, frame_of
+from . import kernels
+from .goals import GoalTask
+
+
+class PackedGoals:
+    """The arrays of some goals for one robot; belongs to one problem, not to be shared.
+
+    `variables` are the indices into q that may move; the other joints keep the value that
+    `load` is given. `orientation_length` [m/rad] scales rotations in the stacked residual.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        goals: Sequence[GoalTask],
+        variables: Sequence[int] | None = None,
+        orientation_length: float = 1.0,
+    ) -> None:
+        self.tasks = tuple(goals)
+        self.variables = np.arange(robot.n) if variables is None else np.array(variables, int)
+        self._bodies = sorted({k for goal in goals for k in robot.body_path(goal.link)})
+        self._pack_tree(robot)
+        self._pack_goals(robot, orientation_length)
+        self.targets = np.empty((len(goals), 12))
+        self._make_buffers()
+
+    def load(self, q: Array) -> None:
+        """Take over the goals' targets, and from q (n,) the joints that are no variables.
+
+        Raises InvalidGoal where a target is not set.
+        """
+        for i, task in enumerate(self.tasks):
+            task.check_target()
+            self.targets[i] = task.target
+        np.nan_to_num(self.targets, copy=False)  # what is not asked for may be unset
+        if self._frozen.size:
+            angles = self._multiplier * q[self._frozen_joint] + self._offset
+            self.geometry[self._frozen, 13] = angles
+
+    def update(self, x: Array) -> float:
+        """Compute `residual` (m,) and `errors` (G, 2) [m, rad] at x; return the cost |r|^2."""
+        body_frames(self.tree, self.geometry, x, self.frames)
+        return kernels.goal_residuals(
+            self.frames,
+            self.goals,
+            self.tools,
+            self.targets,
+            self.tips,
+            self.raw,
+            self.errors,
+            self.residual,
+        )
+
+    def jacobian(self) -> Array:
+        """The exact Jacobian (m, variables) of the residual where `update` was called last."""
+        columns = np.empty((len(self.variables), len(self.residual)))
+        kernels.goal_jacobian(
+            self.tree,
+            self.geometry,
+            self.frames,
+            self.goals,
+            self.tools,
+            self.targets,
+            self.tips,
+            self.raw,
+            0,
+            np.empty((3, 3)),
+            columns,
+        )
+        return columns.T
+
+    def _pack_tree(self, robot: Robot) -> None:
+        place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
+        column = {int(joint): j for j, joint in enumerate(self.variables)}
+        self.tree = robot.tree[self._bodies].reshape(-1, 3).copy()
+        self.geometry = robot.geometry[self._bodies].reshape(-1, 14).copy()
+        joints = self.tree[:, 2].copy()
+        self.tree[:, 0] = [place[int(parent)] for parent in self.tree[:, 0]]
+        self.tree[:, 2] = [column.get(int(joint), 0) for joint in joints]
+        # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
+        self._frozen = np.flatnonzero([int(joint) not in column for joint in joints])
+        self._frozen_joint = joints[self._frozen]
+        self._multiplier = self.geometry[self._frozen, 12].copy()
+        self._offset = self.geometry[self._frozen, 13].copy()
+        self.geometry[self._frozen, 12] = 0.0
+
+    def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
+        place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
+        self.goals = np.full((len(self.tasks), 9), -1, np.int64)
+        self.tools = np.zeros((len(self.tasks), 18))
+        rows = 0
+        for i, task in enumerate(self.tasks):
+            where = robot.place(task.link)
+            axes = task.position_axes if task.position_weights.any() else kernels.NONE
+            rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
+            self.goals[i, :3] = place[where.body], axes, rotation
+            self.tools[i, :12] = frame_of(where.transform @ task.tool)
+            weights = np.concatenate([task.position_weights, task.rotation_weights])
+            self.tools[i, 12:15] = np.sqrt(weights[:3])
+            self.tools[i, 15:18] = np.sqrt(weights[3:]) * orientation_length
+            for component in np.flatnonzero(weights):
+                self.goals[i, 3 + component] = rows
+                rows += 1
+        self.rows = rows
+        self.goal_rows = _slices(self.goals[:, 3:])
+
+    def _make_buffers(self) -> None:
+        count = len(self.tasks)
+        self.frames = np.empty((len(self._bodies), 12))
+        self.tips = np.empty((count, 12))
+        self.raw = np.zeros((count, 6))
+        self.errors = np.zeros((count, 2))
+        self.residual = np.zeros(self.rows)
+
+
+def _slices(rows: np.ndarray) -> list[slice]:
+    """The slice of the stacked residual that belongs to each goal."""
+    return [slice(r[r >= 0].min(), r.max() + 1) for r in rows]
