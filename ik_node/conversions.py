@@ -1,0 +1,128 @@
+"""Messages to `ik_core` values and back: pure functions that check what they read.
+
+Transforms are (4, 4) homogeneous, positions in m, quaternions xyzw, times in s. A message that
+can't be used raises `Refused`, whose `reason` is a short key for the counters of /diagnostics.
+"""
+
+import math
+from array import array
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose
+from sensor_msgs.msg import JointState
+
+from ik_core import IkError, Robot
+from ik_core.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
+
+MAX_DISTANCE = 1e6
+"""Goals farther than this [m] are refused: squared distances would drown the robot's own size."""
+
+MIN_QUATERNION = 1e-9
+"""A quaternion whose largest component is below this has no direction worth following."""
+
+
+class Refused(IkError, ValueError):
+    """A message that can't be used.
+
+    `reason` is a short key to count by, such as 'not_finite'; the text says what is wrong.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def point_to_position(point: Point) -> Array:
+    """The (3,) position [m] of a point; Refused unless finite and nearer than MAX_DISTANCE."""
+    position = np.array((point.x, point.y, point.z))
+    if not np.isfinite(position).all():
+        raise Refused('not_finite', f'the position {_show(position)} is not finite')
+    if np.abs(position).max() > MAX_DISTANCE:
+        raise Refused('too_far', f'the position {_show(position)} is over {MAX_DISTANCE:g} m away')
+    return position
+
+
+def pose_to_transform(pose: Pose) -> Array:
+    """The (4, 4) transform of a pose; the quaternion need not be of unit length, but not zero."""
+    transform = np.eye(4)
+    transform[:3, 3] = point_to_position(pose.position)
+    o = pose.orientation
+    quaternion = np.array((o.x, o.y, o.z, o.w))
+    if not np.isfinite(quaternion).all():
+        raise Refused('not_finite', f'the quaternion {_show(quaternion)} is not finite')
+    if np.abs(quaternion).max() < MIN_QUATERNION:
+        raise Refused('zero_quaternion', f'the quaternion {_show(quaternion)} is zero')
+    transform[:3, :3] = matrix_from_quaternion(quaternion)
+    return transform
+
+
+def transform_to_pose(transform: Array) -> Pose:
+    """The pose of a (4, 4) transform."""
+    pose = Pose()
+    position, orientation = pose.position, pose.orientation
+    position.x, position.y, position.z = transform[:3, 3].tolist()
+    quaternion = quaternion_from_matrix(transform[:3, :3]).tolist()
+    orientation.x, orientation.y, orientation.z, orientation.w = quaternion
+    return pose
+
+
+def time_to_seconds(stamp: Time) -> float:
+    """A stamp in seconds."""
+    return stamp.sec + 1e-9 * stamp.nanosec
+
+
+def read_joint_state(message: JointState) -> dict[str, float]:
+    """The positions by joint name; Refused when ragged, with a name twice, or not finite."""
+    names, positions = message.name, message.position
+    if len(names) != len(positions):
+        text = f'{len(names)} names but {len(positions)} positions'
+        raise Refused('ragged', f'the joint state has {text}')
+    values = dict(zip(names, positions, strict=True))
+    if len(values) != len(names):
+        twice = sorted({name for name in names if list(names).count(name) > 1})
+        raise Refused(
+            'duplicate_joint', f'the joint state names {", ".join(twice)} more than once'
+        )
+    bad = [name for name, value in values.items() if not math.isfinite(value)]
+    if bad:
+        raise Refused('not_finite', f'the position of {", ".join(bad)} is not finite')
+    return values
+
+
+class JointStateWriter:
+    """One JointState message that is filled in place, so that a tick allocates nothing.
+
+    It names every movable joint of the robot, mimic joints included: a mimic joint follows its
+    driver, position = multiplier * driver + offset.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        names = [*robot.joint_names, *robot.mimic_joints]
+        index = {name: i for i, name in enumerate(robot.joint_names)}
+        self._drivers = np.arange(len(names))
+        self._multipliers = np.ones(len(names))
+        self._offsets = np.zeros(len(names))
+        for row, mimic in enumerate(robot.mimic_joints.values(), start=robot.n):
+            self._drivers[row] = index[mimic.joint]
+            self._multipliers[row] = mimic.multiplier
+            self._offsets[row] = mimic.offset
+        zeros = array('d', bytes(8 * len(names)))
+        self.message = JointState(name=names, position=zeros, velocity=array('d', zeros))
+        # Views of the message's own arrays: writing through them is all that a tick has to do.
+        self._position = np.frombuffer(self.message.position)
+        self._velocity = np.frombuffer(self.message.velocity)
+
+    def write(self, q: Array, dq: Array, stamp: Time) -> JointState:
+        """The message for positions q (n,) [rad, m] and velocities dq (n,) [rad/s, m/s]."""
+        np.take(q, self._drivers, out=self._position)
+        np.multiply(self._position, self._multipliers, out=self._position)
+        np.add(self._position, self._offsets, out=self._position)
+        np.take(dq, self._drivers, out=self._velocity)
+        np.multiply(self._velocity, self._multipliers, out=self._velocity)
+        self.message.header.stamp = stamp
+        return self.message
+
+
+def _show(values: Array) -> str:
+    return '(' + ', '.join(f'{value:g}' for value in values) + ')'

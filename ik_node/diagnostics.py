@@ -1,0 +1,199 @@
+"""What the node says about itself: counters, throttled warnings, ~/status and /diagnostics.
+
+The tick only stores its command and adds to counters here; messages are made by a slow timer, ten
+times a second at most and only when something changed, and once a second for /diagnostics.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from ik_core.tracking import Command, TrackStatus
+
+from .conversions import Refused
+
+WARNING_PERIOD = 2.0
+"""Seconds between two warnings of the same kind; what is left out is counted."""
+
+STEADY_CODES = {
+    'unconfigured': (DiagnosticStatus.STALE, 'not configured'),
+    'inactive': (DiagnosticStatus.OK, 'configured, not active: nothing is published'),
+    'no_model': (DiagnosticStatus.WARN, 'waiting for a robot on the topic robot_description'),
+    'model_swap': (DiagnosticStatus.WARN, 'stopping, to take the new robot_description'),
+}
+"""Level and text of the states of the node in which no command is computed, or none followed."""
+
+TRACK_LEVELS = {
+    TrackStatus.CLOSEST: DiagnosticStatus.WARN,
+    TrackStatus.STALE: DiagnosticStatus.WARN,
+}
+
+
+class Throttle:
+    """Lets each kind of message through once per period, and counts those that it held back."""
+
+    def __init__(self, period: float = WARNING_PERIOD) -> None:
+        self._period = period
+        self._next: dict[str, float] = {}
+        self._held: Counter[str] = Counter()
+
+    def admit(self, kind: str, now: float) -> int | None:
+        """How many were held back since the last one let through; None to hold this one too."""
+        if now < self._next.get(kind, now):
+            self._held[kind] += 1
+            return None
+        self._next[kind] = now + self._period
+        return self._held.pop(kind, 0)
+
+
+class TickMeter:
+    """Counts ticks, and those that were skipped because another came too late.
+
+    Each tick is known by its nominal time, which the timer tells, so jitter is never mistaken
+    for a skipped tick. Times in ns.
+    """
+
+    def __init__(self) -> None:
+        self.ticks = 0
+        self.late_ticks = 0
+        self._nominal: int | None = None
+
+    def restart(self) -> None:
+        """Count from the next tick on; the totals stay."""
+        self._nominal = None
+
+    def tick(self, nominal: int, period: int) -> None:
+        """Count a tick and the nominal times between it and the one before."""
+        if self._nominal is not None:
+            self.late_ticks += max(0, round((nominal - self._nominal) / period) - 1)
+        self._nominal = nominal
+        self.ticks += 1
+
+
+class Diagnostics:
+    """Counters of a node, and the messages that tell them."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._throttle = Throttle()
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._status_publisher = node.create_publisher(DiagnosticStatus, '~/status', latched)
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._told: tuple[object, ...] = ()
+        self._ticks_told = (0, time.monotonic())
+        self.meter = TickMeter()
+        self.refused: Counter[str] = Counter()
+        self.errors = 0
+        self.slowest_solve = 0.0
+        self.state = 'unconfigured'
+        self.tip_links: Sequence[str] = ()
+        self.robot = ''
+        self.command: Command | None = None
+
+    def show_robot(self, name: str, tip_links: Sequence[str]) -> None:
+        """Report on this robot from now on."""
+        self.robot, self.tip_links, self.command = name, tip_links, None
+
+    def record(self, command: Command) -> None:
+        """Keep what a tick commanded."""
+        self.command = command
+        if command.solve_time > self.slowest_solve:
+            self.slowest_solve = command.solve_time
+
+    def refuse(self, topic: str, refused: Refused) -> None:
+        """Count a refused message by reason and say why, once per WARNING_PERIOD."""
+        self.refused[refused.reason] += 1
+        self.warn(f'refused:{refused.reason}', f'{topic}: refused: {refused}')
+
+    def warn(self, kind: str, text: str) -> None:
+        """A warning, once per WARNING_PERIOD for each kind."""
+        held = self._throttle.admit(kind, time.monotonic())
+        if held is not None:
+            self._node.get_logger().warning(text + (f' ({held} more like this)' if held else ''))
+
+    def error(self, kind: str, text: str) -> None:
+        """Count an error that should not happen, and log it once per WARNING_PERIOD."""
+        self.errors += 1
+        if self._throttle.admit(kind, time.monotonic()) is not None:
+            self._node.get_logger().error(text)
+
+    def publish_status(self) -> None:
+        """~/status, if anything of it changed since the last time."""
+        now = (self._code(), self._errors(), self.refused.total(), self.meter.late_ticks)
+        if now != self._told:
+            self._told = now
+            self._status_publisher.publish(self._status())
+
+    def publish_diagnostics(self) -> None:
+        """/diagnostics: the status with all counters."""
+        status = self._status()
+        status.values.extend(_key_values(self._totals()))
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+        self.slowest_solve = 0.0
+
+    def _code(self) -> str:
+        tracked = self.state == 'active' and self.command is not None
+        return self.command.status.value if tracked and self.command else self.state
+
+    def _level_and_text(self) -> tuple[bytes, str]:
+        if self.state == 'active' and self.command is not None:
+            status = self.command.status
+            return TRACK_LEVELS.get(status, DiagnosticStatus.OK), status.text
+        return STEADY_CODES.get(self.state, (DiagnosticStatus.OK, self.state))
+
+    def _errors(self) -> tuple[tuple[str, float, float], ...]:
+        """Tip, position error [m] and orientation error [rad], as told."""
+        if self.command is None:
+            return ()
+        pairs = zip(
+            self.tip_links,
+            self.command.position_errors.tolist(),
+            self.command.orientation_errors.tolist(),
+            strict=True,
+        )
+        return tuple((tip, round(metres, 7), round(radians, 7)) for tip, metres, radians in pairs)
+
+    def _status(self) -> DiagnosticStatus:
+        level, text = self._level_and_text()
+        return DiagnosticStatus(
+            level=level,
+            name=f'{self._node.get_name()}: inverse kinematics',
+            message=text,
+            hardware_id=self.robot,
+            values=_key_values(self._details()),
+        )
+
+    def _details(self) -> Iterable[tuple[str, object]]:
+        yield 'code', self._code()
+        for tip, metres, radians in self._errors():
+            yield f'{tip}.position_error [m]', f'{metres:.7g}'
+            yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
+        if self.command is not None:
+            yield 'iterations', self.command.iterations
+            yield 'restarts', self.command.restarts
+            yield 'solve_time [us]', f'{1e6 * self.command.solve_time:.1f}'
+        yield 'late_ticks', self.meter.late_ticks
+        yield 'refused', self.refused.total()
+        for reason, count in sorted(self.refused.items()):
+            yield f'refused.{reason}', count
+
+    def _totals(self) -> Iterable[tuple[str, object]]:
+        ticks, since = self._ticks_told
+        now = time.monotonic()
+        yield 'rate [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
+        yield 'ticks', self.meter.ticks
+        yield 'errors', self.errors
+        yield 'slowest_solve [us]', f'{1e6 * self.slowest_solve:.1f}'
+        self._ticks_told = self.meter.ticks, now
+
+
+def _key_values(pairs: Iterable[tuple[str, object]]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=str(value)) for key, value in pairs]

@@ -1,0 +1,46 @@
+"""Slow work beside the node's own thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar('T')
+
+
+class Job(Generic[T]):
+    """A call that runs in a thread of its own and ends with a result or an exception.
+
+    The thread is a daemon: work that can't be interrupted, such as compiling kernels, must not
+    keep the process from ending.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._result: T
+        self._error: BaseException | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name='ik_node_job', daemon=True).start()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result, or an exception."""
+        return self._done.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most; whether it is done."""
+        return self._done.wait(seconds)
+
+    def result(self) -> T:
+        """The result of a job that is done; raises what the work raised."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def _run(self) -> None:
+        try:
+            self._result = self._work()
+        except BaseException as error:  # handed to whoever asks for the result
+            self._error = error
+        self._done.set()

@@ -1,0 +1,200 @@
+"""The robot that a node moves: what the parameters make of a robot description.
+
+`Model` joins the robot, the problem (one pose task per tip) and the tracker that follows its
+goals. It knows no node and no topic, only the names that topics are made of.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ik_core import IkProblem, PoseTask, Robot, load_urdf
+from ik_core.exceptions import InvalidOption, UrdfError
+from ik_core.rotations import Array
+from ik_core.tracking import MotionLimits, Tracker
+
+from .parameters import Limits, NodeParameters
+
+
+def read_description(parameters: NodeParameters) -> str | Path | None:
+    """Where the robot comes from: URDF text, a file, or None for the topic."""
+    node = parameters.node
+    if node.robot_description.strip():
+        return node.robot_description
+    return Path(node.urdf_path).expanduser() if node.urdf_path else None
+
+
+def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
+    """The robot of a description, after a trial: the tips are there and all kernels compiled.
+
+    Takes up to a minute on the first start ever, so it runs beside the node's own thread. Raises
+    IkError where the description or a parameter is wrong for this robot.
+    """
+    if isinstance(source, Path) and not source.is_file():
+        raise UrdfError(f'urdf_path: there is no file {source}')
+    robot = load_urdf(source)
+    Model(robot, replace(parameters, joint_limits={})).tracker.warm()
+    return robot
+
+
+def goal_topic(tip_link: str) -> str:
+    """The topic of a tip's goals: characters that a topic may not have become '_'."""
+    token = re.sub(r'[^A-Za-z0-9_]', '_', tip_link)
+    return f'_{token}/goal_pose' if token[:1].isdigit() else f'{token}/goal_pose'
+
+
+def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
+    """The limits of every step: the URDF's, tightened, and the defaults where there are none."""
+    rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
+    lower, upper, velocity, acceleration = np.array(
+        [(row.lower, row.upper, row.velocity, row.acceleration) for row in rows]
+    ).T
+    default = parameters.default_limits
+    velocity = np.minimum(robot.velocity, velocity)
+    return MotionLimits(
+        lower=np.maximum(robot.lower, lower),
+        upper=np.minimum(robot.upper, upper),
+        velocity=np.where(np.isfinite(velocity), velocity, default.velocity),
+        acceleration=np.where(np.isfinite(acceleration), acceleration, default.acceleration),
+    )
+
+
+class Model:
+    """A robot under control: its tips, their goals and the tracker.
+
+    Poses are (4, 4) in the root link's frame. `goals` holds each tip's goal, None without one.
+    Raises IkError where the parameters do not fit the robot.
+    """
+
+    def __init__(
+        self, robot: Robot, parameters: NodeParameters, previous: Model | None = None
+    ) -> None:
+        self.robot = robot
+        self.parameters = parameters
+        self.base_link = parameters.node.base_link or robot.base_link
+        self.tip_links = parameters.node.tip_links or (robot.default_tip(),)
+        self.goal_topics = _distinct_topics(self.tip_links)
+        self.goals: list[Array | None] = [None] * len(self.tip_links)
+        self._received = [0.0] * len(self.tip_links)
+        self.limits = motion_limits(robot, parameters)
+        self.tracker = self._new_tracker(_positions_of(robot, previous))
+
+    def set_goal(self, tip: int, transform: Array, now: float) -> None:
+        """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
+        self.tracker.set_goal(tip, transform, now)
+        self.goals[tip] = transform
+        self._received[tip] = now
+
+    def stop(self) -> None:
+        """Decelerate to rest and drop all goals."""
+        self.tracker.stop()
+        self.goals = [None] * len(self.goals)
+
+    def tip_pose(self, tip: int) -> Array:
+        """Where a tip is commanded to be."""
+        return self.robot.forward_kinematics(self.tracker.q, self.tip_links[tip])
+
+    def apply(self, parameters: NodeParameters) -> None:
+        """Take changed parameters from the next tick on; the motion goes on from where it is."""
+        before, self.parameters = self.parameters, parameters
+        if _problem_options(parameters) != _problem_options(before):
+            self._renew_tracker()
+            return
+        self.limits = motion_limits(self.robot, parameters)
+        self.tracker.set_limits(self.limits)
+        if parameters.tracker != before.tracker:
+            self.tracker.set_options(parameters.tracker)
+        if _solver(parameters) != _solver(before):
+            self.tracker.set_solver(*_solver(parameters))
+
+    def hold(self) -> Array:
+        """The last commanded q (n,), after an error in a tick: start again from there, at rest."""
+        self.goals = [None] * len(self.goals)
+        self.tracker.reset()
+        return self.tracker.q
+
+    def missing_limits(self) -> list[str]:
+        """One sentence for each kind of limit that the description lacks: where, and what then."""
+        sentences = []
+        for kind in ('velocity', 'acceleration'):
+            default = getattr(self.parameters.default_limits, kind)
+            own = [getattr(row, kind) for row in self.parameters.joint_limits.values()]
+            names = [
+                joint
+                for joint, limit in zip(self.robot.joint_names, own, strict=True)
+                if not np.isfinite(limit)
+            ]
+            then = f'{default:g} is used' if np.isfinite(default) else 'they are not limited'
+            if names:
+                text = (
+                    f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind}: {then}'
+                )
+                sentences.append(text)
+        return sentences
+
+    def _new_tracker(self, q0: Array | None) -> Tracker:
+        solver, options = _solver(self.parameters)
+        return Tracker(
+            self._problem(),
+            self.parameters.node.rate,
+            limits=self.limits,
+            solver=solver,
+            solver_options=options,
+            options=self.parameters.tracker,
+            q0=q0,
+        )
+
+    def _renew_tracker(self) -> None:
+        """Tolerances belong to the problem, so they need another tracker, in the same state."""
+        q, dq = self.tracker.q, self.tracker.dq
+        self.tracker = self._new_tracker(q)
+        self.tracker.reset(q, dq)
+        for tip, goal in enumerate(self.goals):
+            if goal is not None:
+                self.tracker.set_goal(tip, goal, self._received[tip])
+
+    def _problem(self) -> IkProblem:
+        """One pose task per tip; the joints that would move base_link stay where they are."""
+        node = self.parameters.node
+        frozen = [self.robot.joint_names[i] for i in self.robot.chain(self.base_link)]
+        return IkProblem(
+            self.robot,
+            [PoseTask(tip) for tip in self.tip_links],
+            frozen_joints=frozen,
+            lower=self.limits.lower,
+            upper=self.limits.upper,
+            position_tolerance=node.position_tolerance,
+            orientation_tolerance=node.orientation_tolerance,
+            orientation_length=node.orientation_length,
+        )
+
+
+def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:
+    topics = tuple(goal_topic(tip) for tip in tip_links)
+    for topic in topics:
+        tips = [tip for tip in tip_links if goal_topic(tip) == topic]
+        if len(tips) > 1:
+            raise InvalidOption(f'tip_links {", ".join(tips)} would share the topic {topic}')
+    return topics
+
+
+def _positions_of(robot: Robot, previous: Model | None) -> Array | None:
+    """Joints that the model before had too keep their position."""
+    if previous is None:
+        return None
+    before = dict(zip(previous.robot.joint_names, previous.tracker.q.tolist(), strict=True))
+    middle = zip(robot.joint_names, robot.middle_configuration.tolist(), strict=True)
+    return np.array([before.get(joint, value) for joint, value in middle])
+
+
+def _solver(parameters: NodeParameters) -> tuple[str, dict[str, object]]:
+    return parameters.node.solver, dict(vars(parameters.solver_options))
+
+
+def _problem_options(parameters: NodeParameters) -> tuple[float, float, float]:
+    node = parameters.node
+    return node.position_tolerance, node.orientation_tolerance, node.orientation_length

@@ -1,0 +1,390 @@
+"""The node's parameters: declared, checked and read from the metadata of option dataclasses.
+
+An option is a field of a frozen dataclass with a default, a type and metadata (`doc`, `unit`,
+`bounds`). This module turns each into one ROS parameter: the node's own options under their own
+names, the tracker's too, every solver's as `<solver>.<option>`, and the limits of every joint of
+the loaded robot as `joint_limits.<joint>.<limit>`. A new option or a new solver needs no line
+here.
+
+Changes are checked as a whole set, before any of it is stored, by building the snapshot that
+they would lead to. The snapshot (`NodeParameters`) is frozen; the node takes a new one at the
+start of the tick after a change, because the callback that follows a change does not exist in
+Humble's rclpy.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ik_core import SOLVERS, IkError, Robot
+from ik_core.exceptions import InvalidOption
+from ik_core.tracking import TrackerOptions
+
+Values = Mapping[str, Any]
+UNBOUNDED = (-math.inf, math.inf)
+INT64_MAX = 2**63 - 1
+TIGHTEST = 1e-12
+SLOWEST = 1e-6
+"""The lowest velocity and acceleration limit; at 0 a joint could neither move nor stop."""
+
+
+def option(
+    default: Any,
+    doc: str,
+    *,
+    unit: str = '',
+    bounds: tuple[float, float] = UNBOUNDED,
+    choices: Iterable[str] = (),
+    static: bool = False,
+) -> Any:
+    """A field of an option dataclass; a static one can't change while the node is configured."""
+    metadata = {
+        'doc': doc,
+        'unit': unit,
+        'bounds': bounds,
+        'choices': tuple(choices),
+        'static': static,
+    }
+    if isinstance(default, list):
+        return field(default_factory=lambda: tuple(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """What the node itself needs to know; the solvers' and the tracker's options are their own."""
+
+    robot_description: str = option(
+        '',
+        'URDF text of the robot; empty: urdf_path, or else the topic robot_description',
+        static=True,
+    )
+    urdf_path: str = option('', 'URDF file, read when robot_description is empty', static=True)
+    base_link: str = option(
+        '',
+        'link that goals without a frame are given in, and that does not move; empty: the root',
+        static=True,
+    )
+    tip_links: tuple[str, ...] = option(
+        [], 'links that follow goals; empty: the link where the longest chain ends', static=True
+    )
+    rate: float = option(
+        250.0, 'joint states per second', unit='Hz', bounds=(1.0, 10000.0), static=True
+    )
+    output: str = option('joint_state', 'what is published', choices=('joint_state',), static=True)
+    autostart: bool = option(
+        True, 'configure and activate at start, without a lifecycle manager', static=True
+    )
+    solver: str = option('levenberg_marquardt', 'the method', choices=SOLVERS)
+    position_tolerance: float = option(
+        1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, math.inf)
+    )
+    orientation_tolerance: float = option(
+        1e-4, 'a goal nearer than this counts as reached', unit='rad', bounds=(TIGHTEST, math.inf)
+    )
+    orientation_length: float = option(
+        0.2,
+        'weighs rotation against distance where a goal is out of reach: 1 rad is this far',
+        unit='m',
+        bounds=(TIGHTEST, math.inf),
+    )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one joint as parameters; inf where there is none."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    acceleration: float = math.inf
+
+
+@dataclass(frozen=True)
+class NodeParameters:
+    """All parameters at one moment, checked. `joint_limits` is by joint name."""
+
+    node: NodeOptions
+    tracker: TrackerOptions
+    solver_options: Any
+    default_limits: Limits
+    joint_limits: Mapping[str, Limits]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One ROS parameter: what it is called, what it may be, and what describes it."""
+
+    name: str
+    kind: type
+    default: Any
+    doc: str = ''
+    unit: str = ''
+    bounds: tuple[float, float] = UNBOUNDED
+    choices: tuple[str, ...] = ()
+    static: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """Whether this is a number that has bounds."""
+        return self.kind in (int, float) and self.bounds != UNBOUNDED
+
+    def declare(self, node: Node) -> None:
+        """Declare the parameter; an override from the command line or a file wins."""
+        default = list(self.default) or [''] if self.kind is tuple else self.default
+        node.declare_parameter(self.name, default, self.descriptor())
+
+    def descriptor(self) -> ParameterDescriptor:
+        """What `ros2 param describe` shows.
+
+        Doubles and lists are typed dynamically: rclpy would refuse the 500 of `rate: 500` as an
+        integer, and a single name where a list is meant; `read` does the checking instead.
+        """
+        unit = f' [{self.unit}]' if self.unit else ''
+        choices = f'one of {", ".join(self.choices)}' if self.choices else ''
+        when = 'only while unconfigured' if self.static else ''
+        descriptor = ParameterDescriptor(
+            description=self.doc + unit,
+            additional_constraints='; '.join(filter(None, (choices, when))),
+            dynamic_typing=self.kind in (float, tuple),
+        )
+        if self.bounded and self.kind is float:
+            low, high = map(float, self.bounds)
+            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        if self.bounded and self.kind is int:
+            low, high = (int(max(-INT64_MAX, min(INT64_MAX, bound))) for bound in self.bounds)
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
+        return descriptor
+
+    def read(self, value: Any) -> Any:
+        """The value as this option has it; InvalidOption says what would be right."""
+        value = _READERS[self.kind](value)
+        if value is None:
+            raise InvalidOption(f'{self.name} must be {_KINDS[self.kind]}')
+        if self.bounded and not self.bounds[0] <= value <= self.bounds[1]:
+            low, high = self.bounds
+            raise InvalidOption(f'{self.name} is {value:g}; it must be in [{low:g}, {high:g}]')
+        if self.choices and value not in self.choices:
+            choices = ', '.join(self.choices)
+            raise InvalidOption(f'{self.name} is {value!r}; it must be one of: {choices}')
+        return value
+
+
+def _read_float(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and not math.isnan(value) else None
+
+
+def _read_names(value: Any) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        value = value.split(',')
+    if isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value):
+        return tuple(name.strip() for name in value if name.strip())
+    return None
+
+
+_READERS = {
+    float: _read_float,
+    int: lambda value: value if type(value) is int else None,
+    bool: lambda value: value if isinstance(value, bool) else None,
+    str: lambda value: value if isinstance(value, str) else None,
+    tuple: _read_names,
+}
+_KINDS = {
+    float: 'a number',
+    int: 'an integer',
+    bool: 'true or false',
+    str: 'a string',
+    tuple: 'a list of strings, or one string with commas between the names',
+}
+
+
+def specs_of(options: type, prefix: str = '') -> list[Spec]:
+    """One Spec per field of an option dataclass."""
+    defaults = options()
+    return [
+        Spec(
+            name=prefix + entry.name,
+            kind=type(getattr(defaults, entry.name)),
+            default=getattr(defaults, entry.name),
+            doc=entry.metadata.get('doc', ''),
+            unit=entry.metadata.get('unit', ''),
+            bounds=entry.metadata.get('bounds', UNBOUNDED),
+            choices=tuple(entry.metadata.get('choices') or ()),
+            static=entry.metadata.get('static', False),
+        )
+        for entry in fields(options)
+    ]
+
+
+def limit_specs(robot: Robot) -> list[Spec]:
+    """The limits of every joint of a robot; their bounds let them only tighten the URDF's."""
+    return [
+        Spec(
+            name=f'joint_limits.{joint}.{limit}',
+            kind=float,
+            default=default,
+            doc=f'{limit} limit of {joint}; can only tighten the URDF',
+            unit=unit,
+            bounds=bounds,
+        )
+        for i, joint in enumerate(robot.joint_names)
+        for limit, default, unit, bounds in _limits_of(robot, i)
+    ]
+
+
+def _limits_of(robot: Robot, i: int) -> list[tuple[str, float, str, tuple[float, float]]]:
+    """Rows of limit, default, unit, bounds. A joint that turns for ever has no position limits."""
+    lower, upper, velocity = (float(x[i]) for x in (robot.lower, robot.upper, robot.velocity))
+    unit = 'm' if robot.joint_types[i] == 'prismatic' else 'rad'
+    rates = [
+        ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
+        ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
+    ]
+    if robot.continuous[i]:
+        return rates
+    positions = [('lower', lower, unit, (lower, upper)), ('upper', upper, unit, (lower, upper))]
+    return positions + rates
+
+
+def default_limit_specs() -> list[Spec]:
+    """What holds where the URDF and the limits of the joint give none."""
+    doc = '{} limit of joints that have none of their own; inf: none'
+    unit = {'velocity': 'rad/s or m/s', 'acceleration': 'rad/s^2 or m/s^2'}
+    return [
+        Spec(
+            name=f'joint_limits.default.{limit}',
+            kind=float,
+            default=math.inf,
+            doc=doc.format(limit),
+            unit=unit[limit],
+            bounds=(SLOWEST, math.inf),
+        )
+        for limit in ('velocity', 'acceleration')
+    ]
+
+
+class Parameters:
+    """Declares the parameters of a node, checks changes, and gives snapshots.
+
+    `locked` is true while the node is configured: static parameters then refuse to change.
+    `changed` is true from an accepted change until the next `take`. Raises InvalidOption, here
+    and in `declare_limits`, when the values that the node was started with are refused.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._specs: dict[str, Spec] = {}
+        self._joints: tuple[str, ...] = ()
+        self.locked = False
+        self.changed = False
+        self._declare(
+            [
+                *specs_of(NodeOptions),
+                *specs_of(TrackerOptions),
+                *default_limit_specs(),
+                *(
+                    s
+                    for name, solver in SOLVERS.items()
+                    for s in specs_of(solver.Options, f'{name}.')
+                ),
+            ]
+        )
+        self._permanent = frozenset(self._specs)
+        self.take()
+        node.add_on_set_parameters_callback(self._on_set)
+
+    def take(self) -> NodeParameters:
+        """The snapshot of what is set now."""
+        self.changed = False
+        return self._build(self._values())
+
+    def declare_limits(self, robot: Robot) -> None:
+        """Declare the limits of the robot's joints, in place of those of the robot before."""
+        self.undeclare_limits()
+        self._joints = robot.joint_names
+        try:
+            self._declare(limit_specs(robot))
+            self.take()
+        except InvalidOption:
+            self.undeclare_limits()
+            raise
+
+    def undeclare_limits(self) -> None:
+        """Forget the limits of the joints; `joint_limits.default` stays."""
+        self._joints = ()
+        for name in self._specs.keys() - self._permanent:
+            self._node.undeclare_parameter(name)
+            del self._specs[name]
+
+    def _declare(self, specs: Iterable[Spec]) -> None:
+        for spec in specs:
+            if spec.name in self._specs:
+                continue  # a joint called 'default' takes the default limits
+            try:
+                spec.declare(self._node)
+            except ParameterException as error:
+                raise InvalidOption(str(error)) from error
+            self._specs[spec.name] = spec
+
+    def _values(self) -> dict[str, Any]:
+        return {name: self._node.get_parameter(name).value for name in self._specs}
+
+    def _on_set(self, changes: list[Parameter]) -> SetParametersResult:
+        ours = {change.name: change.value for change in changes if change.name in self._specs}
+        if not ours:
+            return SetParametersResult(successful=True)
+        try:
+            self._check_static(ours)
+            self._build({**self._values(), **ours})
+        except IkError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        self.changed = True
+        return SetParametersResult(successful=True)
+
+    def _check_static(self, changes: Values) -> None:
+        fixed = [name for name in changes if self._specs[name].static]
+        if self.locked and fixed:
+            raise InvalidOption(
+                f'{", ".join(fixed)} can change only while the node is unconfigured; '
+                'deactivate it and clean it up first, or set it at start'
+            )
+
+    def _build(self, values: Values) -> NodeParameters:
+        read = {name: self._specs[name].read(value) for name, value in values.items()}
+        node = _make(NodeOptions, read)
+        solvers = {name: _make(SOLVERS[name].Options, read, f'{name}.') for name in SOLVERS}
+        limits = {joint: _make(Limits, read, f'joint_limits.{joint}.') for joint in self._joints}
+        for joint, limit in limits.items():
+            if limit.lower > limit.upper:
+                raise InvalidOption(
+                    f'joint_limits.{joint}.lower is {limit.lower:g}, above upper, {limit.upper:g}'
+                )
+        return NodeParameters(
+            node=node,
+            tracker=_make(TrackerOptions, read),
+            solver_options=solvers[node.solver],
+            default_limits=_make(Limits, read, 'joint_limits.default.'),
+            joint_limits=MappingProxyType(limits),
+        )
+
+
+def _make(options: type, values: Values, prefix: str = '') -> Any:
+    """An option dataclass from the parameters that start with `prefix`."""
+    names = (entry.name for entry in fields(options))
+    try:
+        return options(**{n: values[prefix + n] for n in names if prefix + n in values})
+    except InvalidOption as error:
+        raise InvalidOption(f'{prefix}: {error}' if prefix else str(error)) from error
