@@ -1,0 +1,167 @@
+"""Rate limits in discrete time: one step of q towards a target, joint by joint.
+
+A joint at velocity v that sheds `step = acceleration * period` per tick travels
+
+    D(v) = period * (v + (v - step) + (v - 2 step) + ... )        (the positive terms)
+
+before it rests: a sum, not v^2 / 2a, and it is the sum that has to fit. Its inverse is the
+greatest velocity from which a joint still stops in a given distance (`approach_speed`). With it
+as the cap towards a target inside the limits, the joint can stop before the target and before the
+limit, arrives exactly, and stays. Speeding up is capped by the acceleration alone, so a move
+starts and ends slowly.
+
+When a state breaks a limit (measured, or a limit tightened while moving), the order is:
+
+1. The acceleration limit always holds; so a speed above a new limit falls at that rate.
+2. A joint outside its position limits comes back at limited speed. It never moves further out,
+   except while braking a velocity that already pointed outwards: then at full deceleration, so
+   through the least distance.
+3. A lowered acceleration limit waits, joint by joint, while it alone would carry the joint over a
+   position limit (`adopt_accelerations`).
+
+`limits` is a (4, n) array: lower, upper, velocity, acceleration; inf where there is none.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import njit
+
+Array = NDArray[np.float64]
+
+LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
+TURN = 2.0 * math.pi
+ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
+BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
+
+
+@njit
+def stopping_distance(speed: float, step: float, period: float) -> float:
+    """Return D(speed): the way of this tick at `speed`, and of the braking ticks after it."""
+    if speed <= step:
+        return speed * period
+    ticks = math.floor(speed / step)
+    return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
+
+
+@njit
+def approach_speed(distance: float, step: float, period: float) -> float:
+    """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
+    if distance <= step * period:
+        return distance / period
+    ticks = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0))
+    return distance / (period * (ticks + 1.0)) + 0.5 * step * ticks
+
+
+@njit
+def _inside(value: float, lower: float, upper: float) -> float:
+    return min(max(value, lower), upper)
+
+
+@njit
+def _landed(q: float, target: float, lower: float, upper: float) -> float:
+    """Return q without what rounding leaves between it and the target or a limit."""
+    scale = max(1.0, abs(q))
+    if abs(q - target) <= ROUNDING * scale:
+        return target
+    limit = _inside(q, lower, upper)
+    return limit if abs(q - limit) <= BRAKING_ROUNDING * scale else q
+
+
+@njit
+def common_rate(q: Array, dq: Array, target: Array, limits: Array, period: float) -> float:
+    """Return the greatest k [1/s] with k * (target - q) allowed for all joints in this tick.
+
+    Joints that all move at k times their way to go arrive together; from rest, on a straight line
+    in joint space. A joint that still moves the other way turns round first: until then k is 0.
+    """
+    rate = 1.0 / period
+    for i in range(q.size):
+        way = _inside(target[i], limits[LOWER, i], limits[UPPER, i]) - q[i]
+        if way == 0.0:
+            continue
+        step = limits[ACCELERATION, i] * period
+        speed = dq[i] if way > 0.0 else -dq[i]
+        allowed = min(limits[VELOCITY, i], approach_speed(abs(way), step, period))
+        rate = min(rate, min(allowed, max(speed + step, 0.0)) / abs(way))
+    return rate
+
+
+@njit
+def advance(
+    q: Array, dq: Array, target: Array, limits: Array, period: float, together: bool
+) -> None:
+    """Move q, dq (n,) in place by one period towards the target (n,), taken into the limits.
+
+    together: all joints arrive at the same time, instead of each as soon as it can.
+    """
+    rate = common_rate(q, dq, target, limits, period) if together else 1.0 / period
+    for i in range(q.size):
+        lower, upper = limits[LOWER, i], limits[UPPER, i]
+        step = limits[ACCELERATION, i] * period
+        goal = _inside(target[i], lower, upper)
+        way = goal - q[i]
+        speed = min(approach_speed(abs(way), step, period), limits[VELOCITY, i], rate * abs(way))
+        dq[i] = _inside(math.copysign(speed, way), dq[i] - step, dq[i] + step)
+        q[i] = _landed(q[i] + dq[i] * period, goal, lower, upper)
+
+
+@njit
+def stop_point(q: Array, dq: Array, limits: Array, period: float, point: Array) -> None:
+    """Write to point (n,) where the joints rest if all brake as hard as they may from now on."""
+    for i in range(q.size):
+        step = limits[ACCELERATION, i] * period
+        distance = stopping_distance(max(abs(dq[i]) - step, 0.0), step, period)
+        stop = q[i] + math.copysign(distance, dq[i])
+        point[i] = _inside(stop, limits[LOWER, i], limits[UPPER, i])
+
+
+@njit
+def adopt_accelerations(limits: Array, wanted: Array, q: Array, dq: Array, period: float) -> bool:
+    """Bring limits[ACCELERATION] to wanted (n,) where that still lets the joint stop inside.
+
+    Returns whether all joints could; call again next tick for those that could not.
+    """
+    done = True
+    for i in range(q.size):
+        step = wanted[i] * period
+        room = limits[UPPER, i] - q[i] if dq[i] > 0.0 else q[i] - limits[LOWER, i]
+        distance = stopping_distance(max(abs(dq[i]) - step, 0.0), step, period)
+        if wanted[i] >= limits[ACCELERATION, i] or distance <= max(room, 0.0):
+            limits[ACCELERATION, i] = wanted[i]
+        else:
+            done = False
+    return done
+
+
+@njit
+def take_nearest_turns(
+    q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
+) -> None:
+    """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
+
+    Only to places inside the limits: where the nearest turn is outside, the next one is taken.
+    """
+    for i in range(q.size):
+        if not turning[i]:
+            continue
+        nearest = q[i] + TURN * np.round((reference[i] - q[i]) / TURN)
+        if nearest > upper[i]:
+            nearest -= TURN
+        elif nearest < lower[i]:
+            nearest += TURN
+        if lower[i] <= nearest <= upper[i]:
+            q[i] = nearest
+
+
+@njit
+def all_finite(values: Array) -> bool:
+    """Return whether no value of the (n,) array is NaN or infinite."""
+    for value in values:  # noqa: SIM110 (numba compiles no generator expression)
+        if not math.isfinite(value):
+            return False
+    return True
