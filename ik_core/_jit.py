@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 try:
     import numba
 except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
-    numba = None  # type: ignore[assignment]
+    numba = None
 
 F = TypeVar('F', bound=Callable[..., Any])
 

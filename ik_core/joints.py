@@ -105,12 +105,11 @@ def _stack(joint: Joint) -> list[Joint]:
 
     A planar joint moves in the plane whose normal is its axis.
     """
-    if joint.kind == 'floating':
-        names, basis, axes = ('x', 'y', 'z', 'yaw', 'pitch', 'roll'), np.eye(3), [0, 1, 2, 2, 1, 0]
-        shifts = 3
-    else:
-        names, basis, axes = ('x', 'y', 'yaw'), matrix_onto_axis(joint.axis), [0, 1, 2]
-        shifts = 2
+    names: tuple[str, ...] = ('x', 'y', 'z', 'yaw', 'pitch', 'roll')
+    basis, axes, shifts = np.eye(3), [0, 1, 2, 2, 1, 0], 3
+    if joint.kind == 'planar':
+        names, axes, shifts = ('x', 'y', 'yaw'), [0, 1, 2], 2
+        basis = matrix_onto_axis(joint.axis)
     parts = []
     parent, origin = joint.parent, joint.origin
     for i, (name, axis) in enumerate(zip(names, axes)):

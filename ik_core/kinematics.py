@@ -17,13 +17,14 @@ from __future__ import annotations
 import math
 
 from ._jit import njit
+from .rotations import Array, IntArray
 
 REVOLUTE = 0
 PRISMATIC = 1
 
 
 @njit
-def body_frames(tree, geometry, x, frames):
+def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
     for k in range(tree.shape[0]):
         parent = tree[k, 0]
@@ -55,7 +56,16 @@ def body_frames(tree, geometry, x, frames):
 
 
 @njit
-def point_jacobian(tree, geometry, frames, body, px, py, pz, columns):
+def point_jacobian(
+    tree: IntArray,
+    geometry: Array,
+    frames: Array,
+    body: int,
+    px: float,
+    py: float,
+    pz: float,
+    columns: Array,
+) -> None:
     """columns (variables, 6): the Jacobian's columns, linear then angular, of a point.
 
     The point (px, py, pz) is given in the root link's frame and moves with `body`; velocities

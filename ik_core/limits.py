@@ -32,7 +32,7 @@ class JointLimits:
 
     def project(self, x: Array) -> Array:
         """The nearest point of the box."""
-        return np.clip(x, self.lower, self.upper)
+        return np.minimum(np.maximum(x, self.lower), self.upper)
 
     def violation(self, x: Array) -> Array:
         """How far each variable is outside [rad or m]: 0 inside, negative below, positive above."""
@@ -56,9 +56,7 @@ def hash32(value: int) -> int:
 
 
 @njit
-def random_configuration(
-    seed: int, attempt: int, lower: Array, upper: Array, out: Array
-) -> None:
+def random_configuration(seed: int, attempt: int, lower: Array, upper: Array, out: Array) -> None:
     """out = a uniform random point of a finite box, a pure function of seed and attempt."""
     stream = hash32(hash32(seed & 0xFFFFFFFF) ^ ((attempt * 0x1E3779B9) & 0xFFFFFFFF))
     for j in range(out.shape[0]):

@@ -56,9 +56,9 @@ def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
         if m <= n:
             dual = jacobian @ jacobian.T
             dual.flat[:: m + 1] += square
-            return jacobian.T @ np.linalg.solve(dual, error)
+            return np.asarray(jacobian.T @ np.linalg.solve(dual, error), float)
         primal = jacobian.T @ jacobian
         primal.flat[:: n + 1] += square
-        return np.linalg.solve(primal, jacobian.T @ error)
+        return np.asarray(np.linalg.solve(primal, jacobian.T @ error), float)
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(jacobian, error, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(jacobian, error, rcond=None)[0], float)

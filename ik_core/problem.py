@@ -16,6 +16,8 @@ from .rotations import Array
 from .tasks import GoalTask, Task
 from .tasks.packing import PackedGoals
 
+TURN = 2.0 * np.pi
+
 
 @dataclass(eq=False)
 class Evaluation:
@@ -72,7 +74,8 @@ class IkProblem:
         self.variables = self._find_variables()
         box = self._checked_box(lower, upper)
         self.limits = JointLimits(*box[:, self.variables])
-        self.full_turns = robot.full_turns[self.variables]
+        turning = robot.full_turns[self.variables]
+        self._turning = np.flatnonzero(turning & (box[1] - box[0] >= 2.0 * np.pi)[self.variables])
         self.goals = PackedGoals(robot, self.tasks, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
 
@@ -132,15 +135,17 @@ class IkProblem:
     def nearest_turn(self, x: Array, reference: Array) -> Array:
         """x with whole turns added where that is the same posture and nearer to `reference`.
 
-        Stays inside the limits, so it serves continuous joints and ranges over one turn.
+        Stays inside the limits: it serves continuous joints and ranges over one turn.
         """
-        turn = 2.0 * np.pi
-        shift = turn * np.round((reference - x) / turn)
-        low = turn * np.ceil((self.limits.lower - x) / turn)
-        high = turn * np.floor((self.limits.upper - x) / turn)
-        moved = x + np.clip(shift, np.minimum(low, 0.0), np.maximum(high, 0.0))
-        usable = self.full_turns & (self.limits.violation(moved) == 0.0)
-        return np.where(usable, moved, x)
+        result = x.copy()
+        for j in self._turning:
+            low = np.ceil((self.limits.lower[j] - x[j]) / TURN)
+            high = np.floor((self.limits.upper[j] - x[j]) / TURN)
+            turns = np.clip(np.round((reference[j] - x[j]) / TURN), low, high)
+            moved = x[j] + TURN * turns
+            if self.limits.lower[j] <= moved <= self.limits.upper[j]:
+                result[j] = moved
+        return result
 
     def _find_variables(self) -> np.ndarray:
         if not self.tasks:

@@ -16,13 +16,14 @@ from ._jit import njit
 from .exceptions import InvalidGoal
 
 Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 ORTHOGONALITY_TOLERANCE = 1e-6
 """How far R'R may be from the identity in a matrix that a user hands in."""
 
 
 @njit
-def compose(a, b, out):
+def compose(a: Array, b: Array, out: Array) -> None:
     """out = a * b for frames; `out` must be neither `a` nor `b`."""
     for i in range(3):
         ax, ay, az = a[3 * i], a[3 * i + 1], a[3 * i + 2]
@@ -33,7 +34,7 @@ def compose(a, b, out):
 
 
 @njit
-def relative_log(a, b):
+def relative_log(a: Array, b: Array) -> tuple[float, float, float]:
     """The rotation vector of A'B [rad], for the rotations A and B of two frames.
 
     Goes through the largest component of the quaternion, so it is accurate for small angles
@@ -57,7 +58,17 @@ def relative_log(a, b):
 
 
 @njit
-def quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22):
+def quaternion_of(
+    m00: float,
+    m01: float,
+    m02: float,
+    m10: float,
+    m11: float,
+    m12: float,
+    m20: float,
+    m21: float,
+    m22: float,
+) -> tuple[float, float, float, float]:
     """The unit quaternion (x, y, z, w) of a rotation matrix, by its largest component."""
     trace = m00 + m11 + m22
     if trace >= m00 and trace >= m11 and trace >= m22:
@@ -73,7 +84,7 @@ def quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22):
 
 
 @njit
-def inverse_left_jacobian(x, y, z, out):
+def inverse_left_jacobian(x: float, y: float, z: float, out: Array) -> None:
     """out (3, 3) = the matrix that maps an angular velocity to the rate of a rotation vector.
 
     d/dt log R = (I - [r]/2 + (1/t^2 - (1 + cos t) / (2 t sin t)) [r]^2) w for R' = [w] R,

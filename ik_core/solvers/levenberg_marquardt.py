@@ -31,12 +31,14 @@ from ..linalg import cholesky_solve
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..rotations import Array
-from ..tasks.kernels import IntArray, goal_jacobian, goal_residuals
+from ..rotations import Array, IntArray
+from ..tasks.kernels import goal_jacobian, goal_residuals
 from .base import Solver
 
 # counters (8,) int
-PHASE, STATUS, ATTEMPT, ITERATIONS, EVALUATIONS, STAGNANT, ATTEMPT_ITERATIONS, LAST_ATTEMPT = range(8)
+PHASE, STATUS, ATTEMPT, ITERATIONS, EVALUATIONS, STAGNANT, ATTEMPT_ITERATIONS, LAST_ATTEMPT = (
+    range(8)
+)
 # phases: an attempt is to begin at x, or is under way
 BEGIN, STEP = 0, 1
 # statuses that the kernel tells apart
@@ -203,7 +205,11 @@ def advance(
     at += 6 * count
     errors = work[at : at + 2 * count].reshape(count, 2)
     at += 2 * count
-    residual, trial_residual, rhs = work[at : at + m], work[at + m : at + 2 * m], work[at + 2 * m : at + 3 * m]
+    residual, trial_residual, rhs = (
+        work[at : at + m],
+        work[at + m : at + 2 * m],
+        work[at + 2 * m : at + 3 * m],
+    )
     at += 3 * m
     columns = work[at : at + n * m].reshape(n, m)
     at += n * m
@@ -215,8 +221,12 @@ def advance(
     while counters[STATUS] == RUNNING:
         if counters[PHASE] == BEGIN:
             body_frames(tree, geometry, x, frames)
-            values[COST] = goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
-            goal_jacobian(tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns)
+            values[COST] = goal_residuals(
+                frames, goals, tools, targets, tips, raw, errors, residual
+            )
+            goal_jacobian(
+                tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
+            )
             _begin_attempt(options, counters, values)
             if _is_solved(errors, options):
                 counters[STATUS] = REACHED
@@ -226,7 +236,16 @@ def advance(
         iterations -= 1
         counters[ITERATIONS] += 1
         counters[ATTEMPT_ITERATIONS] += 1
-        model = _bounded_step(columns, residual, bounds, options[MAX_STEP], values[NU] * values[COST], vectors, normal, rhs)
+        model = _bounded_step(
+            columns,
+            residual,
+            bounds,
+            options[MAX_STEP],
+            values[NU] * values[COST],
+            vectors,
+            normal,
+            rhs,
+        )
         largest = 0.0
         for j in range(n):
             trial[j] = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
@@ -242,7 +261,9 @@ def advance(
             if _is_solved(errors, options):
                 counters[STATUS] = REACHED
                 break
-            goal_jacobian(tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns)
+            goal_jacobian(
+                tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
+            )
             if _is_stationary(columns, residual, values[COST], bounds, x):
                 ended = CLOSEST
         else:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 class GoalTask(Task):
     """What all goals share. `position_weights`, `rotation_weights` (3,): 0 masks a component."""
 
-    position_axes = kernels.ROOT_AXES
     rotation = kernels.VECTOR
 
     def __init__(
@@ -41,14 +40,19 @@ class GoalTask(Task):
         position_weights: ArrayLike,
         rotation_weights: ArrayLike,
         tool: ArrayLike | None = None,
+        position_axes: str = 'root',
     ) -> None:
         self.link = link
+        self.position_axes = _axes(position_axes)
         self.position_weights = _weights(position_weights, 'position')
         self.rotation_weights = _weights(rotation_weights, 'orientation')
         self.tool = np.eye(4) if tool is None else checked_transform(tool)
         self.target = np.full(12, np.nan)
         if not (self.position_weights.any() or self.rotation_weights.any()):
             raise InvalidOption(f'the goal for {link!r} asks for nothing: all weights are 0')
+        self._missing = {'position'} if self.position_weights.any() else set()
+        if self.rotation_weights.any() or self.position_axes == kernels.GOAL_AXES:
+            self._missing.add('orientation')
 
     def set_target(
         self,
@@ -70,6 +74,12 @@ class GoalTask(Task):
         if position is not None:
             target[9:] = finite_vector(position, 3, 'position')
         self.target[:] = target
+        self._note_what_is_set()
+
+    def _note_what_is_set(self) -> None:
+        if self._missing:
+            parts = {'orientation': self.target[:9], 'position': self.target[9:]}
+            self._missing = {name for name in self._missing if np.isnan(parts[name]).any()}
 
     @property
     def transform(self) -> Array:
@@ -78,10 +88,11 @@ class GoalTask(Task):
 
     def check_target(self) -> None:
         """Raise InvalidGoal where something that the goal asks for has no target yet."""
-        if self.position_weights.any() and not np.isfinite(self.target[9:]).all():
-            raise InvalidGoal(f'the goal for {self.link!r} has no position; call set_target')
-        if self.rotation_weights.any() and not np.isfinite(self.target[:9]).all():
-            raise InvalidGoal(f'the goal for {self.link!r} has no orientation; call set_target')
+        if self._missing:
+            raise InvalidGoal(
+                f'the goal for {self.link!r} has no {" and no ".join(sorted(self._missing))}; '
+                'give it one with set_target'
+            )
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """The weighted residual (rows,) [m, rad] at q (n,); see `tasks.kernels`."""
@@ -121,29 +132,29 @@ class PoseTask(GoalTask):
         position_axes: str = 'root',
         tool: ArrayLike | None = None,
     ) -> None:
-        super().__init__(link, position_weights, orientation_weights, tool)
-        self.position_axes = _axes(position_axes)
+        super().__init__(link, position_weights, orientation_weights, tool, position_axes)
         self.set_target(transform, position=position, quaternion=quaternion)
 
 
 class PositionTask(GoalTask):
     """The origin of the link (or of its tool) shall stand at a position.
 
-    With `position_axes` 'goal' the weights act in the axes of the target's orientation.
+    With `position_axes` 'goal' the weights act in the axes of the target's orientation, which
+    `quaternion` gives.
     """
 
     def __init__(
         self,
         link: str,
         position: ArrayLike | None = None,
+        quaternion: ArrayLike | None = (0.0, 0.0, 0.0, 1.0),
         *,
         weights: ArrayLike = 1.0,
         position_axes: str = 'root',
         tool: ArrayLike | None = None,
     ) -> None:
-        super().__init__(link, weights, 0.0, tool)
-        self.position_axes = _axes(position_axes)
-        self.set_target(position=position, quaternion=(0.0, 0.0, 0.0, 1.0))
+        super().__init__(link, weights, 0.0, tool, position_axes)
+        self.set_target(position=position, quaternion=quaternion)
 
 
 class OrientationTask(GoalTask):
@@ -158,7 +169,7 @@ class OrientationTask(GoalTask):
         tool: ArrayLike | None = None,
     ) -> None:
         super().__init__(link, 0.0, weights, tool)
-        self.set_target(position=np.zeros(3), quaternion=quaternion)
+        self.set_target(quaternion=quaternion)
 
 
 class AxisTask(GoalTask):
@@ -180,13 +191,13 @@ class AxisTask(GoalTask):
         tool[:3, :3] = matrix_onto_axis(_unit(axis, 'axis'))
         super().__init__(link, 0.0, weight, tool)
         self.rotation = kernels.AXIS
-        self.target[9:] = 0.0
         if direction is not None:
             self.set_direction(direction)
 
     def set_direction(self, direction: ArrayLike) -> None:
         """Point the axis along `direction` (3,), in the root link's frame."""
         self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
+        self._note_what_is_set()
 
 
 def _weights(weights: ArrayLike, name: str) -> Array:

@@ -17,14 +17,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .._jit import njit
 from ..kinematics import PRISMATIC
-from ..rotations import Array, compose, inverse_left_jacobian, relative_log
-
-IntArray = NDArray[np.int64]
+from ..rotations import Array, IntArray, compose, inverse_left_jacobian, relative_log
 
 NONE = 0
 ROOT_AXES = 1

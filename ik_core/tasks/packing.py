@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..kinematics import body_frames
 from ..robot import Robot
@@ -24,7 +25,7 @@ class PackedGoals:
         self,
         robot: Robot,
         goals: Sequence[GoalTask],
-        variables: Sequence[int] | None = None,
+        variables: ArrayLike | None = None,
         orientation_length: float = 1.0,
     ) -> None:
         self.tasks = tuple(goals)
@@ -32,7 +33,7 @@ class PackedGoals:
         self._bodies = sorted({k for goal in goals for k in robot.body_path(goal.link)})
         self._pack_tree(robot)
         self._pack_goals(robot, orientation_length)
-        self.targets = np.empty((len(goals), 12))
+        self.targets = np.empty((len(goals), 12))  # parts that no goal asks for may be NaN
         self._make_buffers()
 
     def load(self, q: Array) -> None:
@@ -43,7 +44,6 @@ class PackedGoals:
         for i, task in enumerate(self.tasks):
             task.check_target()
             self.targets[i] = task.target
-        np.nan_to_num(self.targets, copy=False)  # what is not asked for may be unset
         if self._frozen.size:
             angles = self._multiplier * q[self._frozen_joint] + self._offset
             self.geometry[self._frozen, 13] = angles
