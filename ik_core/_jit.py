@@ -8,6 +8,7 @@ is writable, kernels are compiled without a cache.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -39,10 +40,8 @@ def _cache_candidates() -> list[Path]:
     """Places for the cache, best first."""
     uid = os.getuid() if hasattr(os, 'getuid') else 'user'
     places = [Path(tempfile.gettempdir()) / f'ik_core-cache-{uid}']
-    try:
+    with contextlib.suppress(RuntimeError):  # no home directory is known
         places.insert(0, Path.home() / '.cache' / 'ik_core')
-    except RuntimeError:  # no home directory is known
-        pass
     for variable, below in (('XDG_CACHE_HOME', 'ik_core'), ('NUMBA_CACHE_DIR', '')):
         if os.environ.get(variable):
             places.insert(0, Path(os.environ[variable]) / below)

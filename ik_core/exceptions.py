@@ -1,4 +1,4 @@
-"""The errors that `ik_core` raises. Failing to reach a goal is not one of them: that is a status."""
+"""The errors that `ik_core` raises. Not reaching a goal is none of them: that is a status."""
 
 
 class IkError(Exception):

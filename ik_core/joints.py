@@ -112,7 +112,7 @@ def _stack(joint: Joint) -> list[Joint]:
         basis = matrix_onto_axis(joint.axis)
     parts = []
     parent, origin = joint.parent, joint.origin
-    for i, (name, axis) in enumerate(zip(names, axes)):
+    for i, (name, axis) in enumerate(zip(names, axes, strict=True)):
         child = joint.child if i == len(names) - 1 else f'{joint.name}/{name}_link'
         kind = 'prismatic' if i < shifts else 'continuous'
         full_name = f'{joint.name}/{name}'

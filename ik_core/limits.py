@@ -35,7 +35,7 @@ class JointLimits:
         return np.minimum(np.maximum(x, self.lower), self.upper)
 
     def violation(self, x: Array) -> Array:
-        """How far each variable is outside [rad or m]: 0 inside, negative below, positive above."""
+        """How far each variable is outside [rad or m]: negative below, positive above."""
         return x - self.project(x)
 
     def active(self, x: Array, direction: Array) -> NDArray[np.bool_]:

@@ -93,10 +93,7 @@ class IkProblem:
 
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
         """
-        if q0 is None:
-            q = self.default_configuration.copy()
-        else:
-            q = self.robot.checked(q0, 'q0')
+        q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.goals.load(q)
         return q, self.limits.project(q[self.variables])
 
@@ -172,7 +169,7 @@ class IkProblem:
                         f'{name} must be {self.robot.n} numbers, one for each joint'
                     )
                 box[row] = vector
-        for joint, low, high in zip(self.robot.joint_names, *box):
+        for joint, low, high in zip(self.robot.joint_names, *box, strict=True):
             if low > high:
                 raise InvalidConfiguration(f'joint {joint!r}: lower {low:g} > upper {high:g}')
         return box

@@ -135,7 +135,9 @@ class Robot:
                 f'{", ".join(self.joint_names)}'
             )
         if not np.isfinite(vector).all():
-            bad = [j for j, value in zip(self.joint_names, vector) if not math.isfinite(value)]
+            bad = [
+                j for j, v in zip(self.joint_names, vector, strict=True) if not math.isfinite(v)
+            ]
             raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
         return vector
 
@@ -209,7 +211,7 @@ class Robot:
 
     def joint_values(self, q: ArrayLike) -> dict[str, float]:
         """Positions [rad or m] of all movable joints by name, the mimic ones included."""
-        values = dict(zip(self.joint_names, self.checked(q).tolist()))
+        values = dict(zip(self.joint_names, self.checked(q).tolist(), strict=True))
         for joint, mimic in self.mimic_joints.items():
             values[joint] = mimic.multiplier * values[mimic.joint] + mimic.offset
         return values

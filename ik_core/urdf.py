@@ -143,7 +143,7 @@ def _filter(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
         raise UrdfError(f"the robot description can't be decoded: {error}") from None
     assert handler.robot is not None
     _check_robot(handler.robot)
-    return handler.robot, handler.warnings
+    return handler.robot, list(handler.repeated)
 
 
 class _Filter:
@@ -151,10 +151,10 @@ class _Filter:
 
     def __init__(self) -> None:
         self.robot: ElementTree.Element | None = None
-        self.warnings: list[str] = []
+        self.repeated: dict[str, None] = {}  # an ordered set of remarks
         self._open: list[ElementTree.Element | None] = []
         self._count = 0
-        self._links = 0
+        self._kept = {'link': 0, 'joint': 0}
 
     def doctype(self, *_: object) -> None:
         raise UrdfError('a DOCTYPE is not allowed in a robot description: remove it')
@@ -181,11 +181,12 @@ class _Filter:
         if parent is None or tag not in _CHILDREN.get(parent.tag, ()):
             return None
         if parent.tag == 'joint' and parent.find(tag) is not None:
-            self.warnings.append(f'{_name(parent)}: a second <{tag}> is ignored')
+            self.repeated[f'{_name(parent)}: a second <{tag}> is ignored'] = None
             return None
-        self._links += tag == 'link'
-        if self._links > MAX_LINKS:
-            raise UrdfError(f'the robot has more than {MAX_LINKS} links')
+        if parent is self.robot:
+            self._kept[tag] += 1
+            if self._kept[tag] > MAX_LINKS:
+                raise UrdfError(f'the robot has more than {MAX_LINKS} {tag}s')
         return ElementTree.SubElement(parent, tag, attributes)
 
 
@@ -359,7 +360,10 @@ def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict
             warnings.append(f'joint {joint.name!r}: its mimic is ignored: {problem}')
         else:
             obeyed[joint.name] = joint.mimic
-    return {name: _follow_mimics(name, obeyed) for name in obeyed}
+    resolved: dict[str, Mimic] = {}
+    for name in obeyed:
+        _follow_mimics(name, obeyed, resolved)
+    return resolved
 
 
 def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> str:
@@ -373,21 +377,28 @@ def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> 
     return ''
 
 
-def _follow_mimics(name: str, mimics: Mapping[str, parser.JointMimic]) -> Mimic:
-    where = f'joint {name!r}'
-    multiplier, offset = 1.0, 0.0
-    seen = {name}
-    while name in mimics:
-        # multiplier * (m * driver + o) + offset
-        offset += multiplier * mimics[name].offset
-        multiplier *= mimics[name].multiplier
+def _follow_mimics(
+    first: str, mimics: Mapping[str, parser.JointMimic], resolved: dict[str, Mimic]
+) -> None:
+    """Resolve the mimic of joint `first`, and of all joints between it and the end of the chain."""
+    path: dict[str, None] = {}  # an ordered set
+    name = first
+    while name in mimics and name not in resolved:
+        if name in path:
+            raise UrdfError(
+                f'joint {first!r}: its mimic leads back to joint {name!r}: end it at another'
+            )
+        path[name] = None
         name = mimics[name].joint
-        if name in seen:
-            raise UrdfError(f'{where}: its mimic leads back to joint {name!r}: end it at another')
-        seen.add(name)
-    _check_size(where, 'multiplier', multiplier)
-    _check_size(where, 'offset', offset)
-    return Mimic(name, multiplier, offset)
+    for name in reversed(path):
+        own = mimics[name]
+        end = resolved.get(own.joint, Mimic(own.joint))
+        # own.multiplier * (end.multiplier * driver + end.offset) + own.offset
+        multiplier = own.multiplier * end.multiplier
+        offset = own.multiplier * end.offset + own.offset
+        _check_size(f'joint {name!r}', 'multiplier', multiplier)
+        _check_size(f'joint {name!r}', 'offset', offset)
+        resolved[name] = Mimic(end.joint, multiplier, offset)
 
 
 def _joint(joint: parser.Joint, mimic: Mimic | None, warnings: list[str]) -> Joint:
