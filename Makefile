@@ -6,6 +6,10 @@ DURATION ?= 20
 BENCHES ?=
 export PYTHON
 
+# Neither command may reach a robot on the network, unless asked to.
+ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+export ROS_AUTOMATIC_DISCOVERY_RANGE
+
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 

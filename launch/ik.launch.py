@@ -1,0 +1,166 @@
+"""Start ik_node for a robot: `ros2 launch ik_node ik.launch.py urdf:=my_robot.urdf`.
+
+`ros2 launch ik_node ik.launch.py --show-args` lists the arguments. One that is left empty is not
+passed on, so that params_file, or else the node's own default, decides.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import Command, LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+SHARE = Path(get_package_share_directory('ik_node'))
+
+ARGUMENTS = [
+    ('urdf', '', 'robot: a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf; '
+     'empty: the node takes it from params_file or the topic robot_description'),
+    ('base_link', '', 'link that goals without a frame are given in'),
+    ('tip_links', '', 'links that follow goals, with commas between them'),
+    ('solver', '', 'name of the solver'),
+    ('rate', '', 'joint states per second'),
+    ('params_file', str(SHARE / 'config' / 'ik_node.yaml'), 'YAML file with parameters of ik_node'),
+    ('namespace', '', 'namespace of all nodes'),
+    ('use_sim_time', '', 'true: follow the topic /clock'),
+    ('robot_state_publisher', 'true', 'true: publish the transforms of the links; needs urdf'),
+    ('rviz', 'false', 'true: open RViz'),
+    ('rviz_config', str(SHARE / 'config' / 'demo.rviz'), 'RViz configuration file'),
+]  # fmt: skip
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What ros2 launch runs."""
+    arguments = [
+        DeclareLaunchArgument(name, default_value=default, description=text)
+        for name, default, text in ARGUMENTS
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=nodes)])
+
+
+def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Start the nodes that the arguments ask for."""
+    given = {name: LaunchConfiguration(name).perform(context).strip() for name, _, _ in ARGUMENTS}
+    description = robot_description(given['urdf'], context) if given['urdf'] else ''
+    wanted: list[LaunchDescriptionEntity] = []
+    if description and is_true(given, 'robot_state_publisher'):
+        wanted.append(robot_state_publisher(given, description))
+    if is_true(given, 'rviz'):
+        wanted.append(rviz(given, description))
+    return [*wanted, ik_node(given, description)]  # last: none of the others may be missing
+
+
+def robot_description(urdf: str, context: LaunchContext) -> str:
+    """Return the text of a URDF file, of a xacro file once expanded, or of a shipped robot."""
+    path = Path(urdf).expanduser()
+    if not path.is_file():
+        path = shipped(urdf)
+    if path.suffix == '.xacro':
+        return Command(['xacro ', shlex.quote(str(path))]).perform(context)
+    return path.read_text(encoding='utf-8')
+
+
+def shipped(name: str) -> Path:
+    """Return the file of a robot in share/ik_node/urdf."""
+    robots = {path.stem: path for path in sorted((SHARE / 'urdf').glob('*.urdf'))}
+    if name not in robots:
+        raise FileNotFoundError(
+            f'urdf:={name} is neither a file nor a shipped robot ({", ".join(robots)})'
+        )
+    return robots[name]
+
+
+def ik_node(given: dict[str, str], description: str) -> Node:
+    """Start the node this package is about; it configures and activates itself."""
+    parameters: list[str | dict] = []
+    if given['params_file']:
+        if not Path(given['params_file']).is_file():
+            raise FileNotFoundError(f'params_file:={given["params_file"]} does not exist')
+        parameters.append(given['params_file'])
+    parameters += overrides(given, description)
+    return Node(
+        package='ik_node',
+        executable='ik_node',
+        name='ik_node',
+        namespace=given['namespace'],
+        parameters=parameters,
+        output='screen',
+        emulate_tty=True,
+    )
+
+
+def overrides(given: dict[str, str], description: str) -> list[dict[str, object]]:
+    """Return the parameters that the arguments set, and no others."""
+    values: dict[str, object] = {
+        name: ParameterValue(given[name], value_type=str)
+        for name in ('base_link', 'tip_links', 'solver')
+        if given[name]
+    }
+    if given['rate']:
+        values['rate'] = number(given, 'rate')
+    if description:
+        values['robot_description'] = ParameterValue(description, value_type=str)
+    return ([values] if values else []) + sim_time(given)
+
+
+def robot_state_publisher(given: dict[str, str], description: str) -> Node:
+    """Start the node that turns joint states into transforms."""
+    text = ParameterValue(description, value_type=str)
+    return Node(
+        package='robot_state_publisher',
+        executable='robot_state_publisher',
+        namespace=given['namespace'],
+        parameters=[{'robot_description': text}, *sim_time(given)],
+        output='screen',
+    )
+
+
+def rviz(given: dict[str, str], description: str) -> Node:
+    """Start RViz; its configuration has relative topics, which the namespace applies to."""
+    frame = given['base_link'] or root_link(description)
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        namespace=given['namespace'],
+        arguments=['-d', given['rviz_config'], *(['-f', frame] if frame else [])],
+        parameters=sim_time(given),
+        output='log',
+    )
+
+
+def root_link(description: str) -> str:
+    """Return the link of a URDF that is no joint's child; empty where that is not one link."""
+    try:
+        robot = ElementTree.fromstring(description)
+    except ElementTree.ParseError:
+        return ''  # ik_node says what is wrong with it
+    children = {child.get('link') for child in robot.iterfind('joint/child')}
+    roots = [name for link in robot.iterfind('link') if (name := link.get('name')) not in children]
+    return roots[0] if len(roots) == 1 and roots[0] else ''
+
+
+def sim_time(given: dict[str, str]) -> list[dict[str, object]]:
+    """Return the parameter use_sim_time, if it was given."""
+    return [{'use_sim_time': is_true(given, 'use_sim_time')}] if given['use_sim_time'] else []
+
+
+def is_true(given: dict[str, str], name: str) -> bool:
+    """Read a switch."""
+    text = given[name].lower()
+    if text not in ('true', 'false', '1', '0', ''):
+        raise ValueError(f'{name}:={given[name]}: true or false is needed')
+    return text in ('true', '1')
+
+
+def number(given: dict[str, str], name: str) -> float:
+    """Read a number."""
+    try:
+        return float(given[name])
+    except ValueError as error:
+        raise ValueError(f'{name}:={given[name]}: a number is needed') from error
