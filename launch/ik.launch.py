@@ -26,7 +26,7 @@ ARGUMENTS = [
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('solver', '', 'name of the solver'),
     ('rate', '', 'joint states per second'),
-    ('params_file', str(SHARE / 'config' / 'ik_node.yaml'), 'YAML file with parameters of ik_node'),
+    ('params_file', str(SHARE / 'config' / 'ik_node.yaml'), 'YAML file of ik_node parameters'),
     ('namespace', '', 'namespace of all nodes'),
     ('use_sim_time', '', 'true: follow the topic /clock'),
     ('robot_state_publisher', 'true', 'true: publish the transforms of the links; needs urdf'),

@@ -1,4 +1,4 @@
-"""What is declared and what arrives: package.xml, setup.py, the installed files, make's scripts."""
+"""What is declared and what arrives: package.xml, setup.py, installed files, make's scripts."""
 
 import ast
 import configparser
@@ -167,7 +167,7 @@ def fake_python(folder: Path, body: str) -> str:
     [
         ('', 'echo 3.9', '3.10 or newer is needed'),
         ('', 'echo 3.14', 'there are no rclpy wheels for Python 3.14'),
-        ('', 'case "$*" in *ensurepip*) exit 1;; *) echo 3.11;; esac', 'apt install python3.11-venv'),
+        ('', 'case "$*" in *ensurepip*) exit 1;; *) echo 3.11;; esac', 'install python3.11-venv'),
         ('jazzy', 'case "$*" in *rclpy*) exit 1;; *) echo 3.12;; esac', 'cannot import its rclpy'),
         ('', 'exit 127', 'apt install python3'),
     ],
@@ -195,7 +195,7 @@ def test_a_complete_ros_is_used_as_it_is(tmp_path):
     [
         ('def test(): assert True', 'test', True, '1 passed'),
         ('def test(): assert False', 'test', False, '1 failed'),
-        ('import pytest; pytest.skip("no", allow_module_level=True)', 'test', False, 'no test ran'),
+        ('import pytest; pytest.importorskip("absent")', 'test', False, 'no test ran'),
         ('', 'test', False, 'no test ran'),
         ('def test(): assert True', 'unknown', False, 'no test ran'),
     ],
