@@ -136,6 +136,8 @@ def _filter(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
     xml.StartDoctypeDeclHandler = handler.doctype
     try:
         xml.Parse(text, True)
+    except UrdfError:
+        raise
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise UrdfError(f'not well-formed XML, line {error.lineno}: {reason}') from None
@@ -226,48 +228,43 @@ def _name(element: ElementTree.Element) -> str:
     return f'{element.tag} {element.get("name", "")[:MAX_NAME]!r}'
 
 
-def _check_name(text: str) -> None:
-    if not text.strip():
-        raise ValueError('an empty name')
-    if len(text) > MAX_NAME:
-        raise ValueError(f'a name of more than {MAX_NAME} characters')
+def _is_name(text: str) -> bool:
+    return bool(text.strip()) and len(text) <= MAX_NAME
 
 
-def _check_numbers(count: int) -> Callable[[str], None]:
-    right = 'one number' if count == 1 else f'{count} numbers separated by blanks'
-
-    def check(text: str) -> None:
-        numbers = text.split()
-        if len(numbers) != count:
-            raise ValueError(f'expected {right}')
-        for number in numbers:
-            # float() is more liberal than XML: 1_000, and digits of all scripts.
-            if '_' in number or not number.isascii() or len(number) > MAX_NAME:
-                raise ValueError(f'{number[:40]!r} is not a number; expected {right}')
-            try:
-                value = float(number)
-            except ValueError:
-                raise ValueError(f'{number[:40]!r} is not a number; expected {right}') from None
-            if not math.isfinite(value):
-                raise ValueError(f'{number[:40]!r} is not finite; expected {right}')
-
-    return check
+def _is_number(text: str) -> bool:
+    # float() is more liberal than XML: 1_000, and the digits of all scripts.
+    if '_' in text or not text.isascii() or len(text) > MAX_NAME:
+        return False
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
-_one, _three = _check_numbers(1), _check_numbers(3)
+def _is_vector(text: str) -> bool:
+    numbers = text.split()
+    return len(numbers) == 3 and all(map(_is_number, numbers))
 
-# What is read of each element: the attribute, its check, and the text that stands for a missing
-# one (None: nothing does). Effort is not used here, but urdf_parser_py asks for it.
-_ATTRIBUTES: dict[str, tuple[tuple[str, Callable[[str], None], str | None], ...]] = {
-    'robot': (('name', _check_name, None),),
-    'link': (('name', _check_name, None),),
-    'joint': (('name', _check_name, None), ('type', _check_name, None)),
-    'origin': (('xyz', _three, '0 0 0'), ('rpy', _three, '0 0 0')),
-    'axis': (('xyz', _three, None),),
-    'parent': (('link', _check_name, None),),
-    'child': (('link', _check_name, None),),
-    'limit': (('lower', _one, '0'), ('upper', _one, '0'), ('velocity', _one, '0')),
-    'mimic': (('joint', _check_name, None), ('multiplier', _one, '1'), ('offset', _one, '0')),
+
+_NAME = (_is_name, f'a name of 1 to {MAX_NAME} characters')
+_NUMBER = (_is_number, 'one finite number')
+_VECTOR = (_is_vector, '3 finite numbers with blanks between them')
+
+# What is read of each element: the attribute, its check and what is right, and the text that
+# stands for a missing one (None: nothing does). Effort, which is not used here, is put in later
+# because urdf_parser_py asks for it.
+_Attribute = tuple[str, tuple[Callable[[str], bool], str], str | None]
+_ATTRIBUTES: dict[str, tuple[_Attribute, ...]] = {
+    'robot': (('name', _NAME, None),),
+    'link': (('name', _NAME, None),),
+    'joint': (('name', _NAME, None), ('type', _NAME, None)),
+    'origin': (('xyz', _VECTOR, '0 0 0'), ('rpy', _VECTOR, '0 0 0')),
+    'axis': (('xyz', _VECTOR, None),),
+    'parent': (('link', _NAME, None),),
+    'child': (('link', _NAME, None),),
+    'limit': (('lower', _NUMBER, '0'), ('upper', _NUMBER, '0'), ('velocity', _NUMBER, '0')),
+    'mimic': (('joint', _NAME, None), ('multiplier', _NUMBER, '1'), ('offset', _NUMBER, '0')),
 }
 
 
@@ -277,7 +274,7 @@ def _keep_attributes(element: ElementTree.Element, where: str) -> None:
     if 'quat_xyzw' in given and element.tag == 'origin':
         raise UrdfError(f'{where}: quat_xyzw is not supported; give the rotation as rpy')
     element.attrib.clear()
-    for name, check, default in _ATTRIBUTES[element.tag]:
+    for name, (is_right, right), default in _ATTRIBUTES[element.tag]:
         text = given.get(name, default)
         if text is None:
             raise UrdfError(f'{where}: the attribute {name}="..." is missing')
@@ -285,10 +282,8 @@ def _keep_attributes(element: ElementTree.Element, where: str) -> None:
             raise UrdfError(
                 f'{where}: {name}={text[:40]!r} is xacro: run `xacro` on the file first'
             )
-        try:
-            check(text)
-        except ValueError as error:
-            raise UrdfError(f'{where}: {name}={text[:60]!r}: {error}') from None
+        if not is_right(text):
+            raise UrdfError(f'{where}: {name}={text[:60]!r} should be {right}')
         element.set(name, text)
     if element.tag == 'limit':
         element.set('effort', '0')
@@ -370,7 +365,7 @@ def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> 
     """Why the joint's mimic can't be obeyed; empty if it can."""
     driver = by_name.get(joint.mimic.joint)
     if driver is None:
-        return _unknown('joint', joint.mimic.joint, by_name)
+        return f'joint {joint.mimic.joint!r} does not exist'
     for end in (joint, driver):
         if end.type not in _MOVABLE:
             return f'joint {end.name!r} is {end.type}'
@@ -380,7 +375,7 @@ def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> 
 def _follow_mimics(
     first: str, mimics: Mapping[str, parser.JointMimic], resolved: dict[str, Mimic]
 ) -> None:
-    """Resolve the mimic of joint `first`, and of all joints between it and the end of the chain."""
+    """Resolve the mimic of joint `first`, and those on the way to the end of the chain."""
     path: dict[str, None] = {}  # an ordered set
     name = first
     while name in mimics and name not in resolved:
@@ -432,7 +427,7 @@ def _axis(joint: parser.Joint, where: str) -> np.ndarray:
     axis = np.array([1.0, 0.0, 0.0] if joint.axis is None else joint.axis)
     if joint.type not in _WITH_AXIS:
         return np.array([1.0, 0.0, 0.0])
-    norm = float(np.linalg.norm(axis))
+    norm = math.hypot(*axis)
     if not 1e-9 < norm < MAX_NUMBER:
         raise UrdfError(f'{where}: <axis> {axis.tolist()} has no direction; give a unit vector')
     return axis / norm

@@ -11,7 +11,7 @@ pin = pytest.importorskip('pinocchio')
 
 
 def load(urdf: Path) -> 'pin.Model':
-    """The model with every movable joint of its own, mimic ones too: their values are set by us."""
+    """The model; mimic joints are joints of their own in it, and follow the values we set."""
     return pin.buildModelFromUrdf(str(urdf))
 
 
@@ -28,7 +28,7 @@ def link_poses(model: 'pin.Model', values: dict[str, float]) -> dict[str, np.nda
 
 def _configuration(model: 'pin.Model', values: dict[str, float]) -> np.ndarray:
     q = pin.neutral(model)
-    for name, joint in list(zip(model.names, model.joints))[1:]:  # the first is the universe
+    for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:  # [0]: universe
         if joint.nq == 1:
             q[joint.idx_q] = values[name]
         elif joint.nq == 2:  # continuous
