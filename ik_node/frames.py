@@ -45,10 +45,11 @@ class Frames:
         try:
             return self._robot.forward_kinematics(q, name)
         except FrameNotFound as error:
-            transform = self._others and self._others.lookup(self._robot.base_link, name)
-            if transform is None:
-                raise Refused('unknown_frame', f'unknown frame {frame_id!r}: {error}') from None
-            return transform
+            reason = error
+        transform = self._others.lookup(self._robot.base_link, name) if self._others else None
+        if transform is None:
+            raise Refused('unknown_frame', f'unknown frame {frame_id!r}: {reason}')
+        return transform
 
 
 class TfFrames:

@@ -346,16 +346,21 @@ class Parameters:
         ours = {change.name: change.value for change in changes if change.name in self._specs}
         if not ours:
             return SetParametersResult(successful=True)
+        now = self._values()
         try:
-            self._check_static(ours)
-            self._build({**self._values(), **ours})
+            self._check_static(now, ours)
+            self._build({**now, **ours})
         except IkError as error:
             return SetParametersResult(successful=False, reason=str(error))
         self.changed = True
         return SetParametersResult(successful=True)
 
-    def _check_static(self, changes: Values) -> None:
-        fixed = [name for name in changes if self._specs[name].static]
+    def _check_static(self, now: Values, changes: Values) -> None:
+        fixed = [
+            name
+            for name, value in changes.items()
+            if self._specs[name].static and value != now[name]
+        ]
         if self.locked and fixed:
             raise InvalidOption(
                 f'{", ".join(fixed)} can change only while the node is unconfigured; '
