@@ -9,6 +9,10 @@ export PYTHON
 # Neither command may reach a robot on the network, unless asked to.
 ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_AUTOMATIC_DISCOVERY_RANGE
+ifeq ($(ROS_DISTRO),humble)
+ROS_LOCALHOST_ONLY ?= 1
+export ROS_LOCALHOST_ONLY
+endif
 
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
