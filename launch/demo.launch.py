@@ -1,0 +1,78 @@
+"""The Panda in RViz, sent from goal to goal: `ros2 launch ik_node demo.launch.py`.
+
+Takes the arguments of ik.launch.py as well. The goals go out with `ros2 topic pub`, as they could
+from any shell; with `goals:=false` the arm waits for yours.
+"""
+
+from pathlib import Path
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    RegisterEventHandler,
+    TimerAction,
+)
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+
+IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
+FRAME, TIP = 'panda_link0', 'panda_hand_tcp'
+
+# Position [m] and quaternion (x, y, z, w); the last one is out of reach.
+GOALS = [
+    ((0.45, 0.0, 0.45), (1.0, 0.0, 0.0, 0.0)),
+    ((0.2, 0.45, 0.35), (1.0, 0.0, 0.0, 0.0)),
+    ((0.25, -0.45, 0.6), (0.707, 0.0, 0.707, 0.0)),
+    ((0.5, 0.1, 0.2), (0.924, 0.383, 0.0, 0.0)),
+    ((1.5, 0.0, 0.6), (0.707, 0.0, 0.707, 0.0)),
+]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What ros2 launch runs."""
+    robot = {'urdf': 'panda', 'base_link': FRAME, 'tip_links': TIP}
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument('rviz', default_value='true', description='true: open RViz'),
+            DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
+            DeclareLaunchArgument('pause', default_value='3.0', description='[s] between goals'),
+            IncludeLaunchDescription(
+                PythonLaunchDescriptionSource(str(IK_LAUNCH)), launch_arguments=robot.items()
+            ),
+            OpaqueFunction(
+                function=send_goal, args=[0], condition=IfCondition(LaunchConfiguration('goals'))
+            ),
+        ]
+    )
+
+
+def send_goal(context: LaunchContext, number: int) -> list[LaunchDescriptionEntity]:
+    """Send a goal, once ik_node listens, and after a pause the next one."""
+    namespace = LaunchConfiguration('namespace').perform(context).strip('/')
+    topic = f'/{namespace}/goal_pose' if namespace else '/goal_pose'
+    publish = ExecuteProcess(
+        name='goal',
+        cmd=['ros2', 'topic', 'pub', '--once', '--wait-matching-subscriptions', '1', topic,
+             'geometry_msgs/msg/PoseStamped', message(*GOALS[number % len(GOALS)])],
+        output='log',
+    )  # fmt: skip
+    after_it = OpaqueFunction(function=send_goal, args=[number + 1])
+    pause = TimerAction(period=LaunchConfiguration('pause'), actions=[after_it])
+    return [RegisterEventHandler(OnProcessExit(target_action=publish, on_exit=[pause])), publish]
+
+
+def message(position: tuple[float, ...], quaternion: tuple[float, ...]) -> str:
+    """Return a PoseStamped as `ros2 topic pub` reads it."""
+    x, y, z = position
+    qx, qy, qz, qw = quaternion
+    pose = (
+        f'position: {{x: {x}, y: {y}, z: {z}}}, '
+        f'orientation: {{x: {qx}, y: {qy}, z: {qz}, w: {qw}}}'
+    )
+    return f'{{header: {{frame_id: {FRAME}}}, pose: {{{pose}}}}}'
