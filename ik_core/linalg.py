@@ -1,4 +1,4 @@
-"""Linear algebra for steps: small Cholesky solves as kernels, damped steps, singular values."""
+"""Linear algebra of steps: small Cholesky solves, damped steps, damped steps inside limits."""
 
 from __future__ import annotations
 
@@ -41,6 +41,176 @@ def cholesky_solve(a: Array, b: Array, n: int) -> bool:
             s -= a[k, i] * b[k]
         b[i] = s * a[i, i]
     return True
+
+
+@njit
+def bounded_step(
+    columns: Array,
+    residual: Array,
+    hessian: Array,
+    exact: bool,
+    mu: float,
+    x: Array,
+    bounds: Array,
+    gradient: Array,
+    dx: Array,
+    held: Array,
+    normal: Array,
+    rhs: Array,
+) -> None:
+    """dx (n,) = the minimiser of |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds.
+
+    columns (n, m) is J', residual (m,) is r, bounds (2+, n) lower and upper. Where `exact`,
+    `hessian` (n, n; its lower triangle) stands in for J'J. gradient (n,) is filled with J'r,
+    held (n,) with 1 for the variables on a limit; normal and rhs are scratch.
+
+    An active-set method: variables at a limit that descent would have cross it are held;
+    those that a solution puts outside are put on their limit and held, and the rest is solved
+    for again. At most n + 1 rounds, most often one.
+    """
+    n, m = columns.shape
+    free = _hold(columns, residual, x, bounds, gradient, dx, held)
+    have_hessian = exact
+    while free > 0:
+        if free >= m and not exact:
+            _dual_step(columns, residual, mu, dx, held, normal, rhs)
+        else:
+            if not have_hessian:
+                gauss_newton_hessian(columns, hessian)
+                have_hessian = True
+            _primal_step(hessian, gradient, mu, dx, held, normal, rhs)
+        before = free
+        for j in range(n):
+            if held[j] == 0.0:
+                bounded = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+                if bounded != x[j] + dx[j]:
+                    dx[j] = bounded - x[j]
+                    held[j] = 1.0
+                    free -= 1
+        if free == before:
+            break
+
+
+@njit
+def _hold(
+    columns: Array,
+    residual: Array,
+    x: Array,
+    bounds: Array,
+    gradient: Array,
+    dx: Array,
+    held: Array,
+) -> int:
+    """Start the active set; return how many variables are free."""
+    free = 0
+    for j in range(columns.shape[0]):
+        gradient[j] = 0.0
+        for i in range(columns.shape[1]):
+            gradient[j] += columns[j, i] * residual[i]
+        dx[j] = 0.0
+        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
+        free += 1 if held[j] == 0.0 else 0
+    return free
+
+
+@njit
+def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
+    """Whether x is at a limit that a step against the gradient would cross."""
+    return (x <= lower and gradient > 0.0) or (x >= upper and gradient < 0.0)
+
+
+@njit
+def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
+    """hessian = J'J, its lower triangle, for columns (n, m) = J'."""
+    n, m = columns.shape
+    for j in range(n):
+        for k in range(j + 1):
+            s = 0.0
+            for i in range(m):
+                s += columns[j, i] * columns[k, i]
+            hessian[j, k] = s
+
+
+@njit
+def _dual_step(
+    columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
+) -> None:
+    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m (Buss Eq. 11)."""
+    n, m = columns.shape
+    for i in range(m):
+        rhs[i] = residual[i]
+        for k in range(i + 1):
+            normal[i, k] = 0.0
+    for j in range(n):
+        c = columns[j]
+        if held[j] == 0.0:
+            for i in range(m):
+                for k in range(i + 1):
+                    normal[i, k] += c[i] * c[k]
+        elif dx[j] != 0.0:
+            for i in range(m):
+                rhs[i] += c[i] * dx[j]
+    _regularise(normal, mu, m)
+    solved = cholesky_solve(normal, rhs, m)
+    for j in range(n):
+        if held[j] == 0.0:
+            s = 0.0
+            if solved:
+                for i in range(m):
+                    s -= columns[j, i] * rhs[i]
+            dx[j] = s
+
+
+@njit
+def _primal_step(
+    hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
+) -> None:
+    """Free dx = -(H + mu I)^-1 (g + H dx of the held), over the free (Buss Eq. 10).
+
+    Where H is not positive definite, mu is raised until H + mu I is.
+    """
+    n = hessian.shape[0]
+    solved = False
+    for _ in range(40):
+        free = 0
+        for j in range(n):
+            if held[j] != 0.0:
+                continue
+            a = 0
+            s = -gradient[j]
+            for k in range(n):
+                h = hessian[j, k] if k <= j else hessian[k, j]
+                if held[k] != 0.0:
+                    s -= h * dx[k]
+                elif k <= j:
+                    normal[free, a] = h
+                    a += 1
+            rhs[free] = s
+            free += 1
+        size = _regularise(normal, mu, free)
+        solved = cholesky_solve(normal, rhs, free)
+        if solved:
+            break
+        mu = max(4.0 * mu, 1e-3 * size)
+    free = 0
+    for j in range(n):
+        if held[j] == 0.0:
+            dx[j] = rhs[free] if solved else 0.0
+            free += 1
+
+
+@njit
+def _regularise(normal: Array, mu: float, size: int) -> float:
+    """Add the damping, and the little that keeps a singular matrix positive definite.
+
+    Returns the sum of the diagonal's magnitudes.
+    """
+    trace = 0.0
+    for i in range(size):
+        trace += abs(normal[i, i])
+    for i in range(size):
+        normal[i, i] += mu + 1e-14 * trace
+    return trace
 
 
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:

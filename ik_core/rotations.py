@@ -84,18 +84,22 @@ def quaternion_of(
 
 
 @njit
+def log_curvature(square: float) -> float:
+    """k = 1/t^2 - (1 + cos t) / (2 t sin t) for t^2 = `square`; finite up to and at t = pi."""
+    if square < 1e-4:  # the series; its next term is below 1e-13
+        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    half = 0.5 * math.sqrt(square)
+    return (1.0 - half * math.cos(half) / math.sin(half)) / square
+
+
+@njit
 def inverse_left_jacobian(x: float, y: float, z: float, out: Array) -> None:
     """out (3, 3) = the matrix that maps an angular velocity to the rate of a rotation vector.
 
-    d/dt log R = (I - [r]/2 + (1/t^2 - (1 + cos t) / (2 t sin t)) [r]^2) w for R' = [w] R,
-    r = log R = (x, y, z) [rad] and t = |r|. Finite up to and at t = pi.
+    d/dt log R = (I - [r]/2 + k [r]^2) w for R' = [w] R, r = log R = (x, y, z) [rad], k as in
+    `log_curvature`.
     """
-    square = x * x + y * y + z * z
-    if square < 1e-4:  # the series; its next term is below 1e-13
-        k = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
-    else:
-        half = 0.5 * math.sqrt(square)
-        k = (1.0 - half * math.cos(half) / math.sin(half)) / square
+    k = log_curvature(x * x + y * y + z * z)
     out[0, 0] = 1.0 - k * (y * y + z * z)
     out[0, 1] = 0.5 * z + k * x * y
     out[0, 2] = -0.5 * y + k * x * z

@@ -8,11 +8,13 @@ ends at a stationary point where a goal can't be reached.
 
 The limits are part of the step: joints that would leave their range are put on the limit,
 their columns are dropped, the residual is corrected by what they did move, and the remaining
-joints are solved for again. Of the two equivalent systems (Buss Eq. 10 and 11) the smaller is
-factored: (J J' + mu I) with as many rows as the goals, or (J'J + mu I) over the free joints.
+joints are solved for again (`linalg.bounded_step`). Of the two equivalent systems (Buss Eq. 10
+and 11) the smaller is factored: (J J' + mu I) with as many rows as the goals, or (J'J + mu I)
+over the free joints.
 
-An attempt that stops improving is left for a random configuration; when no attempt reaches
-the goals, the best one is followed to its stationary point.
+An attempt that stops improving is left for a random configuration. When none reaches the
+goals, the best of them are followed to their stationary points, with the exact Hessian in the
+place of J'J: Gauss-Newton converges slowly where the residual stays large.
 """
 
 from __future__ import annotations
@@ -27,29 +29,30 @@ from .._jit import COMPILED, njit
 from ..driver import STATIONARY, Clock, DriverOptions, Search
 from ..kinematics import body_frames
 from ..limits import random_configuration
-from ..linalg import cholesky_solve
+from ..linalg import bounded_step, gauss_newton_hessian, is_blocked
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..rotations import Array, IntArray
-from ..tasks.kernels import goal_jacobian, goal_residuals
+from ..tasks.kernels import add_curvature, goal_jacobian, goal_residuals
 from .base import Solver
 
 # counters (8,) int
-PHASE, STATUS, ATTEMPT, ITERATIONS, EVALUATIONS, STAGNANT, ATTEMPT_ITERATIONS, LAST_ATTEMPT = (
-    range(8)
-)
+PHASE, STATUS, ATTEMPT, ITERATIONS, EVALUATIONS, STAGNANT, ATTEMPT_ITERATIONS, FINISHING = range(8)
 # phases: an attempt is to begin at x, or is under way
 BEGIN, STEP = 0, 1
 # statuses that the kernel tells apart
 RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED = range(5)
-# values (6,) float: cost at x, of the best attempt, at the last clear drop; nu and its growth
+# values (6,) float: the cost at x, at the best point, at the last clear drop; nu, its growth
 COST, BEST_COST, MARK, NU, GROWTH, BEST_STATUS = range(6)
-# vectors (6, variables) float
-X, TRIAL, BEST, DX, HELD, GRADIENT = range(6)
+# vectors (7 + POOL, variables) float
+X, TRIAL, BEST, DX, HELD, GRADIENT, POOLED = range(7)
 # options (8,) float
 (POSITION_TOLERANCE, ORIENTATION_TOLERANCE, RESTARTS, SEED, MAX_ITERATIONS, PATIENCE, MAX_STEP,
  DAMPING) = range(8)  # fmt: skip
+
+POOL = 8
+"""How many of the best attempts are followed to their end where none reaches the goals."""
 
 CLEAR_DROP = 0.9
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
@@ -70,7 +73,7 @@ class LevenbergMarquardtOptions(DriverOptions):
         100, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
     )
     patience: int = option(
-        6, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
+        5, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
     )
     max_step: float = option(1.0, 'largest move of a joint in an iteration', unit='rad or m',
                              bounds=(1e-6, np.inf))  # fmt: skip
@@ -103,8 +106,10 @@ class _Workspace:
         n, m = len(problem.variables), goals.rows
         self.counters = np.zeros(8, np.int64)
         self.values = np.zeros(6)
-        self.vectors = np.zeros((6, n))
-        size = 12 * len(goals.tree) + 20 * len(goals.tasks) + 3 * m + n * m + m * m + 9
+        self.vectors = np.zeros((POOLED + POOL, n))
+        self.pool_costs = np.zeros(POOL)
+        size = max(m, n)
+        work = 12 * len(goals.tree) + 20 * len(goals.tasks) + 2 * m + size + n * m + n * n
         self.options = np.array(
             [problem.position_tolerance, problem.orientation_tolerance, options.restarts,
              options.random_seed, options.max_iterations, options.patience, options.max_step,
@@ -113,7 +118,7 @@ class _Workspace:
         self.arguments = (
             goals.tree, goals.geometry, goals.goals, goals.tools, goals.targets,
             problem.limits.packed, self.options, self.counters, self.values, self.vectors,
-            np.zeros(size),
+            self.pool_costs, np.zeros(work + size * size + 9),
         )  # fmt: skip
 
 
@@ -135,8 +140,9 @@ class _CompiledSearch(Search):
         self.options = options
         self.history: list[float] = []
         workspace.counters[:] = 0
-        workspace.counters[LAST_ATTEMPT] = options.restarts == 0
+        workspace.counters[FINISHING] = options.restarts == 0
         workspace.values[BEST_COST] = np.inf
+        workspace.pool_costs[:] = np.inf
         workspace.vectors[X] = self.x0
 
     def _run(self, deadline: float | None, iterations: int | None) -> None:
@@ -186,6 +192,7 @@ def advance(
     counters: IntArray,
     values: Array,
     vectors: Array,
+    pool_costs: Array,
     work: Array,
     iterations: int,
 ) -> int:
@@ -193,69 +200,50 @@ def advance(
 
     The answer is in vectors[X] when the status is not RUNNING.
     """
-    bodies, count, m, n = tree.shape[0], goals.shape[0], 0, vectors.shape[1]
-    for i in range(count):
-        for c in range(3, 9):
-            m = max(m, goals[i, c] + 1)
-    at = 12 * bodies
-    frames = work[:at].reshape(bodies, 12)
-    tips = work[at : at + 12 * count].reshape(count, 12)
-    at += 12 * count
-    raw = work[at : at + 6 * count].reshape(count, 6)
-    at += 6 * count
-    errors = work[at : at + 2 * count].reshape(count, 2)
-    at += 2 * count
-    residual, trial_residual, rhs = (
-        work[at : at + m],
-        work[at + m : at + 2 * m],
-        work[at + 2 * m : at + 3 * m],
+    frames, tips, raw, errors, residual, trial_residual, rhs, columns, hessian, normal, rates = (
+        _carve(work, tree.shape[0], goals.shape[0], _rows(goals), vectors.shape[1])
     )
-    at += 3 * m
-    columns = work[at : at + n * m].reshape(n, m)
-    at += n * m
-    normal = work[at : at + m * m].reshape(m, m)
-    at += m * m
-    rates = work[at : at + 9].reshape(3, 3)
     x, trial, dx = vectors[X], vectors[TRIAL], vectors[DX]
-
     while counters[STATUS] == RUNNING:
         if counters[PHASE] == BEGIN:
             body_frames(tree, geometry, x, frames)
             values[COST] = goal_residuals(
                 frames, goals, tools, targets, tips, raw, errors, residual
             )
-            goal_jacobian(
-                tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
-            )
             _begin_attempt(options, counters, values)
             if _is_solved(errors, options):
                 counters[STATUS] = REACHED
                 break
+            goal_jacobian(
+                tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
+            )
         if iterations <= 0:
-            return RUNNING
+            break
         iterations -= 1
         counters[ITERATIONS] += 1
         counters[ATTEMPT_ITERATIONS] += 1
-        model = _bounded_step(
-            columns,
-            residual,
-            bounds,
-            options[MAX_STEP],
-            values[NU] * values[COST],
-            vectors,
-            normal,
-            rhs,
-        )
-        largest = 0.0
-        for j in range(n):
-            trial[j] = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
-            largest = max(largest, abs(trial[j] - x[j]))
+
+        # A residual that stays large makes Gauss-Newton slow; then the exact Hessian is worth it.
+        exact = counters[FINISHING] > 0 and counters[STAGNANT] >= 2
+        if exact:
+            body_frames(tree, geometry, x, frames)
+            goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
+            gauss_newton_hessian(columns, hessian)
+            add_curvature(tree, geometry, frames, goals, tools, targets, tips, raw, hessian)
+        bounded_step(
+            columns, residual, hessian, exact, values[NU] * values[COST], x, bounds,
+            vectors[GRADIENT], dx, vectors[HELD], normal, rhs,
+        )  # fmt: skip
+        _cap(dx, options[MAX_STEP])
+        decrease = _predicted_decrease(columns, hessian, exact, vectors[GRADIENT], dx)
+        largest = _move(x, dx, bounds, trial)
+
         body_frames(tree, geometry, trial, frames)
         cost = goal_residuals(frames, goals, tools, targets, tips, raw, errors, trial_residual)
         counters[EVALUATIONS] += 1
         ended = RUNNING
         if cost < values[COST]:
-            _accept(cost, model, values)
+            _accept(cost, decrease, values)
             x[:] = trial
             residual[:] = trial_residual
             if _is_solved(errors, options):
@@ -270,11 +258,46 @@ def advance(
             values[NU] = max(values[NU], 1e-9) * values[GROWTH]
             values[GROWTH] *= 2.0
             if largest < 1e-13:
-                ended = STALLED
-                if _is_stationary(columns, residual, values[COST], bounds, x):
-                    ended = CLOSEST
-        _end_or_restart(ended, bounds, options, counters, values, vectors)
+                stationary = _is_stationary(columns, residual, values[COST], bounds, x)
+                ended = CLOSEST if stationary else STALLED
+        _end_or_go_on(ended, bounds, options, counters, values, vectors, pool_costs)
     return counters[STATUS]
+
+
+@njit
+def _rows(goals: IntArray) -> int:
+    rows = 0
+    for i in range(goals.shape[0]):
+        for c in range(3, 9):
+            rows = max(rows, goals[i, c] + 1)
+    return rows
+
+
+@njit
+def _carve(work: Array, bodies: int, goals: int, m: int, n: int) -> tuple[Array, ...]:
+    """The kernel's scratch arrays, cut from one: few arguments make a call cheap."""
+    size = max(m, n)
+    a = 12 * bodies
+    b = a + 12 * goals
+    c = b + 6 * goals
+    d = c + 2 * goals
+    e = d + 2 * m + size
+    f = e + n * m
+    g = f + n * n
+    h = g + size * size
+    return (
+        work[:a].reshape(bodies, 12),
+        work[a:b].reshape(goals, 12),
+        work[b:c].reshape(goals, 6),
+        work[c:d].reshape(goals, 2),
+        work[d : d + m],
+        work[d + m : d + 2 * m],
+        work[d + 2 * m : e],
+        work[e:f].reshape(n, m),
+        work[f:g].reshape(n, n),
+        work[g:h].reshape(size, size),
+        work[h : h + 9].reshape(3, 3),
+    )
 
 
 @njit
@@ -299,10 +322,53 @@ def _is_solved(errors: Array, options: Array) -> bool:
 
 
 @njit
-def _accept(cost: float, model: float, values: Array) -> None:
+def _cap(dx: Array, max_step: float) -> None:
+    """ClampMaxAbs: scale the step so that no joint moves by more than max_step."""
+    largest = 0.0
+    for j in range(dx.shape[0]):
+        largest = max(largest, abs(dx[j]))
+    if largest > max_step:
+        for j in range(dx.shape[0]):
+            dx[j] *= max_step / largest
+
+
+@njit
+def _predicted_decrease(
+    columns: Array, hessian: Array, exact: bool, gradient: Array, dx: Array
+) -> float:
+    """How much the model's cost falls over dx: -(2 g'dx + dx'H dx)."""
+    n, m = columns.shape
+    linear, quadratic = 0.0, 0.0
+    for j in range(n):
+        linear += gradient[j] * dx[j]
+    if exact:
+        for j in range(n):
+            quadratic += hessian[j, j] * dx[j] * dx[j]
+            for k in range(j):
+                quadratic += 2.0 * hessian[j, k] * dx[j] * dx[k]
+    else:
+        for i in range(m):
+            s = 0.0
+            for j in range(n):
+                s += columns[j, i] * dx[j]
+            quadratic += s * s
+    return -(2.0 * linear + quadratic)
+
+
+@njit
+def _move(x: Array, dx: Array, bounds: Array, trial: Array) -> float:
+    """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
+    largest = 0.0
+    for j in range(x.shape[0]):
+        trial[j] = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+        largest = max(largest, abs(trial[j] - x[j]))
+    return largest
+
+
+@njit
+def _accept(cost: float, decrease: float, values: Array) -> None:
     """Nielsen's rule: the damping follows how well the model foretold the decrease."""
-    predicted = values[COST] - model
-    gain = (values[COST] - cost) / predicted if predicted > 0.0 else 0.0
+    gain = (values[COST] - cost) / decrease if decrease > 0.0 else 0.0
     values[NU] *= max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
     values[GROWTH] = 2.0
     values[COST] = cost
@@ -316,7 +382,7 @@ def _is_stationary(columns: Array, residual: Array, cost: float, bounds: Array, 
         for i in range(columns.shape[1]):
             gradient += columns[j, i] * residual[i]
             square += columns[j, i] * columns[j, i]
-        if (x[j] <= bounds[0, j] and gradient > 0.0) or (x[j] >= bounds[1, j] and gradient < 0.0):
+        if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient):
             continue
         if gradient * gradient > STATIONARY * STATIONARY * square * cost:
             return False
@@ -324,171 +390,58 @@ def _is_stationary(columns: Array, residual: Array, cost: float, bounds: Array, 
 
 
 @njit
-def _end_or_restart(
-    ended: int, bounds: Array, options: Array, counters: IntArray, values: Array, vectors: Array
+def _end_or_go_on(
+    ended: int,
+    bounds: Array,
+    options: Array,
+    counters: IntArray,
+    values: Array,
+    vectors: Array,
+    pool_costs: Array,
 ) -> None:
-    """End the attempt where it stands still, and then begin the next or the solve's end."""
+    """Where an attempt stands still: search on, or finish the best attempts, or end."""
     if values[COST] < CLEAR_DROP * values[MARK]:
         values[MARK] = values[COST]
         counters[STAGNANT] = 0
     else:
         counters[STAGNANT] += 1
-    searching = counters[LAST_ATTEMPT] == 0
     if ended == RUNNING and counters[ATTEMPT_ITERATIONS] >= options[MAX_ITERATIONS]:
         ended = EXHAUSTED
+    searching = counters[FINISHING] == 0
     if ended == RUNNING and not (searching and counters[STAGNANT] >= options[PATIENCE]):
         return
     if values[COST] < values[BEST_COST]:
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
         vectors[BEST] = vectors[X]
-    if not searching:
-        counters[STATUS] = ended
-    elif counters[ATTEMPT] < options[RESTARTS]:
-        counters[ATTEMPT] += 1
-        counters[PHASE] = BEGIN
-        random_configuration(
-            int(options[SEED]), counters[ATTEMPT], bounds[2], bounds[3], vectors[X]
-        )
+    counters[PHASE] = BEGIN
+    if searching:
+        _pool(values[COST], vectors, pool_costs)
+        if counters[ATTEMPT] < options[RESTARTS]:
+            counters[ATTEMPT] += 1
+            random_configuration(
+                int(options[SEED]), counters[ATTEMPT], bounds[2], bounds[3], vectors[X]
+            )
+            return
+        values[BEST_COST] = np.inf
+    following = counters[FINISHING]
+    if following < POOL and pool_costs[following] < np.inf:
+        vectors[X] = vectors[POOLED + following]
+        counters[FINISHING] += 1
     else:
         vectors[X] = vectors[BEST]
-        counters[LAST_ATTEMPT] = 1
-        counters[PHASE] = BEGIN
-        if values[BEST_STATUS] == CLOSEST:
-            counters[STATUS] = CLOSEST
+        counters[STATUS] = int(values[BEST_STATUS])
 
 
 @njit
-def _bounded_step(
-    columns: Array,
-    residual: Array,
-    bounds: Array,
-    max_step: float,
-    mu: float,
-    vectors: Array,
-    normal: Array,
-    rhs: Array,
-) -> float:
-    """vectors[DX] = the damped step inside the box; returns |r + J dx|^2.
-
-    Joints at a limit that descent would have cross it are held from the start; joints that a
-    solution puts outside are put on their limit, and the others are solved for again.
-    """
-    n, m = columns.shape
-    x, dx, held = vectors[X], vectors[DX], vectors[HELD]
-    free = n
-    for j in range(n):
-        gradient = 0.0
-        for i in range(m):
-            gradient += columns[j, i] * residual[i]
-        outward = (x[j] <= bounds[0, j] and gradient > 0.0) or (
-            x[j] >= bounds[1, j] and gradient < 0.0
-        )
-        held[j] = 1.0 if outward else 0.0
-        free -= 1 if outward else 0
-        dx[j] = 0.0
-    while free > 0:
-        if free >= m:
-            _dual_step(columns, residual, mu, dx, held, normal, rhs)
-        else:
-            _primal_step(columns, residual, mu, dx, held, normal, rhs)
-        before = free
-        for j in range(n):
-            if held[j] == 0.0:
-                bounded = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
-                if bounded != x[j] + dx[j]:
-                    dx[j] = bounded - x[j]
-                    held[j] = 1.0
-                    free -= 1
-        if free == before:
-            break
-    largest = 0.0
-    for j in range(n):
-        largest = max(largest, abs(dx[j]))
-    scale = max_step / largest if largest > max_step else 1.0
-    model = 0.0
-    for i in range(m):
-        rhs[i] = residual[i]
-    for j in range(n):
-        dx[j] *= scale
-        for i in range(m):
-            rhs[i] += columns[j, i] * dx[j]
-    for i in range(m):
-        model += rhs[i] * rhs[i]
-    return model
-
-
-@njit
-def _dual_step(
-    columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
-) -> None:
-    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m."""
-    n, m = columns.shape
-    for i in range(m):
-        rhs[i] = residual[i]
-        for k in range(i + 1):
-            normal[i, k] = 0.0
-    for j in range(n):
-        c = columns[j]
-        if held[j] == 0.0:
-            for i in range(m):
-                for k in range(i + 1):
-                    normal[i, k] += c[i] * c[k]
-        elif dx[j] != 0.0:
-            for i in range(m):
-                rhs[i] += c[i] * dx[j]
-    _regularise(normal, mu, m)
-    solved = cholesky_solve(normal, rhs, m)
-    for j in range(n):
-        if held[j] == 0.0:
-            s = 0.0
-            if solved:
-                for i in range(m):
-                    s -= columns[j, i] * rhs[i]
-            dx[j] = s
-
-
-@njit
-def _primal_step(
-    columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
-) -> None:
-    """Free dx = -(J'J + mu I)^-1 J' (r + J dx of the held): as many rows as free joints."""
-    n, m = columns.shape
-    free = 0
-    for j in range(n):
-        if held[j] != 0.0:
-            continue
-        a = 0
-        for k in range(j + 1):
-            if held[k] == 0.0:
-                s = 0.0
-                for i in range(m):
-                    s += columns[j, i] * columns[k, i]
-                normal[free, a] = s
-                a += 1
-        s = 0.0
-        for i in range(m):
-            s -= columns[j, i] * residual[i]
-        for k in range(n):
-            if held[k] != 0.0 and dx[k] != 0.0:
-                for i in range(m):
-                    s -= columns[j, i] * columns[k, i] * dx[k]
-        rhs[free] = s
-        free += 1
-    _regularise(normal, mu, free)
-    solved = cholesky_solve(normal, rhs, free)
-    free = 0
-    for j in range(n):
-        if held[j] == 0.0:
-            dx[j] = rhs[free] if solved else 0.0
-            free += 1
-
-
-@njit
-def _regularise(normal: Array, mu: float, size: int) -> None:
-    """Add the damping, and the little that keeps a singular matrix positive definite."""
-    trace = 0.0
-    for i in range(size):
-        trace += normal[i, i]
-    for i in range(size):
-        normal[i, i] += mu + 1e-14 * trace
+def _pool(cost: float, vectors: Array, pool_costs: Array) -> None:
+    """Keep x among the best attempts, sorted by cost."""
+    place = POOL
+    while place > 0 and cost < pool_costs[place - 1]:
+        place -= 1
+    for i in range(POOL - 1, place, -1):
+        pool_costs[i] = pool_costs[i - 1]
+        vectors[POOLED + i] = vectors[POOLED + i - 1]
+    if place < POOL:
+        pool_costs[place] = cost
+        vectors[POOLED + place] = vectors[X]

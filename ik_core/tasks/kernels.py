@@ -19,7 +19,14 @@ import math
 
 from .._jit import njit
 from ..kinematics import PRISMATIC
-from ..rotations import Array, IntArray, compose, inverse_left_jacobian, relative_log
+from ..rotations import (
+    Array,
+    IntArray,
+    compose,
+    inverse_left_jacobian,
+    log_curvature,
+    relative_log,
+)
 
 NONE = 0
 ROOT_AXES = 1
@@ -205,3 +212,101 @@ def _axis_rate(tip: Array, target: Array, rates: Array) -> None:
         for d in range(3):
             rates[c, d] = growth * n[c] * n[d] - ratio * a[c] * b[d]
         rates[c, c] += ratio * cosine
+
+
+@njit
+def add_curvature(
+    tree: IntArray,
+    geometry: Array,
+    frames: Array,
+    goals: IntArray,
+    tools: Array,
+    targets: Array,
+    tips: Array,
+    raw: Array,
+    hessian: Array,
+) -> None:
+    """Add sum_i r_i r_i'' to the lower triangle of J'J, with J from geometric columns.
+
+    hessian (variables, variables) is then half the exact Hessian of the cost, with which
+    Newton's method converges fast where the residual stays large: at goals out of reach. Axis
+    goals and rotation vectors with unequal weights keep the Gauss-Newton approximation.
+
+    For a joint with axis b that moves a goal with velocity v, and one above it that turns
+    about a: v' = a x v, and for the rotation vector r in the root's axes
+    (r.b)' = a.b + k ((r.a)(r.b) - r.r a.b) + r.(a x b) / 2, k as in `inverse_left_jacobian`;
+    the term a.b is J'J's.
+    """
+    for i in range(goals.shape[0]):
+        px, py, pz = _position_pull(goals[i], tools[i], targets[i], raw[i])
+        rx, ry, rz, weight, k = _rotation_pull(goals[i], tools[i], targets[i], raw[i])
+        square = rx * rx + ry * ry + rz * rz
+        below = goals[i, 0]
+        while below >= 0:
+            f = frames[below]
+            bx, by, bz = f[2], f[5], f[8]
+            vx, vy, vz, turn = bx, by, bz, 0.0
+            if tree[below, 1] != PRISMATIC:
+                dx, dy, dz = tips[i, 9] - f[9], tips[i, 10] - f[10], tips[i, 11] - f[11]
+                vx, vy, vz = by * dz - bz * dy, bz * dx - bx * dz, bx * dy - by * dx
+                turn = weight
+            along = rx * bx + ry * by + rz * bz
+            # p.(a x v) = a.(v x p), and the same for the rotation's part: a.g in all
+            gx = (
+                vy * pz
+                - vz * py
+                + turn * (k * (rx * along - square * bx) + 0.5 * (by * rz - bz * ry))
+            )
+            gy = (
+                vz * px
+                - vx * pz
+                + turn * (k * (ry * along - square * by) + 0.5 * (bz * rx - bx * rz))
+            )
+            gz = (
+                vx * py
+                - vy * px
+                + turn * (k * (rz * along - square * bz) + 0.5 * (bx * ry - by * rx))
+            )
+            above = below
+            while above >= 0:
+                if tree[above, 1] != PRISMATIC:
+                    a = frames[above]
+                    term = geometry[below, 12] * geometry[above, 12]
+                    term *= a[2] * gx + a[5] * gy + a[8] * gz
+                    row, column = tree[below, 2], tree[above, 2]
+                    if row == column and above != below:
+                        term *= 2.0  # two joints of one variable: the pair counts both ways
+                    hessian[max(row, column), min(row, column)] += term
+                above = tree[above, 0]
+            below = tree[below, 0]
+
+
+@njit
+def _position_pull(
+    goal: IntArray, tool: Array, target: Array, r: Array
+) -> tuple[float, float, float]:
+    """The gradient of half the squared position residual, in the root's axes."""
+    x = tool[12] * tool[12] * r[0] if goal[3] >= 0 else 0.0
+    y = tool[13] * tool[13] * r[1] if goal[4] >= 0 else 0.0
+    z = tool[14] * tool[14] * r[2] if goal[5] >= 0 else 0.0
+    return _to_root(target, x, y, z) if goal[1] == GOAL_AXES else (x, y, z)
+
+
+@njit
+def _rotation_pull(
+    goal: IntArray, tool: Array, target: Array, r: Array
+) -> tuple[float, float, float, float, float]:
+    """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
+    if goal[2] != VECTOR or tool[15] != tool[16] or tool[15] != tool[17]:
+        return 0.0, 0.0, 0.0, 0.0, 0.0
+    x, y, z = _to_root(target, r[3], r[4], r[5])
+    return x, y, z, tool[15] * tool[15], log_curvature(x * x + y * y + z * z)
+
+
+@njit
+def _to_root(target: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+    return (
+        target[0] * x + target[1] * y + target[2] * z,
+        target[3] * x + target[4] * y + target[5] * z,
+        target[6] * x + target[7] * y + target[8] * z,
+    )
