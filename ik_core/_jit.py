@@ -69,7 +69,7 @@ def njit(function: F) -> F:
     """Compile `function` on its first call, without the interpreter lock, cached on disk."""
     if not COMPILED:
         return function
-    options = {'nogil': True, 'error_model': 'numpy'}
+    options = {'nogil': True, 'error_model': 'numpy', 'no_cfunc_wrapper': True}
     if _CACHE_DIRECTORY is None:
         return numba.njit(**options)(function)
     before = numba.config.CACHE_DIR

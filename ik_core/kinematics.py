@@ -72,7 +72,9 @@ def point_jacobian(
     are in the root link's frame (Buss 2009, section 2). Variables that do not move the body
     get zeros.
     """
-    columns[:, :] = 0.0
+    for j in range(columns.shape[0]):
+        for c in range(columns.shape[1]):
+            columns[j, c] = 0.0
     k = body
     while k >= 0:
         scale = geometry[k, 12]

@@ -19,19 +19,21 @@ When a state breaks a limit (measured, or a limit tightened while moving), the o
 3. A lowered acceleration limit waits, joint by joint, while it alone would carry the joint over a
    position limit (`adopt_accelerations`).
 
-`limits` is a (4, n) array: lower, upper, velocity, acceleration; inf where there is none.
+In kernels `limits` is a (4, n) array: lower, upper, velocity, acceleration; inf where none.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ._jit import njit
-
-Array = NDArray[np.float64]
+from .exceptions import InvalidOption
+from .robot import Robot
+from .rotations import Array
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
 TURN = 2.0 * math.pi
@@ -165,3 +167,92 @@ def all_finite(values: Array) -> bool:
         if not math.isfinite(value):
             return False
     return True
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
+
+    `lower`, `upper` [rad or m]; `velocity` >= 0 [rad/s or m/s], `acceleration` > 0 [rad/s^2 or
+    m/s^2]. Raises InvalidOption for NaN, a wrong length or sign, or lower > upper.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            row = np.array(getattr(self, f.name), float)
+            row.flags.writeable = False
+            object.__setattr__(self, f.name, row)
+        self._check_shapes()
+        self._refuse(self.lower > self.upper, 'lower is above upper')
+        self._refuse(np.isposinf(self.lower) | np.isneginf(self.upper), 'no position is allowed')
+        self._refuse(self.velocity < 0.0, 'velocity must not be negative')
+        self._refuse(self.acceleration <= 0.0, 'acceleration must be positive')
+
+    @classmethod
+    def of(
+        cls, robot: Robot, *, velocity: ArrayLike = np.inf, acceleration: ArrayLike = np.inf
+    ) -> MotionLimits:
+        """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
+        return cls(
+            robot.lower,
+            robot.upper,
+            np.minimum(robot.velocity, velocity),
+            np.broadcast_to(np.asarray(acceleration, float), (robot.n,)),
+        )
+
+    @property
+    def rows(self) -> Array:
+        """A new array (4, n) of all limits, for the kernels."""
+        return np.array([getattr(self, f.name) for f in fields(self)])
+
+    def _check_shapes(self) -> None:
+        for f in fields(self):
+            row = getattr(self, f.name)
+            if row.ndim != 1 or row.shape != self.lower.shape:
+                raise InvalidOption(
+                    f'{f.name} limits have shape {row.shape}; one number for each joint is needed'
+                )
+            self._refuse(np.isnan(row), f'{f.name} is NaN')
+
+    def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
+        if wrong.any():
+            raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
+
+
+class RateLimiter:
+    """A commanded state, `q` and `dq` (n,), that moves within its limits one period at a time."""
+
+    def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
+        self.limits = limits
+        self.period = period
+        self.q = q.copy()
+        self.dq = np.zeros_like(q)
+        self._rows = limits.rows  # in force; a lowered acceleration may have to wait
+        self._adopted = True
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Move within these limits from the next step on."""
+        self.limits = limits
+        in_force = self._rows[ACCELERATION].copy()
+        self._rows = limits.rows
+        self._rows[ACCELERATION] = in_force
+        self._adopted = False
+
+    def step(self, target: Array, together: bool = False) -> None:
+        """Move one period towards the target (n,), taken into the limits; see `advance`."""
+        if not self._adopted:
+            self._adopted = adopt_accelerations(
+                self._rows, self.limits.acceleration, self.q, self.dq, self.period
+            )
+        advance(self.q, self.dq, target, self._rows, self.period, together)
+
+    def stop_point(self) -> Array:
+        """Where the joints (n,) come to rest when they brake from now on."""
+        point = np.empty_like(self.q)
+        stop_point(self.q, self.dq, self._rows, self.period, point)
+        return point

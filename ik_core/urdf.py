@@ -169,7 +169,9 @@ class _Filter:
                 f'{MAX_ELEMENTS} elements, nested at most {MAX_DEPTH} deep'
             )
         if tag.startswith('xacro:'):
-            raise UrdfError(f'<{tag}>: this is xacro, not URDF: run `xacro` on the file first')
+            raise UrdfError(
+                f'<{tag[:40]}>: this is xacro, not URDF: run `xacro` on the file first'
+            )
         self._open.append(self._keep(tag, attributes))
 
     def end(self, _: str) -> None:
@@ -229,7 +231,8 @@ def _name(element: ElementTree.Element) -> str:
 
 
 def _is_name(text: str) -> bool:
-    return bool(text.strip()) and len(text) <= MAX_NAME
+    # Not printable: line breaks, and escape sequences that would act on a terminal.
+    return bool(text.strip()) and len(text) <= MAX_NAME and text.isprintable()
 
 
 def _is_number(text: str) -> bool:
@@ -247,7 +250,7 @@ def _is_vector(text: str) -> bool:
     return len(numbers) == 3 and all(map(_is_number, numbers))
 
 
-_NAME = (_is_name, f'a name of 1 to {MAX_NAME} characters')
+_NAME = (_is_name, f'a name of 1 to {MAX_NAME} printable characters')
 _NUMBER = (_is_number, 'one finite number')
 _VECTOR = (_is_vector, '3 finite numbers with blanks between them')
 

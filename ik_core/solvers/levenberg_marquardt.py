@@ -244,8 +244,8 @@ def advance(
         ended = RUNNING
         if cost < values[COST]:
             _accept(cost, decrease, values)
-            x[:] = trial
-            residual[:] = trial_residual
+            _copy(trial, x)
+            _copy(trial_residual, residual)
             if _is_solved(errors, options):
                 counters[STATUS] = REACHED
                 break
@@ -413,7 +413,7 @@ def _end_or_go_on(
     if values[COST] < values[BEST_COST]:
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
-        vectors[BEST] = vectors[X]
+        _copy(vectors[X], vectors[BEST])
     counters[PHASE] = BEGIN
     if searching:
         _pool(values[COST], vectors, pool_costs)
@@ -426,10 +426,10 @@ def _end_or_go_on(
         values[BEST_COST] = np.inf
     following = counters[FINISHING]
     if following < POOL and pool_costs[following] < np.inf:
-        vectors[X] = vectors[POOLED + following]
+        _copy(vectors[POOLED + following], vectors[X])
         counters[FINISHING] += 1
     else:
-        vectors[X] = vectors[BEST]
+        _copy(vectors[BEST], vectors[X])
         counters[STATUS] = int(values[BEST_STATUS])
 
 
@@ -441,7 +441,14 @@ def _pool(cost: float, vectors: Array, pool_costs: Array) -> None:
         place -= 1
     for i in range(POOL - 1, place, -1):
         pool_costs[i] = pool_costs[i - 1]
-        vectors[POOLED + i] = vectors[POOLED + i - 1]
+        _copy(vectors[POOLED + i - 1], vectors[POOLED + i])
     if place < POOL:
         pool_costs[place] = cost
-        vectors[POOLED + place] = vectors[X]
+        _copy(vectors[X], vectors[POOLED + place])
+
+
+@njit
+def _copy(source: Array, target: Array) -> None:
+    """target[:] = source; the loop compiles in a tenth of the time of the slice."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]

@@ -121,7 +121,9 @@ def goal_jacobian(
     the same gradient, and a Gauss-Newton step that is exact for a free rotation; to be used
     where the three rows share a weight. `rates` (3, 3) is scratch.
     """
-    columns[:, :] = 0.0
+    for j in range(columns.shape[0]):
+        for c in range(columns.shape[1]):
+            columns[j, c] = 0.0
     for i in range(goals.shape[0]):
         tip, target = tips[i], targets[i]
         if goals[i, 2] == VECTOR:

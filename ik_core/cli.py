@@ -1,0 +1,390 @@
+"""The `ik` command: what a robot is, and inverse kinematics from the shell.
+
+    ik info panda
+    ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
+    ik solve dual_arm --tip left_palm --xyz 0.4 0.2 1 --tip right_palm --xyz 0.4 -0.2 1
+
+Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .driver import Budget
+from .exceptions import IkError, UrdfError
+from .problem import IkProblem
+from .result import IkResult
+from .robot import Robot
+from .rotations import matrix_from_rpy, quaternion_from_matrix
+from .solvers import DEFAULT_SOLVER, SOLVERS, make_solver
+from .tasks import GoalTask, OrientationTask, PoseTask, PositionTask
+from .urdf import load_urdf
+
+REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the `ik` command; the exit code."""
+    try:
+        arguments = _parser().parse_args(
+            _shield_negative_numbers(sys.argv[1:] if argv is None else argv)
+        )
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # as in `ik info panda | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOT_REACHED
+    except (IkError, _UsageError) as error:
+        print(f'ik: {error}', file=sys.stderr)
+        return BAD_INPUT
+    return code
+
+
+# --- the command line --------------------------------------------------------------------------
+
+
+class _UsageError(Exception):
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f'{message} (see `{self.prog} --help`)')
+
+
+@dataclass
+class _Goal:
+    """What the command line asks of one link; `link` None is the robot's default tip."""
+
+    link: str | None = None
+    xyz: list[float] | None = None
+    quaternion: list[float] | None = None
+
+
+class _GoalAction(argparse.Action):
+    """A second --tip begins a second goal; --xyz, --rpy and --quat belong to the last one begun."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        goals = namespace.goals = namespace.goals or []
+        if not goals or (option == '--tip' and goals[-1].link is not None):
+            goals.append(_Goal())
+        goal = goals[-1]
+        if option == '--rpy':
+            values = quaternion_from_matrix(matrix_from_rpy(values)).tolist()
+        field = {'--tip': 'link', '--xyz': 'xyz'}.get(option, 'quaternion')
+        if getattr(goal, field) is not None:
+            other = '--rpy or --quat is' if field == 'quaternion' else f'{option} is'
+            raise _UsageError(f'{other} given twice for one goal: begin another with --tip')
+        setattr(goal, field, values)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog='ik', description='Inverse kinematics for any URDF.', allow_abbrev=False)
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    info = commands.add_parser('info', help='joints, limits, tips', allow_abbrev=False)
+    info.set_defaults(run=_info)
+    solve = commands.add_parser('solve', help='solve for a pose', allow_abbrev=False)
+    solve.set_defaults(run=_solve)
+    _add_solve_arguments(solve)
+    for command in (info, solve):
+        command.add_argument('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
+        command.add_argument('--json', action='store_true', help='print JSON')
+    _add_bench(commands)
+    return parser
+
+
+def _add_solve_arguments(solve: argparse.ArgumentParser) -> None:
+    def goal(option: str, **more: Any) -> None:
+        solve.add_argument(option, action=_GoalAction, dest='goals', **more)
+
+    goal('--tip', metavar='LINK', help='the link to move (default: the end of the longest chain)')
+    goal('--xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'), help='position [m]')
+    goal('--rpy', nargs=3, type=float, metavar=('R', 'P', 'Y'), help='orientation [rad], as URDF')
+    goal('--quat', nargs=4, type=float, metavar=('X', 'Y', 'Z', 'W'), help='orientation')
+    solve.add_argument(
+        '--q0', nargs='+', type=float, metavar='Q', help='the start, in the order of `ik info`'
+    )
+    solve.add_argument('--solver', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}')
+    solve.add_argument(
+        *('--option', '-o'),
+        action='append',
+        type=_option,
+        default=[],
+        dest='options',
+        metavar='NAME=VALUE',
+        help='an option of the solver, as in restarts=5; may be repeated',
+    )
+
+
+def _add_bench(commands: Any) -> None:
+    from . import bench
+
+    add_parser = getattr(bench, 'add_parser', None)
+    if add_parser is not None:
+        add_parser(commands)
+
+
+def _shield_negative_numbers(argv: Iterable[str]) -> list[str]:
+    """Put a blank before -1e-3, -inf and the like, which argparse takes for options."""
+    return [f' {text}' if text[:1] == '-' and _is_number(text) else text for text in argv]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition('=')
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f'{text!r} should be NAME=VALUE, as in restarts=5')
+    words: dict[str, Any] = {'true': True, 'false': False}
+    if value in words:
+        return name, words[value]
+    return name, float(value) if _is_number(value) else value
+
+
+# --- which robot -------------------------------------------------------------------------------
+
+
+def load_robot(name: str) -> Robot:
+    """The robot of a URDF file or, where there is no such file, the shipped robot of that name.
+
+    Raises UrdfError, with the names of the shipped robots, where there is neither.
+    """
+    shipped = shipped_robots()
+    if Path(name).is_file() or Path(name).name != name or Path(name).suffix:
+        return load_urdf(Path(name))
+    if name in shipped:
+        return load_urdf(shipped[name])
+    close = difflib.get_close_matches(name, shipped, n=1)
+    hint = f' (did you mean {close[0]!r}?)' if close else ''
+    known = ', '.join(sorted(shipped)) or 'none found'
+    raise UrdfError(f'no robot {name!r}{hint}: give a URDF file, or a shipped robot: {known}')
+
+
+def shipped_robots() -> dict[str, Path]:
+    """The URDFs of this package by robot name: those of the source tree, or those installed."""
+    found: dict[str, Path] = {}
+    for folder in _urdf_folders():
+        for path in folder.glob('*.urdf'):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def _urdf_folders() -> Iterator[Path]:
+    package = Path(__file__).resolve().parent
+    if (package.parent / 'package.xml').is_file():  # the source tree
+        yield package.parent / 'urdf'
+    # <prefix>/lib/pythonX.Y/site-packages/ik_core: a venv, `pip install --user`, colcon
+    prefixes = [*package.parents[3:4], *os.environ.get('AMENT_PREFIX_PATH', '').split(':')]
+    for prefix in (*filter(None, prefixes), sys.prefix):
+        yield Path(prefix) / 'share' / 'ik_node' / 'urdf'
+
+
+# --- ik info -----------------------------------------------------------------------------------
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    robot = load_robot(arguments.robot)
+    print(_as_json(_info_data(robot)) if arguments.json else _info_text(robot))
+    return REACHED
+
+
+def _info_data(robot: Robot) -> dict[str, Any]:
+    return {
+        'name': robot.name,
+        'base_link': robot.base_link,
+        'links': robot.link_names,
+        'joints': [
+            {
+                'name': name,
+                'type': robot.joint_types[i],
+                'unit': _unit(robot, i),
+                'lower': robot.lower[i],
+                'upper': robot.upper[i],
+                'velocity': robot.velocity[i],
+            }
+            for i, name in enumerate(robot.joint_names)
+        ],
+        'mimic_joints': [
+            {'name': name, 'joint': m.joint, 'multiplier': m.multiplier, 'offset': m.offset}
+            for name, m in robot.mimic_joints.items()
+        ],
+        'tips': [
+            {'link': tip, 'joints': [robot.joint_names[i] for i in robot.chain(tip)]}
+            for tip in robot.tips()
+        ],
+        'warnings': robot.warnings,
+    }
+
+
+def _info_text(robot: Robot) -> str:
+    joints = [('', 'joint', 'type', 'lower', 'upper', 'velocity')]
+    for i, name in enumerate(robot.joint_names):
+        unit = _unit(robot, i)
+        limits = (_value(robot.lower[i], unit), _value(robot.upper[i], unit))
+        speed = _value(robot.velocity[i], f'{unit}/s')
+        joints.append((str(i), name, robot.joint_types[i], *limits, speed))
+    mimics = [('mimic joint', 'stands at')]
+    for name, m in robot.mimic_joints.items():
+        mimics.append((name, f'{m.multiplier:g} * {m.joint} + {m.offset:g}'))
+    tips = [('tip', 'moved by joints')]
+    for tip in robot.tips():
+        tips.append((tip, _ranges(robot.chain(tip))))
+    head = f'{robot.name}: {len(robot.link_names)} links, {robot.n} joints, base {robot.base_link}'
+    tables = (_table(table) for table in (joints, mimics, tips) if len(table) > 1)
+    warnings = [f'warning: {warning}' for warning in robot.warnings]
+    return '\n\n'.join(filter(None, (head, *tables, '\n'.join(warnings))))
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """0, 1, 2, 5 as '0-2, 5'."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ', '.join(f'{r[0]}-{r[-1]}' if len(r) > 1 else str(r[0]) for r in runs)
+
+
+# --- ik solve ----------------------------------------------------------------------------------
+
+
+def _solve(arguments: argparse.Namespace) -> int:
+    robot = load_robot(arguments.robot)
+    goals = [_task(robot, goal) for goal in arguments.goals or [_Goal()]]
+    problem = IkProblem(robot, goals)
+    solver = make_solver(arguments.solver, **dict(arguments.options))
+    # Compiles what is needed, so that the time below is that of solving.
+    solver.solve(problem, arguments.q0, Budget(iterations=1))
+    result = solver.solve(problem, arguments.q0)
+    if arguments.json:
+        print(_as_json(_result_data(problem, solver.name, result)))
+    else:
+        print(_result_text(problem, solver.name, result))
+    return REACHED if result.success else NOT_REACHED
+
+
+def _task(robot: Robot, goal: _Goal) -> GoalTask:
+    link = robot.default_tip() if goal.link is None else goal.link
+    if goal.xyz is None and goal.quaternion is None:
+        raise _UsageError(f'no goal for {link!r}: give --xyz X Y Z, or --rpy R P Y, or both')
+    if goal.quaternion is None:
+        return PositionTask(link, goal.xyz)
+    if goal.xyz is None:
+        return OrientationTask(link, goal.quaternion)
+    return PoseTask(link, goal.xyz, goal.quaternion)
+
+
+def _result_data(problem: IkProblem, solver: str, result: IkResult) -> dict[str, Any]:
+    errors = zip(result.position_errors, result.orientation_errors, strict=True)
+    return {
+        'robot': problem.robot.name,
+        'solver': solver,
+        'success': result.success,
+        'status': result.status.name,
+        'message': result.message,
+        'q': result.q,
+        'joints': problem.robot.joint_values(result.q),
+        'goals': [
+            {'link': task.link, 'position_error': position, 'orientation_error': orientation}
+            for task, (position, orientation) in zip(problem.tasks, errors, strict=True)
+        ],
+        'iterations': result.iterations,
+        'evaluations': result.evaluations,
+        'restarts': result.restarts,
+        'solve_time': result.solve_time,
+    }
+
+
+def _result_text(problem: IkProblem, solver: str, result: IkResult) -> str:
+    robot = problem.robot
+    joints = [('joint', 'position', '', 'lower', 'upper', '')]
+    for i, name in enumerate(robot.joint_names):
+        unit = _unit(robot, i)
+        shown = [_value(value, unit) for value in (result.q[i], robot.lower[i], robot.upper[i])]
+        degrees = '' if unit == 'm' else f'{math.degrees(result.q[i]):.2f} deg'
+        joints.append((name, shown[0], degrees, *shown[1:], _note(problem, result, i)))
+    goals = [('goal', 'position error', 'orientation error')]
+    for task, p, r in zip(
+        problem.tasks, result.position_errors, result.orientation_errors, strict=True
+    ):
+        position = f'{1e3 * p:.3g} mm' if task.position_weights.any() else '-'
+        orientation = f'{math.degrees(r):.3g} deg' if task.rotation_weights.any() else '-'
+        goals.append((task.link, position, orientation))
+    effort = (
+        f'{1e3 * result.solve_time:.3g} ms, {result.iterations} iterations, '
+        f'{result.restarts} restarts, {solver}'
+    )
+    return '\n\n'.join((_table(joints), _table(goals), f'{result.status.value}\n{effort}'))
+
+
+def _note(problem: IkProblem, result: IkResult, i: int) -> str:
+    if i not in problem.variables:
+        return 'not moved'
+    robot = problem.robot
+    at_limit = min(result.q[i] - robot.lower[i], robot.upper[i] - result.q[i]) < 1e-9
+    return 'at its limit' if at_limit else ''
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+def _unit(robot: Robot, joint: int) -> str:
+    return 'm' if robot.joint_types[joint] == 'prismatic' else 'rad'
+
+
+def _value(value: float, unit: str) -> str:
+    return f'{value:.4f} {unit}' if math.isfinite(value) else '-'
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns of the width they need; numbers to the right, all else to the left."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    right = [
+        any(cell[-1:].isalpha() and _is_number(cell.split()[0]) for cell in c) for c in columns
+    ]
+    return '\n'.join(
+        '  '.join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _as_json(data: Any) -> str:
+    return json.dumps(_plain(data), indent=2, allow_nan=False)
+
+
+def _plain(data: Any) -> Any:
+    """`data` with what JSON has: lists for arrays, null for 'no limit'."""
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple, np.ndarray)):
+        return [_plain(value) for value in data]
+    if isinstance(data, float):  # numpy's included
+        return float(data) if math.isfinite(data) else None
+    return data
