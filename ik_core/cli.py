@@ -78,7 +78,7 @@ class _Goal:
 
 
 class _GoalAction(argparse.Action):
-    """A second --tip begins a second goal; --xyz, --rpy and --quat belong to the last one begun."""
+    """A second --tip begins a second goal; --xyz, --rpy, --quat belong to the last one begun."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         goals = namespace.goals = namespace.goals or []
@@ -196,8 +196,9 @@ def _urdf_folders() -> Iterator[Path]:
     if (package.parent / 'package.xml').is_file():  # the source tree
         yield package.parent / 'urdf'
     # <prefix>/lib/pythonX.Y/site-packages/ik_core: a venv, `pip install --user`, colcon
-    prefixes = [*package.parents[3:4], *os.environ.get('AMENT_PREFIX_PATH', '').split(':')]
-    for prefix in (*filter(None, prefixes), sys.prefix):
+    prefixes = [*map(str, package.parents[3:4]), sys.prefix]
+    prefixes += filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep))
+    for prefix in prefixes:
         yield Path(prefix) / 'share' / 'ik_node' / 'urdf'
 
 
@@ -239,7 +240,7 @@ def _info_data(robot: Robot) -> dict[str, Any]:
 
 
 def _info_text(robot: Robot) -> str:
-    joints = [('', 'joint', 'type', 'lower', 'upper', 'velocity')]
+    joints: list[tuple[str, ...]] = [('', 'joint', 'type', 'lower', 'upper', 'velocity')]
     for i, name in enumerate(robot.joint_names):
         unit = _unit(robot, i)
         limits = (_value(robot.lower[i], unit), _value(robot.upper[i], unit))
@@ -320,7 +321,7 @@ def _result_data(problem: IkProblem, solver: str, result: IkResult) -> dict[str,
 
 def _result_text(problem: IkProblem, solver: str, result: IkResult) -> str:
     robot = problem.robot
-    joints = [('joint', 'position', '', 'lower', 'upper', '')]
+    joints: list[tuple[str, ...]] = [('joint', 'position', '', 'lower', 'upper', '')]
     for i, name in enumerate(robot.joint_names):
         unit = _unit(robot, i)
         shown = [_value(value, unit) for value in (result.q[i], robot.lower[i], robot.upper[i])]

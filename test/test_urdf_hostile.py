@@ -188,10 +188,15 @@ BROKEN = {
     ),
     # names
     'a link without name': (robot('<link/>'), "link '': the attribute name"),
+    'an escape sequence': (robot('<link name="&#x85;[2J"/>'), r"link '\\x85\[2J': name="),
+    'a line break in a name': (
+        robot('<link name="a&#10;b"/>'),
+        r"link 'a\\nb': name='a\\nb' should",
+    ),
     'an empty link name': (robot('<link name=" "/>'), "link ' ': name=' ' should be a name"),
     'a very long name': (
         robot(f'<link name="{"n" * 5000}"/>'),
-        "link 'nnn.* should be a name of 1 to 256 characters",
+        "link 'nnn.* should be a name of 1 to 256 printable characters",
     ),
     'duplicate link': (robot(LINKS, '<link name="b"/>', J, K), "link 'b' is defined twice"),
     'duplicate joint': (robot(LINKS, J, K.replace('"k"', '"j"')), "joint 'j' is defined twice"),
