@@ -37,7 +37,7 @@ from .motion import TURN, MotionLimits, RateLimiter, all_finite, take_nearest_tu
 from .options import OptionSet, option
 from .problem import IkProblem
 from .result import IkResult, IkStatus
-from .rotations import Array, frame_of
+from .rotations import Array
 from .solvers import Solver, make_solver
 from .tasks.packing import PackedGoals
 
@@ -366,7 +366,7 @@ class Tracker:
     def _begin_search(self, now: float) -> None:
         tasks = zip(self._problem.tasks, self._search_problem.tasks, strict=True)
         for task, other in tasks:
-            other.target[:] = task.target
+            other.set_target(task.transform)
         self._searching, self._is_new = True, False
         self._next_search = now + self._options.replan_period
         self._begin(self._searcher, self._search_problem)
@@ -429,7 +429,7 @@ class Tracker:
         frames = robot.frames(q)
         for index in indices:
             task = self._problem.tasks[index]
-            task.target[:] = frame_of(robot.link_transform(frames, task.link) @ task.tool)
+            task.set_target(robot.link_transform(frames, task.link) @ task.tool)
             self._followed[index] = task.target
         self._think_again()
 

@@ -222,7 +222,8 @@ def test_a_joint_found_outside_never_moves_further_out_and_returns_at_limited_sp
     velocity, acceleration = limit(1.0, ticks, period, 1), limit(1.0, speed_up, period, 2)
     limits = np.array([[-1.0], [1.0], [velocity], [acceleration]])
     q = np.array([side * (1.0 + excess)])
-    inwards = np.array([-side * speed * min(velocity, 1.0 / period)])
+    stoppable = motion.approach_speed(excess + 1.0, acceleration * period, period)
+    inwards = np.array([-side * speed * min(velocity, stoppable)])
     path, speeds = run(q, inwards, q.copy(), limits, period, together)  # the target is outside too
     out = side * path[:, 0] > 1.0
     assert (np.diff(side * path[:, 0])[out[:-1]] <= 0.0).all()
