@@ -133,11 +133,9 @@ def _add_solve_arguments(solve: argparse.ArgumentParser) -> None:
 
 
 def _add_bench(commands: Any) -> None:
-    from . import bench
+    from . import bench  # benchmarks load robots by name through this module
 
-    add_parser = getattr(bench, 'add_parser', None)
-    if add_parser is not None:
-        add_parser(commands)
+    bench.add_parser(commands)
 
 
 def _shield_negative_numbers(argv: Iterable[str]) -> list[str]:
