@@ -174,7 +174,10 @@ def matrix_onto_axis(axis: Array) -> Array:
 
 def checked_transform(transform: ArrayLike) -> Array:
     """`transform` as a (4, 4) array of floats; InvalidGoal where it is no rigid transform."""
-    t = np.array(transform, float)
+    try:
+        t = np.array(transform, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'transform is not made of numbers: {transform!r}') from error
     if t.shape != (4, 4):
         raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
     if not np.all(np.isfinite(t)):
