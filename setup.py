@@ -55,7 +55,7 @@ setup(
     extras_require={
         'fast': ['numba'],
         'ros': ROS_WHEELS,
-        'test': ['pytest', 'hypothesis', 'pin', 'example-robot-data'],
+        'test': ['pytest', 'hypothesis', 'wheel', 'pin', 'example-robot-data'],
         'colcon': ['colcon-common-extensions'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },

@@ -204,6 +204,7 @@ def test_a_complete_ros_is_used_as_it_is(tmp_path):
     ('test', 'extra', 'passes', 'closing_line'),
     [
         ('def test(): assert True', 'test', True, '1 passed'),
+        ('import warnings\ndef test(): warnings.warn("on stderr")', 'test', True, '1 passed'),
         ('def test(): assert False', 'test', False, '1 failed'),
         ('import pytest; pytest.importorskip("absent")', 'test', False, 'no test ran'),
         ('', 'test', False, 'no test ran'),
@@ -221,7 +222,6 @@ def test_make_test_fails_unless_tests_ran_and_passed(tmp_path, test, extra, pass
     )
     (tree / 'test').mkdir()
     (tree / 'test' / 'test_one.py').write_text(test)
-    done = run('scripts/test', sys.executable, cwd=tree)
-    assert (done.returncode == 0) == passes, done.stdout + done.stderr
-    last_lines = [text.splitlines()[-1] for text in (done.stdout, done.stderr) if text]
-    assert any(closing_line in line for line in last_lines)
+    done = run('sh', '-c', 'exec scripts/test "$0" 2>&1', sys.executable, cwd=tree)
+    assert (done.returncode == 0) == passes, done.stdout
+    assert closing_line in done.stdout.splitlines()[-1]
