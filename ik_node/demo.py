@@ -15,8 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from ik_core import Robot, load_urdf
 from ik_core.rotations import Array, matrix_from_rpy
 
 from .conversions import transform_to_pose
+from .process import running
 from .resources import shared_file
 
 RATE = 250.0
@@ -39,7 +39,6 @@ TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
 START_PATIENCE = 300.0
 """Seconds to wait for the node; the first start on a machine compiles the kernels."""
-STOP_PATIENCE = 5.0
 POSITION_TOLERANCE = 2e-5
 ORIENTATION_TOLERANCE = 2e-4
 """What counts as reached here [m, rad]: twice the node's own tolerances."""
@@ -214,37 +213,6 @@ HEADER = (
 )
 
 
-@contextmanager
-def ik_node(urdf: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The node as a process of its own; ended, one way or another, when the context is left."""
-    parameters = {
-        'urdf_path': urdf,
-        'tip_links': TIP,
-        'rate': RATE,
-        'joint_limits.default.acceleration': ACCELERATION,
-    }
-    options = [f'{name}:={value}' for name, value in parameters.items()]
-    arguments = [part for text in options for part in ('-p', text)]
-    environment = dict(os.environ)
-    # The child finds the package where this one did, installed or not.
-    path = [str(Path(__file__).resolve().parents[1]), environment.get('PYTHONPATH', '')]
-    environment['PYTHONPATH'] = os.pathsep.join(filter(None, path))
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'ik_node.node', '--ros-args', *arguments],
-        env=environment,
-        start_new_session=True,  # Ctrl-C is ours to pass on
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> bool:
     """Wait until the node publishes; false when it ends, or takes too long."""
     deadline = time.monotonic() + START_PATIENCE
@@ -259,13 +227,23 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
     return False
 
 
+def parameters(urdf: Path) -> dict[str, object]:
+    """The node's parameters here; the Panda's URDF gives velocities but no accelerations."""
+    return {
+        'urdf_path': urdf,
+        'tip_links': TIP,
+        'rate': RATE,
+        'joint_limits.default.acceleration': ACCELERATION,
+    }
+
+
 def run(duration: float, context: rclpy.Context) -> int:
     """Run the demo on a context; its exit code."""
     urdf = shared_file('urdf/panda.urdf')
     began = time.monotonic()
     observer = Observer(load_urdf(urdf), context)
     try:
-        with ik_node(urdf) as process:
+        with running('ik_node.node', parameters=parameters(urdf)) as process:
             if not wait_for_states(observer, process):
                 return 1
             print(f'\nik_node publishes after {time.monotonic() - began:.1f} s\n\n{HEADER}')
@@ -282,7 +260,8 @@ def drive(observer: Observer, plan: list[Goal], duration: float) -> int:
     for number, goal in enumerate(plan):
         left = deadline - time.monotonic()
         share = left / (len(plan) - number)
-        outcome = attempt(observer, goal, 2.0 * share if goal.reachable else min(share, 2.0))
+        seconds = min(left, 2.0 * share) if goal.reachable else min(share, 2.0)
+        outcome = attempt(observer, goal, seconds)
         print(row(goal, outcome), flush=True)
         missed += goal.reachable and not outcome.reached
     return missed

@@ -163,7 +163,7 @@ class Model:
         frozen = [self.robot.joint_names[i] for i in self.robot.chain(self.base_link)]
         return IkProblem(
             self.robot,
-            [PoseTask(tip) for tip in self.tip_links],
+            [PoseTask(tip, transform=self._middle(tip)) for tip in self.tip_links],
             frozen_joints=frozen,
             lower=self.limits.lower,
             upper=self.limits.upper,
@@ -171,6 +171,10 @@ class Model:
             orientation_tolerance=node.orientation_tolerance,
             orientation_length=node.orientation_length,
         )
+
+    def _middle(self, tip_link: str) -> Array:
+        """A target to begin with; nothing follows it before a goal comes."""
+        return self.robot.forward_kinematics(self.robot.middle_configuration, tip_link)
 
 
 def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,30 +67,45 @@ class Inbox:
         with self._news:
             return list(self._messages[topic])
 
+    def until_taken_out(self, topic, wrong, count):
+        """Wait for that many messages that are `wrong`, and take them out of the others."""
+        taken = []
+
+        def take_out():
+            with self._news:
+                taken.extend(filter(wrong, self._messages[topic]))
+                self._messages[topic] = [m for m in self._messages[topic] if not wrong(m)]
+            return len(taken) >= count
+
+        self.until(take_out, f'{count} messages on {topic} to take out')
+        return taken
+
     def until(self, condition, what, seconds=PATIENCE):
         """Wait until the condition holds; it is asked at every message, and now and then."""
-        for _ in range(int(seconds / 0.05)):
-            with self._news:
-                self._news.wait(0.05)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             value = condition()
             if value:
                 return value
+            with self._news:
+                self._news.wait(0.05)
         raise AssertionError(f'waited {seconds} s in vain: {what}')
 
 
 class Spinner:
     """Spins a node on its own thread."""
 
-    def __init__(self, node, context, first=lambda: None):
+    def __init__(self, node, context, first=lambda: True):
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(node)
         self._stop = threading.Event()
         self._first = first
+        self.started = None
         self._thread = threading.Thread(target=self._spin, daemon=True)
         self._thread.start()
 
     def _spin(self):
-        self._first()
+        self.started = self._first()
         while not self._stop.is_set():
             self._executor.spin_once(timeout_sec=0.1)
 
@@ -235,6 +251,15 @@ class World(Client):
             parameter_overrides=overrides(parameters),
         )
         self._ik_spinner = Spinner(self.ik_node, self._ik_context, self.ik_node.autostart)
+
+    def until(self, condition, what, seconds=PATIENCE):
+        """See Inbox; a node that could not start by itself fails at once."""
+
+        def started_and_so():
+            assert self._ik_spinner.started is not False, 'the node did not start'
+            return condition()
+
+        return super().until(started_and_so, what, seconds)
 
     def close(self):
         """Stop both."""
