@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .exceptions import InvalidOption
 from .limits import random_configuration
-from .options import OptionSet, option
+from .options import OptionSet, exact_number, option
 from .problem import Evaluation, IkProblem
 from .result import IkResult, IkStatus
 from .rotations import Array
@@ -39,9 +39,15 @@ class Budget:
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (('seconds', self.seconds), ('iterations', self.iterations)):
-            if value is not None and not value >= 0:
-                raise InvalidOption(f'Budget: {name} = {value!r} must not be negative')
+        for name, kind in (('seconds', float), ('iterations', int)):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            number = exact_number(value, kind)
+            if number is None or not number >= 0:
+                noun = 'a whole number' if kind is int else 'a number'
+                raise InvalidOption(f'Budget: {name} = {value!r}: {noun} >= 0 is needed')
+            object.__setattr__(self, name, number)
 
 
 @dataclass(frozen=True)

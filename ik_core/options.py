@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 from .exceptions import InvalidOption
 
 
@@ -49,15 +51,22 @@ def check_option(f: Any, value: Any) -> Any:
         if not isinstance(value, bool):
             raise InvalidOption(f'{f.name} = {value!r}: true or false')
         return value
-    try:
-        number = kind(value)
-        exact = not isinstance(value, (bool, str)) and (kind is float or number == value)
-    except (TypeError, ValueError, OverflowError):
-        exact = False
-    if not exact:
+    number = exact_number(value, kind)
+    if number is None:
         noun = 'a whole number' if kind is int else 'a number'
         raise InvalidOption(f'{f.name} = {value!r}: {noun}{unit} is needed')
     low, high = f.metadata['bounds']
     if not low <= number <= high:
         raise InvalidOption(f'{f.name} = {value!r}{unit}: must be within [{low:g}, {high:g}]')
     return number
+
+
+def exact_number(value: Any, kind: type[int] | type[float]) -> Any:
+    """`value` as an int or a float where it is a number that is exactly one, else None."""
+    if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):
+        return None
+    try:
+        number = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if kind is float or number == value else None

@@ -124,7 +124,8 @@ def test_inverse_left_jacobian_is_the_rate_of_the_log(angle):
 def test_inverse_left_jacobian_is_finite_at_zero_and_at_half_a_turn():
     np.testing.assert_array_equal(inverse_left_jacobian([0.0, 0.0, 0.0]), np.eye(3))
     at_pi = inverse_left_jacobian([0.0, 0.0, np.pi])
-    np.testing.assert_allclose(at_pi, [[0, np.pi / 2, 0], [-np.pi / 2, 0, 0], [0, 0, 1]], atol=1e-15)
+    expected = [[0, np.pi / 2, 0], [-np.pi / 2, 0, 0], [0, 0, 1]]
+    np.testing.assert_allclose(at_pi, expected, atol=1e-15)
 
 
 def test_the_gradient_of_the_squared_angle_is_the_log_itself():
