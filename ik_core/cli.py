@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as in `ik info panda | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_REACHED
-    except (IkError, _UsageError) as error:
+    except (IkError, _UsageError, OSError) as error:
         print(f'ik: {error}', file=sys.stderr)
         return BAD_INPUT
     return code

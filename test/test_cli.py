@@ -291,6 +291,11 @@ def test_nonsense_is_exit_code_2_and_one_line(argv, message, capsys):
     assert message in captured.err
 
 
+def test_bench_is_a_subcommand(capsys):
+    assert main(['bench', 'no_such_benchmark']) == 2
+    assert "'no_such_benchmark'" in capsys.readouterr().err
+
+
 # --- as a process ------------------------------------------------------------------------------
 
 
