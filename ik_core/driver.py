@@ -109,7 +109,7 @@ class Search(ABC):
     ) -> IkResult:
         """The result for variables x, judged anew: what is reported is what x achieves."""
         problem = self.problem
-        x = problem.nearest_turn(problem.limits.project(x), self.x0)
+        x = problem.limits.nearest_turn(problem.limits.project(x), self.x0)
         cost = problem.goals.update(x)
         position, orientation = problem.goals.errors.T.copy()
         status = self.status or self._limited_by

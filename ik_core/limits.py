@@ -5,27 +5,33 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ._jit import njit
 from .rotations import Array
+
+
+TURN = 2.0 * math.pi
 
 
 class JointLimits:
     """The box lower <= x <= upper over the variables of a problem, infinite where open.
 
     `sample_lower`, `sample_upper` are finite: half a turn (rad) or metre to either side of
-    the valid value nearest to 0 stands in for a side that is open.
+    the valid value nearest to 0 stands in for a side that is open. `turns` marks variables for
+    which a whole turn more or less is the same posture; it stays set where the range has room
+    for one. `packed` (5, n) holds all of it for kernels.
     """
 
-    def __init__(self, lower: Array, upper: Array) -> None:
+    def __init__(self, lower: Array, upper: Array, turns: ArrayLike = False) -> None:
         self.lower = np.array(lower, float)
         self.upper = np.array(upper, float)
         centre = np.clip(0.0, self.lower, self.upper)
         self.sample_lower = np.where(np.isfinite(self.lower), self.lower, centre - math.pi)
         self.sample_upper = np.where(np.isfinite(self.upper), self.upper, centre + math.pi)
+        self.turns = np.broadcast_to(turns, self.lower.shape) & (self.upper - self.lower >= TURN)
         self.packed = np.array(
-            [self.lower, self.upper, self.sample_lower, self.sample_upper], float
+            [self.lower, self.upper, self.sample_lower, self.sample_upper, self.turns], float
         )
         for array in (self.lower, self.upper, self.sample_lower, self.sample_upper):
             array.flags.writeable = False
@@ -33,6 +39,20 @@ class JointLimits:
     def project(self, x: Array) -> Array:
         """The nearest point of the box."""
         return np.minimum(np.maximum(x, self.lower), self.upper)
+
+    def nearest_turn(self, x: Array, reference: Array) -> Array:
+        """x with whole turns added where that is the same posture and nearer to `reference`.
+
+        Stays inside the limits: it serves continuous joints and ranges over one turn.
+        """
+        result = x.copy()
+        for j in np.flatnonzero(self.turns):
+            low = np.ceil((self.lower[j] - x[j]) / TURN)
+            high = np.floor((self.upper[j] - x[j]) / TURN)
+            moved = x[j] + TURN * np.clip(np.round((reference[j] - x[j]) / TURN), low, high)
+            if self.lower[j] <= moved <= self.upper[j]:
+                result[j] = moved
+        return result
 
     def violation(self, x: Array) -> Array:
         """How far each variable is outside [rad or m]: negative below, positive above."""

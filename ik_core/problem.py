@@ -16,8 +16,6 @@ from .rotations import Array
 from .tasks import GoalTask, Task
 from .tasks.packing import PackedGoals
 
-TURN = 2.0 * np.pi
-
 
 @dataclass(eq=False)
 class Evaluation:
@@ -73,9 +71,7 @@ class IkProblem:
         self.orientation_length = _positive(orientation_length, 'orientation_length', 'm/rad')
         self.variables = self._find_variables()
         box = self._checked_box(lower, upper)
-        self.limits = JointLimits(*box[:, self.variables])
-        turning = robot.full_turns[self.variables]
-        self._turning = np.flatnonzero(turning & (box[1] - box[0] >= 2.0 * np.pi)[self.variables])
+        self.limits = JointLimits(*box[:, self.variables], turns=robot.full_turns[self.variables])
         self.goals = PackedGoals(robot, self.tasks, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
 
@@ -128,21 +124,6 @@ class IkProblem:
             (position_errors <= self.position_tolerance).all()
             and (orientation_errors <= self.orientation_tolerance).all()
         )
-
-    def nearest_turn(self, x: Array, reference: Array) -> Array:
-        """x with whole turns added where that is the same posture and nearer to `reference`.
-
-        Stays inside the limits: it serves continuous joints and ranges over one turn.
-        """
-        result = x.copy()
-        for j in self._turning:
-            low = np.ceil((self.limits.lower[j] - x[j]) / TURN)
-            high = np.floor((self.limits.upper[j] - x[j]) / TURN)
-            turns = np.clip(np.round((reference[j] - x[j]) / TURN), low, high)
-            moved = x[j] + TURN * turns
-            if self.limits.lower[j] <= moved <= self.limits.upper[j]:
-                result[j] = moved
-        return result
 
     def _find_variables(self) -> np.ndarray:
         if not self.tasks:

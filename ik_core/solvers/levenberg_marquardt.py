@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from .._jit import COMPILED, njit
 from ..driver import STATIONARY, Clock, DriverOptions, Search
 from ..kinematics import body_frames
-from ..limits import random_configuration
+from ..limits import TURN, random_configuration
 from ..linalg import bounded_step, gauss_newton_hessian, is_blocked
 from ..options import option
 from ..problem import IkProblem
@@ -254,13 +254,17 @@ def advance(
             )
             if _is_stationary(columns, residual, values[COST], bounds, x):
                 ended = CLOSEST
-        else:
+        elif largest > 1e-13:
             values[NU] = max(values[NU], 1e-9) * values[GROWTH]
             values[GROWTH] *= 2.0
-            if largest < 1e-13:
-                stationary = _is_stationary(columns, residual, values[COST], bounds, x)
-                ended = CLOSEST if stationary else STALLED
-        _end_or_go_on(ended, bounds, options, counters, values, vectors, pool_costs)
+        else:
+            ended = STALLED
+            if _is_stationary(columns, residual, values[COST], bounds, x):
+                ended = CLOSEST
+        if _is_over(ended, options, counters, values) and not _turned(
+            columns, residual, bounds, options, counters, values, x
+        ):
+            _next_attempt(ended, bounds, options, counters, values, vectors, pool_costs)
     return counters[STATUS]
 
 
@@ -390,7 +394,56 @@ def _is_stationary(columns: Array, residual: Array, cost: float, bounds: Array, 
 
 
 @njit
-def _end_or_go_on(
+def _is_over(ended: int, options: Array, counters: IntArray, values: Array) -> bool:
+    """Whether the attempt stands still, or has had its iterations; counts stagnant ones."""
+    if values[COST] < CLEAR_DROP * values[MARK]:
+        values[MARK] = values[COST]
+        counters[STAGNANT] = 0
+    else:
+        counters[STAGNANT] += 1
+    if ended != RUNNING or counters[ATTEMPT_ITERATIONS] >= options[MAX_ITERATIONS]:
+        return True
+    return counters[FINISHING] == 0 and counters[STAGNANT] >= options[PATIENCE]
+
+
+@njit
+def _turned(
+    columns: Array,
+    residual: Array,
+    bounds: Array,
+    options: Array,
+    counters: IntArray,
+    values: Array,
+    x: Array,
+) -> bool:
+    """Turn joints that a limit blocks by a whole turn, where there is room; the attempt goes on.
+
+    The posture stays the same, but the joint is free to move on. Only where restarts are
+    allowed: who solves from a start wants the joints near it.
+    """
+    if options[RESTARTS] == 0 or counters[ATTEMPT_ITERATIONS] >= options[MAX_ITERATIONS]:
+        return False
+    turned = False
+    for j in range(x.shape[0]):
+        gradient, square = 0.0, 0.0
+        for i in range(columns.shape[1]):
+            gradient += columns[j, i] * residual[i]
+            square += columns[j, i] * columns[j, i]
+        pressing = gradient * gradient > STATIONARY * STATIONARY * square * values[COST]
+        if bounds[4, j] > 0.0 and pressing:
+            if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient):
+                x[j] += TURN if gradient > 0.0 else -TURN
+                x[j] = min(max(x[j], bounds[0, j]), bounds[1, j])
+                turned = True
+    if turned:
+        counters[STAGNANT] = 0
+        values[NU] = options[DAMPING]
+        values[GROWTH] = 2.0
+    return turned
+
+
+@njit
+def _next_attempt(
     ended: int,
     bounds: Array,
     options: Array,
@@ -399,17 +452,10 @@ def _end_or_go_on(
     vectors: Array,
     pool_costs: Array,
 ) -> None:
-    """Where an attempt stands still: search on, or finish the best attempts, or end."""
-    if values[COST] < CLEAR_DROP * values[MARK]:
-        values[MARK] = values[COST]
-        counters[STAGNANT] = 0
-    else:
-        counters[STAGNANT] += 1
-    if ended == RUNNING and counters[ATTEMPT_ITERATIONS] >= options[MAX_ITERATIONS]:
-        ended = EXHAUSTED
+    """After an attempt: search on, or finish the best attempts, or end."""
     searching = counters[FINISHING] == 0
-    if ended == RUNNING and not (searching and counters[STAGNANT] >= options[PATIENCE]):
-        return
+    if ended == RUNNING:
+        ended = EXHAUSTED
     if values[COST] < values[BEST_COST]:
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
