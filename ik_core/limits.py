@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from ._jit import njit
 from .rotations import Array
 
-
 TURN = 2.0 * math.pi
 
 
