@@ -80,11 +80,12 @@ def common_rate(q: Array, dq: Array, target: Array, limits: Array, period: float
 
     Joints that all move at k times their way to go arrive together; from rest, on a straight line
     in joint space. A joint that still moves the other way turns round first: until then k is 0.
+    Joints outside their limits have no say: they come back first.
     """
     rate = 1.0 / period
     for i in range(q.size):
         way = _inside(target[i], limits[LOWER, i], limits[UPPER, i]) - q[i]
-        if way == 0.0:
+        if way == 0.0 or not limits[LOWER, i] <= q[i] <= limits[UPPER, i]:
             continue
         step = limits[ACCELERATION, i] * period
         speed = dq[i] if way > 0.0 else -dq[i]
@@ -107,7 +108,9 @@ def advance(
         step = limits[ACCELERATION, i] * period
         goal = _inside(target[i], lower, upper)
         way = goal - q[i]
-        speed = min(approach_speed(abs(way), step, period), limits[VELOCITY, i], rate * abs(way))
+        speed = min(approach_speed(abs(way), step, period), limits[VELOCITY, i])
+        if lower <= q[i] <= upper:
+            speed = min(speed, rate * abs(way))
         dq[i] = _inside(math.copysign(speed, way), dq[i] - step, dq[i] + step)
         q[i] = _landed(q[i] + dq[i] * period, goal, lower, upper)
 
@@ -158,6 +161,23 @@ def take_nearest_turns(
             nearest += TURN
         if lower[i] <= nearest <= upper[i]:
             q[i] = nearest
+
+
+@njit
+def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
+    """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
+
+    Returns whether there are any with room for that.
+    """
+    turned = False
+    for i in range(q.size):
+        if turning[i] and q[i] >= upper[i] and q[i] - TURN >= lower[i]:
+            q[i] -= TURN
+            turned = True
+        elif turning[i] and q[i] <= lower[i] and q[i] + TURN <= upper[i]:
+            q[i] += TURN
+            turned = True
+    return turned
 
 
 @njit

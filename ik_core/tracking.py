@@ -33,7 +33,14 @@ from numpy.typing import ArrayLike
 
 from .driver import Budget, Search
 from .exceptions import InvalidGoal, InvalidOption
-from .motion import TURN, MotionLimits, RateLimiter, all_finite, take_nearest_turns
+from .motion import (
+    TURN,
+    MotionLimits,
+    RateLimiter,
+    all_finite,
+    take_nearest_turns,
+    turn_back,
+)
 from .options import OptionSet, option
 from .problem import IkProblem
 from .result import IkResult, IkStatus
@@ -53,7 +60,11 @@ smoothly, not by one tolerance at a time."""
 FINEST_TOLERANCE = 1e-10
 """[m, rad] Rounding keeps solutions from being finer."""
 SETTLING_TIME = 2.0
-"""[s] A solve for a goal that stands still, and that neither ends nor arrives, is given up."""
+"""[s] A solve that neither ends nor arrives, for a goal that stands still, is given up."""
+STAGNATION = 100
+"""Iterations without a clear drop of the cost after which it is given up sooner."""
+CLEAR_DROP = 0.999
+"""The share of the last cost to which a clear drop takes it."""
 SEARCHER = 'levenberg_marquardt'
 """The solver of searches, whichever follows."""
 BETTER = 0.99
@@ -177,6 +188,7 @@ class Tracker:
         self._solve: Search | None = None
         self._settled = False  # there is nothing more to solve
         self._patience = 0  # ticks until that is assumed
+        self._cost_mark, self._stagnant_iterations = math.inf, 0
         self._use(problem, limits)
         q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
         self._motion = RateLimiter(limits, self.period, q)
@@ -357,11 +369,33 @@ class Tracker:
     def _refine(self) -> None:
         solve = self._solve or self._begin(self._solver, self._problem)
         self._latest = self._advance(solve, self._budget)
-        self._patience -= 1
-        ended = solve.done and self._latest.status is not IkStatus.ITERATION_LIMIT
-        self._settled = ended or self._patience <= 0
+        self._settled = self._has_ended(solve, self._latest)
         if solve.done:
             self._solve = None
+        if self._settled and not self._is_solved(self._latest):
+            self._try_other_turns()
+
+    def _has_ended(self, solve: Search, result: IkResult) -> bool:
+        """Whether the solve arrived, or will get no further."""
+        if result.cost < CLEAR_DROP * self._cost_mark:
+            self._cost_mark, self._stagnant_iterations = result.cost, 0
+        else:
+            self._stagnant_iterations += self._iterations
+        self._patience -= 1
+        return (
+            (solve.done and result.status is not IkStatus.ITERATION_LIMIT)
+            or self._stagnant_iterations >= STAGNATION
+            or self._patience <= 0
+        )
+
+    def _try_other_turns(self) -> None:
+        """Joints that may turn more than once and reached their limit may go on a turn back."""
+        limits, start = self._motion.limits, self._latest.q.copy()
+        if turn_back(start, limits.lower, limits.upper, self._turning):
+            time_left = max(SOLVING_SHARE * self.period - self._solve_time, 0.0)
+            result = self._solver.solve(self._problem, start, Budget(time_left))
+            if self._is_solved(result):
+                self._latest, self._together = result, True
 
     def _begin_search(self, now: float) -> None:
         tasks = zip(self._problem.tasks, self._search_problem.tasks, strict=True)
@@ -408,6 +442,7 @@ class Tracker:
         if not self._searching:
             self._solve = None
             self._settled = False
+            self._cost_mark, self._stagnant_iterations = math.inf, 0
             self._patience = math.ceil(SETTLING_TIME * self.rate)
 
     def _rest(self) -> None:
