@@ -204,6 +204,16 @@ def test_solve_as_text(capsys):
     assert 'levenberg_marquardt' in lines[-1]
 
 
+def test_errors_are_shown_in_mm_and_degrees(capsys):
+    argv = ['solve', 'scara', '--xyz', '0.5', '0.1', '0.1', '--rpy', '0.3', '2', '0']
+    _, data = as_json(capsys, *argv)
+    _, text = output(capsys, *argv)
+    (goal,) = data['goals']
+    tip = next(line.split() for line in text.splitlines() if line.startswith('tool '))
+    assert float(tip[1]) == pytest.approx(1e3 * goal['position_error'], rel=0.01)
+    assert float(tip[3]) == pytest.approx(math.degrees(goal['orientation_error']), rel=0.01)
+
+
 def test_a_joint_at_its_limit_is_marked(capsys):
     _, text = output(capsys, 'solve', 'scara', '--xyz', '0.2', '0.2', '-1')
     assert any(
