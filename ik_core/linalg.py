@@ -216,19 +216,11 @@ def _regularise(normal: Array, mu: float, size: int) -> float:
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
 
-    J'(JJ' + d^2 I)^-1 e (Buss Eq. 11) or (J'J + d^2 I)^-1 J'e (Eq. 10): the same step, by
-    whichever matrix is smaller. Without damping and of deficient rank, the shortest of the
-    least-squares steps.
+    J'(JJ' + d^2 I)^-1 e (Buss Eq. 11), the same as (J'J + d^2 I)^-1 J'e (Eq. 10), by singular
+    values: sum of s / (s^2 + d^2) v u'e (Buss section 6). Those lost to rounding count as 0, so
+    without damping, too, the step is the shortest of the least-squares steps.
     """
-    m, n = jacobian.shape
-    square = damping * damping
-    try:
-        if m <= n:
-            dual = jacobian @ jacobian.T
-            dual.flat[:: m + 1] += square
-            return np.asarray(jacobian.T @ np.linalg.solve(dual, error), float)
-        primal = jacobian.T @ jacobian
-        primal.flat[:: n + 1] += square
-        return np.asarray(np.linalg.solve(primal, jacobian.T @ error), float)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(jacobian, error, rcond=None)[0], float)
+    u, s, vt = np.linalg.svd(jacobian, full_matrices=False)
+    kept = s > np.finfo(float).eps * max(jacobian.shape) * s[0]
+    u, s, vt = u[:, kept], s[kept], vt[kept]
+    return np.asarray((s / (s * s + damping * damping) * (error @ u)) @ vt, float)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .limits import JointLimits
+from .options import exact_number
 from .robot import Robot
 from .rotations import Array
 from .tasks import GoalTask, Task
@@ -144,16 +145,24 @@ class IkProblem:
         box = np.array([self.robot.lower, self.robot.upper])
         for row, (given, name) in enumerate([(lower, 'lower'), (upper, 'upper')]):
             if given is not None:
-                vector = np.asarray(given, float)
-                if vector.shape != (self.robot.n,) or np.isnan(vector).any():
-                    raise InvalidConfiguration(
-                        f'{name} must be {self.robot.n} numbers, one for each joint'
-                    )
-                box[row] = vector
+                box[row] = self._checked_row(given, name)
         for joint, low, high in zip(self.robot.joint_names, *box, strict=True):
             if low > high:
                 raise InvalidConfiguration(f'joint {joint!r}: lower {low:g} > upper {high:g}')
+            if low == np.inf or high == -np.inf:
+                raise InvalidConfiguration(f'joint {joint!r}: its limits allow no position')
         return box
+
+    def _checked_row(self, given: ArrayLike, name: str) -> Array:
+        try:
+            row = np.asarray(given, float)
+        except (TypeError, ValueError):
+            row = np.empty(0)
+        if row.shape != (self.robot.n,) or np.isnan(row).any():
+            raise InvalidConfiguration(
+                f'{name} must be {self.robot.n} numbers, one for each joint'
+            )
+        return row
 
     def _default_configuration(self) -> Array:
         q = self.robot.middle_configuration
@@ -166,7 +175,7 @@ class IkProblem:
 
 
 def _positive(value: float, name: str, unit: str) -> float:
-    number = float(value)
-    if not 0.0 < number < np.inf:
+    number = exact_number(value, float)
+    if number is None or not 0.0 < number < np.inf:
         raise InvalidOption(f'{name} {value!r} must be a positive number [{unit}]')
-    return number
+    return float(number)

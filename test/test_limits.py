@@ -44,7 +44,15 @@ def test_sampling_bounds_are_finite_and_inside_the_limits():
     pi = math.pi
     assert low.tolist() == [-1.0, -pi, 0.5, -0.5 - pi, 2.0, -pi]
     assert high.tolist() == [1.0, pi, 0.5 + pi, -0.5, 2.0, 5.0]
-    assert (LIMITS.packed == [LIMITS.lower, LIMITS.upper, low, high]).all()
+    assert (LIMITS.packed[:4] == [LIMITS.lower, LIMITS.upper, low, high]).all()
+
+
+def test_turns_are_marked_where_there_is_room_for_one():
+    turn = 2.0 * math.pi
+    lower, upper = [0.0, 0.0, -INF, 0.0, 0.0], [turn, turn - 1e-9, INF, 100.0, INF]
+    limits = JointLimits(lower, upper, turns=[True, True, True, False, True])
+    assert limits.turns.tolist() == limits.packed[4].tolist() == [1, 0, 1, 0, 1]
+    assert not JointLimits(lower, upper).turns.any()
 
 
 def test_far_one_sided_limits_have_sampling_bounds_in_order():
