@@ -28,7 +28,7 @@ each_urdf = pytest.mark.parametrize(
 
 
 def test_they_are_all_there():
-    assert len(URDFS) == 69
+    assert len(URDFS) >= 69  # as many as version 6.0.0 has
 
 
 @each_urdf
