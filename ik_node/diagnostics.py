@@ -165,7 +165,7 @@ class Diagnostics:
         level, text = self._level_and_text()
         return DiagnosticStatus(
             level=level,
-            name=f'{self._node.get_name()}: inverse kinematics',
+            name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
             message=text,
             hardware_id=self.robot,
             values=_key_values(self._details()),

@@ -141,7 +141,8 @@ class IkNode(LifecycleNode):
         try:
             action()
         except IkError as error:
-            self.get_logger().error(str(error))
+            log = self.get_logger()
+            (log.info if self._stopping.is_set() else log.error)(str(error))
             return FAILURE
         except Exception:
             self.get_logger().error(traceback.format_exc())
@@ -409,13 +410,14 @@ class IkNode(LifecycleNode):
         if self._tick_timer is None or self.count_publishers('joint_states') < 2:
             return
         topic = self.resolve_topic_name('joint_states')
-        mine = self._joint_states.gid if hasattr(self._joint_states, 'gid') else None
-        others = sorted(
+        publishers = [
             f'{info.node_namespace.rstrip("/")}/{info.node_name}'
             for info in self.get_publishers_info_by_topic(topic)
-            if info.endpoint_gid != mine
-        )
-        text = f'{topic} has other publishers too: {", ".join(others)}'
+        ]
+        if self.get_fully_qualified_name() in publishers:
+            publishers.remove(self.get_fully_qualified_name())  # once: another may have the name
+        others = ', '.join(sorted(publishers))
+        text = f'{topic} has other publishers too: {others}'
         self._health.warn('rivals', text)
 
     def _publish_markers(self) -> None:

@@ -35,7 +35,7 @@ os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 DOMAIN = 47
 ROOT = Path(__file__).parents[1]
 URDF = ROOT / 'urdf'
-PATIENCE = 120.0  # kernels may have to be compiled
+PATIENCE = 60.0  # kernels may have to be compiled
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 numbers = itertools.count()
 
@@ -217,6 +217,13 @@ class Client:
         messages = self.inbox['ik_node/status']
         return values_of(messages[-1]) if messages else {}
 
+    @property
+    def diagnostics(self):
+        """The values that the node last told in /diagnostics, by key; {} before any."""
+        name = f'{self.namespace}/ik_node: inverse kinematics'
+        mine = [s for m in self.inbox['/diagnostics'] for s in m.status if s.name == name]
+        return values_of(mine[-1]) if mine else {}
+
     def more_states(self, count=50):
         """Wait for that many more joint states, and return them."""
         before = len(self.states)
@@ -312,6 +319,11 @@ def reachable_goal(robot, tip, number):
     rng = np.random.default_rng(number)
     lower, upper = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
     return robot.forward_kinematics(rng.uniform(lower, upper), tip)
+
+
+def is_still(message):
+    """Whether a joint state is at rest, but for rounding."""
+    return max(map(abs, message.velocity)) < 1e-9
 
 
 def check_states(messages, robot, rate, velocity=np.inf, acceleration=np.inf):

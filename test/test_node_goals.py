@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
-from node_harness import URDF, check_states, load, reachable_goal, world
+from node_harness import URDF, check_states, is_still, load, reachable_goal, world
 from sensor_msgs.msg import JointState
 
 RATE = 200.0
@@ -59,7 +59,7 @@ def until_at(panda, robot, goal):
 
 def until_still(panda):
     """Wait for a joint state at rest."""
-    panda.until(lambda: not any(panda.more_states(1)[-1].velocity), 'rest')
+    panda.until(lambda: is_still(panda.more_states(1)[-1]), 'rest')
 
 
 def test_goals_are_reached_one_after_another(panda, robot):
@@ -157,6 +157,7 @@ def test_a_bad_goal_is_refused_and_the_good_one_held(panda, robot, kind):
 def test_bad_goals_do_not_stop_a_good_one_on_the_way(panda, robot):
     goal = reachable_goal(robot, TIP, 9)
     panda.send_goal(goal)
+    panda.until(lambda: any(panda.states[-1].velocity), 'motion')  # only the last goal is kept
     for pose, frame, reason in BAD_GOALS.values():
         panda.send_goal(pose, frame=frame)
         panda.until_refused(reason)
@@ -248,16 +249,10 @@ def test_goals_time_out_where_asked_to(panda, robot):
 def test_the_reported_counters(panda):
     panda.send_goal(Pose(position=Point(x=math.nan)))
     panda.until_refused('not_finite')
-    name = f'{panda.namespace}/ik_node: inverse kinematics'
-
-    def totals():
-        mine = [s for m in panda.inbox['/diagnostics'] for s in m.status if s.name == name]
-        return {pair.key: pair.value for pair in mine[-1].values} if mine else {}
-
-    panda.until(lambda: totals().get('refused.not_finite') == '1', '/diagnostics')
-    assert totals()['errors'] == '0'
-    assert int(totals()['ticks']) > 0
-    assert totals()['code'] == 'idle'
+    panda.until(lambda: panda.diagnostics.get('refused.not_finite') == '1', '/diagnostics')
+    assert panda.diagnostics['errors'] == '0'
+    assert int(panda.diagnostics['ticks']) > 0
+    assert panda.diagnostics['code'] == 'idle'
 
 
 def test_two_tips_follow_goals_of_their_own():

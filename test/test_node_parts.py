@@ -1,0 +1,147 @@
+"""The node's parts on their own: frames, counters, markers, jobs."""
+
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Time
+from node_harness import load
+from visualization_msgs.msg import Marker
+
+from ik_core.tracking import TrackStatus
+from ik_node.conversions import Refused, pose_to_transform
+from ik_node.diagnostics import Throttle, TickMeter
+from ik_node.frames import Frames
+from ik_node.jobs import Job
+from ik_node.markers import goal_markers
+from ik_node.model import goal_topic
+from ik_node.resources import shared_file
+
+PERIOD = 4_000_000
+
+
+class Tf:
+    """Knows one frame, 1 m above the root."""
+
+    def lookup(self, target, source):
+        if (target, source) != ('panda_link0', 'map'):
+            return None
+        transform = np.eye(4)
+        transform[2, 3] = 1.0
+        return transform
+
+
+def test_frames_of_the_robot_follow_q():
+    robot = load('panda')
+    frames, q = Frames(robot, 'panda_link0'), robot.middle_configuration + 0.1
+    for name in ('panda_hand', '/panda_hand'):
+        expected = robot.forward_kinematics(q, 'panda_hand')
+        np.testing.assert_array_equal(frames.in_root(name, q), expected)
+
+
+def test_an_empty_frame_is_base_link():
+    robot = load('panda')
+    q = robot.middle_configuration + 0.1
+    expected = robot.forward_kinematics(q, 'panda_link2')
+    np.testing.assert_array_equal(Frames(robot, 'panda_link2').in_root('', q), expected)
+
+
+def test_frames_that_the_robot_does_not_have_are_asked_for():
+    robot = load('panda')
+    q = robot.middle_configuration
+    assert Frames(robot, 'panda_link0', Tf()).in_root('map', q)[2, 3] == 1.0
+    for frames in (Frames(robot, 'panda_link0', Tf()), Frames(robot, 'panda_link0')):
+        with pytest.raises(Refused, match=r"unknown frame 'odom'.*panda_link0") as refused:
+            frames.in_root('odom', q)
+        assert refused.value.reason == 'unknown_frame'
+
+
+@pytest.mark.parametrize(
+    ('link', 'topic'),
+    [
+        ('panda_hand', 'panda_hand/goal_pose'),
+        ('left arm-tip', 'left_arm_tip/goal_pose'),
+        ('r/tool', 'r_tool/goal_pose'),
+        ('7dof', '_7dof/goal_pose'),
+    ],
+)
+def test_the_topic_of_a_tip_is_a_valid_name(link, topic):
+    from rclpy.validate_topic_name import validate_topic_name
+
+    assert goal_topic(link) == topic
+    assert validate_topic_name(topic)
+
+
+def test_a_throttle_lets_one_of_each_kind_through_and_counts_the_others():
+    throttle = Throttle(2.0)
+    assert throttle.admit('a', 10.0) == 0
+    assert throttle.admit('b', 10.5) == 0
+    assert [throttle.admit('a', now) for now in (10.1, 11.0, 11.9)] == [None] * 3
+    assert throttle.admit('a', 12.0) == 3
+    assert throttle.admit('a', 14.0) == 0
+
+
+def test_the_meter_counts_nominal_times_that_were_skipped():
+    meter = TickMeter()
+    for number in (0, 1, 2, 5, 6, 9):
+        meter.tick(number * PERIOD + 123, PERIOD)
+    assert meter.ticks == 6
+    assert meter.late_ticks == 4
+
+
+def test_the_meter_does_not_count_a_pause():
+    meter = TickMeter()
+    meter.tick(0, PERIOD)
+    meter.restart()
+    meter.tick(100 * PERIOD, PERIOD)
+    meter.tick(101 * PERIOD, PERIOD)
+    assert meter.late_ticks == 0
+
+
+def test_the_meter_stands_a_clock_that_jumps_back():
+    meter = TickMeter()
+    for number in (5, 6, 0, 1):
+        meter.tick(number * PERIOD, PERIOD)
+    assert meter.late_ticks == 0
+
+
+def test_a_job_runs_beside_and_keeps_its_result():
+    go = threading.Event()
+    job = Job(lambda: go.wait() and 'done')
+    assert not job.done
+    assert not job.wait(0.0)
+    go.set()
+    assert job.wait(60.0)
+    assert job.result() == 'done'
+
+
+def test_a_job_raises_what_the_work_raised():
+    job = Job(lambda: [][0])
+    assert job.wait(60.0)
+    with pytest.raises(IndexError):
+        job.result()
+
+
+def test_markers_show_goals_where_they_are_in_the_colour_of_their_state():
+    goal = np.eye(4)
+    goal[:3, 3] = (0.1, 0.2, 0.3)
+    reached = goal_markers([goal, None], TrackStatus.REACHED, 'base', Time()).markers
+    shown = [marker for marker in reached if marker.action == Marker.ADD]
+    gone = [marker for marker in reached if marker.action == Marker.DELETE]
+    assert {(m.ns, m.id) for m in shown} == {('goal_axes', 0), ('goal_state', 0)}
+    assert {(m.ns, m.id) for m in gone} == {('goal_axes', 1), ('goal_state', 1)}
+    for marker in shown:
+        assert marker.header.frame_id == 'base'
+        np.testing.assert_allclose(pose_to_transform(marker.pose), goal)
+    closest = goal_markers([goal], TrackStatus.CLOSEST, 'base', Time()).markers
+    assert (shown[1].color.g, shown[1].color.r) == (1.0, 0.0)
+    assert (closest[1].color.g, closest[1].color.r) == (0.0, 1.0)
+
+
+def test_shipped_files_are_found():
+    assert shared_file('urdf/panda.urdf').is_file()
+    with pytest.raises(FileNotFoundError, match=r'no_robot\.urdf'):
+        shared_file('urdf/no_robot.urdf')

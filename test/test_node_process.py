@@ -1,0 +1,147 @@
+"""`ik_node` as a process: how it starts and ends, and others that publish joint states too."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from node_harness import (
+    PATIENCE,
+    ROOT,
+    URDF,
+    Client,
+    check_states,
+    load,
+    node_process,
+    reachable_goal,
+    unique_namespace,
+)
+
+PANDA = [
+    '-p',
+    f'urdf_path:={URDF / "panda.urdf"}',
+    '-p',
+    'tip_links:=panda_hand',
+    '-p',
+    'rate:=100',
+]
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture
+def client():
+    it = Client(unique_namespace())
+    yield it
+    it.close()
+
+
+def wait_for_line(process, text):
+    """Read what the process prints until a line has the text."""
+    for line in process.stdout:
+        if text in line:
+            return line
+    raise AssertionError(f'the process ended without {text!r}')
+
+
+def end(process, number):
+    """Send a signal; the exit code and what was printed since."""
+    process.send_signal(number)
+    rest = process.stdout.read()
+    return process.wait(PATIENCE), rest
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_a_signal_ends_it_cleanly(client, number):
+    with node_process(client.namespace, *PANDA) as process:
+        client.more_states(1)
+        code, rest = end(process, number)
+    assert code == 0, rest
+    assert 'Traceback' not in rest
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_a_signal_on_the_way_brings_the_joints_to_rest_first(client, number):
+    slow = ['-p', 'joint_limits.default.acceleration:=5.0']
+    with node_process(client.namespace, *PANDA, *slow) as process:
+        client.more_states(1)
+        client.send_goal(reachable_goal(load('panda'), 'panda_hand', 1))
+        client.until(lambda: max(map(abs, client.states[-1].velocity)) > 0.5, 'motion')
+        code, rest = end(process, number)
+        assert code == 0, rest
+        client.until(lambda: max(map(abs, client.states[-1].velocity)) < 1e-9, 'rest')
+    check_states(client.states, load('panda'), 100.0, acceleration=5.0)
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_a_signal_while_waiting_for_the_robot_ends_it(number):
+    with node_process(unique_namespace()) as process:
+        wait_for_line(process, 'waiting for a robot')
+        code, rest = end(process, number)
+    assert code == 0, rest
+    assert 'Traceback' not in rest
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_a_signal_while_the_kernels_are_compiled_ends_it(number, tmp_path, monkeypatch):
+    """A cache of its own, so that there is something to compile where numba is installed."""
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
+    with node_process(unique_namespace(), *PANDA) as process:
+        wait_for_line(process, 'loading the robot')
+        code, rest = end(process, number)
+    assert code == 0, rest
+    assert 'Traceback' not in rest
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'code', 'said'),
+    [
+        (['-p', 'rate:=-1.0'], 2, 'rate'),
+        (['-p', 'output:=position_command'], 2, 'joint_state'),
+        (['-p', 'urdf_path:=/no/such.urdf'], 1, '/no/such.urdf'),
+        ([*PANDA, '-p', 'tip_links:=panda_hnad'], 1, 'panda_hand'),
+        ([*PANDA, '-p', 'joint_limits.panda_joint1.velocity:=99.0'], 1, 'panda_joint1.velocity'),
+    ],
+)
+def test_what_can_not_work_ends_with_a_reason(arguments, code, said):
+    with node_process(unique_namespace(), *arguments) as process:
+        printed = process.stdout.read()
+        assert process.wait(PATIENCE) == code, printed
+    assert said in printed
+    assert 'Traceback' not in printed
+
+
+def test_another_publisher_of_joint_states_is_warned_of(client):
+    with (
+        node_process(client.namespace, *PANDA, '-r', '__node:=first') as first,
+        node_process(client.namespace, *PANDA, '-r', '__node:=second'),
+    ):
+        line = wait_for_line(first, 'other publishers')
+        assert f'{client.namespace}/second' in line
+        assert f'{client.namespace}/first' not in line.partition('publishers too')[2]
+
+
+def test_names_can_be_remapped(client):
+    remaps = ['-r', 'goal_pose:=target', '-r', '__node:=arm']
+    with node_process(client.namespace, *PANDA, *remaps):
+        client.more_states(1)
+        client.send_goal(reachable_goal(load('panda'), 'panda_hand', 2), topic='target')
+        client.until(lambda: any(client.states[-1].velocity), 'motion')
+
+
+def test_the_demo_reaches_its_goals():
+    environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
+    environment['PYTHONPATH'] = os.pathsep.join([str(ROOT), environment.get('PYTHONPATH', '')])
+    done = subprocess.run(
+        [sys.executable, '-m', 'ik_node.demo', '--duration', '20'],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(' reached ') >= 5
+    assert 'held closest' in done.stdout
