@@ -73,6 +73,7 @@ class Search(ABC):
         self.q0, self.x0 = problem.start(q0)
         self.status: IkStatus | None = None
         self.solve_time = 0.0
+        self._limited_by = IkStatus.ITERATION_LIMIT
 
     @property
     def done(self) -> bool:
@@ -82,7 +83,7 @@ class Search(ABC):
     def advance(self, budget: Budget | None = None) -> bool:
         """Go on until done or the budget is used up; return whether it is done."""
         started = self.clock()
-        self._limited_by: IkStatus = IkStatus.ITERATION_LIMIT
+        self._limited_by = IkStatus.ITERATION_LIMIT
         if budget is None:
             self._run(None, None)
         else:
@@ -136,16 +137,15 @@ class IterativeSearch(Search):
         self.options = solver.options
         self.iterations = self.evaluations = self.restarts = 0
         self.history: list[float] = []
-        self._attempt_iterations = 0
+        self.best: Evaluation | None = None
+        self.best_status: IkStatus | None = None  # how an attempt ended there
         self._begin_attempt(self.x0)
-        self.best: Evaluation = self.state.at
-        self.best_status: IkStatus | None = None
-        self._judge()
 
     def _begin_attempt(self, x: Array) -> None:
         self.state = self.solver.start(self.problem, self.problem.at(x))
         self.evaluations += 1
         self._attempt_iterations = 0
+        self._judge()
 
     def _run(self, deadline: float | None, iterations: int | None) -> None:
         left = iterations
@@ -167,16 +167,17 @@ class IterativeSearch(Search):
         self.evaluations += self.state.evaluations
         if self.options.record_history:
             self.history.append(self.state.at.cost)
-        if self.state.at.cost < self.best.cost:
-            self.best, self.best_status = self.state.at, None
-        if not self._judge():
+        self._judge()
+        if not self.done:
             self._stop_or_restart(before)
 
-    def _judge(self) -> bool:
+    def _judge(self) -> None:
+        """Keep the best point; be done where it is a solution."""
         at = self.state.at
         if self.problem.is_solved(at.position_errors, at.orientation_errors):
             self.best, self.status = at, IkStatus.REACHED
-        return self.done
+        elif self.best is None or at.cost < self.best.cost:
+            self.best, self.best_status = at, None
 
     def _stop_or_restart(self, before: Evaluation) -> None:
         ended = self._attempt_status(before)
@@ -197,7 +198,10 @@ class IterativeSearch(Search):
             )
             self._begin_attempt(x)
         else:
-            self.status = self.best_status or ended
+            # Where the best was only passed, that this attempt ended at a closest point says
+            # nothing of it.
+            passed = IkStatus.STALLED if ended is IkStatus.CLOSEST else ended
+            self.status = self.best_status or passed
 
     def _attempt_status(self, before: Evaluation) -> IkStatus | None:
         """Why this attempt is over, or None."""
@@ -212,8 +216,9 @@ class IterativeSearch(Search):
 
     def result(self) -> IkResult:
         """The best so far."""
+        best = self.best or self.state.at
         return self.finish(
-            self.best.x, self.iterations, self.evaluations, self.restarts, tuple(self.history)
+            best.x, self.iterations, self.evaluations, self.restarts, tuple(self.history)
         )
 
 

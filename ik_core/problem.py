@@ -72,7 +72,8 @@ class IkProblem:
         self.orientation_length = _positive(orientation_length, 'orientation_length', 'm/rad')
         self.variables = self._find_variables()
         box = self._checked_box(lower, upper)
-        self.limits = JointLimits(*box[:, self.variables], turns=robot.full_turns[self.variables])
+        low, high = box[:, self.variables]
+        self.limits = JointLimits(low, high, robot.full_turns[self.variables])
         self.goals = PackedGoals(robot, self.tasks, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
 

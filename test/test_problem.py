@@ -296,8 +296,8 @@ def test_problems_that_make_no_sense():
         IkProblem(robot, [PositionTask('base_link', [0, 0, 0])])
     with pytest.raises(UnsupportedProblem, match="moves link 'arm_1'"):
         IkProblem(robot, [goal, PositionTask('arm_1', [0, 0, 0])], frozen_joints=['joint_1'])
+    panda = robots.shipped('panda')
     with pytest.raises(FrameNotFound, match='follows'):
-        panda = robots.shipped('panda')
         IkProblem(panda, [pose_goal(panda, np.zeros(8))], frozen_joints=['panda_finger_joint2'])
 
 
