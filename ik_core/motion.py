@@ -32,11 +32,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._jit import njit
 from .exceptions import InvalidOption
+from .limits import TURN
 from .robot import Robot
 from .rotations import Array
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
-TURN = 2.0 * math.pi
 ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
 BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
 

@@ -33,8 +33,8 @@ from numpy.typing import ArrayLike
 
 from .driver import Budget, Search
 from .exceptions import InvalidGoal, InvalidOption
+from .limits import TURN
 from .motion import (
-    TURN,
     MotionLimits,
     RateLimiter,
     all_finite,
@@ -179,8 +179,8 @@ class Tracker:
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
         self._tolerances = problem.position_tolerance, problem.orientation_tolerance
-        self._given = np.zeros(count, bool)  # which tips have a goal
-        self._received = np.zeros(count)
+        self._given = [False] * count  # which tips have a goal
+        self._received = [0.0] * count
         self._followed = np.zeros((count, 12))  # the targets of the last tick
         self._goals_changed = False
         self._paused = False
@@ -220,7 +220,7 @@ class Tracker:
         if transform is None:
             self._drop_goal(index, TrackStatus.IDLE)
             return
-        if not self._given.any():
+        if not any(self._given):
             self._hold(range(len(self._given)), self._solution)
         self._problem.tasks[index].set_target(transform)
         self._given[index] = True
@@ -249,11 +249,8 @@ class Tracker:
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
         chosen = dict(options or {})
+        follower = _without_restarts(solver, chosen) if isinstance(solver, str) else solver
         searcher = make_solver(SEARCHER, **(chosen if solver == SEARCHER else {}))
-        if isinstance(solver, str):
-            follower = make_solver(solver, **{**chosen, 'restarts': 0})
-        else:
-            follower = solver
         follower.begin(self._problem, self._solution)  # refuses what it can't do
         self._solver, self._searcher = follower, searcher
         self._solver_choice = solver, chosen
@@ -268,7 +265,7 @@ class Tracker:
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""
-        self._given[:] = False
+        self._given = [False] * len(self._given)
         self._resting_status = TrackStatus.IDLE
         self._rest()
 
@@ -309,7 +306,7 @@ class Tracker:
         """Advance by one nominal period and return the command."""
         self._iterations, self._restarts, self._solve_time = 0, 0, 0.0
         self._drop_stale_goals(now)
-        if self._given.any() and not self._paused:
+        if any(self._given) and not self._paused:
             self._note_goals()
             if self._searching:
                 self._search()
@@ -321,13 +318,14 @@ class Tracker:
     def _drop_stale_goals(self, now: float) -> None:
         timeout = self._options.goal_timeout
         if timeout > 0.0:
-            for index in np.flatnonzero(self._given & (now - self._received > timeout)):
-                self._drop_goal(int(index), TrackStatus.STALE)
+            for index, received in enumerate(self._received):
+                if self._given[index] and now - received > timeout:
+                    self._drop_goal(index, TrackStatus.STALE)
 
     def _drop_goal(self, index: int, status: TrackStatus) -> None:
         """The tip rests: alone, or holding its pose while others have goals."""
         self._given[index] = False
-        if self._given.any():
+        if any(self._given):
             self._hold([index], self._motion.stop_point())
         else:
             self._resting_status = status
@@ -342,7 +340,7 @@ class Tracker:
         changes = [
             _change(old, task.target) for old, task in zip(self._followed, tasks, strict=True)
         ]
-        position, orientation = np.max(changes, axis=0)
+        position, orientation = map(max, zip(*changes, strict=True))
         if position == orientation == 0.0:
             return  # the same goals again: what is held stays held
         self._followed[:] = [task.target for task in tasks]
@@ -490,16 +488,19 @@ class Tracker:
         self._turning = robot.full_turns & (limits.upper - limits.lower >= TURN)
 
     def _is_solved(self, result: IkResult) -> bool:
-        position, orientation = self._tolerances
-        return bool(
-            (result.position_errors <= position).all()
-            and (result.orientation_errors <= orientation).all()
-        )
+        everywhere = [True] * len(self._given)
+        return self._within(result.position_errors, result.orientation_errors, everywhere)
+
+    def _within(self, position: Array, orientation: Array, tips: list[bool]) -> bool:
+        """Whether the errors of these tips are within the tolerances."""
+        longest, widest = self._tolerances
+        errors = zip(tips, position.tolist(), orientation.tolist(), strict=True)
+        return all(p <= longest and o <= widest for asked, p, o in errors if asked)
 
     def _command(self) -> Command:
         q = self._motion.q
         goals = self._commanded
-        if self._given.any():
+        if any(self._given):
             goals.load(q)
             goals.update(q[self._problem.variables])
         else:
@@ -520,15 +521,21 @@ class Tracker:
     def _status(self, position: Array, orientation: Array) -> TrackStatus:
         if self._paused:
             return TrackStatus.PAUSED
-        if not self._given.any():
+        if not any(self._given):
             return self._resting_status
         if self._searching:
             return TrackStatus.SEARCHING
-        far = (position > self._tolerances[0]) | (orientation > self._tolerances[1])
-        if not (far & self._given).any():
+        if self._within(position, orientation, self._given):
             return TrackStatus.REACHED
         held = self._settled and not self._is_new and (self._motion.q == self._solution).all()
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
+
+
+def _without_restarts(name: str, options: Mapping[str, Any]) -> Solver:
+    solver = make_solver(name, **options)
+    if hasattr(solver.options, 'restarts'):
+        return make_solver(name, **{**options, 'restarts': 0})
+    return solver
 
 
 def _finer(tolerance: float) -> float:
@@ -537,7 +544,7 @@ def _finer(tolerance: float) -> float:
 
 def _change(old: Array, new: Array) -> tuple[float, float]:
     """How far [m] and by what angle [rad] a target (12,) moved."""
-    if np.array_equal(old, new):
+    if (old == new).all():
         return 0.0, 0.0
     cosine = 0.5 * (float(old[:9] @ new[:9]) - 1.0)  # half of the trace of old' new, less one
     return math.dist(old[9:], new[9:]), math.acos(min(max(cosine, -1.0), 1.0))

@@ -392,6 +392,52 @@ def test_the_way_to_a_far_goal_is_straight_in_joint_space_and_slow_at_both_ends(
     assert (np.diff(speeds[peak:]) <= 1e-9).all()
 
 
+def test_a_stream_after_a_far_move_is_followed_as_closely_as_any():
+    """The joints of a far move wait for each other; those that follow a stream do not."""
+    streams = [Stream('iiwa14', acceleration=1.0), Stream('iiwa14', acceleration=1.0)]
+    target = streams[0].configuration(np.random.default_rng(3))
+    goal = streams[0].pose(target)
+    streams[0].goal(goal)  # a far goal, still far away when it begins to move on
+    streams[0].tick()
+    streams[1].tracker.reset(streams[0].tracker.tick(0.0).solution)
+    for k in range(1500):
+        angle = 0.01 * k
+        for stream in streams:
+            stream.goal(moved(goal, 0.1 * math.sin(angle), 0.1 * (math.cos(angle) - 1.0)))
+            command = stream.tick()
+    np.testing.assert_allclose(streams[0].tracker.q, command.q, atol=1e-3)
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'iiwa14'])
+def test_a_goal_out_of_reach_is_no_reason_to_leave_a_branch_that_is_as_good(name):
+    compared = 0
+    for seed in range(12):
+        stream = Stream(name, acceleration=np.inf)
+        start = stream.configuration(np.random.default_rng(seed))
+        stream.tracker.reset(start)
+        goal = out_of_reach(stream.tip_pose(), 2.0)
+        problem = ik.IkProblem(stream.robot, [ik.PoseTask(stream.tips[0], transform=goal)])
+        near = ik.solve(problem, start, restarts=0)
+        stream.goal(goal)
+        end = stream.settle()
+        assert problem.evaluate(end.q).cost <= near.cost * (1 + 1e-9)
+        if problem.evaluate(end.q).cost > 0.99 * near.cost:
+            np.testing.assert_allclose(end.q, near.q, atol=0.05)
+            compared += 1
+    assert compared > 0
+
+
+def test_a_slowly_dragged_goal_moves_the_arm_smoothly():
+    stream = Stream('panda', acceleration=np.inf)
+    start = stream.tip_pose()
+    at = []
+    for k in range(200):
+        stream.goal(moved(start, 1e-6 * k))  # a tenth of the tolerance per tick
+        stream.tick()
+        at.append(stream.tip_pose()[0, 3])
+    np.testing.assert_allclose(np.diff(at), 1e-6, atol=5e-7)
+
+
 # 3. The nearest turn
 
 
