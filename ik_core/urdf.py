@@ -179,6 +179,10 @@ class _Filter:
 
     def _keep(self, tag: str, attributes: dict[str, str]) -> ElementTree.Element | None:
         if not self._open:
+            if tag != 'robot':
+                raise UrdfError(
+                    f'the outermost element is <{tag[:40]}>: a URDF has <robot name="...">'
+                )
             self.robot = ElementTree.Element(tag, attributes)
             return self.robot
         parent = self._open[-1]
@@ -187,7 +191,7 @@ class _Filter:
         if parent.tag == 'joint' and parent.find(tag) is not None:
             self.repeated[f'{_name(parent)}: a second <{tag}> is ignored'] = None
             return None
-        if parent is self.robot:
+        if tag in self._kept:
             self._kept[tag] += 1
             if self._kept[tag] > MAX_LINKS:
                 raise UrdfError(f'the robot has more than {MAX_LINKS} {tag}s')
@@ -196,10 +200,6 @@ class _Filter:
 
 def _check_robot(robot: ElementTree.Element) -> None:
     """Check all text that was kept, and reduce the attributes to those that are read."""
-    if robot.tag != 'robot':
-        raise UrdfError(
-            f'the outermost element is <{robot.tag[:40]}>: a URDF has <robot name="...">'
-        )
     if not len(robot):
         raise UrdfError('the robot is empty: it needs at least one <link name="...">')
     for element in robot:

@@ -75,6 +75,7 @@ BROKEN = {
         '<sdf version="1.7"><model/></sdf>',
         'the outermost element is <sdf>: a URDF has <robot',
     ),
+    'a lone joint': ('<joint><origin/></joint>', 'the outermost element is <joint>: a URDF has'),
     'an empty robot': ('<robot name="r"/>', 'the robot is empty: it needs'),
     'joints only': (robot(J), "joint 'j': parent link 'a' does not exist"),
     'no robot name': (f'<robot>{LINKS}{J}{K}</robot>', 'robot: the attribute name'),
