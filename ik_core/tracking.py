@@ -34,13 +34,7 @@ from numpy.typing import ArrayLike
 from .driver import Budget, Search
 from .exceptions import InvalidGoal, InvalidOption
 from .limits import TURN
-from .motion import (
-    MotionLimits,
-    RateLimiter,
-    all_finite,
-    take_nearest_turns,
-    turn_back,
-)
+from .motion import MotionLimits, RateLimiter, all_finite, take_nearest_turns, turn_back
 from .options import OptionSet, option
 from .problem import IkProblem
 from .result import IkResult, IkStatus
@@ -261,7 +255,7 @@ class Tracker:
         if paused != self._paused:
             self._paused = paused
             self._rest()
-            self._together = not paused
+            self._is_new = self._together = not paused  # the goal may be far from here
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""
@@ -324,6 +318,8 @@ class Tracker:
 
     def _drop_goal(self, index: int, status: TrackStatus) -> None:
         """The tip rests: alone, or holding its pose while others have goals."""
+        if not self._given[index]:
+            return
         self._given[index] = False
         if any(self._given):
             self._hold([index], self._motion.stop_point())
@@ -392,6 +388,8 @@ class Tracker:
         if turn_back(start, limits.lower, limits.upper, self._turning):
             time_left = max(SOLVING_SHARE * self.period - self._solve_time, 0.0)
             result = self._solver.solve(self._problem, start, Budget(time_left))
+            self._iterations += result.iterations
+            self._solve_time += result.solve_time
             if self._is_solved(result):
                 self._latest, self._together = result, True
 

@@ -597,6 +597,18 @@ def test_pause_keeps_the_goals():
     assert stream.settle().status is TrackStatus.REACHED
 
 
+def test_a_search_that_a_pause_cut_short_is_made_up_for():
+    stream = Stream('panda')
+    start, goal = flipped_goal(stream)
+    stream.tracker.reset(start)
+    stream.goal(goal)
+    stream.tick()
+    stream.tracker.pause()
+    stream.run(0.5)
+    stream.tracker.pause(False)
+    assert stream.settle().status is TrackStatus.REACHED
+
+
 def test_a_dropped_goal_stops_the_arm():
     stream = moving()
     stream.tracker.set_goal(0, None, stream.now)
@@ -731,6 +743,17 @@ def test_a_dropped_goal_leaves_its_tip_where_it_can_stop_while_others_go_on():
     stream.settle()
     held = stream.tip_pose(1)
     stream.goal(moved(goal, 0.01))
+    assert stream.settle().status is TrackStatus.REACHED
+    np.testing.assert_allclose(stream.tip_pose(1), held, atol=1e-4)
+
+
+def test_dropping_no_goal_changes_nothing():
+    stream = Stream('dual_arm')
+    stream.tracker.reset(stream.configuration(np.random.default_rng(1)))
+    held = stream.tip_pose(1)
+    stream.goal(moved(stream.tip_pose(0), z=0.1))
+    stream.run(0.1)
+    stream.tracker.set_goal(1, None, stream.now)
     assert stream.settle().status is TrackStatus.REACHED
     np.testing.assert_allclose(stream.tip_pose(1), held, atol=1e-4)
 
