@@ -183,6 +183,9 @@ def test_geometric_columns_give_the_gradient_of_the_cost(name, angle):
     tips = robot.tips()
     tasks = [
         PoseTask(tips[0], position_weights=WEIGHTS, orientation_weights=3.0, tool=TOOL),
+        OrientationTask(tips[0], weights=(1.0, 1.0, 2.0)),
+        OrientationTask(tips[0], weights=(1.0, 0.5, 1.0)),
+        OrientationTask(tips[-1], weights=(0.0, 1.0, 1.0)),
         AxisTask(tips[-1], (1, 2, 3), weight=2.0),
         PositionTask(tips[-1], weights=0.7),
     ]

@@ -117,9 +117,9 @@ def goal_jacobian(
     """columns (variables, m): the transposed Jacobian of the stacked residual.
 
     Call after `goal_residuals` at the same frames. Where `geometric` is not 0, rotation
-    vectors get the angular velocity in the target's axes instead of their exact derivative:
-    the same gradient, and a Gauss-Newton step that is exact for a free rotation; to be used
-    where the three rows share a weight. `rates` (3, 3) is scratch.
+    vectors whose three rows share a weight get the angular velocity in the target's axes
+    instead of their exact derivative: the same gradient, and a Gauss-Newton step that is exact
+    for a free rotation. `rates` (3, 3) is scratch.
     """
     for j in range(columns.shape[0]):
         for c in range(columns.shape[1]):
@@ -127,7 +127,7 @@ def goal_jacobian(
     for i in range(goals.shape[0]):
         tip, target = tips[i], targets[i]
         if goals[i, 2] == VECTOR:
-            _vector_rate(target, raw[i], geometric, rates)
+            _vector_rate(target, raw[i], geometric != 0 and _share_weight(tools[i]), rates)
         elif goals[i, 2] == AXIS:
             _axis_rate(tip, target, rates)
         k = goals[i, 0]
@@ -178,9 +178,15 @@ def _add_position(
 
 
 @njit
-def _vector_rate(target: Array, r: Array, geometric: int, rates: Array) -> None:
+def _share_weight(tool: Array) -> bool:
+    """Whether the three rotation components have the same scale (masked: 0)."""
+    return tool[15] == tool[16] and tool[15] == tool[17]
+
+
+@njit
+def _vector_rate(target: Array, r: Array, geometric: bool, rates: Array) -> None:
     """rates = d log(Rt' R) / d(angular velocity in the root's axes)."""
-    if geometric != 0:
+    if geometric:
         for c in range(3):
             for d in range(3):
                 rates[c, d] = target[3 * d + c]
@@ -299,7 +305,7 @@ def _rotation_pull(
     goal: IntArray, tool: Array, target: Array, r: Array
 ) -> tuple[float, float, float, float, float]:
     """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
-    if goal[2] != VECTOR or tool[15] != tool[16] or tool[15] != tool[17]:
+    if goal[2] != VECTOR or not _share_weight(tool):
         return 0.0, 0.0, 0.0, 0.0, 0.0
     x, y, z = _to_root(target, r[3], r[4], r[5])
     return x, y, z, tool[15] * tool[15], log_curvature(x * x + y * y + z * z)
