@@ -18,6 +18,9 @@ from .exceptions import InvalidGoal
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+LARGEST = 1e9
+"""Largest number in a target [m]: beyond it a double no longer resolves a micrometre."""
+
 ORTHOGONALITY_TOLERANCE = 1e-6
 """How far R'R may be from the identity in a matrix that a user hands in."""
 
@@ -180,8 +183,7 @@ def checked_transform(transform: ArrayLike) -> Array:
         raise InvalidGoal(f'transform is not made of numbers: {transform!r}') from error
     if t.shape != (4, 4):
         raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
-    if not np.all(np.isfinite(t)):
-        raise InvalidGoal('transform has a number that is not finite')
+    _check_numbers(t, 'transform', LARGEST)
     rotation = t[:3, :3]
     if np.max(np.abs(rotation.T @ rotation - np.eye(3))) > ORTHOGONALITY_TOLERANCE:
         raise InvalidGoal('the upper left (3, 3) block of transform is not a rotation matrix')
@@ -192,14 +194,21 @@ def checked_transform(transform: ArrayLike) -> Array:
     return t
 
 
-def finite_vector(value: ArrayLike, length: int, name: str) -> Array:
-    """`value` as an array (length,) of finite floats; InvalidGoal otherwise."""
+def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:
+    """`value` as an array (length,) of finite floats up to `largest`; InvalidGoal otherwise."""
     try:
         vector = np.array(value, float)
     except (TypeError, ValueError) as error:
         raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
     if vector.shape != (length,):
         raise InvalidGoal(f'{name} has shape {vector.shape}; ({length},) is needed')
-    if not np.all(np.isfinite(vector)):
-        raise InvalidGoal(f'{name} has a number that is not finite: {vector.tolist()}')
+    _check_numbers(vector, name, largest)
     return vector
+
+
+def _check_numbers(array: Array, name: str, largest: float) -> None:
+    """Raise InvalidGoal for numbers that are not finite, or larger than that."""
+    if not np.all(np.isfinite(array)):
+        raise InvalidGoal(f'{name} has a number that is not finite: {array.tolist()}')
+    if np.max(np.abs(array)) > largest:
+        raise InvalidGoal(f'{name} has a number beyond {largest:g}: {array.tolist()}')

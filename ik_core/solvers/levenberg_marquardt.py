@@ -54,6 +54,9 @@ X, TRIAL, BEST, DX, HELD, GRADIENT, POOLED = range(7)
 POOL = 8
 """How many of the best attempts are followed to their end where none reaches the goals."""
 
+ROUNDING = 1e-13
+"""Changes of the cost below this share of it are noise."""
+
 CLEAR_DROP = 0.9
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
 
@@ -142,6 +145,8 @@ class _CompiledSearch(Search):
         workspace.counters[:] = 0
         workspace.counters[FINISHING] = options.restarts == 0
         workspace.values[BEST_COST] = np.inf
+        workspace.values[BEST_STATUS] = STALLED
+        workspace.vectors[BEST] = self.x0
         workspace.pool_costs[:] = np.inf
         workspace.vectors[X] = self.x0
 
@@ -254,6 +259,8 @@ def advance(
             )
             if _is_stationary(columns, residual, values[COST], bounds, x):
                 ended = CLOSEST
+        elif decrease < ROUNDING * values[COST]:
+            ended = CLOSEST  # what is left to gain is below the rounding of the cost
         elif largest > 1e-13:
             values[NU] = max(values[NU], 1e-9) * values[GROWTH]
             values[GROWTH] *= 2.0
@@ -430,11 +437,11 @@ def _turned(
             gradient += columns[j, i] * residual[i]
             square += columns[j, i] * columns[j, i]
         pressing = gradient * gradient > STATIONARY * STATIONARY * square * values[COST]
-        if bounds[4, j] > 0.0 and pressing:
-            if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient):
-                x[j] += TURN if gradient > 0.0 else -TURN
-                x[j] = min(max(x[j], bounds[0, j]), bounds[1, j])
-                turned = True
+        blocked = is_blocked(x[j], bounds[0, j], bounds[1, j], gradient)
+        if blocked and pressing and bounds[4, j] > 0.0:
+            x[j] += TURN if gradient > 0.0 else -TURN
+            x[j] = min(max(x[j], bounds[0, j]), bounds[1, j])
+            turned = True
     if turned:
         counters[STAGNANT] = 0
         values[NU] = options[DAMPING]

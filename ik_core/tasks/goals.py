@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal, InvalidOption
 from ..rotations import (
+    LARGEST,
     Array,
     checked_transform,
     finite_vector,
@@ -72,7 +73,7 @@ class GoalTask(Task):
         if quaternion is not None:
             target[:9] = matrix_from_quaternion(quaternion).ravel()
         if position is not None:
-            target[9:] = finite_vector(position, 3, 'position')
+            target[9:] = finite_vector(position, 3, 'position', LARGEST)
         self.target[:] = target
         self._note_what_is_set()
 
