@@ -259,7 +259,7 @@ def advance(
             )
             if _is_stationary(columns, residual, values[COST], bounds, x):
                 ended = CLOSEST
-        elif decrease < ROUNDING * values[COST]:
+        elif abs(decrease) < ROUNDING * values[COST]:
             ended = CLOSEST  # what is left to gain is below the rounding of the cost
         elif largest > 1e-13:
             values[NU] = max(values[NU], 1e-9) * values[GROWTH]
