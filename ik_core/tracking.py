@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .driver import Budget, Search
+from .driver import Budget, Clock, Search, default_clock
 from .exceptions import InvalidGoal, InvalidOption
 from .limits import TURN
 from .motion import MotionLimits, RateLimiter, all_finite, take_nearest_turns, turn_back
@@ -149,6 +149,7 @@ class Tracker:
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
         Searches are always by `levenberg_marquardt`, with these options where it is the solver
     q0 (n,) : where the joints are; by default the middle of the robot's limits
+    clock : what the time budget of solving is measured with, where the solver is given by name
 
     `now` [s] is only compared with other `now`s, for `goal_timeout` and `replan_period`. What is
     set between two ticks applies from the next one on. Not thread-safe: one thread, or one lock.
@@ -165,10 +166,12 @@ class Tracker:
         solver_options: Mapping[str, Any] | None = None,
         options: TrackerOptions | None = None,
         q0: ArrayLike | None = None,
+        clock: Clock = default_clock,
     ) -> None:
         if not 0.0 < rate < math.inf:
             raise InvalidOption(f'rate = {rate!r} [Hz]: must be positive')
         robot, count = problem.robot, len(problem.tasks)
+        self._clock = clock
         self.rate = rate
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
@@ -243,8 +246,9 @@ class Tracker:
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
         chosen = dict(options or {})
-        follower = _without_restarts(solver, chosen) if isinstance(solver, str) else solver
-        searcher = make_solver(SEARCHER, **(chosen if solver == SEARCHER else {}))
+        follower = self._follower(solver, chosen) if isinstance(solver, str) else solver
+        own = chosen if solver == SEARCHER else {}
+        searcher = make_solver(SEARCHER, clock=self._clock, **own)
         follower.begin(self._problem, self._solution)  # refuses what it can't do
         self._solver, self._searcher = follower, searcher
         self._solver_choice = solver, chosen
@@ -285,6 +289,7 @@ class Tracker:
             solver=solver,
             solver_options=solver_options,
             q0=self._solution,
+            clock=self._clock,
         )
         out_of_reach = np.eye(4)
         out_of_reach[:3, 3] = 1e3
@@ -358,7 +363,9 @@ class Tracker:
             if self._is_new and now >= self._next_search:
                 self._begin_search(now)
                 return
-        self._adopt(self._latest.q)
+        # Half-way to convergence, a solve for a new goal is no place to go to yet.
+        if self._settled or not self._is_new or self._options.updates_per_tick:
+            self._adopt(self._latest.q)
 
     def _refine(self) -> None:
         solve = self._solve or self._begin(self._solver, self._problem)
@@ -464,6 +471,13 @@ class Tracker:
             self._followed[index] = task.target
         self._think_again()
 
+    def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
+        """The named solver, without restarts."""
+        solver = make_solver(name, clock=self._clock, **options)
+        if getattr(solver.options, 'restarts', 0) == 0:
+            return solver
+        return make_solver(name, clock=self._clock, **{**options, 'restarts': 0})
+
     def _use(self, problem: IkProblem, limits: MotionLimits) -> None:
         """Make the problems to solve: like this one, with these limits and finer tolerances."""
         robot = problem.robot
@@ -527,13 +541,6 @@ class Tracker:
             return TrackStatus.REACHED
         held = self._settled and not self._is_new and (self._motion.q == self._solution).all()
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
-
-
-def _without_restarts(name: str, options: Mapping[str, Any]) -> Solver:
-    solver = make_solver(name, **options)
-    if hasattr(solver.options, 'restarts'):
-        return make_solver(name, **{**options, 'restarts': 0})
-    return solver
 
 
 def _finer(tolerance: float) -> float:

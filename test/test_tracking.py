@@ -31,12 +31,13 @@ def tips_of(robot):
 class Stream:
     """A tracker and its fake clock; every tick is checked against the limits."""
 
-    def __init__(self, name, *, rate=100.0, acceleration=20.0, velocity=np.inf, q0=None, **kwargs):
+    def __init__(self, name, *, rate=100.0, acceleration=20.0, velocity=np.inf, **kwargs):
         self.robot = robot = robot_named(name)
         self.tips = tips_of(robot)
         self.problem = ik.IkProblem(robot, [ik.PoseTask(tip) for tip in self.tips])
         self.limits = MotionLimits.of(robot, velocity=velocity, acceleration=acceleration)
-        self.tracker = Tracker(self.problem, rate, limits=self.limits, q0=q0, **kwargs)
+        kwargs.setdefault('clock', lambda: 0.0)  # results must not depend on the machine's speed
+        self.tracker = Tracker(self.problem, rate, limits=self.limits, **kwargs)
         self.now = 0.0
         self.may_leave = False  # limits were tightened where the joints can't stop inside
 
@@ -655,12 +656,23 @@ class SlowClock:
 
 
 def test_a_solve_that_takes_longer_than_a_tick_goes_on_in_the_next():
-    slow = ik.make_solver('damped_least_squares', clock=SlowClock(0.002))
-    stream = Stream('panda', solver=slow, rate=100.0)  # 5 ms: two iterations a tick
+    clock = SlowClock(0.002)  # a tick's 5 ms are two iterations
+    stream = Stream('panda', solver='damped_least_squares', rate=100.0, clock=clock)
     stream.goal(moved(stream.tip_pose(), 0.05, 0.05, -0.05))
     commands = stream.run(1.0)
     assert max(command.iterations for command in commands) <= 2
     assert sum(command.iterations > 0 for command in commands) > 1
+    assert stream.settle().status is TrackStatus.REACHED
+
+
+def test_an_unfinished_solve_for_a_far_goal_moves_nothing_yet():
+    stream = Stream('iiwa14', clock=SlowClock(0.003))  # one look at the clock a tick
+    stream.tracker.set_solver('damped_least_squares')
+    goal = stream.pose(stream.configuration(np.random.default_rng(3)))
+    stream.goal(goal)
+    command = stream.tick()
+    assert command.iterations == 1
+    assert not command.dq.any()
     assert stream.settle().status is TrackStatus.REACHED
 
 
