@@ -16,8 +16,8 @@ When a state breaks a limit (measured, or a limit tightened while moving), the o
 2. A joint outside its position limits comes back at limited speed. It never moves further out,
    except while braking a velocity that already pointed outwards: then at full deceleration, so
    through the least distance.
-3. A lowered acceleration limit waits, joint by joint, while it alone would carry the joint over a
-   position limit (`adopt_accelerations`).
+3. A lowered acceleration limit that would carry a joint over its position limit waits until the
+   joint has braked enough, at the old one (`adopt_accelerations`).
 
 In kernels `limits` is a (4, n) array: lower, upper, velocity, acceleration; inf where none.
 """
@@ -126,10 +126,13 @@ def stop_point(q: Array, dq: Array, limits: Array, period: float, point: Array) 
 
 
 @njit
-def adopt_accelerations(limits: Array, wanted: Array, q: Array, dq: Array, period: float) -> bool:
+def adopt_accelerations(
+    limits: Array, wanted: Array, q: Array, dq: Array, target: Array, period: float
+) -> bool:
     """Bring limits[ACCELERATION] to wanted (n,) where that still lets the joint stop inside.
 
-    Returns whether all joints could; call again next tick for those that could not.
+    The other joints are to brake: their target becomes where they are. Returns whether there are
+    none; call again next tick for those that there are.
     """
     done = True
     for i in range(q.size):
@@ -139,6 +142,7 @@ def adopt_accelerations(limits: Array, wanted: Array, q: Array, dq: Array, perio
         if wanted[i] >= limits[ACCELERATION, i] or distance <= max(room, 0.0):
             limits[ACCELERATION, i] = wanted[i]
         else:
+            target[i] = q[i]
             done = False
     return done
 
@@ -266,8 +270,9 @@ class RateLimiter:
     def step(self, target: Array, together: bool = False) -> None:
         """Move one period towards the target (n,), taken into the limits; see `advance`."""
         if not self._adopted:
+            target = target.copy()
             self._adopted = adopt_accelerations(
-                self._rows, self.limits.acceleration, self.q, self.dq, self.period
+                self._rows, self.limits.acceleration, self.q, self.dq, target, self.period
             )
         advance(self.q, self.dq, target, self._rows, self.period, together)
 

@@ -398,7 +398,7 @@ class Tracker:
             self._iterations += result.iterations
             self._solve_time += result.solve_time
             if self._is_solved(result):
-                self._latest, self._together = result, True
+                self._latest = result
 
     def _begin_search(self, now: float) -> None:
         tasks = zip(self._problem.tasks, self._search_problem.tasks, strict=True)

@@ -1,12 +1,14 @@
 """The rate limiter: every step inside all limits, no overshoot, exact arrival."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ik_core as ik
 from ik_core import motion
 
 RELATIVE = 1e-9  # rounding allowed on top of a limit
@@ -279,10 +281,11 @@ def test_a_lowered_acceleration_never_carries_a_joint_over_its_position_limit(
     q, dq = np.array([side * (1.0 - gap)]), np.array([side * speed])
     done = False
     for _ in range(1000):
+        target = np.array([side * 5.0])
         if not done:
-            done = motion.adopt_accelerations(limits, np.array([slow]), q, dq, period)
+            done = motion.adopt_accelerations(limits, np.array([slow]), q, dq, target, period)
         before = dq.copy()
-        motion.advance(q, dq, np.array([side * 5.0]), limits, period, False)
+        motion.advance(q, dq, target, limits, period, False)
         assert np.abs(q[0]) <= 1.0
         assert abs(dq[0] - before[0]) <= (slow if done else fast) * period * (1 + RELATIVE)
     assert done
@@ -292,10 +295,64 @@ def test_a_lowered_acceleration_never_carries_a_joint_over_its_position_limit(
 def test_a_lowered_acceleration_holds_at_once_where_the_joint_can_still_stop():
     limits = np.array([[-1.0] * 2, [1.0] * 2, [9.0] * 2, [10.0] * 2])
     q, dq = np.array([0.0, 0.9]), np.array([1.0, 1.0])
-    assert not motion.adopt_accelerations(limits, np.array([2.0, 2.0]), q, dq, 0.01)
+    target = np.array([0.5, 0.5])
+    assert not motion.adopt_accelerations(limits, np.array([2.0, 2.0]), q, dq, target, 0.01)
     assert limits[3].tolist() == [2.0, 10.0]
-    assert motion.adopt_accelerations(limits, np.array([20.0, 20.0]), q, dq, 0.01)
+    assert target.tolist() == [0.5, 0.9]
+    assert motion.adopt_accelerations(limits, np.array([20.0, 20.0]), q, dq, target, 0.01)
     assert limits[3].tolist() == [20.0, 20.0]
+
+
+@settings(FIXED, max_examples=40)
+@given(period=periods, seed=st.integers(0, 2**32 - 1))
+def test_velocity_and_acceleration_limits_may_change_at_any_time(period, seed):
+    random = np.random.default_rng(seed)
+
+    def limits():
+        velocity = 1.0 / (period * 10.0 ** random.uniform(0, 2, 3))
+        acceleration = 1.0 / (period**2 * 10.0 ** random.uniform(0, 4, 3))
+        return motion.MotionLimits(np.full(3, -1.0), np.full(3, 1.0), velocity, acceleration)
+
+    limiter = motion.RateLimiter(limits(), period, np.zeros(3))
+    strongest = limiter.limits.acceleration
+    for tick in range(400):
+        if tick % 20 == 0:
+            limiter.set_limits(limits())
+            strongest = np.maximum(strongest, limiter.limits.acceleration)
+            target = random.uniform(-2.0, 2.0, 3)
+        dq = limiter.dq.copy()
+        limiter.step(target, together=tick % 3 == 0)
+        braking = np.abs(limiter.dq) < np.abs(dq)
+        allowed = np.where(braking, strongest, limiter.limits.acceleration)
+        assert (np.abs(limiter.q) <= 1.0).all()
+        assert (np.abs(limiter.dq - dq) <= allowed * period * (1 + RELATIVE)).all()
+        slower = np.maximum(limiter.limits.velocity, np.abs(dq)) * (1 + RELATIVE)
+        assert (np.abs(limiter.dq) <= slower).all()
+
+
+def test_a_lowered_acceleration_is_in_force_at_once_where_it_can_be():
+    def limits(acceleration):
+        return motion.MotionLimits([-9.0], [9.0], [9.0], [acceleration])
+
+    limiter = motion.RateLimiter(limits(10.0), 0.1, np.zeros(1))
+    limiter.step(np.array([5.0]))
+    assert limiter.dq == pytest.approx(1.0)
+    limiter.set_limits(limits(2.0))
+    limiter.step(np.array([5.0]))
+    assert limiter.dq == pytest.approx(1.2)
+    assert limiter.q == pytest.approx(0.22)
+
+
+def test_the_limits_of_a_robot_are_its_own_and_those_given():
+    robot = ik.load_urdf(Path(__file__).parent.parent / 'urdf' / 'ur5e.urdf')
+    limits = motion.MotionLimits.of(robot, velocity=1.5, acceleration=np.arange(1.0, 7.0))
+    np.testing.assert_array_equal(limits.lower, robot.lower)
+    np.testing.assert_array_equal(limits.upper, robot.upper)
+    np.testing.assert_array_equal(limits.velocity, np.minimum(robot.velocity, 1.5))
+    np.testing.assert_array_equal(limits.acceleration, np.arange(1.0, 7.0))
+    assert np.isposinf(motion.MotionLimits.of(robot).acceleration).all()
+    with pytest.raises(ValueError, match='read-only'):
+        limits.lower[0] = 0.0
 
 
 @settings(FIXED, max_examples=100)
