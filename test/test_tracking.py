@@ -66,6 +66,8 @@ class Stream:
     def check(self, q, dq, command):
         limits, period = self.limits, self.tracker.period
         assert np.isfinite(command.q).all()
+        solution = command.solution
+        assert ((solution >= limits.lower) & (solution <= limits.upper)).all()
         assert (np.abs(command.dq) <= np.maximum(limits.velocity, np.abs(dq)) + 1e-12).all()
         ddq = (command.dq - dq) / period
         assert (np.abs(ddq) <= limits.acceleration * (1 + RELATIVE)).all()
@@ -363,6 +365,21 @@ def test_searches_start_at_most_every_replan_period():
     assert min(np.diff(starts)) >= 0.5 - 1e-9
 
 
+def test_a_goal_that_waits_for_its_search_is_not_yet_called_out_of_reach():
+    stream = Stream('panda', acceleration=np.inf, options=TrackerOptions(replan_period=30.0))
+    robot = stream.robot
+    stream.limits = MotionLimits(robot.lower, robot.upper, [np.inf] * robot.n, [np.inf] * robot.n)
+    stream.tracker.set_limits(stream.limits)
+    start = stream.tip_pose()
+    stream.goal(out_of_reach(start))
+    assert stream.settle().status is TrackStatus.CLOSEST
+    stream.goal(out_of_reach(start, 3.0))
+    waiting = stream.run(20.0)
+    assert {command.status for command in waiting} == {TrackStatus.TRACKING}
+    assert not waiting[-1].dq.any()
+    assert stream.settle().status is TrackStatus.CLOSEST
+
+
 def test_a_search_is_spread_over_ticks():
     stream = Stream('panda')
     stream.goal(out_of_reach(stream.tip_pose()))
@@ -562,6 +579,7 @@ def assert_brakes_to_rest(stream, status):
     commands = stream.run(2.0)
     assert {c.status for c in commands} == {status}
     assert not commands[-1].dq.any()
+    assert all((c.dq * dq >= 0.0).all() for c in commands)  # straight to rest, not back
 
 
 def test_stop_decelerates_and_drops_the_goals():
@@ -749,11 +767,13 @@ def test_a_dropped_goal_leaves_its_tip_where_it_can_stop_while_others_go_on():
     stream.tracker.reset(stream.configuration(np.random.default_rng(1)))
     goal = moved(stream.tip_pose(0), z=0.05)
     stream.goal(goal)
-    stream.goal(moved(stream.tip_pose(1), 0.05), tip=1)
+    stream.goal(moved(stream.tip_pose(1), 0.09), tip=1)
     stream.run(0.1)
+    dropped = stream.tip_pose(1)
     stream.tracker.set_goal(1, None, stream.now)
     stream.settle()
     held = stream.tip_pose(1)
+    assert np.linalg.norm(held[:3, 3] - dropped[:3, 3]) < 0.03
     stream.goal(moved(goal, 0.01))
     assert stream.settle().status is TrackStatus.REACHED
     np.testing.assert_allclose(stream.tip_pose(1), held, atol=1e-4)
