@@ -24,13 +24,26 @@ from .problem import IkProblem
 from .result import IkResult, IkStatus
 from .robot import Joint, Mimic, Robot
 from .solvers import SOLVERS, Solver, make_solver, solve
-from .tasks import AxisTask, OrientationTask, PoseTask, PositionTask
+from .tasks import (
+    AxisTask,
+    EndEffectorPatternTask,
+    JointPatternTask,
+    LimitAvoidanceTask,
+    ManipulabilityTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+    SmoothnessTask,
+    TwoAxisTask,
+)
 from .urdf import load_urdf
 
 __all__ = [
     'SOLVERS',
     'AxisTask',
     'Budget',
+    'EndEffectorPatternTask',
     'FrameNotFound',
     'IkError',
     'IkProblem',
@@ -40,12 +53,18 @@ __all__ = [
     'InvalidGoal',
     'InvalidOption',
     'Joint',
+    'JointPatternTask',
+    'LimitAvoidanceTask',
+    'ManipulabilityTask',
     'Mimic',
     'OrientationTask',
     'PoseTask',
     'PositionTask',
+    'PostureTask',
     'Robot',
+    'SmoothnessTask',
     'Solver',
+    'TwoAxisTask',
     'UnsupportedProblem',
     'UrdfError',
     'load_urdf',

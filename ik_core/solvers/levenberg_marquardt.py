@@ -112,7 +112,7 @@ class _Workspace:
         self.vectors = np.zeros((POOLED + POOL, n))
         self.pool_costs = np.zeros(POOL)
         size = max(m, n)
-        work = 12 * len(goals.tree) + 20 * len(goals.tasks) + 2 * m + size + n * m + n * n
+        work = 12 * len(goals.tree) + 23 * len(goals.tasks) + 2 * m + size + n * m + n * n
         self.options = np.array(
             [problem.position_tolerance, problem.orientation_tolerance, options.restarts,
              options.random_seed, options.max_iterations, options.patience, options.max_step,
@@ -121,7 +121,7 @@ class _Workspace:
         self.arguments = (
             goals.tree, goals.geometry, goals.goals, goals.tools, goals.targets,
             problem.limits.packed, self.options, self.counters, self.values, self.vectors,
-            self.pool_costs, np.zeros(work + size * size + 9),
+            self.pool_costs, np.zeros(work + size * size + 18),
         )  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def advance(
 def _rows(goals: IntArray) -> int:
     rows = 0
     for i in range(goals.shape[0]):
-        for c in range(3, 9):
+        for c in range(3, 12):
             rows = max(rows, goals[i, c] + 1)
     return rows
 
@@ -290,7 +290,7 @@ def _carve(work: Array, bodies: int, goals: int, m: int, n: int) -> tuple[Array,
     size = max(m, n)
     a = 12 * bodies
     b = a + 12 * goals
-    c = b + 6 * goals
+    c = b + 9 * goals
     d = c + 2 * goals
     e = d + 2 * m + size
     f = e + n * m
@@ -299,7 +299,7 @@ def _carve(work: Array, bodies: int, goals: int, m: int, n: int) -> tuple[Array,
     return (
         work[:a].reshape(bodies, 12),
         work[a:b].reshape(goals, 12),
-        work[b:c].reshape(goals, 6),
+        work[b:c].reshape(goals, 9),
         work[c:d].reshape(goals, 2),
         work[d : d + m],
         work[d + m : d + 2 * m],
@@ -307,7 +307,7 @@ def _carve(work: Array, bodies: int, goals: int, m: int, n: int) -> tuple[Array,
         work[e:f].reshape(n, m),
         work[f:g].reshape(n, n),
         work[g:h].reshape(size, size),
-        work[h : h + 9].reshape(3, 3),
+        work[h : h + 18].reshape(6, 3),
     )
 
 

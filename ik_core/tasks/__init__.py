@@ -1,6 +1,23 @@
 """What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
 
 from .base import Task
-from .goals import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask
+from .goals import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask, TwoAxisTask
+from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
+from .manipulability import ManipulabilityTask
+from .reference_motion import EndEffectorPatternTask, JointPatternTask
 
-__all__ = ['AxisTask', 'GoalTask', 'OrientationTask', 'PoseTask', 'PositionTask', 'Task']
+__all__ = [
+    'AxisTask',
+    'EndEffectorPatternTask',
+    'GoalTask',
+    'JointPatternTask',
+    'LimitAvoidanceTask',
+    'ManipulabilityTask',
+    'OrientationTask',
+    'PoseTask',
+    'PositionTask',
+    'PostureTask',
+    'SmoothnessTask',
+    'Task',
+    'TwoAxisTask',
+]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class GoalTask(Task):
-    """What all goals share. `position_weights`, `rotation_weights` (3,): 0 masks a component."""
+    """What all goals share. `position_weights`, `rotation_weights`: 0 masks a component."""
 
     rotation = kernels.VECTOR
 
@@ -170,6 +170,27 @@ class OrientationTask(GoalTask):
         tool: ArrayLike | None = None,
     ) -> None:
         super().__init__(link, 0.0, weights, tool)
+        self.set_target(quaternion=quaternion)
+
+
+class TwoAxisTask(GoalTask):
+    """An orientation asked for as in Engell-Norregard & Erleben, A.1: by two of its axes.
+
+    The residual is the difference of the x and of the y axes, six rows: smooth everywhere, also
+    at 180 degrees, where that of OrientationTask jumps. The error is the same angle.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        quaternion: ArrayLike | None = None,
+        *,
+        weight: float = 1.0,
+        tool: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(link, 0.0, weight, tool)
+        self.rotation = kernels.TWO_AXES
+        self.rotation_weights = np.repeat(self.rotation_weights, 2)
         self.set_target(quaternion=quaternion)
 
 

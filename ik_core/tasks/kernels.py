@@ -1,16 +1,18 @@
 """Residuals and Jacobians of goals, for all goals of a problem at once.
 
-`goals` (G, 9) int: body (-1: fixed to the root), position axes (NONE, ROOT_AXES, GOAL_AXES),
-rotation (NONE, VECTOR, AXIS), then the rows of the stacked residual that the three position
-and the three rotation components go to (-1: masked).
-`tools` (G, 18) float: the goal's frame in the body's frame, then the scale of each component.
+`goals` (G, 12) int: body (-1: fixed to the root), position axes (NONE, ROOT_AXES, GOAL_AXES),
+rotation (NONE, VECTOR, AXIS, TWO_AXES), then the rows of the stacked residual that the three
+position and up to six rotation components go to (-1: masked or not there).
+`tools` (G, 21) float: the goal's frame in the body's frame, then the scale of each component.
 `targets` (G, 12) float: the frames that the goals' frames shall reach, in the root link's.
 
 Residuals are "where it is" minus "where it should be", before scaling:
 - position: the difference of the origins [m], in the root's axes or in the target's;
 - rotation vector: log(Rt' R) [rad], in the target's axes;
 - axis: the rotation vector that turns the target's z axis onto the tip's [rad], in the root's
-  axes; of length pi where they are opposite.
+  axes; of length pi where they are opposite;
+- two axes: the differences of the x and of the y axes, in the root's axes (Engell-Norregard &
+  Erleben, A.1).
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ ROOT_AXES = 1
 GOAL_AXES = 2
 VECTOR = 1
 AXIS = 2
+TWO_AXES = 3
 
 
 @njit
@@ -48,10 +51,9 @@ def goal_residuals(
 ) -> float:
     """Fill the stacked residual (m,) and what goes with it; return its squared norm.
 
-    tips (G, 12): the goals' frames in the root's; raw (G, 6): all components, unscaled;
-    errors (G, 2): the norms of the unmasked components [m, rad].
+    tips (G, 12): the goals' frames in the root's; raw (G, 9): all components, unscaled;
+    errors (G, 2): the norms of the unmasked components [m, rad]; for two axes the angle.
     """
-    cost = 0.0
     for i in range(goals.shape[0]):
         tip, r, target = tips[i], raw[i], targets[i]
         if goals[i, 0] < 0:
@@ -64,16 +66,31 @@ def goal_residuals(
             r[3], r[4], r[5] = relative_log(target, tip)
         elif goals[i, 2] == AXIS:
             _axis_residual(tip, target, r)
-        for part in range(2):
-            square = 0.0
-            for c in range(3 * part, 3 * part + 3):
-                row = goals[i, 3 + c]
-                if row >= 0:
-                    square += r[c] * r[c]
-                    residual[row] = tools[i, 12 + c] * r[c]
-                    cost += residual[row] * residual[row]
-            errors[i, part] = math.sqrt(square)
+        elif goals[i, 2] == TWO_AXES:
+            for c in range(3):
+                r[3 + c] = tip[3 * c] - target[3 * c]
+                r[6 + c] = tip[3 * c + 1] - target[3 * c + 1]
+        errors[i, 0] = math.sqrt(_stack(goals[i], tools[i], r, 0, 3, residual))
+        errors[i, 1] = math.sqrt(_stack(goals[i], tools[i], r, 3, 9, residual))
+        if goals[i, 2] == TWO_AXES:
+            x, y, z = relative_log(target, tip)
+            errors[i, 1] = math.sqrt(x * x + y * y + z * z)
+    cost = 0.0
+    for row in range(residual.shape[0]):
+        cost += residual[row] * residual[row]
     return cost
+
+
+@njit
+def _stack(goal: IntArray, tool: Array, r: Array, first: int, last: int, residual: Array) -> float:
+    """Put these components into their rows; return the sum of their squares, unscaled."""
+    square = 0.0
+    for c in range(first, last):
+        row = goal[3 + c]
+        if row >= 0:
+            square += r[c] * r[c]
+            residual[row] = tool[12 + c] * r[c]
+    return square
 
 
 @njit
@@ -119,7 +136,7 @@ def goal_jacobian(
     Call after `goal_residuals` at the same frames. Where `geometric` is not 0, rotation
     vectors whose three rows share a weight get the angular velocity in the target's axes
     instead of their exact derivative: the same gradient, and a Gauss-Newton step that is exact
-    for a free rotation. `rates` (3, 3) is scratch.
+    for a free rotation. `rates` (6, 3) is scratch.
     """
     for j in range(columns.shape[0]):
         for c in range(columns.shape[1]):
@@ -130,6 +147,8 @@ def goal_jacobian(
             _vector_rate(target, raw[i], geometric != 0 and _share_weight(tools[i]), rates)
         elif goals[i, 2] == AXIS:
             _axis_rate(tip, target, rates)
+        elif goals[i, 2] == TWO_AXES:
+            _two_axes_rate(tip, rates)
         k = goals[i, 0]
         while k >= 0:
             f = frames[k]
@@ -144,7 +163,7 @@ def goal_jacobian(
                     vx, vy, vz = ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx
                     _add_position(goals, tools, target, i, vx, vy, vz, column)
                 if goals[i, 2] != NONE:
-                    for c in range(3):
+                    for c in range(6 if goals[i, 2] == TWO_AXES else 3):
                         row = goals[i, 6 + c]
                         if row >= 0:
                             rate = rates[c, 0] * ax + rates[c, 1] * ay + rates[c, 2] * az
@@ -220,6 +239,17 @@ def _axis_rate(tip: Array, target: Array, rates: Array) -> None:
         for d in range(3):
             rates[c, d] = growth * n[c] * n[d] - ratio * a[c] * b[d]
         rates[c, c] += ratio * cosine
+
+
+@njit
+def _two_axes_rate(tip: Array, rates: Array) -> None:
+    """rates = d (x, y) / d(angular velocity): a' = w x a for both axes a."""
+    for axis in range(2):
+        a0, a1, a2 = tip[axis], tip[3 + axis], tip[6 + axis]
+        row = 3 * axis
+        rates[row, 0], rates[row, 1], rates[row, 2] = 0.0, a2, -a1
+        rates[row + 1, 0], rates[row + 1, 1], rates[row + 1, 2] = -a2, 0.0, a0
+        rates[row + 2, 0], rates[row + 2, 1], rates[row + 2, 2] = a1, -a0, 0.0
 
 
 @njit

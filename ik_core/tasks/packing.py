@@ -75,7 +75,7 @@ class PackedGoals:
             self.tips,
             self.raw,
             0,
-            np.empty((3, 3)),
+            np.empty((6, 3)),
             columns,
         )
         return columns.T
@@ -97,8 +97,8 @@ class PackedGoals:
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
         place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
-        self.goals = np.full((len(self.tasks), 9), -1, np.int64)
-        self.tools = np.zeros((len(self.tasks), 18))
+        self.goals = np.full((len(self.tasks), 12), -1, np.int64)
+        self.tools = np.zeros((len(self.tasks), 21))
         rows = 0
         for i, task in enumerate(self.tasks):
             where = robot.place(task.link)
@@ -106,9 +106,11 @@ class PackedGoals:
             rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
             self.goals[i, :3] = place[where.body], axes, rotation
             self.tools[i, :12] = frame_of(where.transform @ task.tool)
-            weights = np.concatenate([task.position_weights, task.rotation_weights])
+            turned = np.zeros(6)  # the weights of the rotation components
+            turned[: len(task.rotation_weights)] = task.rotation_weights
+            weights = np.concatenate([task.position_weights, turned])
             self.tools[i, 12:15] = np.sqrt(weights[:3])
-            self.tools[i, 15:18] = np.sqrt(weights[3:]) * orientation_length
+            self.tools[i, 15:21] = np.sqrt(weights[3:]) * orientation_length
             for component in np.flatnonzero(weights):
                 self.goals[i, 3 + component] = rows
                 rows += 1
@@ -119,7 +121,7 @@ class PackedGoals:
         count = len(self.tasks)
         self.frames = np.empty((len(self._bodies), 12))
         self.tips = np.empty((count, 12))
-        self.raw = np.zeros((count, 6))
+        self.raw = np.zeros((count, 9))
         self.errors = np.zeros((count, 2))
         self.residual = np.zeros(self.rows)
 
