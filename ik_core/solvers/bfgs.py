@@ -1,0 +1,141 @@
+"""Quasi-Newton with an active set (Zhao & Badler; Engell-Norregard 2007, section 2.4).
+
+The cost f = |r|^2 over the limits l <= x <= u (Eq. 10-12, 16) is modelled as a quadratic with
+a positive definite approximation B of its Hessian (Eq. 13, 15; `linalg.bfgs_update`):
+
+    p = -B^-1 grad f,    grad f = 2 J'r
+
+Eq. 14 prints the gradient as J (e - g); it is J'(e - g), and twice that for f without a half.
+
+Limits. Clipping x + p to them is no good: what clipping leaves of a quasi-Newton direction need
+not descend (Engell-Norregard & Erleben 2011, section 4). Instead the model is reduced to the
+variables that are free, as in Rosen's gradient projection:
+
+    p_F = -(B_FF)^-1 grad_F f,    p_H = 0
+
+A variable is held (H) at a limit that the negative gradient would have it cross, and, in a second
+look, one at a limit that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The
+step along p ends at the first limit on its way, where that variable may be held next; up to
+there it is found by Armijo back-tracking (`line_search`) from the full step. A variable is freed
+as soon as its gradient points inwards.
+
+Start. B is either 2 I, or the Hessian 2 (J'J + eps I) of the linear model; the 2007 paper prefers
+the latter, but prints grad f' grad f, a number. eps keeps J'J, singular for redundant arms,
+positive definite. Where the curvature condition s'y > 0 fails, y is damped, so B stays so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..limits import JointLimits
+from ..linalg import bfgs_update
+from ..line_search import LineSearchOptions, armijo
+from ..options import option
+from ..problem import Evaluation, IkProblem
+from ..rotations import Array
+from .base import IterativeSolver, State
+
+ROUNDING = 1e-13
+"""How far from a limit a step that ends on it may be computed, relative to |x| + 1."""
+
+
+@dataclass(frozen=True)
+class BfgsOptions(LineSearchOptions):
+    """Options of `bfgs`."""
+
+    initial_hessian: str = option(
+        'gauss_newton', "the first approximation: that of the linear model, or the identity's",
+        choices=('gauss_newton', 'identity'),
+    )  # fmt: skip
+    epsilon: float = option(1e-3, 'what keeps the linear model positive definite', unit='m^2',
+                            bounds=(1e-12, 1e6))  # fmt: skip
+
+
+@dataclass(eq=False)
+class BfgsState(State):
+    """With the approximate Hessian (n, n) of the cost."""
+
+    hessian: Array | None = None
+
+
+class Bfgs(IterativeSolver):
+    """See the module."""
+
+    name: ClassVar[str] = 'bfgs'
+    Options: ClassVar = BfgsOptions
+
+    def start(self, problem: IkProblem, at: Evaluation) -> State:
+        """With the first approximation of the Hessian."""
+        return BfgsState(at, hessian=self.initial_hessian(at))
+
+    def initial_hessian(self, at: Evaluation) -> Array:
+        """2 I or 2 (J'J + eps I), (n, n)."""
+        identity = np.eye(len(at.x))
+        if self.options.initial_hessian == 'identity':
+            return 2.0 * identity
+        hessian: Array = 2.0 * (at.jacobian.T @ at.jacobian + self.options.epsilon * identity)
+        return hessian
+
+    def step(self, problem: IkProblem, state: State) -> State:
+        """One line search along the reduced direction; once more afresh where it fails."""
+        assert isinstance(state, BfgsState)
+        assert state.hessian is not None
+        new = self._line_search(problem, state.at, state.hessian)
+        if new.at is state.at:
+            again = self._line_search(problem, state.at, self.initial_hessian(state.at))
+            again.evaluations += new.evaluations
+            return again
+        return new
+
+    def _line_search(self, problem: IkProblem, at: Evaluation, hessian: Array) -> BfgsState:
+        gradient = cost_gradient(at)
+        direction = reduced_direction(problem.limits, at.x, gradient, hessian)
+        step = min(1.0, way_to_first_limit(problem.limits, at.x, direction))
+        new, evaluations = armijo(
+            at, gradient, direction, problem.at, self.options,
+            lambda x: onto_near_limits(problem.limits, x), step,
+        )  # fmt: skip
+        if new is None:
+            return BfgsState(at, evaluations, hessian)
+        hessian = bfgs_update(hessian, new.x - at.x, cost_gradient(new) - gradient)
+        return BfgsState(new, evaluations, hessian)
+
+
+def cost_gradient(at: Evaluation) -> Array:
+    """The gradient (n,) of the cost |r|^2."""
+    gradient: Array = 2.0 * (at.jacobian.T @ at.residual)
+    return gradient
+
+
+def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: Array) -> Array:
+    """The quasi-Newton direction (n,) over the variables that no limit holds."""
+    free = ~limits.active(x, -gradient)
+    while True:
+        direction = np.zeros_like(x)
+        if free.any():
+            direction[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+        crossing: NDArray[np.bool_] = limits.active(x, direction)
+        if not crossing.any():
+            return direction
+        free &= ~crossing
+
+
+def onto_near_limits(limits: JointLimits, x: Array) -> Array:
+    """x with variables on a limit to within rounding put exactly there."""
+    nearest = np.where(x - limits.lower < limits.upper - x, limits.lower, limits.upper)
+    near = np.abs(x - nearest) <= ROUNDING * (1.0 + np.abs(x))
+    return limits.project(np.where(near, nearest, x))
+
+
+def way_to_first_limit(limits: JointLimits, x: Array, direction: Array) -> float:
+    """The largest step along `direction` inside the limits; infinite where none is on the way."""
+    moving = direction != 0.0
+    if not moving.any():
+        return np.inf
+    ahead = np.where(direction > 0.0, limits.upper, limits.lower)
+    return float(np.min((ahead[moving] - x[moving]) / direction[moving]))
