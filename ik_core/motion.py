@@ -197,8 +197,9 @@ def all_finite(values: Array) -> bool:
 class MotionLimits:
     """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
 
-    `lower`, `upper` [rad or m]; `velocity` >= 0 [rad/s or m/s], `acceleration` > 0 [rad/s^2 or
-    m/s^2]. Raises InvalidOption for NaN, a wrong length or sign, or lower > upper.
+    `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
+    positive; a joint that shall not move is one of the problem's `frozen_joints`. Raises
+    InvalidOption for NaN, a wrong length or sign, or lower > upper.
     """
 
     lower: Array
@@ -214,7 +215,7 @@ class MotionLimits:
         self._check_shapes()
         self._refuse(self.lower > self.upper, 'lower is above upper')
         self._refuse(np.isposinf(self.lower) | np.isneginf(self.upper), 'no position is allowed')
-        self._refuse(self.velocity < 0.0, 'velocity must not be negative')
+        self._refuse(self.velocity <= 0.0, 'velocity must be positive')
         self._refuse(self.acceleration <= 0.0, 'acceleration must be positive')
 
     @classmethod

@@ -318,7 +318,7 @@ class Tracker:
         timeout = self._options.goal_timeout
         if timeout > 0.0:
             for index, received in enumerate(self._received):
-                if self._given[index] and now - received > timeout:
+                if now - received > timeout:
                     self._drop_goal(index, TrackStatus.STALE)
 
     def _drop_goal(self, index: int, status: TrackStatus) -> None:
@@ -359,7 +359,7 @@ class Tracker:
         if not self._settled:
             self._refine()
         if self._is_new and self._settled:
-            self._is_new = not self._is_solved(self._latest)
+            self._is_new = not self._reaches(self._latest)
             if self._is_new and now >= self._next_search:
                 self._begin_search(now)
                 return
@@ -373,7 +373,7 @@ class Tracker:
         self._settled = self._has_ended(solve, self._latest)
         if solve.done:
             self._solve = None
-        if self._settled and not self._is_solved(self._latest):
+        if self._settled and not self._reaches(self._latest):
             self._try_other_turns()
 
     def _has_ended(self, solve: Search, result: IkResult) -> bool:
@@ -397,7 +397,7 @@ class Tracker:
             result = self._solver.solve(self._problem, start, Budget(time_left))
             self._iterations += result.iterations
             self._solve_time += result.solve_time
-            if self._is_solved(result):
+            if self._reaches(result):
                 self._latest = result
 
     def _begin_search(self, now: float) -> None:
@@ -499,15 +499,16 @@ class Tracker:
         self._commanded = PackedGoals(robot, self._problem.tasks, self._problem.variables)
         self._turning = robot.full_turns & (limits.upper - limits.lower >= TURN)
 
-    def _is_solved(self, result: IkResult) -> bool:
-        everywhere = [True] * len(self._given)
-        return self._within(result.position_errors, result.orientation_errors, everywhere)
+    def _reaches(self, result: IkResult) -> bool:
+        """Whether it is within the tolerances of the problem, not only the finer ones."""
+        return self._is_solved(result.position_errors, result.orientation_errors)
 
-    def _within(self, position: Array, orientation: Array, tips: list[bool]) -> bool:
-        """Whether the errors of these tips are within the tolerances."""
-        longest, widest = self._tolerances
-        errors = zip(tips, position.tolist(), orientation.tolist(), strict=True)
-        return all(p <= longest and o <= widest for asked, p, o in errors if asked)
+    def _is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
+        position, orientation = self._tolerances
+        return (
+            max(position_errors.tolist()) <= position
+            and max(orientation_errors.tolist()) <= orientation
+        )
 
     def _command(self) -> Command:
         q = self._motion.q
@@ -537,7 +538,7 @@ class Tracker:
             return self._resting_status
         if self._searching:
             return TrackStatus.SEARCHING
-        if self._within(position, orientation, self._given):
+        if self._is_solved(position, orientation):
             return TrackStatus.REACHED
         held = self._settled and not self._is_new and (self._motion.q == self._solution).all()
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING

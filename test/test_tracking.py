@@ -938,7 +938,7 @@ def test_options_are_checked(name, value):
     [
         ({'lower': [0.0, 2.0]}, 'joint 1 .* lower is above upper'),
         ({'upper': [math.nan, 1.0]}, 'upper is NaN'),
-        ({'velocity': [1.0, -1.0]}, 'velocity must not be negative'),
+        ({'velocity': [1.0, 0.0]}, 'velocity must be positive'),
         ({'acceleration': [0.0, 1.0]}, 'acceleration must be positive'),
         ({'acceleration': [1.0]}, 'shape'),
         ({'lower': [math.inf] * 2, 'upper': [math.inf] * 2}, 'no position'),
