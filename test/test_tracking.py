@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ik_core as ik
+from ik_core.driver import DriverOptions, Search
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 FIXED = settings(deadline=None, derandomize=True)
@@ -558,6 +559,52 @@ def test_a_goal_beyond_reach_is_left_for_one_within():
     assert stream.settle().status is TrackStatus.REACHED
 
 
+class StrangeSearch(Search):
+    """Ever better and never done, or not a number."""
+
+    ticks = 0
+
+    def __init__(self, problem, q0, clock, creep):
+        super().__init__(problem, q0, clock)
+        self.creep = creep
+
+    def _run(self, deadline, iterations):
+        self.ticks += 1
+
+    def result(self):
+        q = self.q0 + self.creep * self.ticks
+        errors = np.full(len(self.problem.tasks), 1.0)
+        status = ik.IkStatus.ITERATION_LIMIT
+        return ik.IkResult(q, status, errors, errors, 0.99**self.ticks, 1, 1, 0, 0.0)
+
+
+class StrangeSolver(ik.Solver):
+    name = 'strange'
+    Options = DriverOptions
+    creep = 1e-4
+
+    def _search(self, problem, q0):
+        return StrangeSearch(problem, q0, self.clock, self.creep)
+
+
+@pytest.mark.parametrize('jump', [0.01, 1.0])
+def test_a_solver_that_creeps_for_ever_is_stopped(jump):
+    stream = Stream('ur5e', solver=StrangeSolver(), options=TrackerOptions(updates_per_tick=1))
+    stream.goal(moved(stream.tip_pose(), jump))
+    moving = stream.run(1.0)
+    assert moving[-1].dq.any()
+    stream.run(4.0)
+    assert not any(command.dq.any() for command in stream.run(1.0))
+
+
+def test_a_solution_that_is_not_a_number_is_not_gone_to():
+    solver = StrangeSolver()
+    solver.creep = math.nan
+    stream = Stream('ur5e', solver=solver)
+    stream.goal(moved(stream.tip_pose(), 0.01))
+    assert not any(command.dq.any() for command in stream.run(3.0))
+
+
 # 5. Timeouts, stop, pause, reset
 
 
@@ -692,6 +739,13 @@ def test_an_unfinished_solve_for_a_far_goal_moves_nothing_yet():
     assert command.iterations == 1
     assert not command.dq.any()
     assert stream.settle().status is TrackStatus.REACHED
+
+
+@pytest.mark.parametrize('solver', sorted(ik.SOLVERS))
+def test_a_solve_that_ran_out_of_iterations_goes_on_in_the_next_tick(solver):
+    stream = Stream('panda', solver=solver, solver_options={'max_iterations': 1})
+    stream.goal(moved(stream.tip_pose(), 0.06, 0.04, -0.05))
+    assert stream.settle(20.0).status is TrackStatus.REACHED
 
 
 @pytest.mark.parametrize('solver', sorted(ik.SOLVERS))
@@ -948,6 +1002,32 @@ def test_limits_are_checked(changes, message):
     rows = {'lower': [-1.0] * 2, 'upper': [1.0] * 2, 'velocity': [1.0] * 2}
     with pytest.raises(ik.InvalidOption, match=message):
         MotionLimits(**{**rows, 'acceleration': [1.0] * 2, **changes})
+
+
+class RecordingSolver(StrangeSolver):
+    def begin(self, problem, q0=None):
+        self.problem = problem
+        return self._search(problem, q0)
+
+
+def test_what_is_solved_is_the_callers_problem_inside_the_trackers_limits():
+    robot = robot_named('ur5e')
+    problem = ik.IkProblem(
+        robot,
+        [ik.PoseTask('tool0')],
+        secondary=[ik.PositionTask('forearm_link', np.zeros(3))],
+        frozen_joints=robot.joint_names[:1],
+        orientation_length=0.7,
+    )
+    solver = RecordingSolver()
+    limits = MotionLimits(np.full(6, -0.5), np.full(6, 0.5), robot.velocity, np.full(6, 1.0))
+    Tracker(problem, 100.0, limits=limits, solver=solver)
+    solved = solver.problem
+    assert solved.secondary == problem.secondary
+    assert solved.frozen_joints == problem.frozen_joints
+    assert solved.orientation_length == problem.orientation_length
+    assert solved.position_tolerance <= problem.position_tolerance
+    assert solved.limits.upper.tolist() == [0.5] * 5
 
 
 def test_the_callers_problem_is_left_alone():
