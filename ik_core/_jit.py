@@ -39,7 +39,9 @@ def _kernel_hash() -> str:
 def _cache_candidates() -> list[Path]:
     """Places for the cache, best first."""
     uid = os.getuid() if hasattr(os, 'getuid') else 'user'
-    places = [Path(tempfile.gettempdir()) / f'ik_core-cache-{uid}']
+    places = []
+    with contextlib.suppress(OSError):  # no temporary directory can be written
+        places.append(Path(tempfile.gettempdir()) / f'ik_core-cache-{uid}')
     with contextlib.suppress(RuntimeError):  # no home directory is known
         places.insert(0, Path.home() / '.cache' / 'ik_core')
     for variable, below in (('XDG_CACHE_HOME', 'ik_core'), ('NUMBA_CACHE_DIR', '')):

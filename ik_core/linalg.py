@@ -9,6 +9,13 @@ import numpy as np
 from ._jit import njit
 from .rotations import Array
 
+STATIONARY = 1e-6
+"""Largest cosine between the residual and a free column of the Jacobian at a closest point."""
+
+
+RANK_TOLERANCE = 1e-9
+"""Singular values below this share of the largest count as zero for the null space."""
+
 
 @njit
 def cholesky_solve(a: Array, b: Array, n: int) -> bool:
@@ -211,6 +218,16 @@ def _regularise(normal: Array, mu: float, size: int) -> float:
     for i in range(size):
         normal[i, i] += mu + 1e-14 * trace
     return trace
+
+
+def null_space(jacobian: Array) -> Array:
+    """An orthonormal basis (n, n - rank) of the motions that J (m, n) does not see: J z = 0.
+
+    I - J+ J (Buss, section 4) is the basis times its transpose.
+    """
+    _, s, vt = np.linalg.svd(jacobian)
+    rank = int((s > RANK_TOLERANCE * max(s, default=0.0)).sum())
+    return np.asarray(vt[rank:].T, float)
 
 
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:

@@ -6,7 +6,7 @@ import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, InvalidOption, PoseTask, PositionTask, make_solver
-from ik_core.solvers.damped_least_squares import clamp_magnitudes, clamp_max_abs
+from ik_core.solvers.jacobian_method import clamp_magnitudes, clamp_max_abs
 
 SOLVER = 'damped_least_squares'
 RNG = np.random.default_rng(60)
@@ -180,9 +180,9 @@ def test_far_goals_do_not_make_it_swing():
     """Out of reach, with damping and clamps, it settles on the closest point (Buss 7)."""
     robot = planar(1.0, 1.0, 1.0)
     problem = IkProblem(robot, [PositionTask('tip', [4.0, 3.0, 0.0])])
-    solver = make_solver(SOLVER, damping=0.2, adaptive='fixed', max_error=1.0, max_iterations=2000)
+    solver = make_solver(SOLVER, damping=0.5, adaptive='fixed')
     result = solver.solve(problem, [0.5, 0.7, -0.4])
-    assert result.position_errors == pytest.approx([2.0], abs=1e-4)
+    assert result.position_errors == pytest.approx([2.0], abs=1e-6)
     assert result.status is ik.IkStatus.CLOSEST
 
 
