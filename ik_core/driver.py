@@ -9,24 +9,36 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .exceptions import InvalidOption
 from .limits import random_configuration
+from .linalg import STATIONARY
 from .options import OptionSet, exact_number, option
+from .priority import NullSpaceDescent
 from .problem import Evaluation, IkProblem
 from .result import IkResult, IkStatus
 from .rotations import Array
 
 if TYPE_CHECKING:
-    from .solvers.base import IterativeSolver
+    from .solvers.base import State
 
-STATIONARY = 1e-6
-"""Largest cosine between the residual and a free column of the Jacobian at a closest point."""
+
+class Stepper(Protocol):
+    """What the shared loop runs: a method that is just its step."""
+
+    options: Any
+
+    def start(self, problem: IkProblem, at: Evaluation) -> State:
+        """The state at the start of an attempt."""
+
+    def step(self, problem: IkProblem, state: State) -> State:
+        """One iteration: a new state, evaluated, with its variables inside the limits."""
+
 
 Clock = Callable[[], float]
 
@@ -111,7 +123,7 @@ class Search(ABC):
         """The result for variables x, judged anew: what is reported is what x achieves."""
         problem = self.problem
         x = problem.limits.nearest_turn(problem.limits.project(x), self.x0)
-        cost = problem.goals.update(x)
+        cost = problem.cost_at(x)
         position, orientation = problem.goals.errors.T.copy()
         status = self.status or self._limited_by
         if problem.is_solved(position, orientation):
@@ -126,11 +138,62 @@ class Search(ABC):
         )  # fmt: skip
 
 
+class SecondarySearch(Search):
+    """A search, and then the descent of the problem's secondary tasks in its null space."""
+
+    def __init__(self, primary: Search) -> None:
+        self.primary = primary
+        self.problem, self.clock = primary.problem, primary.clock
+        self.q0, self.x0 = primary.q0, primary.x0
+        self.status = None
+        self.solve_time = 0.0
+        self._limited_by = IkStatus.ITERATION_LIMIT
+        self.descent: NullSpaceDescent | None = None
+
+    def _run(self, deadline: float | None, iterations: int | None) -> None:
+        started = self.primary.result().iterations
+        if not self.primary.done:
+            self.primary._limited_by = IkStatus.ITERATION_LIMIT
+            self.primary._run(deadline, iterations)
+            self._limited_by = self.primary._limited_by
+        if not self.primary.done:
+            return
+        reached = self.primary.result()
+        if self.descent is None:
+            self.descent = NullSpaceDescent(
+                self.problem, reached.q[self.problem.variables], reached.success
+            )
+        left = None if iterations is None else iterations - (reached.iterations - started)
+        while not self.descent.done:
+            if left is not None:
+                if left <= 0:
+                    return
+                left -= 1
+            if deadline is not None and self.clock() >= deadline:
+                self._limited_by = IkStatus.TIME_LIMIT
+                return
+            self.descent.iterate()
+        self.status = reached.status
+
+    def result(self) -> IkResult:
+        """The best so far; what is reached for the goals does not wait for the descent."""
+        result = self.primary.result()
+        if self.descent is None:
+            return replace(result, solve_time=self.solve_time)
+        return self.finish(
+            self.descent.at.x,
+            result.iterations + self.descent.iterations,
+            result.evaluations + self.descent.iterations,
+            result.restarts,
+            result.history,
+        )
+
+
 class IterativeSearch(Search):
     """The loop for solvers that are only a step."""
 
     def __init__(
-        self, solver: IterativeSolver, problem: IkProblem, q0: ArrayLike | None, clock: Clock
+        self, solver: Stepper, problem: IkProblem, q0: ArrayLike | None, clock: Clock
     ) -> None:
         super().__init__(problem, q0, clock)
         self.solver = solver
@@ -174,7 +237,8 @@ class IterativeSearch(Search):
     def _judge(self) -> None:
         """Keep the best point; be done where it is a solution."""
         at = self.state.at
-        if self.problem.is_solved(at.position_errors, at.orientation_errors):
+        solved = self.problem.is_solved(at.position_errors, at.orientation_errors)
+        if solved and not self.problem.soft:
             self.best, self.status = at, IkStatus.REACHED
         elif self.best is None or at.cost < self.best.cost:
             self.best, self.best_status = at, None
@@ -185,7 +249,8 @@ class IterativeSearch(Search):
             return
         if self.best is self.state.at:
             self.best_status = ended
-        if self.restarts < self.options.restarts:
+        # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
+        if self.restarts < self.options.restarts and not self.problem.soft:
             self.restarts += 1
             limits = self.problem.limits
             x = np.empty_like(self.x0)

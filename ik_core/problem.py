@@ -35,8 +35,10 @@ class IkProblem:
     """Goals for a robot, together to be reached, in the least-squares sense if they can't be.
 
     robot : Robot
-    tasks : the goals; each its own link, or several for one link
-    secondary : tasks for the freedom that the goals leave; a solver honours them or refuses
+    tasks : the goals, each its own link or several for one link, and further tasks that are
+        weighed against them: a rest posture, an example motion... In `tasks` afterwards are
+        the goals, in `soft` the others
+    secondary : tasks for the freedom that the others leave: never at the cost of a goal
     frozen_joints : names of joints that keep the value they have in q0
     lower, upper : (n,) limits to use instead of the robot's [rad or m]
     position_tolerance [m], orientation_tolerance [rad] : what counts as reached, per goal
@@ -51,7 +53,7 @@ class IkProblem:
     def __init__(
         self,
         robot: Robot,
-        tasks: Sequence[GoalTask],
+        tasks: Sequence[Task],
         *,
         secondary: Sequence[Task] = (),
         frozen_joints: Sequence[str] = (),
@@ -62,7 +64,8 @@ class IkProblem:
         orientation_length: float = 0.2,
     ) -> None:
         self.robot = robot
-        self.tasks = tuple(tasks)
+        self.tasks = tuple(task for task in tasks if isinstance(task, GoalTask))
+        self.soft = tuple(task for task in tasks if not isinstance(task, GoalTask))
         self.secondary = tuple(secondary)
         self.frozen_joints = tuple(frozen_joints)
         self.position_tolerance = _positive(position_tolerance, 'position_tolerance', 'm')
@@ -80,7 +83,9 @@ class IkProblem:
     def clone(self) -> IkProblem:
         """An independent problem with its own goals, for another thread or a search beside."""
         other = copy.copy(self)
-        other.tasks = tuple(copy.deepcopy(task) for task in self.tasks)
+        other.tasks, other.soft, other.secondary = copy.deepcopy(
+            (self.tasks, self.soft, self.secondary)
+        )
         other.goals = PackedGoals(
             self.robot, other.tasks, other.variables, other.orientation_length
         )
@@ -92,25 +97,45 @@ class IkProblem:
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
         """
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
-        self.goals.load(q)
+        self._load(q)
         return q, self.limits.project(q[self.variables])
 
     def at(self, x: Array) -> Evaluation:
         """The problem at variables x, for the targets and frozen joints of the last `start`."""
         cost = self.goals.update(x)
+        residual, jacobian = self.goals.residual.copy(), self.goals.jacobian()
+        if self.soft:
+            soft, soft_jacobian = self._stacked(self.soft, x)
+            residual = np.concatenate([residual, soft])
+            jacobian = np.vstack([jacobian, soft_jacobian])
+            cost += float(soft @ soft)
         return Evaluation(
             x=x,
-            residual=self.goals.residual.copy(),
-            jacobian=self.goals.jacobian(),
+            residual=residual,
+            jacobian=jacobian,
             cost=cost,
             position_errors=self.goals.errors[:, 0].copy(),
             orientation_errors=self.goals.errors[:, 1].copy(),
         )
 
+    def cost_at(self, x: Array) -> float:
+        """The cost alone at variables x; fills `goals.errors`."""
+        cost = self.goals.update(x)
+        if self.soft:
+            self._q[self.variables] = x
+            for task in self.soft:
+                residual = task.residual(self.robot, self._q)
+                cost += float(residual @ residual)
+        return cost
+
+    def secondary_at(self, x: Array) -> tuple[Array, Array]:
+        """The secondary tasks' residual (s,) and Jacobian (s, variables) at variables x."""
+        return self._stacked(self.secondary, x)
+
     def evaluate(self, q: ArrayLike) -> Evaluation:
         """The problem at q (n,) with the targets as they are now; q may break the limits."""
         vector = self.robot.checked(q)
-        self.goals.load(vector)
+        self._load(vector)
         return self.at(vector[self.variables])
 
     def errors(self, q: ArrayLike) -> tuple[Array, Array]:
@@ -121,25 +146,45 @@ class IkProblem:
         return self.goals.errors[:, 0].copy(), self.goals.errors[:, 1].copy()
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Whether these errors, (G,) each, are within the tolerances."""
+        """Whether these errors, (G,) each, are within the tolerances; False without a goal."""
         return bool(
-            (position_errors <= self.position_tolerance).all()
+            self.tasks
+            and (position_errors <= self.position_tolerance).all()
             and (orientation_errors <= self.orientation_tolerance).all()
         )
 
+    def _load(self, q: Array) -> None:
+        """Read the targets, and from q (n,) the joints that are no variables."""
+        self.goals.load(q)
+        self._q = q.copy()
+
+    def _stacked(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
+        """The residuals and Jacobians, over the variables, of tasks that are no goals."""
+        self._q[self.variables] = x
+        residual = np.concatenate([task.residual(self.robot, self._q) for task in tasks])
+        jacobian = np.vstack([task.jacobian(self.robot, self._q) for task in tasks])
+        return residual, jacobian[:, self.variables]
+
     def _find_variables(self) -> np.ndarray:
-        if not self.tasks:
-            raise UnsupportedProblem('a problem needs at least one goal')
-        for task in self.tasks:
-            if not isinstance(task, GoalTask):
-                raise UnsupportedProblem(f'{type(task).__name__} is no goal; see ik_core.tasks')
+        """The joints that move a link which a task names; without any link, all joints."""
+        tasks = (*self.tasks, *self.soft, *self.secondary)
+        for task in tasks:
+            if not isinstance(task, Task):
+                raise UnsupportedProblem(f'{type(task).__name__} is no task; see ik_core.tasks')
+        if not (self.tasks or self.soft):
+            raise UnsupportedProblem('a problem needs at least one goal or task')
         frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
         moved: set[int] = set()
-        for task in self.tasks:
-            free = set(self.robot.chain(task.link)) - frozen
+        links = [link for task in tasks if (link := getattr(task, 'link', None)) is not None]
+        for link in links:
+            free = set(self.robot.chain(link)) - frozen
             if not free:
-                raise UnsupportedProblem(f'no joint that may move moves link {task.link!r}')
+                raise UnsupportedProblem(f'no joint that may move moves link {link!r}')
             moved |= free
+        if not links:
+            moved = set(range(self.robot.n)) - frozen
+        if not moved:
+            raise UnsupportedProblem('no joint may move')
         return np.array(sorted(moved), int)
 
     def _checked_box(self, lower: ArrayLike | None, upper: ArrayLike | None) -> Array:

@@ -574,18 +574,7 @@ def test_history_is_as_long_as_the_iterations_and_ends_at_the_cost(solver):
     assert make_solver(solver).solve(case.problem, case.q0).history == ()
 
 
-@pytest.mark.parametrize(
-    'solver',
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                name == 'levenberg_marquardt', strict=True, reason='notes the start'
-            ),
-        )
-        for name in SOLVERS
-    ],
-)
+@every_solver
 def test_without_iterations_there_is_no_history(solver):
     case = CASES['panda']()
     recording = make_solver(solver, record_history=True)
@@ -658,14 +647,33 @@ def test_one_solver_takes_problems_of_different_sizes(solver):
 
 
 @every_solver
-def test_secondary_tasks_are_honoured_or_refused(solver):
+def test_secondary_tasks_move_only_in_the_null_space(solver):
+    case, result = solved(solver, 'panda')
+    robot = case.problem.robot
+    task = OrientationTask('panda_link4', [0, 0, 0, 1])
+    problem = IkProblem(robot, case.problem.tasks, secondary=[task])
+    honoured = make_solver(solver).solve(problem, case.q0)
+    assert honoured.success == result.success
+    before, after = (np.linalg.norm(task.residual(robot, q)) for q in (result.q, honoured.q))
+    assert after < before - 0.01
+    assert honoured.cost <= max(1.0001 * result.cost, 1e-9)
+
+
+@every_solver
+def test_other_tasks_are_weighed_against_goals_or_refused(solver):
     case = CASES['panda']()
-    problem = IkProblem(
-        case.problem.robot, case.problem.tasks,
-        secondary=[OrientationTask('panda_link4', [0, 0, 0, 1])],
-    )  # fmt: skip
-    with pytest.raises(ik.UnsupportedProblem, match=solver):
-        make_solver(solver).solve(problem, case.q0)
+    robot = case.problem.robot
+    rest = ik.PostureTask(case.q0, weights=1e-2)
+    problem = IkProblem(robot, [*case.problem.tasks, rest])
+    try:
+        result = make_solver(solver).solve(problem, case.q0)
+    except ik.UnsupportedProblem as refusal:
+        assert solver in str(refusal)
+        return
+    start = problem.evaluate(case.q0)
+    assert result.cost < start.cost
+    assert result.cost == pytest.approx(problem.evaluate(result.q).cost)
+    assert not result.success  # the posture pulls the arm off its goal
 
 
 @every_solver

@@ -8,8 +8,16 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from ..driver import Budget, Clock, DriverOptions, IterativeSearch, Search, default_clock
-from ..exceptions import InvalidOption, UnsupportedProblem
+from ..driver import (
+    Budget,
+    Clock,
+    DriverOptions,
+    IterativeSearch,
+    Search,
+    SecondarySearch,
+    default_clock,
+)
+from ..exceptions import InvalidOption
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult
@@ -46,10 +54,12 @@ class Solver(ABC):
         return search.result()
 
     def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
-        """Begin a solve that the caller advances; the targets are read here, once."""
-        if problem.secondary:
-            raise UnsupportedProblem(f'{self.name} does not honour secondary tasks')
-        return self._search(problem, q0)
+        """Begin a solve that the caller advances; the targets are read here, once.
+
+        Secondary tasks are honoured after the others, in their null space (`priority`).
+        """
+        search = self._search(problem, q0)
+        return SecondarySearch(search) if problem.secondary else search
 
     @abstractmethod
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...

@@ -26,16 +26,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import COMPILED, njit
-from ..driver import STATIONARY, Clock, DriverOptions, Search
+from ..driver import Clock, DriverOptions, IterativeSearch, Search
 from ..kinematics import body_frames
 from ..limits import TURN, random_configuration
-from ..linalg import bounded_step, gauss_newton_hessian, is_blocked
+from ..linalg import STATIONARY, bounded_step, gauss_newton_hessian, is_blocked
 from ..options import option
-from ..problem import IkProblem
+from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..rotations import Array, IntArray
 from ..tasks.kernels import add_curvature, goal_jacobian, goal_residuals
-from .base import Solver
+from .base import Solver, State
 
 # counters (8,) int
 PHASE, STATUS, ATTEMPT, ITERATIONS, EVALUATIONS, STAGNANT, ATTEMPT_ITERATIONS, FINISHING = range(8)
@@ -95,9 +95,50 @@ class LevenbergMarquardt(Solver):
         self._workspace: _Workspace | None = None
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+        if problem.soft:  # residuals that the kernel does not know
+            return IterativeSearch(self, problem, q0, self.clock)
         if self._workspace is None or self._workspace.problem is not problem:
             self._workspace = _Workspace(problem, self.options)
         return _CompiledSearch(problem, q0, self.clock, self.options, self._workspace)
+
+    def start(self, problem: IkProblem, at: Evaluation) -> State:
+        """The state of the uncompiled loop, for tasks that the kernel does not know."""
+        return _DampedState(at, nu=self.options.damping)
+
+    def step(self, problem: IkProblem, state: State) -> State:
+        """One iteration of the uncompiled loop: the damping rises until the cost falls."""
+        assert isinstance(state, _DampedState)
+        at, nu, growth = state.at, state.nu, 2.0
+        for tries in range(1, 40):
+            dx, decrease = self._bounded_step(problem, at, nu * at.cost)
+            trial = problem.at(problem.limits.project(at.x + dx))
+            if trial.cost < at.cost:
+                gain = (at.cost - trial.cost) / decrease if decrease > 0.0 else 0.0
+                nu *= max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
+                return _DampedState(trial, tries, nu)
+            if np.max(np.abs(trial.x - at.x)) < 1e-13:
+                break
+            nu, growth = max(nu, 1e-9) * growth, 2.0 * growth
+        return _DampedState(at, tries, nu)
+
+    def _bounded_step(self, problem: IkProblem, at: Evaluation, mu: float) -> tuple[Array, float]:
+        """The capped step inside the limits, and the decrease of the cost that it promises."""
+        columns = np.ascontiguousarray(at.jacobian.T)
+        n, m = columns.shape
+        size = max(m, n)
+        hessian, normal = np.empty((n, n)), np.empty((size, size))
+        gradient, dx, held, rhs = np.empty(n), np.empty(n), np.empty(n), np.empty(size)
+        bounded_step(
+            columns, at.residual, hessian, False, mu, at.x, problem.limits.packed,
+            gradient, dx, held, normal, rhs,
+        )  # fmt: skip
+        _cap(dx, self.options.max_step)
+        return dx, _predicted_decrease(columns, hessian, False, gradient, dx)
+
+
+@dataclass(eq=False)
+class _DampedState(State):
+    nu: float = 0.0
 
 
 class _Workspace:
@@ -164,7 +205,7 @@ class _CompiledSearch(Search):
             code = advance(*self.workspace.arguments, chunk)
             left -= chunk
             self.status = STATUSES.get(code)
-            if self.options.record_history:
+            if self.options.record_history and counters[ITERATIONS] > len(self.history):
                 self.history.append(float(self.workspace.values[COST]))
             if left <= 0:
                 return
