@@ -117,6 +117,7 @@ class Observer:
     q: Array | None = None
 
     def __post_init__(self) -> None:
+        self.robot.forward_kinematics(self.robot.middle_configuration, TIP)  # compiles it
         self.node = rclpy.create_node('demo', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)

@@ -86,6 +86,7 @@ class IkNode(LifecycleNode):
         self._loading: Job[Robot] | None = None
         self._description = ''
         self._active = False
+        self._finished = False
         self._tick_timer: Timer | None = None
         self._inputs: list[Any] = []
         self._goal_inputs: list[Any] = []
@@ -130,7 +131,13 @@ class IkNode(LifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the joints to rest and forget the robot."""
+        self._finished = True
         return self._attempt(self._tear_down)
+
+    def finish(self) -> None:
+        """Shut down, unless somebody asked for that before."""
+        if not self._finished:
+            self.trigger_shutdown()
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Go back to the unconfigured state."""
@@ -213,6 +220,9 @@ class IkNode(LifecycleNode):
             self.get_logger().warning(text)
         for text in model.missing_limits():
             self.get_logger().warning(text)
+        unread = self._settings.unread()
+        if unread:
+            self.get_logger().warning(f'there are no such parameters: {", ".join(unread)}')
         goals = ', '.join(self.resolve_topic_name(topic) for topic in model.goal_topics)
         self.get_logger().info(f'robot {model.robot.name}: {model.robot.n} joints; goals: {goals}')
 
@@ -288,9 +298,13 @@ class IkNode(LifecycleNode):
     def _goal_handler(self, tip: int) -> Callable[[Model, PoseStamped], None]:
         def on_goal(model: Model, message: PoseStamped) -> None:
             frame = self._frame_of(model, message.header)
-            model.set_goal(tip, frame @ pose_to_transform(message.pose), self._seconds())
+            self._follow(model, tip, frame @ pose_to_transform(message.pose))
 
         return on_goal
+
+    def _follow(self, model: Model, tip: int, goal: Array) -> None:
+        model.set_goal(tip, goal, self._seconds())
+        self._health.note_goal()
 
     def _on_goal_poses(self, model: Model, message: PoseArray) -> None:
         if len(message.poses) != len(model.tip_links):
@@ -300,7 +314,7 @@ class IkNode(LifecycleNode):
         frame = self._frame_of(model, message.header)
         goals = [frame @ pose_to_transform(pose) for pose in message.poses]
         for tip, goal in enumerate(goals):  # all of them are good, or none is taken
-            model.set_goal(tip, goal, self._seconds())
+            self._follow(model, tip, goal)
 
     def _on_clicked_point(self, model: Model, message: PointStamped) -> None:
         """A goal without an orientation keeps that of the goal before, or of the tip."""
@@ -308,7 +322,7 @@ class IkNode(LifecycleNode):
         before = model.goals[0]
         goal = (model.tip_pose(0) if before is None else before).copy()
         goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
-        model.set_goal(0, goal, self._seconds())
+        self._follow(model, 0, goal)
 
     def _frame_of(self, model: Model, header: Header) -> Array:
         """The header's frame in the root's; Refused for an old stamp where goals time out."""
@@ -480,7 +494,7 @@ def _run(node: IkNode, stopping: threading.Event) -> bool:
             return False
         while not stopping.is_set():
             executor.spin_once()
-        node.on_shutdown(None)
+        node.finish()
     except ExternalShutdownException:
         pass
     finally:

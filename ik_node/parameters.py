@@ -12,6 +12,7 @@ start of the tick after a change, because the callback that follows a change doe
 Humble's rclpy.
 """
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -329,6 +330,12 @@ class Parameters:
             self._node.undeclare_parameter(name)
             del self._specs[name]
 
+    def unread(self) -> list[str]:
+        """What the node was started with and nobody declared: most likely misspelt."""
+        given = getattr(self._node, '_parameter_overrides', {})  # there is no public way to ask
+        unread = [name for name in given if not self._node.has_parameter(name)]
+        return [_with_hint(name, self._specs) for name in sorted(unread)]
+
     def _declare(self, specs: Iterable[Spec]) -> None:
         for spec in specs:
             if spec.name in self._specs:
@@ -384,6 +391,11 @@ class Parameters:
             default_limits=_make(Limits, read, 'joint_limits.default.'),
             joint_limits=MappingProxyType(limits),
         )
+
+
+def _with_hint(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f'{name} (did you mean {close[0]}?)' if close else name
 
 
 def _make(options: type, values: Values, prefix: str = '') -> Any:

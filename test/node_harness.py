@@ -1,7 +1,7 @@
 """A node under test and a client that talks to it over real DDS, each on a thread of its own.
 
-Every world has a namespace that no other test uses, on a domain that no robot uses, and stays on
-this machine. Nothing here sleeps: threads notify, tests wait for a condition with a deadline.
+Every world has a namespace that no other test uses, on a domain that few others use, and stays
+on this machine. Nothing here sleeps: threads notify, tests wait for a condition with a deadline.
 """
 
 import itertools
@@ -32,7 +32,9 @@ from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-DOMAIN = 47
+# Shared memory that killed processes leave behind can keep later ones from hearing each other.
+os.environ['FASTDDS_BUILTIN_TRANSPORTS'] = 'UDPv4'
+DOMAIN = 40 + os.getpid() % 40
 ROOT = Path(__file__).parents[1]
 URDF = ROOT / 'urdf'
 PATIENCE = 60.0  # kernels may have to be compiled
@@ -256,6 +258,8 @@ class World(Client):
             context=self._ik_context,
             namespace=self.namespace,
             parameter_overrides=overrides(parameters),
+            # The one topic that all namespaces share.
+            cli_args=['--ros-args', '-r', f'/clock:={self.namespace}/clock'],
         )
         self._ik_spinner = Spinner(self.ik_node, self._ik_context, self.ik_node.autostart)
 

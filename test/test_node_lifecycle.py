@@ -7,6 +7,7 @@ pytest.importorskip('rclpy')
 
 from lifecycle_msgs.msg import Transition
 from node_harness import URDF, check_states, is_still, load, reachable_goal, world
+from rosgraph_msgs.msg import Clock
 
 RATE = 200.0
 ACCELERATION = 20.0
@@ -267,6 +268,49 @@ def test_a_set_with_one_wrong_value_changes_nothing():
         assert not result.successful
         assert 'levenberg_marquardt' in result.reason
         assert node.ik_node.get_parameter('goal_timeout').value == 0.0
+
+
+class SimTime:
+    """A simulator's clock: it goes on, by one period of the node, when told to."""
+
+    def __init__(self, node, now):
+        self._publisher = node.publisher(Clock, 'clock', 10)
+        self._node = node
+        self.now = now  # [ns]
+
+    def show(self):
+        """Publish the time."""
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = divmod(self.now, 1_000_000_000)
+        self._publisher.publish(message)
+
+    def run(self, ticks):
+        """Let so many periods go by, and wait for the state of each."""
+        for _ in range(ticks):
+            before = len(self._node.states)
+            self.now += round(1e9 / RATE)
+            self.show()
+            self._node.until(lambda n=before: len(self._node.states) > n, 'a state')
+
+
+def test_ticks_follow_simulated_time():
+    robot = load('panda')
+    with panda_world(use_sim_time=True) as node:
+        node.until_code('active')
+        clock = SimTime(node, 100_000_000_000)
+        clock.run(5)
+        node.send_goal(reachable_goal(robot, TIP, 11))
+        node.until(lambda: clock.run(1) or np.abs(node.states[-1].velocity).max() > 0.3, 'motion')
+        count = len(node.states)
+        assert node.set_parameters(replan_period=1.0).successful
+        assert len(node.states) == count, 'a paused clock pauses publishing'
+        clock.now = 50_000_000_000
+        clock.show()
+        assert node.set_parameters(replan_period=0.5).successful  # by now it has seen the time
+        clock.run(40)
+        assert is_still(node.states[-1]), 'a clock that jumps back stops the robot'
+        node.until_code('idle')
+        check_states(node.states[:count], robot, RATE, acceleration=ACCELERATION)
 
 
 def test_base_link_names_the_frame_of_goals_and_stays_where_it_is():

@@ -273,6 +273,16 @@ def test_limits_from_the_start_that_loosen_are_refused_and_leave_nothing(make):
     assert len(parameters.take().joint_limits) == 6
 
 
+def test_misspelt_names_are_told_with_what_may_be_meant(make):
+    _, parameters = make(
+        rtae=100.0, rate=100.0, joint_limits__panda_joint9__velocity=1.0, elsewhere=1
+    )
+    parameters.declare_limits(load('panda'))
+    assert parameters.unread()[0] == 'elsewhere'
+    assert parameters.unread()[1].startswith('joint_limits.panda_joint9.velocity (did you mean')
+    assert parameters.unread()[2] == 'rtae (did you mean rate?)'
+
+
 def test_another_robot_brings_its_own_limits(make):
     node, parameters = make()
     parameters.declare_limits(load('panda'))
