@@ -51,6 +51,37 @@ def cholesky_solve(a: Array, b: Array, n: int) -> bool:
 
 
 @njit
+def negative_curvature(a: Array, v: Array, n: int) -> bool:
+    """Find v (n,) with v'Av < 0 for the leading n x n block of `a`; False where A has none.
+
+    Uses and overwrites the lower triangle: a Cholesky factorisation L L' up to the first pivot
+    p that is not positive, in row j. With l the part of that row that is done, v = (-L^-T l, 1,
+    0...) has v'Av = p.
+    """
+    for j in range(n):
+        pivot = a[j, j]
+        for k in range(j):
+            pivot -= a[j, k] * a[j, k]
+        if pivot < 0.0:
+            for i in range(n):
+                v[i] = -a[j, i] if i < j else 0.0
+            v[j] = 1.0
+            for i in range(j - 1, -1, -1):
+                for k in range(i + 1, j):
+                    v[i] -= a[k, i] * v[k]
+                v[i] *= a[i, i]
+            return True
+        d = 1.0 / math.sqrt(max(pivot, 1e-300))
+        a[j, j] = d
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            a[i, j] = s * d
+    return False
+
+
+@njit
 def bounded_step(
     columns: Array,
     residual: Array,

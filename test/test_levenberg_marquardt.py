@@ -276,7 +276,6 @@ def test_a_stretched_arm_is_no_closest_point_of_a_goal_behind_its_tip():
     assert ik.solve(problem, [0.0, 0.0]).success
 
 
-@pytest.mark.xfail(strict=True, reason='stationary is judged to first order')
 def test_a_seeded_solve_leaves_a_saddle():
     problem = IkProblem(two_links(), [PositionTask('tip', [1.5, 0.0, 0.0])])
     assert ik.solve(problem, [0.0, 0.0], restarts=0).status is not IkStatus.CLOSEST

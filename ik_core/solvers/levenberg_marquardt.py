@@ -29,7 +29,13 @@ from .._jit import COMPILED, njit
 from ..driver import Clock, DriverOptions, IterativeSearch, Search
 from ..kinematics import body_frames
 from ..limits import TURN, random_configuration
-from ..linalg import STATIONARY, bounded_step, gauss_newton_hessian, is_blocked
+from ..linalg import (
+    STATIONARY,
+    bounded_step,
+    gauss_newton_hessian,
+    is_blocked,
+    negative_curvature,
+)
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
@@ -37,16 +43,26 @@ from ..rotations import Array, IntArray
 from ..tasks.kernels import add_curvature, goal_jacobian, goal_residuals
 from .base import Solver, State
 
-# counters (8,) int
-PHASE, STATUS, ATTEMPT, ITERATIONS, EVALUATIONS, STAGNANT, ATTEMPT_ITERATIONS, FINISHING = range(8)
+# counters (9,) int
+(
+    PHASE,
+    STATUS,
+    ATTEMPT,
+    ITERATIONS,
+    EVALUATIONS,
+    STAGNANT,
+    ATTEMPT_ITERATIONS,
+    FINISHING,
+    LEAVING,
+) = range(9)
 # phases: an attempt is to begin at x, or is under way
 BEGIN, STEP = 0, 1
 # statuses that the kernel tells apart
 RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED = range(5)
 # values (6,) float: the cost at x, at the best point, at the last clear drop; nu, its growth
 COST, BEST_COST, MARK, NU, GROWTH, BEST_STATUS = range(6)
-# vectors (7 + POOL, variables) float
-X, TRIAL, BEST, DX, HELD, GRADIENT, POOLED = range(7)
+# vectors (8 + POOL, variables) float
+X, TRIAL, BEST, DX, HELD, GRADIENT, DESCENT, POOLED = range(8)
 # options (8,) float
 (POSITION_TOLERANCE, ORIENTATION_TOLERANCE, RESTARTS, SEED, MAX_ITERATIONS, PATIENCE, MAX_STEP,
  DAMPING) = range(8)  # fmt: skip
@@ -56,6 +72,10 @@ POOL = 8
 
 ROUNDING = 1e-13
 """Changes of the cost below this share of it are noise."""
+
+SADDLE_STEP = 0.3
+"""First step off a saddle [rad or m]."""
+SADDLE_TRIALS = 16
 
 CLEAR_DROP = 0.9
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
@@ -148,7 +168,7 @@ class _Workspace:
         self.problem = problem
         goals = problem.goals
         n, m = len(problem.variables), goals.rows
-        self.counters = np.zeros(8, np.int64)
+        self.counters = np.zeros(9, np.int64)
         self.values = np.zeros(6)
         self.vectors = np.zeros((POOLED + POOL, n))
         self.pool_costs = np.zeros(POOL)
@@ -270,17 +290,21 @@ def advance(
         counters[ATTEMPT_ITERATIONS] += 1
 
         # A residual that stays large makes Gauss-Newton slow; then the exact Hessian is worth it.
+        leaving = counters[LEAVING] > 0
         exact = counters[FINISHING] > 0 and counters[STAGNANT] >= 2
-        if exact:
-            body_frames(tree, geometry, x, frames)
-            goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
-            gauss_newton_hessian(columns, hessian)
-            add_curvature(tree, geometry, frames, goals, tools, targets, tips, raw, hessian)
-        bounded_step(
-            columns, residual, hessian, exact, values[NU] * values[COST], x, bounds,
-            vectors[GRADIENT], dx, vectors[HELD], normal, rhs,
-        )  # fmt: skip
-        _cap(dx, options[MAX_STEP])
+        if exact and not leaving:
+            _exact_hessian(
+                tree, geometry, x, frames, goals, tools, targets, tips, raw, errors, residual,
+                columns, hessian,
+            )  # fmt: skip
+        if leaving:
+            _leave_saddle(counters, vectors)
+        else:
+            bounded_step(
+                columns, residual, hessian, exact, values[NU] * values[COST], x, bounds,
+                vectors[GRADIENT], dx, vectors[HELD], normal, rhs,
+            )  # fmt: skip
+            _cap(dx, options[MAX_STEP])
         decrease = _predicted_decrease(columns, hessian, exact, vectors[GRADIENT], dx)
         largest = _move(x, dx, bounds, trial)
 
@@ -298,8 +322,12 @@ def advance(
             goal_jacobian(
                 tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
             )
+            counters[LEAVING] = 0
             if _is_stationary(columns, residual, values[COST], bounds, x):
                 ended = CLOSEST
+        elif leaving:
+            counters[LEAVING] += 1
+            ended = RUNNING if counters[LEAVING] <= SADDLE_TRIALS else CLOSEST
         elif abs(decrease) < ROUNDING * values[COST]:
             ended = CLOSEST  # what is left to gain is below the rounding of the cost
         elif largest > 1e-13:
@@ -309,6 +337,14 @@ def advance(
             ended = STALLED
             if _is_stationary(columns, residual, values[COST], bounds, x):
                 ended = CLOSEST
+        if ended == CLOSEST and counters[FINISHING] > 0 and not leaving:
+            _exact_hessian(
+                tree, geometry, x, frames, goals, tools, targets, tips, raw, errors, residual,
+                columns, hessian,
+            )  # fmt: skip
+            if _find_descent(hessian, bounds, vectors, normal, rhs):
+                counters[LEAVING] = 1
+                ended = RUNNING
         if _is_over(ended, options, counters, values) and not _turned(
             columns, residual, bounds, options, counters, values, x
         ):
@@ -358,6 +394,7 @@ def _begin_attempt(options: Array, counters: IntArray, values: Array) -> None:
     counters[EVALUATIONS] += 1
     counters[STAGNANT] = 0
     counters[ATTEMPT_ITERATIONS] = 0
+    counters[LEAVING] = 0
     values[MARK] = values[COST]
     values[NU] = options[DAMPING]
     values[GROWTH] = 2.0
@@ -424,6 +461,77 @@ def _accept(cost: float, decrease: float, values: Array) -> None:
     values[NU] *= max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
     values[GROWTH] = 2.0
     values[COST] = cost
+
+
+@njit
+def _exact_hessian(
+    tree: IntArray,
+    geometry: Array,
+    x: Array,
+    frames: Array,
+    goals: IntArray,
+    tools: Array,
+    targets: Array,
+    tips: Array,
+    raw: Array,
+    errors: Array,
+    residual: Array,
+    columns: Array,
+    hessian: Array,
+) -> None:
+    """hessian = half that of the cost at x, where `columns` is the Jacobian."""
+    body_frames(tree, geometry, x, frames)
+    goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
+    gauss_newton_hessian(columns, hessian)
+    add_curvature(tree, geometry, frames, goals, tools, targets, tips, raw, hessian)
+
+
+@njit
+def _find_descent(
+    hessian: Array, bounds: Array, vectors: Array, normal: Array, rhs: Array
+) -> bool:
+    """At a stationary point: vectors[DESCENT] = a way down along negative curvature.
+
+    False at a minimum. Saddles are where arms are stretched out towards or away from a goal.
+    Joints on a limit stay there.
+    """
+    x, held, direction = vectors[X], vectors[HELD], vectors[DESCENT]
+    size, trace = 0, 0.0
+    for j in range(x.shape[0]):
+        held[j] = 0.0 if bounds[0, j] < x[j] < bounds[1, j] else 1.0
+        if held[j] == 0.0:
+            column = 0
+            for k in range(j + 1):
+                if held[k] == 0.0:
+                    normal[size, column] = hessian[j, k]
+                    column += 1
+            trace += abs(hessian[j, j])
+            size += 1
+    for i in range(size):
+        normal[i, i] += 1e-7 * trace  # motions that change nothing have no curvature to speak of
+    if not negative_curvature(normal, rhs, size):
+        return False
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, abs(rhs[i]))
+    size = 0
+    for j in range(x.shape[0]):
+        direction[j] = 0.0
+        if held[j] == 0.0:
+            direction[j] = rhs[size] / largest
+            size += 1
+    return True
+
+
+@njit
+def _leave_saddle(counters: IntArray, vectors: Array) -> None:
+    """vectors[DX] = a step along the way down, to one side and the other, ever shorter."""
+    trial = counters[LEAVING] - 1
+    length = SADDLE_STEP * 0.5 ** (trial // 2)
+    if trial % 2 == 1:
+        length = -length
+    for j in range(vectors.shape[1]):
+        vectors[DX, j] = length * vectors[DESCENT, j]
 
 
 @njit
