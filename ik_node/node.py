@@ -363,6 +363,7 @@ class IkNode(LifecycleNode):
             time.sleep(self._model.tracker.period)
         self.destroy_timer(self._tick_timer)
         self._tick_timer = None
+        gc.unfreeze()
 
     def _is_at_rest(self) -> bool:
         return self._model is None or not np.any(np.abs(self._model.tracker.dq) > AT_REST)

@@ -4,6 +4,7 @@ Every world has a namespace that no other test uses, on a domain that few others
 on this machine. Nothing here sleeps: threads notify, tests wait for a condition with a deadline.
 """
 
+import gc
 import itertools
 import os
 import signal
@@ -142,6 +143,8 @@ class Client:
         self._spinner.stop()
         self.node.destroy_node()
         self.context.try_shutdown()
+        del self.node, self._publishers, self._clients, self._spinner
+        gc.collect()  # what is left of a node keeps its place in the graph
 
     def until(self, condition, what, seconds=PATIENCE):
         """See Inbox."""
@@ -275,8 +278,11 @@ class World(Client):
     def close(self):
         """Stop both."""
         self._ik_spinner.stop()
+        self.ik_node.finish()
         self.ik_node.destroy_node()
+        del self.ik_node
         self._ik_context.try_shutdown()
+        del self._ik_spinner
         super().close()
 
 
