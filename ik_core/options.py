@@ -24,7 +24,7 @@ def option(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     choices: Sequence[str] = (),
 ) -> Any:
-    """A field with a meaning: `bounds` are inclusive, `choices` are for text."""
+    """A field with a meaning: `bounds` are inclusive, `choices` are for text (none: any)."""
     metadata = {'doc': doc, 'unit': unit, 'bounds': bounds, 'choices': tuple(choices)}
     return field(default=default, metadata=metadata)
 
@@ -43,9 +43,10 @@ def check_option(f: Any, value: Any) -> Any:
     kind = type(f.default)
     unit = f' [{f.metadata["unit"]}]' if f.metadata['unit'] else ''
     if kind is str:
-        if value not in f.metadata['choices']:
-            choices = ', '.join(f.metadata['choices'])
-            raise InvalidOption(f'{f.name} = {value!r}: one of {choices}')
+        choices = f.metadata['choices']
+        if not isinstance(value, str) or (choices and value not in choices):
+            expected = f'one of {", ".join(choices)}' if choices else 'text'
+            raise InvalidOption(f'{f.name} = {value!r}: {expected}')
         return value
     if kind is bool:
         if not isinstance(value, bool):

@@ -18,15 +18,17 @@ class Sample(OptionSet):
     count: int = option(3, 'a number of things', bounds=(1, 10))
     flag: bool = option(False, 'yes or no')
     kind: str = option('a', 'which', choices=('a', 'b'))
+    text: str = option('', 'any text')
 
 
 def test_metadata_says_what_a_field_means():
-    length, open_ended, *_, kind = dataclasses.fields(Sample)
+    length, open_ended, *_, kind, text = dataclasses.fields(Sample)
     assert dict(length.metadata) == {
         'doc': 'a length', 'unit': 'm', 'bounds': (0.0, 2.0), 'choices': (),
     }  # fmt: skip
     assert open_ended.metadata['bounds'] == (-math.inf, math.inf)
     assert kind.metadata['choices'] == ('a', 'b')
+    assert text.metadata['choices'] == ()
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,7 @@ def test_metadata_says_what_a_field_means():
         ({'count': np.int32(1)}, 1),
         ({'flag': True}, True),
         ({'kind': 'b'}, 'b'),
+        ({'text': 'a=1, b=2'}, 'a=1, b=2'),
     ],
 )
 def test_values_are_taken_in_the_type_of_the_default(given, expected):
@@ -73,6 +76,7 @@ def test_values_are_taken_in_the_type_of_the_default(given, expected):
         ({'flag': 'true'}, 'true or false'),
         ({'kind': 'c'}, "kind = 'c': one of a, b"),
         ({'kind': 1}, 'one of a, b'),
+        ({'text': 1}, 'text = 1: text'),
     ],
 )
 def test_bad_values_are_refused_by_name(given, match):
@@ -88,7 +92,7 @@ def test_every_option_of_a_solver_is_described(name):
         assert low < high
         if isinstance(field.default, (int, float)) and not isinstance(field.default, bool):
             assert low <= field.default <= high
-        if isinstance(field.default, str):
+        if field.metadata['choices']:
             assert field.default in field.metadata['choices']
 
 

@@ -2,11 +2,10 @@
 
     dq = J' (J J' + d^2 I)^-1 e                                       (Eq. 11)
 
-where e is the error, target minus current, J its Jacobian and d the damping. Two clamps keep
-steps sane: ClampMag shortens each goal's error to at most Dmax, so that far targets do not
-stretch the arm into a singularity, and ClampMaxAbs scales the step so that no joint moves
-further than a bound. Joint limits are kept by projecting each step, which is not part of the
-method: at a limit it may stop short of the closest point, and then reports STALLED.
+where e is the error, target minus current, J its Jacobian and d the damping. That is the dq that
+minimises |J dq - e|^2 + d^2 |dq|^2, and equals (J'J + d^2 I)^-1 J'e (Eq. 10). With the clamp of
+errors it is Buss's DLS' (section 8). The clamps, the choice of J, the joint weights and the
+limits are those of `jacobian_method`.
 
 Damping may be fixed or adaptive:
 - 'fixed': d = damping;
@@ -24,16 +23,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..driver import DriverOptions
 from ..linalg import damped_step
 from ..options import option
 from ..problem import IkProblem
 from ..rotations import Array
-from .base import IterativeSolver, State
+from .jacobian_method import JacobianMethod, JacobianMethodOptions, JacobianState
 
 
 @dataclass(frozen=True)
-class DampedLeastSquaresOptions(DriverOptions):
+class DampedLeastSquaresOptions(JacobianMethodOptions):
     """Options of `damped_least_squares`."""
 
     damping: float = option(0.05, 'damping d, the largest one where adaptive', unit='m/rad',
@@ -42,24 +40,19 @@ class DampedLeastSquaresOptions(DriverOptions):
                            choices=('fixed', 'singular_value', 'manipulability'))  # fmt: skip
     threshold: float = option(0.05, 'measure below which adaptive damping sets in',
                               bounds=(1e-12, 1e6))  # fmt: skip
-    max_error: float = option(0.3, 'Dmax of ClampMag: largest error of one goal in a step',
-                              unit='m', bounds=(1e-9, np.inf))  # fmt: skip
-    max_step: float = option(0.7, 'ClampMaxAbs: largest move of a joint in a step',
-                             unit='rad or m', bounds=(1e-9, np.inf))  # fmt: skip
 
 
-class DampedLeastSquares(IterativeSolver):
+class DampedLeastSquares(JacobianMethod):
     """See the module."""
 
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions
 
-    def step(self, problem: IkProblem, state: State) -> State:
-        at = state.at
-        error = clamp_magnitudes(-at.residual, problem.goals.goal_rows, self.options.max_error)
-        damping = self.damping(at.jacobian)
-        dx = clamp_max_abs(damped_step(at.jacobian, error, damping), self.options.max_step)
-        return State(problem.at(problem.limits.project(at.x + dx)))
+    def update(
+        self, problem: IkProblem, state: JacobianState, jacobian: Array, error: Array
+    ) -> Array:
+        """See JacobianMethod."""
+        return damped_step(jacobian, error, self.damping(jacobian))
 
     def damping(self, jacobian: Array) -> float:
         """The damping d at this Jacobian (m, n)."""
@@ -70,19 +63,3 @@ class DampedLeastSquares(IterativeSolver):
         if o.adaptive == 'singular_value':
             return o.damping * np.sqrt(max(0.0, 1.0 - (values[-1] / o.threshold) ** 2))
         return o.damping * max(0.0, 1.0 - np.prod(values) / o.threshold) ** 2
-
-
-def clamp_magnitudes(error: Array, goal_rows: list[slice], largest: float) -> Array:
-    """ClampMag (Buss 2): each goal's part of the error (m,) shortened to at most `largest`."""
-    clamped = error.copy()
-    for rows in goal_rows:
-        length = np.linalg.norm(clamped[rows])
-        if length > largest:
-            clamped[rows] *= largest / length
-    return clamped
-
-
-def clamp_max_abs(step: Array, largest: float) -> Array:
-    """ClampMaxAbs (Buss 8): the step scaled so that no component exceeds `largest`."""
-    size = np.max(np.abs(step))
-    return step * (largest / size) if size > largest else step
