@@ -403,6 +403,40 @@ def test_nearest_turn_is_the_nearest_one_inside_the_limits(q, reference, width):
     assert turns == pytest.approx(round(turns), abs=1e-9)
 
 
+def test_joints_outside_come_back_first_and_hold_up_no_others():
+    limits = np.array([[-1.0] * 2, [1.0] * 2, [0.5, 2.0], [4.0] * 2])
+    alone = limits[:, :1].copy(), limits[:, 1:].copy()
+    path, _ = run([1.5, -0.9], [0.0, 0.0], np.array([1.0, 0.9]), limits, 0.01, together=True)
+    outside, _ = run([1.5], [0.0], np.array([1.0]), alone[0], 0.01)
+    inside, _ = run([-0.9], [0.0], np.array([0.9]), alone[1], 0.01)
+    np.testing.assert_allclose(path[: len(outside), 0], outside[:, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path[: len(inside), 1], inside[:, 0], rtol=0, atol=1e-12)
+
+
+def test_a_raised_acceleration_is_in_force_at_once():
+    limits = np.array([[-1.0], [1.0], [9.0], [2.0]])
+    q, dq = np.array([1.1]), np.array([3.0])  # outwards, beyond the limit
+    assert motion.adopt_accelerations(limits, np.array([4.0]), q, dq, q.copy(), 0.01)
+    assert limits[3, 0] == 4.0
+
+
+@pytest.mark.parametrize(
+    ('q', 'lower', 'upper', 'after'),
+    [
+        (6.5, -6.5, 6.5, 6.5 - math.tau),
+        (-6.5, -6.5, 6.5, -6.5 + math.tau),
+        (6.4, -6.5, 6.5, 6.4),  # not at its limit
+        (6.5, 0.5, 6.5, 6.5),  # no room for a turn
+        (0.5, 0.5, 6.5, 0.5),
+    ],
+)
+def test_only_joints_at_a_limit_with_room_for_a_turn_are_turned_back(q, lower, upper, after):
+    rows = np.array([q]), np.array([lower]), np.array([upper])
+    assert motion.turn_back(*rows, np.array([True])) == (q != after)
+    assert rows[0][0] == after
+    assert not motion.turn_back(np.array([6.5]), -rows[2], rows[2], np.array([False]))
+
+
 def test_joints_that_do_not_turn_are_left_alone():
     q = np.array([5.0, 5.0])
     motion.take_nearest_turns(
