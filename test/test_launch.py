@@ -1,7 +1,8 @@
 """The launch files, run for real with `ros2 launch`; skipped where launch is not installed.
 
-Each test starts a launch in a namespace of its own and listens from here. Nothing waits for a
-fixed time: everything polls with a deadline, long enough for a first compilation.
+Each test starts a launch in a namespace of its own, on a domain that no robot uses, and listens
+from here. Nothing waits for a fixed time: everything polls with a deadline, long enough for a
+first compilation.
 """
 
 import os
@@ -17,6 +18,7 @@ import pytest
 pytest.importorskip('launch_ros')
 pytest.importorskip('ros2launch')
 rclpy = pytest.importorskip('rclpy')
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
 from geometry_msgs.msg import PoseStamped
 from installed_tree import ROOT, install_like_colcon, site_packages
@@ -25,6 +27,7 @@ from rclpy.parameter import parameter_value_to_python
 from sensor_msgs.msg import JointState
 
 DEADLINE = 120.0
+DOMAIN = 31
 ROS2 = [sys.executable, '-c', 'from ros2cli.cli import main; raise SystemExit(main())']
 PREFIXES = os.environ.get('AMENT_PREFIX_PATH') or sys.prefix
 HAS_STATE_PUBLISHER = any(
@@ -42,7 +45,7 @@ def environment(tmp_path_factory):
         'PYTHONPATH': [site_packages(prefix), os.environ.get('PYTHONPATH', '')],
     }
     joined = {name: os.pathsep.join(filter(None, map(str, p))) for name, p in paths.items()}
-    return {**os.environ, **joined, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    return {**os.environ, **joined, 'ROS_DOMAIN_ID': str(DOMAIN)}
 
 
 class Launch:
@@ -73,9 +76,9 @@ class Launch:
         return self
 
     def __exit__(self, *_):
-        """Stop as ctrl-c does; nothing may be left behind."""
+        """Stop; without a terminal launch passes the signal on. Nothing may be left behind."""
         if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGINT)
+            self.process.send_signal(signal.SIGINT)
         try:
             self.wait()
         finally:
@@ -122,9 +125,15 @@ class Listener:
 
 
 @pytest.fixture
+def namespace(request):
+    """A namespace that no other test, and no other run of the tests, uses."""
+    return f'{request.node.name}_{os.getpid()}'
+
+
+@pytest.fixture
 def listener():
     context = rclpy.Context()
-    context.init()
+    context.init(domain_id=DOMAIN)
     listener = Listener(context)
     yield listener
     listener.executor.shutdown()
@@ -142,35 +151,41 @@ def refused(environment, *arguments):
 QUIET = 'robot_state_publisher:=false'
 
 
-def test_a_urdf_file_is_enough(environment, listener):
+def test_a_urdf_file_is_enough(environment, listener, namespace):
     urdf = ROOT / 'urdf' / 'ur5e.urdf'
-    arguments = (f'urdf:={urdf}', 'namespace:=file', QUIET)
+    arguments = (f'urdf:={urdf}', f'namespace:={namespace}', QUIET)
     with Launch(environment, 'ik.launch.py', *arguments) as launch:
-        state = listener.hear('/file/joint_states', launch)
+        state = listener.hear(f'/{namespace}/joint_states', launch)
         assert len(state.name) == 6
         assert len(state.position) == 6
 
 
 def test_arguments_win_over_the_parameter_file_and_what_is_left_empty_does_not(
-    environment, listener, tmp_path
+    environment, listener, namespace, tmp_path
 ):
     path = tmp_path / 'parameters.yaml'
     path.write_text(
         '/**:\n  ros__parameters:\n    rate: 77.0\n    solver: damped_least_squares\n'
         '    goal_timeout: 3.0\n'
     )
-    arguments = ('urdf:=ur5e', 'namespace:=wins', 'rate:=90', f'params_file:={path}', QUIET)
+    arguments = (
+        'urdf:=ur5e',
+        f'namespace:={namespace}',
+        'rate:=90',
+        f'params_file:={path}',
+        QUIET,
+    )
     names = ('rate', 'solver', 'goal_timeout')
     with Launch(environment, 'ik.launch.py', *arguments) as launch:
-        values = listener.parameters('/wins/ik_node', *names, launch=launch)
+        values = listener.parameters(f'/{namespace}/ik_node', *names, launch=launch)
     assert values == [90.0, 'damped_least_squares', 3.0]
 
 
-def test_a_goal_in_a_namespace_moves_the_joints(environment, listener):
-    arguments = ('urdf:=panda', 'namespace:=left', 'base_link:=panda_link0', QUIET)
+def test_a_goal_in_a_namespace_moves_the_joints(environment, listener, namespace):
+    arguments = ('urdf:=panda', f'namespace:={namespace}', 'base_link:=panda_link0', QUIET)
     with Launch(environment, 'ik.launch.py', *arguments) as launch:
-        start = listener.hear('/left/joint_states', launch)
-        goals = listener.node.create_publisher(PoseStamped, '/left/goal_pose', 1)
+        start = listener.hear(f'/{namespace}/joint_states', launch)
+        goals = listener.node.create_publisher(PoseStamped, f'/{namespace}/goal_pose', 1)
         listener.until(goals.get_subscription_count, launch)
         goal = PoseStamped()
         goal.header.frame_id = 'panda_link0'
@@ -183,17 +198,19 @@ def test_a_goal_in_a_namespace_moves_the_joints(environment, listener):
         assert listener.node.count_publishers('/joint_states') == 0
 
 
-def test_the_shipped_parameters_limit_the_acceleration(environment, listener):
-    arguments = ('urdf:=panda', 'namespace:=shipped', QUIET)
+def test_the_shipped_parameters_limit_the_acceleration(environment, listener, namespace):
+    arguments = ('urdf:=panda', f'namespace:={namespace}', QUIET)
     name = 'joint_limits.default.acceleration'
     with Launch(environment, 'ik.launch.py', *arguments) as launch:
-        (value,) = listener.parameters('/shipped/ik_node', name, launch=launch)
+        (value,) = listener.parameters(f'/{namespace}/ik_node', name, launch=launch)
     assert 0.0 < value < 100.0
 
 
-def test_it_ends_cleanly_on_ctrl_c(environment, listener):
-    with Launch(environment, 'ik.launch.py', 'urdf:=ur5e', 'namespace:=ends', QUIET) as launch:
-        listener.hear('/ends/joint_states', launch)
+def test_it_ends_cleanly_on_sigint(environment, listener, namespace):
+    with Launch(
+        environment, 'ik.launch.py', 'urdf:=ur5e', f'namespace:={namespace}', QUIET
+    ) as launch:
+        listener.hear(f'/{namespace}/joint_states', launch)
     assert 'process has finished cleanly' in launch.output
     assert 'Traceback' not in launch.output
 
@@ -219,8 +236,8 @@ def test_without_robot_state_publisher_nothing_is_left_running(environment):
 
 
 @pytest.mark.skipif(not HAS_STATE_PUBLISHER, reason='needs robot_state_publisher')
-def test_the_description_is_published(environment, listener):
-    with Launch(environment, 'ik.launch.py', 'urdf:=ur5e', 'namespace:=published') as launch:
-        node = '/published/robot_state_publisher'
+def test_the_description_is_published(environment, listener, namespace):
+    with Launch(environment, 'ik.launch.py', 'urdf:=ur5e', f'namespace:={namespace}') as launch:
+        node = f'/{namespace}/robot_state_publisher'
         (text,) = listener.parameters(node, 'robot_description', launch=launch)
     assert text == Path(ROOT / 'urdf' / 'ur5e.urdf').read_text(encoding='utf-8')
