@@ -272,27 +272,3 @@ def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     kept = s > np.finfo(float).eps * max(jacobian.shape) * s[0]
     u, s, vt = u[:, kept], s[kept], vt[kept]
     return np.asarray((s / (s * s + damping * damping) * (error @ u)) @ vt, float)
-
-
-def bfgs_update(hessian: Array, step: Array, change: Array) -> Array:
-    """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
-
-        B+ = B - B s s' B / s'B s + y y' / s'y
-
-    (Engell-Norregard 2007, Eq. 15). It stays positive definite only where the curvature
-    condition s'y > 0 holds. Where s'y < 0.2 s'B s, y is damped (Powell 1978): replaced by
-    theta y + (1 - theta) B s with the largest theta in [0, 1] for which s'y = 0.2 s'B s.
-    """
-    image = hessian @ step
-    expected = float(step @ image)
-    if not expected > 0.0:
-        return hessian
-    curvature = float(step @ change)
-    if curvature < 0.2 * expected:
-        theta = 0.8 * expected / (expected - curvature)
-        change = theta * change + (1.0 - theta) * image
-        curvature = float(step @ change)
-    updated: Array = (
-        hessian - np.outer(image, image / expected) + np.outer(change, change / curvature)
-    )
-    return updated

@@ -21,7 +21,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from .driver import DriverOptions
+from .limits import JointLimits
 from .options import option
+from .problem import Evaluation
 from .rotations import Array
 
 SMALLEST_MOVE = 1e-15
@@ -67,18 +69,31 @@ def armijo(
     evaluate, project : the point at some x; the nearest allowed x
     step : the first tau
 
-    Returns the point, None where no step of a size that matters is good enough, and how often
-    `evaluate` was called.
+    Returns the point, None where the direction does not descend or no step of a size that
+    matters is good enough, and how often `evaluate` was called.
     """
     evaluations = 0
     smallest = SMALLEST_MOVE * (1.0 + np.max(np.abs(at.x)))
     while True:
         x = project(at.x + step * direction)
         move = x - at.x
-        if not np.max(np.abs(move)) > smallest:
+        if not (np.max(np.abs(move)) > smallest and gradient @ move < 0.0):
             return None, evaluations
         trial = evaluate(x)
         evaluations += 1
         if trial.cost < at.cost + options.alpha * (gradient @ move):
             return trial, evaluations
         step *= options.beta
+
+
+def cost_gradient(at: Evaluation) -> Array:
+    """The gradient 2 J'r (n,) of the cost |r|^2 (Eq. 26)."""
+    gradient: Array = 2.0 * (at.jacobian.T @ at.residual)
+    return gradient
+
+
+def onto_near_limits(limits: JointLimits, x: Array, distance: float) -> Array:
+    """x (n,) in the limits, with variables nearer to one than distance (|x| + 1) put on it."""
+    nearest = np.where(x - limits.lower < limits.upper - x, limits.lower, limits.upper)
+    near = np.abs(x - nearest) <= distance * (1.0 + np.abs(x))
+    return limits.project(np.where(near, nearest, x))

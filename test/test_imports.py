@@ -20,7 +20,7 @@ LAYERS = [
     {'urdf', 'mocap', 'limits'},
     {'tasks'},
     {'problem', 'result'},
-    {'linalg', 'line_search', 'limit_terms', 'priority', 'driver'},
+    {'linalg', 'line_search', 'quasi_newton', 'limit_terms', 'priority', 'driver'},
     {'solvers'},
     {'motion', 'tracking'},
     {'__init__'},

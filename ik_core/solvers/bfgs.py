@@ -1,7 +1,7 @@
 """Quasi-Newton with an active set (Zhao & Badler; Engell-Norregard 2007, section 2.4).
 
 The cost f = |r|^2 over the limits l <= x <= u (Eq. 10-12, 16) is modelled as a quadratic with
-a positive definite approximation B of its Hessian (Eq. 13, 15; `linalg.bfgs_update`):
+a positive definite approximation B of its Hessian (Eq. 13, 15; `quasi_newton.bfgs_update`):
 
     p = -B^-1 grad f,    grad f = 2 J'r
 
@@ -33,27 +33,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..limits import JointLimits
-from ..linalg import bfgs_update
-from ..line_search import LineSearchOptions, armijo
 from ..options import option
 from ..problem import Evaluation, IkProblem
+from ..quasi_newton import QuasiNewtonOptions, descend, linear_hessian
 from ..rotations import Array
 from .base import IterativeSolver, State
 
-ROUNDING = 1e-13
-"""How far from a limit a step that ends on it may be computed, relative to |x| + 1."""
-
 
 @dataclass(frozen=True)
-class BfgsOptions(LineSearchOptions):
+class BfgsOptions(QuasiNewtonOptions):
     """Options of `bfgs`."""
 
     initial_hessian: str = option(
         'gauss_newton', "the first approximation: that of the linear model, or the identity's",
         choices=('gauss_newton', 'identity'),
     )  # fmt: skip
-    epsilon: float = option(1e-3, 'what keeps the linear model positive definite', unit='m^2',
-                            bounds=(1e-12, 1e6))  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -71,45 +65,24 @@ class Bfgs(IterativeSolver):
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """With the first approximation of the Hessian."""
-        return BfgsState(at, hessian=self.initial_hessian(at))
-
-    def initial_hessian(self, at: Evaluation) -> Array:
-        """2 I or 2 (J'J + eps I), (n, n)."""
-        identity = np.eye(len(at.x))
         if self.options.initial_hessian == 'identity':
-            return 2.0 * identity
-        hessian: Array = 2.0 * (at.jacobian.T @ at.jacobian + self.options.epsilon * identity)
-        return hessian
+            return BfgsState(at, hessian=2.0 * np.eye(len(at.x)))
+        return BfgsState(at, hessian=linear_hessian(at, self.options.epsilon))
 
     def step(self, problem: IkProblem, state: State) -> State:
-        """One line search along the reduced direction; once more afresh where it fails."""
+        """One line search along the reduced direction, up to the first limit."""
         assert isinstance(state, BfgsState)
         assert state.hessian is not None
-        new = self._line_search(problem, state.at, state.hessian)
-        if new.at is state.at:
-            again = self._line_search(problem, state.at, self.initial_hessian(state.at))
-            again.evaluations += new.evaluations
-            return again
-        return new
 
-    def _line_search(self, problem: IkProblem, at: Evaluation, hessian: Array) -> BfgsState:
-        gradient = cost_gradient(at)
-        direction = reduced_direction(problem.limits, at.x, gradient, hessian)
-        step = min(1.0, way_to_first_limit(problem.limits, at.x, direction))
-        new, evaluations = armijo(
-            at, gradient, direction, problem.at, self.options,
-            lambda x: onto_near_limits(problem.limits, x), step,
-        )  # fmt: skip
-        if new is None:
-            return BfgsState(at, evaluations, hessian)
-        hessian = bfgs_update(hessian, new.x - at.x, cost_gradient(new) - gradient)
-        return BfgsState(new, evaluations, hessian)
+        def reduced_step(gradient: Array, hessian: Array) -> Array:
+            x, limits = state.at.x, problem.limits
+            direction = reduced_direction(limits, x, gradient, hessian)
+            return direction * min(1.0, way_to_first_limit(limits, x, direction))
 
-
-def cost_gradient(at: Evaluation) -> Array:
-    """The gradient (n,) of the cost |r|^2."""
-    gradient: Array = 2.0 * (at.jacobian.T @ at.residual)
-    return gradient
+        at, hessian, evaluations = descend(
+            problem, state.at, state.hessian, self.options, reduced_step
+        )
+        return BfgsState(at, evaluations, hessian)
 
 
 def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: Array) -> Array:
@@ -123,13 +96,6 @@ def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: A
         if not crossing.any():
             return direction
         free &= ~crossing
-
-
-def onto_near_limits(limits: JointLimits, x: Array) -> Array:
-    """x with variables on a limit to within rounding put exactly there."""
-    nearest = np.where(x - limits.lower < limits.upper - x, limits.lower, limits.upper)
-    near = np.abs(x - nearest) <= ROUNDING * (1.0 + np.abs(x))
-    return limits.project(np.where(near, nearest, x))
 
 
 def way_to_first_limit(limits: JointLimits, x: Array, direction: Array) -> float:

@@ -34,7 +34,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..line_search import LineSearchOptions, armijo
+from ..line_search import LineSearchOptions, armijo, cost_gradient
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..rotations import Array
@@ -86,12 +86,6 @@ class ProjectedGradient(IterativeSolver):
         if self.options.first_step == 'barzilai_borwein':
             first_step = spectral_step(new.x - at.x, cost_gradient(new) - gradient)
         return ProjectedGradientState(new, evaluations, first_step)
-
-
-def cost_gradient(at: Evaluation) -> Array:
-    """The gradient (n,) of the cost |r|^2, Eq. 26."""
-    gradient: Array = 2.0 * (at.jacobian.T @ at.residual)
-    return gradient
 
 
 def spectral_step(move: Array, change: Array) -> float:

@@ -1,0 +1,147 @@
+"""scipy's bounded nonlinear least squares: the reference that the others are measured by.
+
+`scipy.optimize.least_squares(method='trf')` minimises |r(x)|^2 inside l <= x <= u by the trust
+region reflective method (Branch, Coleman & Li 1999): Gauss-Newton steps within a region that
+grows and shrinks with how well they foretell the decrease, scaled by the distance to the limit
+that the gradient leads to, and reflected there. Engell-Norregard & Erleben (2011, section 7) name
+trust regions as worth trying on their formulation.
+
+One iteration here is one run of scipy of some evaluations, from where the last one ended; the
+size of the region begins anew each time. What scipy does not do by itself:
+- it wants lower < upper: variables that their limits pin are left out;
+- its iterates are strictly inside, and come to a limit only in the limit: a variable that the
+  gradient presses against a limit and that is nearer than 1e-6 is put on it, and left out
+  until the gradient points inwards.
+scipy is imported by the first step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..driver import DriverOptions
+from ..line_search import onto_near_limits
+from ..options import option
+from ..problem import Evaluation, IkProblem
+from ..rotations import Array
+from .base import IterativeSolver, State
+
+NEAR = 1e-6
+"""How near to a limit a variable that is pressed against it is put on it, relative."""
+
+TOLERANCE = 1e-15
+"""scipy's own stop rules are all but off: the driver's decide."""
+
+
+@dataclass(frozen=True)
+class TrustRegionOptions(DriverOptions):
+    """Options of `trust_region`."""
+
+    evaluations_per_step: int = option(
+        50, "evaluations of scipy's method in one iteration of the driver", bounds=(3, 10**6)
+    )
+
+
+class Reached(Exception):
+    """Ends an optimiser that would go on where all goals are within their tolerances."""
+
+    def __init__(self, at: Evaluation) -> None:
+        super().__init__('all goals are reached')
+        self.at = at
+
+
+class Objective:
+    """Residual, cost and derivatives over x[free], the other variables standing still.
+
+    Every function takes the free part (k,) of x, brings it inside the limits, and raises
+    Reached where the goals are reached there. The last point is kept: asking for the cost and
+    then for its gradient evaluates once. `evaluations` counts.
+    """
+
+    def __init__(self, problem: IkProblem, at: Evaluation, free: NDArray[np.bool_]) -> None:
+        self.problem = problem
+        self.free = free
+        self.evaluations = 0
+        self._last = at
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper limits (k,) of the free variables."""
+        limits = self.problem.limits
+        return limits.lower[self.free], limits.upper[self.free]
+
+    def at(self, part: Array) -> Evaluation:
+        """The problem at these values of the free variables."""
+        x = self._last.x.copy()
+        x[self.free] = part
+        x = self.problem.limits.project(x)
+        if (x != self._last.x).any():
+            self.evaluations += 1
+            self._last = at = self.problem.at(x)
+            solved = self.problem.is_solved(at.position_errors, at.orientation_errors)
+            if solved and not self.problem.soft:
+                raise Reached(at)
+        return self._last
+
+    def residual(self, part: Array) -> Array:
+        """r (m,)."""
+        return self.at(part).residual
+
+    def jacobian(self, part: Array) -> Array:
+        """The columns (m, k) of J."""
+        return self.at(part).jacobian[:, self.free]
+
+
+class TrustRegion(IterativeSolver):
+    """See the module."""
+
+    name: ClassVar[str] = 'trust_region'
+    Options: ClassVar = TrustRegionOptions
+
+    def step(self, problem: IkProblem, state: State) -> State:
+        """One run over the variables that no limit holds; longer where it needs to be."""
+        at = state.at
+        free = ~pressed(problem, at) & (problem.limits.lower < problem.limits.upper)
+        if not free.any():
+            return State(at, 0)
+        objective = Objective(problem, at, free)
+        try:
+            x = self.run(objective, at.x)
+            new = problem.at(x)
+            settled = problem.at(onto_pressed_limits(problem, new))
+        except Reached as reached:
+            return State(reached.at, objective.evaluations)
+        new = settled if settled.cost <= new.cost else new
+        return State(new if new.cost < at.cost else at, objective.evaluations + 2)
+
+    def run(self, objective: Objective, x: Array) -> Array:
+        """scipy's answer from x; x itself where nothing better is near."""
+        from scipy.optimize import least_squares
+
+        limit = self.options.evaluations_per_step
+        while True:
+            found = least_squares(
+                objective.residual, x[objective.free], objective.jacobian, objective.bounds,
+                method='trf', ftol=TOLERANCE, xtol=TOLERANCE, gtol=TOLERANCE, max_nfev=limit,
+            )  # fmt: skip
+            result = x.copy()
+            result[objective.free] = found.x
+            if found.status != 0 or (result != x).any():
+                return objective.problem.limits.project(result)
+            limit *= 2
+
+
+def pressed(problem: IkProblem, at: Evaluation) -> NDArray[np.bool_]:
+    """Which variables the gradient presses against the limit that they stand at."""
+    return problem.limits.active(at.x, -(at.jacobian.T @ at.residual))
+
+
+def onto_pressed_limits(problem: IkProblem, at: Evaluation) -> Array:
+    """x with variables that are pressed against a near limit put on it."""
+    near = onto_near_limits(problem.limits, at.x, NEAR)
+    held = problem.limits.active(near, -(at.jacobian.T @ at.residual))
+    return np.where(held, near, at.x)
