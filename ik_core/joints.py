@@ -4,6 +4,13 @@ Every joint is 1-dof inside: fixed joints are folded into the frame of the next 
 floating or planar joint becomes a stack of prismatic and revolute ones. The frames of the
 moving bodies are turned so that each joint's axis is z, which is what `kinematics` computes
 with.
+
+A ball joint becomes three revolute ones on top of each other, in the order that its source
+names: 'ZYZ' is R = Rz(phi) Ry(psi) Rz(theta) of Engell-Norregard & Erleben 2011, A.16 (whose
+corner is 1, not 0), 'ZXY' that of a BVH file with these channels. Its Jacobian's columns are
+those of A.22, with the cross products of A.18: the matrix printed at A.8 is not that of one.
+Whatever the order, one middle angle makes the first and the third axis parallel: 0 for 'ZYZ',
+a right angle for 'ZXY'.
 """
 
 from __future__ import annotations
@@ -14,12 +21,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .exceptions import UrdfError
+from .exceptions import InvalidOption, UrdfError
 from .kinematics import PRISMATIC, REVOLUTE
 from .rotations import Array, frame_of, matrix_onto_axis
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
 MULTI_DOF = ('floating', 'planar')
+LIMITS = ('lower', 'upper', 'velocity')
+
+SINGULAR_MARGIN = 0.5
+"""How far from its singular middle angle [rad] a ball joint starts by default."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +46,14 @@ class Mimic:
 class Joint:
     """A joint as a URDF has it.
 
-    `kind`: revolute, continuous, prismatic, fixed, floating or planar. `origin` (4, 4) is the
-    joint's frame in the parent link's frame, `axis` (3,) a unit vector in the joint's frame
+    `kind`: revolute, continuous, prismatic, fixed, floating, planar or ball. `origin` (4, 4) is
+    the joint's frame in the parent link's frame, `axis` (3,) a unit vector in the joint's frame
     (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s, infinite
     where there is none.
+
+    A ball joint turns about the axes of its frame that `rotation_order` names, each about the
+    axis as the ones before have turned it (intrinsic): 'ZYZ', 'XYZ', ... Its limits are numbers
+    for all three angles, or arrays (3,) in that order.
     """
 
     name: str
@@ -47,19 +62,27 @@ class Joint:
     child: str
     origin: Array = field(default_factory=lambda: np.eye(4))
     axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
-    lower: float = -math.inf
-    upper: float = math.inf
-    velocity: float = math.inf
+    lower: float | Array = -math.inf
+    upper: float | Array = math.inf
+    velocity: float | Array = math.inf
     mimic: Mimic | None = None
+    rotation_order: str = 'ZYZ'
 
 
 @dataclass(frozen=True)
 class JointGroup:
-    """What was one joint in the source: its name, its kind, its indices into q."""
+    """What was one joint in the source: its name, its kind, its indices into q; of a ball joint
+    the order of its rotations, too."""
 
     name: str
     kind: str
     indices: tuple[int, ...]
+    rotation_order: str = ''
+
+    @property
+    def ball(self) -> tuple[int, ...]:
+        """The three indices that together turn about any axis, or () where none do."""
+        return {'ball': self.indices, 'floating': self.indices[3:]}.get(self.kind, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +97,8 @@ class LinkPlace:
 
 def split_joints(
     joints: Sequence[Joint], free_joints: Sequence[str]
-) -> tuple[list[Joint], list[tuple[str, str, list[str]]]]:
-    """1-dof joints, in the same order, and (name, kind, joint names) of every former joint.
+) -> tuple[list[Joint], list[tuple[Joint, list[str]]]]:
+    """1-dof joints, in the same order, and every former joint with the names of its parts.
 
     Floating and planar joints that `free_joints` does not name become fixed.
     """
@@ -91,13 +114,30 @@ def split_joints(
     for joint in joints:
         if joint.kind in MULTI_DOF:
             parts = _stack(joint) if joint.name in free_joints else [replace(joint, kind='fixed')]
+        elif joint.kind == 'ball':
+            parts = _ball(joint)
         else:
             parts = [joint]
         single += parts
         moving = [j.name for j in parts if j.kind in MOVABLE and j.mimic is None]
         if moving:
-            groups.append((joint.name, joint.kind, moving))
+            groups.append((joint, moving))
     return single, groups
+
+
+def joint_groups(
+    groups: Sequence[tuple[Joint, list[str]]], index: dict[str, int]
+) -> tuple[JointGroup, ...]:
+    """What was one joint each, of `split_joints`, by indices into q."""
+    return tuple(
+        JointGroup(
+            joint.name,
+            joint.kind,
+            tuple(index[part] for part in parts),
+            joint.rotation_order if joint.kind == 'ball' else '',
+        )
+        for joint, parts in groups
+    )
 
 
 def _stack(joint: Joint) -> list[Joint]:
@@ -110,15 +150,76 @@ def _stack(joint: Joint) -> list[Joint]:
     if joint.kind == 'planar':
         names, axes, shifts = ('x', 'y', 'yaw'), [0, 1, 2], 2
         basis = matrix_onto_axis(joint.axis)
-    parts = []
+    return _pile(
+        joint,
+        [
+            Joint(name, 'prismatic' if i < shifts else 'continuous', '', '', axis=basis[:, axis])
+            for i, (name, axis) in enumerate(zip(names, axes, strict=True))
+        ],
+    )
+
+
+def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
+    """`parts`, on top of each other in the place of `joint`, called '<joint>/<part>'."""
+    pile = []
     parent, origin = joint.parent, joint.origin
-    for i, (name, axis) in enumerate(zip(names, axes, strict=True)):
-        child = joint.child if i == len(names) - 1 else f'{joint.name}/{name}_link'
-        kind = 'prismatic' if i < shifts else 'continuous'
-        full_name = f'{joint.name}/{name}'
-        parts.append(Joint(full_name, kind, parent, child, origin, basis[:, axis]))
+    for part in parts:
+        name = f'{joint.name}/{part.name}'
+        child = joint.child if part is parts[-1] else f'{name}_link'
+        pile.append(replace(part, name=name, parent=parent, child=child, origin=origin))
         parent, origin = child, np.eye(4)
-    return parts
+    return pile
+
+
+def _ball(joint: Joint) -> list[Joint]:
+    """The three revolute joints of a ball joint, called '<name>/z', '<name>/y', '<name>/z2'."""
+    order = joint.rotation_order
+    if len(order) != 3 or set(order) - set('XYZ') or order[1] in (order[0], order[2]):
+        raise InvalidOption(
+            f'ball joint {joint.name!r}: rotation_order {order!r}; three of X, Y and Z are '
+            "needed, no two alike side by side, such as 'ZYZ' or 'XYZ'"
+        )
+    if joint.mimic is not None:
+        raise InvalidOption(f'ball joint {joint.name!r} mimics {joint.mimic.joint!r}: it cannot')
+    names = [axis.lower() for axis in order]
+    if names[2] == names[0]:
+        names[2] += '2'
+    limits = zip(*(_of_each_axis(joint, limit) for limit in LIMITS), strict=True)
+    parts = []
+    for name, axis, (lower, upper, velocity) in zip(names, order, limits, strict=True):
+        kind = 'continuous' if np.isinf([lower, upper]).all() else 'revolute'
+        direction = np.eye(3)['XYZ'.index(axis)]
+        parts.append(Joint(name, kind, '', '', np.eye(4), direction, lower, upper, velocity))
+    return _pile(joint, parts)
+
+
+def _of_each_axis(joint: Joint, name: str) -> list[float]:
+    """A limit of a ball joint for each of its three angles."""
+    values = np.asarray(getattr(joint, name), float)
+    if values.shape not in ((), (3,)) or np.isnan(values).any():
+        raise InvalidOption(
+            f'ball joint {joint.name!r}: {name} = {getattr(joint, name)!r}; one number or three, '
+            'in the order of its rotations, are needed'
+        )
+    return [float(value) for value in np.broadcast_to(values, (3,))]
+
+
+def clear_of_singularity(order: str, middle: float, lower: float, upper: float) -> float:
+    """A middle angle in the limits that is no nearer to a singular one than it must be.
+
+    `middle` itself where it is SINGULAR_MARGIN away, else the nearest angle that is, upwards
+    where both sides are alike. Singular are multiples of pi where the first axis is the third
+    ('ZYZ'), and these plus a right angle else ('XYZ').
+    """
+    first = 0.0 if order[0] == order[2] else 0.5 * math.pi
+    singular = first + math.pi * round((middle - first) / math.pi)
+    if abs(middle - singular) >= SINGULAR_MARGIN:
+        return middle
+    sides = [singular + SINGULAR_MARGIN, singular - SINGULAR_MARGIN]
+    if middle < singular:
+        sides.reverse()
+    inside = [min(max(side, lower), upper) for side in sides]
+    return max(inside, key=lambda angle: round(abs(angle - singular), 9))
 
 
 def fold(
@@ -185,8 +286,8 @@ def joint_limits(
         if joint.mimic is None or joint.mimic.multiplier == 0.0:
             continue
         m, i = joint.mimic, index[joint.mimic.joint]
-        bounds = sorted(((joint.lower - m.offset) / m.multiplier,
-                         (joint.upper - m.offset) / m.multiplier))  # fmt: skip
+        bounds = sorted(((float(joint.lower) - m.offset) / m.multiplier,
+                         (float(joint.upper) - m.offset) / m.multiplier))  # fmt: skip
         low, high = max(lower[i], bounds[0]), min(upper[i], bounds[1])
         if low > high:
             warnings.append(
@@ -195,7 +296,7 @@ def joint_limits(
             )
         else:
             lower[i], upper[i] = low, high
-        velocity[i] = min(velocity[i], joint.velocity / abs(m.multiplier))
+        velocity[i] = min(velocity[i], float(joint.velocity) / abs(m.multiplier))
     return lower, upper, velocity, warnings
 
 

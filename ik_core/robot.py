@@ -18,8 +18,10 @@ from .joints import (
     LinkPlace,
     Mimic,
     body_arrays,
+    clear_of_singularity,
     fold,
     full_turns,
+    joint_groups,
     joint_limits,
     split_joints,
 )
@@ -69,7 +71,8 @@ class Robot:
         """The robot of a tree of joints, which must be one (`load_urdf` checks that it is).
 
         Floating and planar joints move only where `free_joints` names them, since JointState
-        can't carry them. Raises UrdfError where `free_joints` names no such joint.
+        can't carry them. Raises UrdfError where `free_joints` names no such joint, InvalidOption
+        for a ball joint that can't be.
         """
         single, groups = split_joints(joints, free_joints)
         independent = [j for j in single if j.kind in MOVABLE and j.mimic is None]
@@ -94,10 +97,7 @@ class Robot:
             continuous=continuous,
             full_turns=turns,
             mimic_joints={j.name: j.mimic for j in bodies if j.mimic is not None},
-            joint_groups=tuple(
-                JointGroup(group, kind, tuple(index[j] for j in names))
-                for group, kind, names in groups
-            ),
+            joint_groups=joint_groups(groups, index),
             warnings=(*warnings, *more_warnings),
             body_names=tuple(joint.name for joint in bodies),
             tree=tree,
@@ -117,10 +117,23 @@ class Robot:
 
     @property
     def middle_configuration(self) -> Array:
-        """A valid configuration (n,): the middle of the limits, else the one nearest to 0."""
-        middle = np.clip(0.0, self.lower, self.upper)
-        ranged = np.isfinite(self.lower) & np.isfinite(self.upper)
-        middle[ranged] = 0.5 * (self.lower[ranged] + self.upper[ranged])
+        """A valid configuration (n,): the middle of the limits, else the one nearest to 0.
+
+        Ball joints keep clear of the middle angle at which they are singular.
+        """
+        return self.middle_of(self.lower, self.upper)
+
+    def middle_of(self, lower: Array, upper: Array) -> Array:
+        """`middle_configuration` for other limits (n,)."""
+        middle = np.clip(0.0, lower, upper)
+        ranged = np.isfinite(lower) & np.isfinite(upper)
+        middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])
+        for group in self.joint_groups:
+            if group.kind == 'ball':
+                i = group.indices[1]
+                middle[i] = clear_of_singularity(
+                    group.rotation_order, middle[i], lower[i], upper[i]
+                )
         return middle
 
     def checked(self, q: ArrayLike, name: str = 'q') -> Array:
