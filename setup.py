@@ -57,6 +57,7 @@ setup(
         'ros': ROS_WHEELS,
         'test': ['pytest', 'hypothesis', 'wheel', 'pin', 'example-robot-data'],
         'colcon': ['colcon-common-extensions'],
+        'figures': ['matplotlib'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },
     entry_points={

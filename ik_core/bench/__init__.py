@@ -11,6 +11,8 @@ import argparse
 import csv
 import importlib
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +59,15 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.out.mkdir(parents=True, exist_ok=True)
             write_csv(rows, arguments.out / f'{name}.csv')
             if hasattr(module, 'draw'):
-                module.draw(rows, arguments.out / f'{name}.svg')
+                _draw(module.draw, rows, arguments.out / f'{name}.svg')
     return 0
+
+
+def _draw(draw: Callable[[list[Row], Path], None], rows: list[Row], path: Path) -> None:
+    try:
+        draw(rows, path)
+    except ImportError as error:
+        print(f'{path} is not drawn: {error}; pip install matplotlib', file=sys.stderr)
 
 
 def table(rows: list[Row]) -> str:

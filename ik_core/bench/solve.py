@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,26 @@ def _row(robot: str, solver: str, outcomes: list[tuple[IkResult, float]]) -> Row
         'mean_evaluations': float(np.mean([r.evaluations for r, _ in outcomes])),
         'mean_restarts': float(np.mean([r.restarts for r, _ in outcomes])),
     }
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Success against time, a point for each solver: the figure of the README."""
+    from matplotlib.figure import Figure  # only who draws needs matplotlib
+
+    figure = Figure(figsize=(7.0, 4.2), layout='constrained')
+    axes = figure.add_subplot()
+    for solver in dict.fromkeys(row['solver'] for row in rows):
+        own = [row for row in rows if row['solver'] == solver]
+        time_us = float(np.exp(np.mean([np.log(row['median_us']) for row in own])))
+        success = float(np.mean([row['success_percent'] for row in own]))
+        axes.plot(time_us, success, 'o', markersize=8)
+        axes.annotate(solver, (time_us, success), xytext=(7, 3), textcoords='offset points')
+    axes.set_xscale('log')
+    axes.set_ylim(0.0, 106.0)
+    axes.margins(x=0.3)
+    axes.grid(alpha=0.3)
+    axes.set_xlabel('median time of a solve [us]: geometric mean over the robots')
+    axes.set_ylabel('goals reached [%]')
+    robots = ', '.join(dict.fromkeys(row['robot'] for row in rows))
+    axes.set_title(f'Random reachable goals, random starts ({robots})', fontsize=10)
+    figure.savefig(path)
