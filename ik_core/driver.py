@@ -122,7 +122,8 @@ class Search(ABC):
     ) -> IkResult:
         """The result for variables x, judged anew: what is reported is what x achieves."""
         problem = self.problem
-        x = problem.limits.nearest_turn(problem.limits.project(x), self.x0)
+        inside = problem.limits.project(x)
+        x = problem.limits.nearest_turn(inside, self.x0)
         cost = problem.cost_at(x)
         position, orientation = problem.goals.errors.T.copy()
         status = self.status or self._limited_by
@@ -130,6 +131,10 @@ class Search(ABC):
             status = IkStatus.REACHED
         elif status is IkStatus.REACHED:  # lost to rounding in the last digit of a tolerance
             status = IkStatus.STALLED
+        elif status is IkStatus.CLOSEST and (x != inside).any():
+            # A limit that held the closest point may hold it no more a whole turn away.
+            if not is_stationary(problem, problem.at(x)):
+                status = IkStatus.STALLED
         q = self.q0.copy()
         q[problem.variables] = x
         return IkResult(
