@@ -40,6 +40,9 @@ from .rotations import Array
 BALANCED = 0.1
 """Share of the gradient of f that the terms leave where phi counts as least."""
 
+LONGEST_WAY_OUTSIDE = 100
+"""Line searches that may leave what a point stands for unmoved before it is the end."""
+
 GUESSES = 20
 """Corrections of the guess before the first direction, which descends anyway, is taken."""
 
@@ -48,7 +51,7 @@ GUESSES = 20
 class LimitTerms:
     """The weight mu and the multipliers lambda (n,).
 
-    `violation` is how far outside [rad or m] the multipliers were last updated.
+    `violation` is how far outside [rad or m] x was when they were last chosen.
     """
 
     weight: float
@@ -117,7 +120,7 @@ def advance(
     where nothing more can be gained.
     """
     evaluations = 0
-    while True:
+    for _ in range(LONGEST_WAY_OUTSIDE):
         if point.is_balanced:
             point = next_terms(problem, point)
         new, tried = _descend(problem, point, options)
@@ -128,8 +131,9 @@ def advance(
         if (inside != at.x).any():
             return problem.at(inside), new, evaluations + 1
         if new is point:
-            return at, new, evaluations
+            break
         point = new
+    return at, point, evaluations
 
 
 def _descend(
