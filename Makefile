@@ -43,7 +43,7 @@ format:
 	"$$python" -m ruff check --fix . && "$$python" -m ruff format .
 
 bench:
-	@python=$$(scripts/environment test) && exec "$$python" -m ik_core bench $(BENCHES)
+	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench $(BENCHES)
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -56,6 +56,7 @@ setup(
         'fast': ['numba'],
         'ros': ROS_WHEELS,
         'test': ['pytest', 'hypothesis', 'wheel', 'pin', 'example-robot-data'],
+        'bench': ['matplotlib'],
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],

@@ -28,7 +28,12 @@ KEYS = {
     'builtin_interfaces': 'std_msgs',
     'tf2_ros': 'tf2_ros_py',
 }
-UNDECLARED = {'tf2_msgs', 'interactive_markers', 'moveit_msgs'}  # used where they are installed
+UNDECLARED = {
+    'tf2_msgs',
+    'interactive_markers',
+    'moveit_msgs',
+    'matplotlib',
+}  # used where installed
 
 
 def depends(*tags: str) -> set[str]:
