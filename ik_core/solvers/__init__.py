@@ -11,15 +11,29 @@ from ..driver import Budget
 from ..exceptions import InvalidOption
 from ..problem import IkProblem
 from ..result import IkResult
+from .augmented_lagrangian import AugmentedLagrangian
 from .base import IterativeSolver, Solver, State
+from .bfgs import Bfgs
+from .cyclic_coordinate_descent import CyclicCoordinateDescent
 from .damped_least_squares import DampedLeastSquares
 from .levenberg_marquardt import LevenbergMarquardt
+from .penalty import Penalty
+from .projected_gradient import ProjectedGradient
+from .sqp import Sqp
+from .trust_region import TrustRegion
 
 __all__ = ['SOLVERS', 'IterativeSolver', 'Solver', 'State', 'make_solver', 'solve']
 
 SOLVERS: dict[str, type[Solver]] = {
     'levenberg_marquardt': LevenbergMarquardt,
+    'cyclic_coordinate_descent': CyclicCoordinateDescent,
     'damped_least_squares': DampedLeastSquares,
+    'bfgs': Bfgs,
+    'projected_gradient': ProjectedGradient,
+    'penalty': Penalty,
+    'augmented_lagrangian': AugmentedLagrangian,
+    'sqp': Sqp,
+    'trust_region': TrustRegion,
 }
 
 DEFAULT_SOLVER = 'levenberg_marquardt'
