@@ -37,12 +37,14 @@ from .tasks import (
     SmoothnessTask,
     TwoAxisTask,
 )
+from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
 from .urdf import load_urdf
 
 __all__ = [
     'SOLVERS',
     'AxisTask',
     'Budget',
+    'Command',
     'EndEffectorPatternTask',
     'FrameNotFound',
     'IkError',
@@ -57,6 +59,7 @@ __all__ = [
     'LimitAvoidanceTask',
     'ManipulabilityTask',
     'Mimic',
+    'MotionLimits',
     'OrientationTask',
     'PoseTask',
     'PositionTask',
@@ -64,6 +67,9 @@ __all__ = [
     'Robot',
     'SmoothnessTask',
     'Solver',
+    'TrackStatus',
+    'Tracker',
+    'TrackerOptions',
     'TwoAxisTask',
     'UnsupportedProblem',
     'UrdfError',

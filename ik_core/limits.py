@@ -45,12 +45,7 @@ class JointLimits:
         Stays inside the limits: it serves continuous joints and ranges over one turn.
         """
         result = x.copy()
-        for j in np.flatnonzero(self.turns):
-            low = np.ceil((self.lower[j] - x[j]) / TURN)
-            high = np.floor((self.upper[j] - x[j]) / TURN)
-            moved = x[j] + TURN * np.clip(np.round((reference[j] - x[j]) / TURN), low, high)
-            if self.lower[j] <= moved <= self.upper[j]:
-                result[j] = moved
+        take_nearest_turns(result, reference, self.lower, self.upper, self.turns)
         return result
 
     def violation(self, x: Array) -> Array:
@@ -60,6 +55,26 @@ class JointLimits:
     def active(self, x: Array, direction: Array) -> NDArray[np.bool_]:
         """Which variables stand at a limit that `direction` would have them cross."""
         return ((x <= self.lower) & (direction < 0.0)) | ((x >= self.upper) & (direction > 0.0))
+
+
+@njit
+def take_nearest_turns(
+    q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
+) -> None:
+    """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
+
+    Only to places inside the limits: where the nearest turn is outside, the next one is taken.
+    """
+    for i in range(q.size):
+        if not turning[i]:
+            continue
+        nearest = q[i] + TURN * np.round((reference[i] - q[i]) / TURN)
+        if nearest > upper[i]:
+            nearest -= TURN
+        elif nearest < lower[i]:
+            nearest += TURN
+        if lower[i] <= nearest <= upper[i]:
+            q[i] = nearest
 
 
 @njit

@@ -148,26 +148,6 @@ def adopt_accelerations(
 
 
 @njit
-def take_nearest_turns(
-    q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
-) -> None:
-    """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
-
-    Only to places inside the limits: where the nearest turn is outside, the next one is taken.
-    """
-    for i in range(q.size):
-        if not turning[i]:
-            continue
-        nearest = q[i] + TURN * np.round((reference[i] - q[i]) / TURN)
-        if nearest > upper[i]:
-            nearest -= TURN
-        elif nearest < lower[i]:
-            nearest += TURN
-        if lower[i] <= nearest <= upper[i]:
-            q[i] = nearest
-
-
-@njit
 def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
     """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
 

@@ -33,8 +33,8 @@ from numpy.typing import ArrayLike
 
 from .driver import Budget, Clock, Search, default_clock
 from .exceptions import InvalidGoal, InvalidOption
-from .limits import TURN
-from .motion import MotionLimits, RateLimiter, all_finite, take_nearest_turns, turn_back
+from .limits import TURN, take_nearest_turns
+from .motion import MotionLimits, RateLimiter, all_finite, turn_back
 from .options import OptionSet, option
 from .problem import IkProblem
 from .result import IkResult, IkStatus
@@ -486,7 +486,7 @@ class Tracker:
         position, orientation = map(_finer, self._tolerances)
         self._problem = IkProblem(
             robot,
-            copy.deepcopy(problem.tasks),
+            copy.deepcopy((*problem.tasks, *problem.soft)),
             secondary=problem.secondary,
             frozen_joints=problem.frozen_joints,
             lower=limits.lower,

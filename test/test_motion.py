@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import ik_core as ik
 from ik_core import motion
+from ik_core.limits import take_nearest_turns
 
 RELATIVE = 1e-9  # rounding allowed on top of a limit
 
@@ -391,7 +392,7 @@ def test_nearest_turn_is_the_nearest_one_inside_the_limits(q, reference, width):
     q = float(np.clip(q, lower, upper))
     reference = float(np.clip(reference, lower, upper))
     turned = np.array([q])
-    motion.take_nearest_turns(
+    take_nearest_turns(
         turned, np.array([reference]), np.array([lower]), np.array([upper]), np.array([True])
     )
     candidates = q + math.tau * np.arange(-12, 13)
@@ -439,7 +440,7 @@ def test_only_joints_at_a_limit_with_room_for_a_turn_are_turned_back(q, lower, u
 
 def test_joints_that_do_not_turn_are_left_alone():
     q = np.array([5.0, 5.0])
-    motion.take_nearest_turns(
+    take_nearest_turns(
         q, np.zeros(2), np.full(2, -9.0), np.full(2, 9.0), np.array([False, True])
     )
     assert q.tolist() == [5.0, 5.0 - math.tau]
