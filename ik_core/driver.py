@@ -131,10 +131,12 @@ class Search(ABC):
             status = IkStatus.REACHED
         elif status is IkStatus.REACHED:  # lost to rounding in the last digit of a tolerance
             status = IkStatus.STALLED
-        elif status is IkStatus.CLOSEST and (x != inside).any():
-            # A limit that held the closest point may hold it no more a whole turn away.
-            if not is_stationary(problem, problem.at(x)):
-                status = IkStatus.STALLED
+        elif (
+            status is IkStatus.CLOSEST
+            and (x != inside).any()
+            and not is_stationary(problem, problem.at(x))
+        ):  # a limit that held the closest point may hold it no more a whole turn away
+            status = IkStatus.STALLED
         q = self.q0.copy()
         q[problem.variables] = x
         return IkResult(
