@@ -286,6 +286,8 @@ def test_stationary_means_no_free_column_leans_on_the_residual():
     assert not stationary((-12, 3), (10, 3))
     assert not stationary((12, 3), (9.999, 3))
     assert not stationary((12, 3), (10, 3.1))
+    assert not stationary((12, 3), (10, 3 + 1e-5))  # a cosine of 5e-6, of 5e-7
+    assert stationary((12, 3), (10, 3 + 1e-6))
     assert stationary((12, -13), (10, -10))
 
 

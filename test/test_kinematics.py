@@ -125,6 +125,25 @@ def test_jacobians_of_shipped_robots_are_the_twists_of_the_links(name):
         robots.assert_same_jacobian(robot.jacobian(q, link), twist_of(robot, link, q))
 
 
+def test_joints_of_one_variable_add_up_in_its_column():
+    """Two that turn and two that slide, each pair driven by one variable."""
+    axes = Rotation.random(4, random_state=5).apply([0.0, 0.0, 1.0])
+    kinds = ['revolute', 'prismatic', 'revolute', 'prismatic']
+    mimics = [None, None, ik.Mimic('J0', -1.7, 0.3), ik.Mimic('J1', 0.6, -0.2)]
+    rng, links = np.random.default_rng(5), list('abcde')
+    joints = [
+        ik.Joint(f'J{i}', kinds[i], links[i], links[i + 1], robots.random_transform(rng), axes[i],
+                 mimic=mimics[i])
+        for i in range(4)
+    ]  # fmt: skip
+    robot = ik.Robot.from_joints('coupled', links, joints)
+    q = np.array([0.4, -0.8])
+    for link in links:
+        robots.assert_same_jacobian(robot.jacobian(q, link), twist_of(robot, link, q))
+        pose = slow_poses(robot, joints, q)[link]
+        np.testing.assert_allclose(robot.forward_kinematics(q, link), pose, atol=1e-13)
+
+
 def test_a_mimic_joint_counts_in_the_column_of_its_driver():
     finger = 'panda_rightfinger'  # moved by panda_finger_joint1 through a mimic joint alone
     robot = robots.shipped('panda')

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import robots
+from scipy.spatial.transform import Rotation
 
 import ik_core as ik
 from ik_core import FrameNotFound, InvalidConfiguration, Joint, Mimic, Robot, UnsupportedProblem
@@ -99,6 +100,14 @@ def test_a_full_turn_must_be_one_for_the_mimics_too(multiplier, whole):
     assert np.allclose(turned, robot.forward_kinematics(q, 'c')) == whole
 
 
+def test_a_joint_that_drives_by_nothing_moves_nothing():
+    robot = robot_of(
+        hinge('drive', 'a', 'b'), hinge('still', 'a', 'c', mimic=Mimic('drive', 0.0, 0.3))
+    )
+    assert robot.chain('c') == []
+    assert robot.chain('b') == [0]
+
+
 def test_a_mimic_slide_forbids_full_turns_of_its_driver():
     robot = robot_of(
         Joint('drive', 'continuous', 'a', 'b'), slide('s', 'b', 'c', -9, 9, mimic=Mimic('drive'))
@@ -127,6 +136,8 @@ def test_floating_and_planar_joints_are_fixed_unless_asked_for():
     q = np.arange(10) * 0.1
     moved = free.forward_kinematics(q, 'b')
     np.testing.assert_allclose(moved[:3, 3], q[:3])
+    turn = Rotation.from_euler('ZYX', q[3:6]).as_matrix()
+    np.testing.assert_allclose(moved[:3, :3], turn, atol=1e-15)
     planar = free.forward_kinematics(q, 'd', base_link='c')
     assert planar[2, 3] == pytest.approx(0.0)
     assert np.hypot(*planar[:2, 3]) == pytest.approx(np.hypot(0.7, 0.8))
