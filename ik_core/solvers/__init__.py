@@ -26,8 +26,8 @@ __all__ = ['SOLVERS', 'IterativeSolver', 'Solver', 'State', 'make_solver', 'solv
 
 SOLVERS: dict[str, type[Solver]] = {
     'levenberg_marquardt': LevenbergMarquardt,
-    'cyclic_coordinate_descent': CyclicCoordinateDescent,
     'damped_least_squares': DampedLeastSquares,
+    'cyclic_coordinate_descent': CyclicCoordinateDescent,
     'bfgs': Bfgs,
     'projected_gradient': ProjectedGradient,
     'penalty': Penalty,
