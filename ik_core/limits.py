@@ -63,16 +63,15 @@ def take_nearest_turns(
 ) -> None:
     """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
 
-    Only to places inside the limits: where the nearest turn is outside, the next one is taken.
+    Only to places inside the limits: where the nearest turn is outside, the next one inside.
     """
     for i in range(q.size):
         if not turning[i]:
             continue
-        nearest = q[i] + TURN * np.round((reference[i] - q[i]) / TURN)
-        if nearest > upper[i]:
-            nearest -= TURN
-        elif nearest < lower[i]:
-            nearest += TURN
+        turns = np.round((reference[i] - q[i]) / TURN)
+        turns = min(turns, np.floor((upper[i] - q[i]) / TURN))
+        turns = max(turns, np.ceil((lower[i] - q[i]) / TURN))
+        nearest = q[i] + TURN * turns
         if lower[i] <= nearest <= upper[i]:
             q[i] = nearest
 
