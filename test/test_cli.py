@@ -15,6 +15,7 @@ from ik_core.cli import main
 from ik_core.urdf import load_urdf
 
 ROOT = Path(__file__).parent.parent
+PYTHONPATH = [path for path in [os.environ.get('PYTHONPATH')] if path]
 URDF = ROOT / 'urdf'
 POSE = ['--xyz', '0.4', '0.1', '0.5', '--rpy', '3.1', '0', '0.2']
 
@@ -310,7 +311,7 @@ def test_bench_is_a_subcommand(capsys):
 
 
 def run(*argv, **more):
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **more}
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *PYTHONPATH]), **more}
     command = [sys.executable, '-m', 'ik_core', *argv]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
@@ -338,7 +339,7 @@ def test_a_closed_pipe_is_no_traceback():
     command = [sys.executable, '-m', 'ik_core', 'info', 'chains5', '--json']
     done = subprocess.run(
         command,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *PYTHONPATH])},
         stdout=writer,
         stderr=subprocess.PIPE,
         timeout=120,

@@ -22,8 +22,9 @@ URDFS = _urdfs()
 EMPTY = 'ur3.urdf'  # a <robot> with nothing in it
 
 pytestmark = pytest.mark.skipif(not URDFS, reason='example-robot-data is not installed')
+LOADABLE = [path for path in URDFS if path.name != EMPTY]
 each_urdf = pytest.mark.parametrize(
-    'path', [p for p in URDFS if p.name != EMPTY], ids=lambda path: f'{path.parts[-3]}-{path.stem}'
+    'path', LOADABLE, ids=[f'{path.parts[-3]}-{path.stem}' for path in LOADABLE]
 )
 
 
