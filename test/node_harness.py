@@ -38,7 +38,7 @@ os.environ['FASTDDS_BUILTIN_TRANSPORTS'] = 'UDPv4'
 DOMAIN = 40 + os.getpid() % 40
 ROOT = Path(__file__).parents[1]
 URDF = ROOT / 'urdf'
-PATIENCE = 60.0  # kernels may have to be compiled
+PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 numbers = itertools.count()
 
