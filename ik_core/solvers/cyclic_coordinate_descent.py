@@ -45,6 +45,7 @@ import numpy as np
 from .._jit import njit
 from ..driver import DriverOptions
 from ..kinematics import PRISMATIC, body_frames
+from ..limits import TURN
 from ..options import option
 from ..problem import IkProblem
 from ..rotations import Array, IntArray, compose
@@ -63,11 +64,15 @@ NOISE = 1e-14
 """A search that lowers the cost by a smaller share than this has found nothing."""
 
 SCAN = 32
-"""Steps of the scan that comes before a golden section."""
+"""Steps per turn of the scan that comes before a golden section."""
+
+RESOLUTION = 1e-11
+"""Width [rad or m] at which a golden section ends."""
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 Vector = tuple[float, float, float]
+Model = tuple[IntArray, Array, IntArray, Array, Array, Array, Array, Array, Array, Array]
 
 
 @dataclass(frozen=True)
@@ -153,12 +158,13 @@ def _plan_balls(problem: IkProblem, plan: IntArray) -> None:
         variables = np.searchsorted(problem.variables, group.ball)
         if not variables.size or not np.isin(group.ball, problem.variables).all():
             continue
-        rows = np.flatnonzero(
-            (plan[:, HOW] == CLOSED_FORM) & np.isin(goals.tree[plan[:, BODY], 2], variables)
-        )
-        carried = np.flatnonzero(plan[rows[0], GOALS:]) if len(rows) == 3 else []
+        closed = plan[:, HOW] == CLOSED_FORM
+        rows = np.flatnonzero(closed & np.isin(goals.tree[plan[:, BODY], 2], variables))
+        if len(rows) < 3:
+            continue
+        carried = np.flatnonzero(plan[rows[0], GOALS:])
         if len(carried) == 1 and goals.goals[carried[0], 2] == NONE:
-            plan[rows[0], BALL:GOALS] = sorted(plan[rows, BODY])
+            plan[rows[0], BALL:GOALS] = np.sort(plan[rows, BODY])
 
 
 @njit
@@ -182,8 +188,8 @@ def sweep(
     The goals' frames move along with each step; a body's own frame is brought up to date when
     its turn comes, so a sweep costs about as much as one evaluation.
     """
-    body_frames(tree, geometry, x, frames)
-    goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
+    model = (tree, geometry, goals, tools, targets, frames, tips, raw, errors, residual)
+    _cost_at(model, x, 0, x[0])
     aims = np.zeros((goals.shape[0], 9))
     _aim(goals, tools, targets, aims)
     for step in range(plan.shape[0]):
@@ -193,8 +199,7 @@ def sweep(
             _turn_ball(tree, geometry, targets, bounds, row, frames, tips, x)
         j = tree[k, 2]
         if row[HOW] == SEARCH:
-            _search(tree, geometry, goals, tools, targets, bounds, j, frames, tips, raw, errors,
-                    residual, x)  # fmt: skip
+            _search(model, x, j, bounds[0, j], bounds[1, j])
         elif row[HOW] == CLOSED_FORM:
             before, ratio = x[j], geometry[k, 12]
             if tree[k, 1] == PRISMATIC:
@@ -309,7 +314,7 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
     better limit. `ratio` is the joint's angle per unit of the variable."""
     if b == 0.0 and c == 0.0:
         return x
-    best, turn = x + math.atan2(c, b) / ratio, 2.0 * math.pi / abs(ratio)
+    best, turn = x + math.atan2(c, b) / ratio, TURN / abs(ratio)
     if best < lower:
         best += turn
     elif best > upper:
@@ -374,74 +379,48 @@ def _shift_tips(row: IntArray, frame: Array, shift: float, tips: Array) -> None:
 
 
 @njit
-def _search(
-    tree: IntArray,
-    geometry: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    j: int,
-    frames: Array,
-    tips: Array,
-    raw: Array,
-    errors: Array,
-    residual: Array,
-    x: Array,
-) -> None:
-    """Minimise the cost over x[j], inside its limits and half a turn or pi metres to each side:
-    a scan, then a golden section about the best. All frames are up to date afterwards."""
-    before, start = x[j], 0.0
-    low, high = max(bounds[0, j], before - math.pi), min(bounds[1, j], before + math.pi)
-    best, least = before, math.inf
-    for i in range(-1, SCAN + 1):  # -1: as it stands
-        x[j] = before if i < 0 else min(low + (high - low) * i / SCAN, high)
-        cost = _cost_at(tree, geometry, goals, tools, targets, frames, tips, raw, errors,
-                        residual, x)  # fmt: skip
-        start = cost if i < 0 else start
-        if cost < least:
-            best, least = x[j], cost
-    width = (high - low) / SCAN
-    low, high = max(low, best - width), min(high, best + width)
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    left_cost = right_cost = math.nan
-    while high - low > 1e-11:
-        # of the two points between them one is known, but for the first time
-        while math.isnan(left_cost) or math.isnan(right_cost):
-            x[j] = left if math.isnan(left_cost) else right
-            cost = _cost_at(tree, geometry, goals, tools, targets, frames, tips, raw, errors,
-                            residual, x)  # fmt: skip
-            if cost < least:
-                best, least = x[j], cost
-            if math.isnan(left_cost):
-                left_cost = cost
-            else:
-                right_cost = cost
-        if left_cost < right_cost:
-            high, right, right_cost = right, left, left_cost
-            left, left_cost = high - GOLDEN * (high - low), math.nan
-        else:
-            low, left, left_cost = left, right, right_cost
-            right, right_cost = low + GOLDEN * (high - low), math.nan
-    x[j] = best if least < start * (1.0 - NOISE) else before
-    _cost_at(tree, geometry, goals, tools, targets, frames, tips, raw, errors, residual, x)
+def _search(model: Model, x: Array, j: int, lower: float, upper: float) -> None:
+    """Minimise the cost over x[j], inside its limits and a turn or 2 pi metres to each side: a
+    scan outwards, then a golden section about the best. All frames are up to date afterwards."""
+    before, step = x[j], TURN / SCAN
+    start = _cost_at(model, x, j, before)
+    best, least = before, start
+    for i in range(1, SCAN + 1):
+        for side in (-step, step):
+            value = min(max(before + i * side, lower), upper)
+            if abs(value - before) > (i - 1) * step:  # else the scan is past the limit
+                cost = _cost_at(model, x, j, value)
+                if cost < least * (1.0 - NOISE):
+                    best, least = value, cost
+    found = _golden_section(model, x, j, max(lower, best - step), min(upper, best + step))
+    cost = _cost_at(model, x, j, found)
+    if cost < least:
+        best, least = found, cost
+    _cost_at(model, x, j, best if least < start * (1.0 - NOISE) else before)
 
 
 @njit
-def _cost_at(
-    tree: IntArray,
-    geometry: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    frames: Array,
-    tips: Array,
-    raw: Array,
-    errors: Array,
-    residual: Array,
-    x: Array,
-) -> float:
-    """The cost that sweeps lower at x; brings all frames up to date."""
+def _golden_section(model: Model, x: Array, j: int, low: float, high: float) -> float:
+    """Where between `low` and `high` the cost is least over x[j], if it has one minimum there."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    left_cost, right_cost = _cost_at(model, x, j, left), _cost_at(model, x, j, right)
+    while high - low > RESOLUTION:
+        if left_cost < right_cost:
+            high, right, right_cost = right, left, left_cost
+            left = high - GOLDEN * (high - low)
+            left_cost = _cost_at(model, x, j, left)
+        else:
+            low, left, left_cost = left, right, right_cost
+            right = low + GOLDEN * (high - low)
+            right_cost = _cost_at(model, x, j, right)
+    return left if left_cost < right_cost else right
+
+
+@njit
+def _cost_at(model: Model, x: Array, j: int, value: float) -> float:
+    """The cost that sweeps lower with x[j] = value; brings all frames up to date."""
+    tree, geometry, goals, tools, targets, frames, tips, raw, errors, residual = model
+    x[j] = value
     body_frames(tree, geometry, x, frames)
     goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
     return chordal_cost(goals, tools, raw)
@@ -458,40 +437,32 @@ def _turn_ball(
     tips: Array,
     x: Array,
 ) -> None:
-    """Turn a ball joint about the axis across the directions to its one tip and to its goal.
-
-    With the three axes u1, u2, u3 as they stand, u2 at right angles to both others, the turn W
-    is R(u1, da) R(u2, db) R(u3, dc). W u3 = R(u1, da) R(u2, db) u3 gives da and db: db by the
-    part along u1, which da does not change, up to a sign; W u2 then gives dc.
-    """
+    """Turn a ball joint about the axis across the directions to its one tip and to its goal."""
     k1, k2, k3 = row[BALL], row[BALL + 1], row[BALL + 2]
+    for k in (k1, k2, k3):
+        place_body(tree, geometry, x, k, frames)
     i = 0
     while row[GOALS + i] == 0:
         i += 1
-    for k in (k1, k2, k3):
-        place_body(tree, geometry, x, k, frames)
-    f1, f2, f3 = frames[k1], frames[k2], frames[k3]
+    f1, f2, f3, tip, target = frames[k1], frames[k2], frames[k3], tips[i], targets[i]
     u1, u2, u3 = (f1[2], f1[5], f1[8]), (f2[2], f2[5], f2[8]), (f3[2], f3[5], f3[8])
-    centre, tip = (f3[9], f3[10], f3[11]), tips[i]
+    centre = (f3[9], f3[10], f3[11])
     e = _minus((tip[9], tip[10], tip[11]), centre)
-    h = _minus((targets[i, 9], targets[i, 10], targets[i, 11]), centre)
-    across = _cross(e, h)
-    size, sine = _dot(e, e) + _dot(h, h), _length(across)
+    h = _minus((target[9], target[10], target[11]), centre)
+    across, size = _cross(e, h), _dot(e, e) + _dot(h, h)
+    sine = _length(across)
     if sine <= FLAT * size:  # no axis is better than others
         return
-    axis = (across[0] / sine, across[1] / sine, across[2] / sine)
-    angle = math.atan2(sine, _dot(e, h))
-    goal3, goal2 = _turned_by(u3, axis, angle), _turned_by(u2, axis, angle)
-    middle = math.atan2(_dot(u1, _cross(u2, u3)), _dot(u1, u3))
-    spread = math.atan2(_length(_cross(u1, goal3)), _dot(u1, goal3))
+    axis, angle = (
+        (across[0] / sine, across[1] / sine, across[2] / sine),
+        math.atan2(sine, _dot(e, h)),
+    )
     j1, j2, j3 = tree[k1, 2], tree[k2, 2], tree[k3, 2]
     x1, x2, x3 = x[j1], x[j2], x[j3]
     missing = _minus(e, h)
     least, shortest = _dot(missing, missing), 0.0
     for sign in (1.0, -1.0):
-        db = middle + sign * spread
-        da = _angle_about(u1, _turned_by(u3, u2, db), goal3)
-        dc = _angle_about(u3, u2, _turned_by(_turned_by(goal2, u1, -da), u2, -db))
+        da, db, dc = _split_turn(u1, u2, u3, axis, angle, sign)
         y1 = _step_inside(x1, da, bounds[0, j1], bounds[1, j1])
         y2 = _step_inside(x2, db, bounds[0, j2], bounds[1, j2])
         y3 = _step_inside(x3, dc, bounds[0, j3], bounds[1, j3])
@@ -502,11 +473,29 @@ def _turn_ball(
         if (alike and way < shortest) or (cost < least and not alike):
             least, shortest = cost, way
             x[j1], x[j2], x[j3] = y1, y2, y3
-            tip[9], tip[10], tip[11] = (
-                centre[0] + reached[0], centre[1] + reached[1], centre[2] + reached[2],
-            )  # fmt: skip
+            for d in range(3):
+                tip[9 + d] = centre[d] + reached[d]
     for k in (k1, k2, k3):
         place_body(tree, geometry, x, k, frames)
+
+
+@njit
+def _split_turn(
+    u1: Vector, u2: Vector, u3: Vector, axis: Vector, angle: float, sign: float
+) -> Vector:
+    """The turns (da, db, dc) about a ball joint's axes that are a turn W: one of two ways.
+
+    For the axes as they stand, u2 at right angles to both others, W = R(u1, da) R(u2, db)
+    R(u3, dc). W u3 = R(u1, da) R(u2, db) u3 gives db, up to a sign, by its part along u1, which
+    da does not change, and then da; W u2 gives dc.
+    """
+    goal3, goal2 = _turned_by(u3, axis, angle), _turned_by(u2, axis, angle)
+    middle = math.atan2(_dot(u1, _cross(u2, u3)), _dot(u1, u3))
+    spread = math.atan2(_length(_cross(u1, goal3)), _dot(u1, goal3))
+    db = middle + sign * spread
+    da = _angle_about(u1, _turned_by(u3, u2, db), goal3)
+    dc = _angle_about(u3, u2, _turned_by(_turned_by(goal2, u1, -da), u2, -db))
+    return da, db, dc
 
 
 @njit
@@ -520,7 +509,7 @@ def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
 @njit
 def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
     """x + step or whole turns from there, inside the limits, else the limit next to it."""
-    turn = 2.0 * math.pi
+    turn = TURN
     best = x + step - turn * round(step / turn)
     if best < lower and best + turn <= upper:
         best += turn
