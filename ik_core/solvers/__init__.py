@@ -16,9 +16,12 @@ from .base import IterativeSolver, Solver, State
 from .bfgs import Bfgs
 from .cyclic_coordinate_descent import CyclicCoordinateDescent
 from .damped_least_squares import DampedLeastSquares
+from .jacobian_transpose import JacobianTranspose
 from .levenberg_marquardt import LevenbergMarquardt
 from .penalty import Penalty
 from .projected_gradient import ProjectedGradient
+from .pseudoinverse import Pseudoinverse
+from .selectively_damped_least_squares import SelectivelyDampedLeastSquares
 from .sqp import Sqp
 from .trust_region import TrustRegion
 
@@ -27,6 +30,9 @@ __all__ = ['SOLVERS', 'IterativeSolver', 'Solver', 'State', 'make_solver', 'solv
 SOLVERS: dict[str, type[Solver]] = {
     'levenberg_marquardt': LevenbergMarquardt,
     'damped_least_squares': DampedLeastSquares,
+    'selectively_damped_least_squares': SelectivelyDampedLeastSquares,
+    'pseudoinverse': Pseudoinverse,
+    'jacobian_transpose': JacobianTranspose,
     'cyclic_coordinate_descent': CyclicCoordinateDescent,
     'bfgs': Bfgs,
     'projected_gradient': ProjectedGradient,

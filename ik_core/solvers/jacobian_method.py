@@ -73,7 +73,7 @@ class JacobianMethodOptions(DriverOptions):
 
     def __post_init__(self) -> None:
         if isinstance(self.joint_stiffness, Mapping):
-            text = ', '.join(f'{name}={value!r}' for name, value in self.joint_stiffness.items())
+            text = ', '.join(f'{name}={value}' for name, value in self.joint_stiffness.items())
             object.__setattr__(self, 'joint_stiffness', text)
         super().__post_init__()
         parse_stiffness(self.joint_stiffness)

@@ -84,4 +84,5 @@ class Pseudoinverse(JacobianMethod):
         residual, jacobian = problem.secondary_at(state.here.x)
         free = jacobian * state.scale
         free -= (free @ v) @ v.T
-        return damped_step(free, -residual, SECONDARY_DAMPING)
+        phi = damped_step(free, -residual, SECONDARY_DAMPING)
+        return phi - v @ (phi @ v)
