@@ -59,9 +59,7 @@ def test_the_first_trial_that_fulfils_equation_39_is_taken(seed, first):
     f = Landscape(random_definite(rng, 3) * 5, rng.normal(size=3))
     x = limits.project(rng.normal(size=3))
     gradient = f.gradient(x)
-    found, evaluations = armijo(
-        f(x), gradient, -gradient, f, options, limits.project, step=first
-    )
+    found, evaluations = armijo(f(x), gradient, -gradient, f, options, limits.project, step=first)
     trials = [limits.project(x - first * 0.7**k * gradient) for k in range(200)]
     start = f(x).cost
     good = [
