@@ -145,17 +145,37 @@ class Search(ABC):
         )  # fmt: skip
 
 
-class SecondarySearch(Search):
-    """A search, and then the descent of the problem's secondary tasks in its null space."""
+class Descent(Protocol):
+    """Lowers the secondary tasks' cost from a point that the goals are content with."""
 
-    def __init__(self, primary: Search) -> None:
+    at: Evaluation
+    iterations: int
+    done: bool
+
+    def iterate(self) -> None:
+        """Move `at` once, or be done."""
+
+
+class SecondarySearch(Search):
+    """A search, and then the descent of the problem's secondary tasks, in its null space.
+
+    `descend` makes another one of the problem, the variables where the search ended, and
+    whether they reach the goals.
+    """
+
+    def __init__(
+        self,
+        primary: Search,
+        descend: Callable[[IkProblem, Array, bool], Descent] = NullSpaceDescent,
+    ) -> None:
         self.primary = primary
+        self.descend = descend
         self.problem, self.clock = primary.problem, primary.clock
         self.q0, self.x0 = primary.q0, primary.x0
         self.status = None
         self.solve_time = 0.0
         self._limited_by = IkStatus.ITERATION_LIMIT
-        self.descent: NullSpaceDescent | None = None
+        self.descent: Descent | None = None
 
     def _run(self, deadline: float | None, iterations: int | None) -> None:
         started = self.primary.result().iterations
@@ -167,7 +187,7 @@ class SecondarySearch(Search):
             return
         reached = self.primary.result()
         if self.descent is None:
-            self.descent = NullSpaceDescent(
+            self.descent = self.descend(
                 self.problem, reached.q[self.problem.variables], reached.success
             )
         left = None if iterations is None else iterations - (reached.iterations - started)

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from .limits import JointLimits
 from .line_search import armijo, cost_gradient
-from .problem import Evaluation, IkProblem
+from .problem import Evaluation
 from .quasi_newton import QuasiNewtonOptions, bfgs_update, linear_hessian
 from .rotations import Array
 
@@ -45,6 +46,15 @@ LONGEST_WAY_OUTSIDE = 100
 
 GUESSES = 20
 """Corrections of the guess before the first direction, which descends anyway, is taken."""
+
+
+class Limited(Protocol):
+    """A cost |r|^2 inside limits: a problem, or one made of it."""
+
+    @property
+    def limits(self) -> JointLimits: ...
+
+    def at(self, x: Array) -> Evaluation: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +108,7 @@ class FreePoint:
         return bool(np.linalg.norm(self.gradient) <= BALANCED * np.linalg.norm(self.slope))
 
 
-def free_point(problem: IkProblem, at: Evaluation, terms: LimitTerms, hessian: Array) -> FreePoint:
+def free_point(problem: Limited, at: Evaluation, terms: LimitTerms, hessian: Array) -> FreePoint:
     """The point `at` with phi of these terms."""
     outside = problem.limits.violation(at.x + terms.shift)
     cost = at.cost + terms.weight * float(outside @ outside)
@@ -107,11 +117,11 @@ def free_point(problem: IkProblem, at: Evaluation, terms: LimitTerms, hessian: A
 
 
 def advance(
-    problem: IkProblem,
+    problem: Limited,
     at: Evaluation,
     point: FreePoint,
     options: QuasiNewtonOptions,
-    next_terms: Callable[[IkProblem, FreePoint], FreePoint],
+    next_terms: Callable[[Limited, FreePoint], FreePoint],
 ) -> tuple[Evaluation, FreePoint, int]:
     """One line search on phi, or as many as it takes to move what the point stands for, `at`.
 
@@ -137,7 +147,7 @@ def advance(
 
 
 def _descend(
-    problem: IkProblem, point: FreePoint, options: QuasiNewtonOptions
+    problem: Limited, point: FreePoint, options: QuasiNewtonOptions
 ) -> tuple[FreePoint, int]:
     """One line search on phi; the new point (the same where it fails) and its evaluations."""
 

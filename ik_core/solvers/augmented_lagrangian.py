@@ -15,6 +15,15 @@ and mu grows where that did not bring x nearer to the limits. At the solution la
 gradient of f where a limit holds, so that, unlike with a penalty, the minimum of phi is inside
 the limits at a finite weight. Iterates may be outside; what the driver sees is
 P(x + lambda / (2 mu)), inside and on the limits that have a multiplier.
+
+With secondary tasks the goals, once they are reached, become constraints too
+(`goal_equalities`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The goals' terms are
+like the limits', for multipliers eta of the goals,
+
+    phi(x) = |s|^2 + kappa |r + eta / (2 kappa)|^2 + the limits' terms
+
+and eta <- eta + 2 kappa r after each minimisation over x, for which the limits' terms are treated
+as above. kappa grows where that did not bring r nearer to 0.
 """
 
 from __future__ import annotations
@@ -23,11 +32,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..limit_terms import FreePoint, LimitTerms, advance, free_point
+from ..driver import Descent, Search, SecondarySearch
+from ..goal_equalities import GoalEqualities
+from ..limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
+from ..limits import JointLimits
 from ..options import option
+from ..priority import NullSpaceDescent
 from ..problem import Evaluation, IkProblem
 from ..quasi_newton import QuasiNewtonOptions, linear_hessian
+from ..rotations import Array
 from .base import IterativeSolver, State
 
 NEARER = 0.25
@@ -35,6 +50,16 @@ NEARER = 0.25
 
 LARGEST_WEIGHT = 1e9
 """Beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
+
+
+GOAL_WEIGHT = 1e2
+"""The first weight of the goals [1/m^2], for a secondary cost of 1."""
+
+SEARCHES = 50
+"""Line searches that one minimisation over x may take."""
+
+SETTLED = 1e-9
+"""A minimisation over x is over where a line search moves no joint by more [rad or m]."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +84,16 @@ class AugmentedLagrangian(IterativeSolver):
     name: ClassVar[str] = 'augmented_lagrangian'
     Options: ClassVar = AugmentedLagrangianOptions
 
+    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+        """As every solver; with secondary tasks, the goals become constraints."""
+        search = self._search(problem, q0)
+        return SecondarySearch(search, self._descend) if problem.secondary else search
+
+    def _descend(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+        if reached and not problem.soft:
+            return GoalMultipliers(problem, x, self)
+        return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
+
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """With multipliers 0 and the first weight."""
         terms = LimitTerms(self.options.weight, np.zeros_like(at.x))
@@ -74,7 +109,7 @@ class AugmentedLagrangian(IterativeSolver):
         )
         return LagrangianState(at, evaluations, point)
 
-    def with_next_terms(self, problem: IkProblem, point: FreePoint) -> FreePoint:
+    def with_next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
         """The same point with the next multipliers, and more weight where they did too little."""
         limits, weight, last = problem.limits, point.terms.weight, point.terms.violation
         multipliers = 2.0 * weight * limits.violation(point.shifted)
@@ -83,3 +118,66 @@ class AugmentedLagrangian(IterativeSolver):
             weight = min(weight * self.options.growth, LARGEST_WEIGHT)
         terms = LimitTerms(weight, multipliers, violation)
         return free_point(problem, point.at, terms, point.hessian)
+
+
+@dataclass(frozen=True)
+class GoalTerms:
+    """|s|^2 + kappa |r + eta / (2 kappa)|^2 in the place of a problem's cost."""
+
+    problem: IkProblem
+    weight: float  # kappa
+    shift: Array  # eta / (2 kappa), (m,)
+
+    @property
+    def limits(self) -> JointLimits:
+        """The problem's."""
+        return self.problem.limits
+
+    def at(self, x: Array) -> Evaluation:
+        """Both as one residual (s + m,), with its Jacobian; the errors are the goals'."""
+        at = self.problem.at(x)
+        residual, jacobian = self.problem.secondary_at(x)
+        root = np.sqrt(self.weight)
+        stacked = np.concatenate([residual, root * (at.residual + self.shift)])
+        columns = np.vstack([jacobian, root * at.jacobian])
+        cost = float(stacked @ stacked)
+        return Evaluation(x, stacked, columns, cost, at.position_errors, at.orientation_errors)
+
+
+class GoalMultipliers(GoalEqualities):
+    """Successive minimisation over x, and multipliers of the goals in between."""
+
+    def __init__(self, problem: IkProblem, x: Array, solver: AugmentedLagrangian) -> None:
+        super().__init__(problem, x)
+        self.solver = solver
+        weight = GOAL_WEIGHT * (1.0 + self.first_cost)
+        self.terms = GoalTerms(problem, weight, np.zeros_like(self.at.residual))
+        self.limit_terms = LimitTerms(weight, np.zeros_like(x))
+        self.distance = np.inf
+
+    def next_iterate(self) -> Evaluation:
+        """One minimisation, and the multipliers after it."""
+        at = self.problem.at(self.minimum(self.current.x))
+        distance = float(np.linalg.norm(at.residual))
+        weight, shift = self.terms.weight, self.terms.shift + at.residual
+        if distance > NEARER * self.distance:
+            weight = min(weight * self.solver.options.growth, LARGEST_WEIGHT)
+            shift = shift * (self.terms.weight / weight)
+        self.distance = distance
+        self.terms = GoalTerms(self.problem, weight, shift)
+        return at
+
+    def minimum(self, x: Array) -> Array:
+        """Where the terms are about least, inside the limits; the limits' multipliers go on."""
+        at = self.terms.at(x)
+        hessian = linear_hessian(at, self.solver.options.epsilon)
+        point = free_point(self.terms, at, self.limit_terms, hessian)
+        for _ in range(SEARCHES):
+            before = at
+            at, point, _ = advance(
+                self.terms, at, point, self.solver.options, self.solver.with_next_terms
+            )
+            if np.max(np.abs(at.x - before.x)) <= SETTLED:
+                break
+        self.limit_terms = point.terms
+        return at.x

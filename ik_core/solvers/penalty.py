@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..limit_terms import FreePoint, LimitTerms, advance, free_point
+from ..limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..quasi_newton import QuasiNewtonOptions, linear_hessian
@@ -70,7 +70,7 @@ class Penalty(IterativeSolver):
         )
         return PenaltyState(at, evaluations, point)
 
-    def with_more_weight(self, problem: IkProblem, point: FreePoint) -> FreePoint:
+    def with_more_weight(self, problem: Limited, point: FreePoint) -> FreePoint:
         """The same point with the next weight."""
         weight = min(point.terms.weight * self.options.growth, LARGEST_WEIGHT)
         return free_point(problem, point.at, replace(point.terms, weight=weight), point.hessian)

@@ -18,6 +18,17 @@ problem |L'p + L^-1 grad f|^2 inside the bounds, and for those the active-set me
 & Parker (1995) is exact: scipy's `lsq_linear(method='bvls')`. So the active set comes out of the
 program, many variables at a time; that is what differs from `bfgs`. scipy is imported by the
 first step.
+
+With secondary tasks the goals, once they are reached, become constraints too
+(`goal_equalities`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The program is then
+
+    minimise g'p + p'Bp / 2   subject to   J p = -r   and   l - x <= p <= u - x
+
+with g = 2 Js's and B for the Hessian of the Lagrangian |s|^2 + lambda'r; lambda comes from
+g + B p + J'lambda = 0 over the joints that no limit holds. The equalities join the least squares
+problem with a large weight. The line search is on the merit |s|^2 + nu |r| (Han, Powell), nu above
+|lambda|; as a full step may be refused only for the curvature of the goals (Maratos), it is tried
+with a second-order correction, J+ r(x + p) taken off.
 """
 
 from __future__ import annotations
@@ -26,12 +37,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..driver import Descent, Search, SecondarySearch
+from ..goal_equalities import GoalEqualities
 from ..limits import JointLimits
+from ..linalg import damped_step
+from ..priority import NullSpaceDescent
 from ..problem import Evaluation, IkProblem
-from ..quasi_newton import QuasiNewtonOptions, descend, linear_hessian
+from ..quasi_newton import QuasiNewtonOptions, bfgs_update, descend, linear_hessian
 from ..rotations import Array
 from .base import IterativeSolver, State
+
+EQUALITY = 1e5
+"""The weight of equalities in the least squares problem."""
 
 
 @dataclass(eq=False)
@@ -46,6 +65,16 @@ class Sqp(IterativeSolver):
 
     name: ClassVar[str] = 'sqp'
     Options: ClassVar = QuasiNewtonOptions
+
+    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+        """As every solver; with secondary tasks, the goals become constraints."""
+        search = self._search(problem, q0)
+        return SecondarySearch(search, self._descend) if problem.secondary else search
+
+    def _descend(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+        if reached and not problem.soft:
+            return ConstrainedPrograms(problem, x, self.options)
+        return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """With the Hessian of the linear model."""
@@ -65,10 +94,68 @@ class Sqp(IterativeSolver):
         return SqpState(at, evaluations, hessian)
 
 
-def quadratic_program(hessian: Array, gradient: Array, limits: JointLimits, x: Array) -> Array:
+class ConstrainedPrograms(GoalEqualities):
+    """Sequential quadratic programs on the secondary tasks, the goals being constraints."""
+
+    def __init__(self, problem: IkProblem, x: Array, options: QuasiNewtonOptions) -> None:
+        super().__init__(problem, x)
+        self.options = options
+        _, jacobian = problem.secondary_at(x)
+        self.hessian = 2.0 * (jacobian.T @ jacobian + options.epsilon * np.eye(len(x)))
+        self.penalty = 0.0  # nu
+
+    def next_iterate(self) -> Evaluation:
+        """One program and one line search on the merit."""
+        at, limits = self.current, self.problem.limits
+        gradient = self.gradient(at)
+        step = quadratic_program(self.hessian, gradient, limits, at.x, at.jacobian, at.residual)
+        pull = -(gradient + self.hessian @ step)
+        free = (at.x + step > limits.lower) & (at.x + step < limits.upper)
+        multipliers = np.linalg.lstsq(at.jacobian[:, free].T, pull[free], rcond=1e-9)[0]
+        self.penalty = max(self.penalty, 2.0 * float(np.linalg.norm(multipliers)))
+        new = self.search(at, step, float(gradient @ step))
+        change = self.gradient(new) - gradient
+        change += (new.jacobian - at.jacobian).T @ multipliers
+        self.hessian = bfgs_update(self.hessian, new.x - at.x, change)
+        return new
+
+    def gradient(self, at: Evaluation) -> Array:
+        """The gradient 2 Js's (n,) of the secondary cost."""
+        residual, jacobian = self.problem.secondary_at(at.x)
+        result: Array = 2.0 * (jacobian.T @ residual)
+        return result
+
+    def merit(self, at: Evaluation) -> float:
+        """|s|^2 + nu |r|."""
+        return self.secondary_cost(at.x) + self.penalty * float(np.sqrt(at.cost))
+
+    def search(self, at: Evaluation, step: Array, slope: float) -> Evaluation:
+        """The first point that lowers the merit enough; `at` where none does."""
+        project, merit = self.problem.limits.project, self.merit(at)
+        slope = min(0.0, slope - self.penalty * float(np.sqrt(at.cost)))
+        size = 1.0
+        while size * np.max(np.abs(step)) > 1e-12:
+            trial = self.problem.at(project(at.x + size * step))
+            back = damped_step(trial.jacobian, -trial.residual, 0.0)
+            for new in (self.problem.at(project(trial.x + back)), trial):
+                if self.merit(new) < merit + self.options.alpha * size * slope:
+                    return new
+            size *= self.options.beta
+        return at
+
+
+def quadratic_program(
+    hessian: Array,
+    gradient: Array,
+    limits: JointLimits,
+    x: Array,
+    jacobian: Array | None = None,
+    residual: Array | None = None,
+) -> Array:
     """The p (n,) that minimises g'p + p'Bp / 2 with x + p inside the limits.
 
-    B (n, n) is positive definite, x (n,) is inside. Raises numpy's LinAlgError where B is not.
+    B (n, n) is positive definite, x (n,) is inside. With J (m, n) and r (m,), p fulfils J p = -r
+    as well, or nearly so where it can't. Raises numpy's LinAlgError where B is not definite.
     """
     from scipy.optimize import lsq_linear
 
@@ -78,7 +165,11 @@ def quadratic_program(hessian: Array, gradient: Array, limits: JointLimits, x: A
         return step
     factor = np.linalg.cholesky(hessian[np.ix_(free, free)])
     target = -np.linalg.solve(factor, gradient[free])
+    rows = factor.T
+    if jacobian is not None and residual is not None:
+        rows = np.vstack([rows, EQUALITY * jacobian[:, free]])
+        target = np.concatenate([target, -EQUALITY * residual])
     bounds = ((limits.lower - x)[free], (limits.upper - x)[free])
-    found = lsq_linear(factor.T, target, bounds, method='bvls', tol=1e-14, max_iter=100)
+    found = lsq_linear(rows, target, bounds, method='bvls', tol=1e-14, max_iter=100)
     step[free] = found.x
     return step
