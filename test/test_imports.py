@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CORE = ROOT / 'ik_core'
 
-# From the bottom up; what stands in one line may import each other (without cycles: they load).
+# From the bottom up; what stands in one set may import each other (without cycles: they load).
 LAYERS = [
     {'exceptions', '_jit', 'options'},
     {'rotations'},
