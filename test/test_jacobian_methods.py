@@ -210,6 +210,21 @@ def test_link_lengths_reach_to_the_next_joint_or_tip_and_are_floored():
     np.testing.assert_allclose(link_lengths(frozen, np.zeros(2)), [np.hypot(1.0, 0.5), 0.4])
 
 
+def test_the_farthest_of_what_follows_a_joint_is_its_link():
+    z, steps = np.array([0.0, 0.0, 1.0]), {'near': 0.3, 'far': 1.0, 'between': 0.6}
+    joints = [ik.Joint('root', 'continuous', 'base', 'fork', axis=z)] + [
+        ik.Joint(name, 'continuous', 'fork', f'{name}_link',
+                 robots.transform(translation=[x, 0.0, 0.0]), z)
+        for name, x in steps.items()
+    ]  # fmt: skip
+    links = ['base', 'fork', *(f'{name}_link' for name in steps)]
+    robot = ik.Robot.from_joints('fork', links, joints)
+    tool = robots.transform(translation=[0.4, 0.0, 0.0])
+    goals = [PositionTask(link, [0, 0, 0], tool=tool) for link in links[2:]]
+    lengths = link_lengths(IkProblem(robot, goals), np.array([0.3, 1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(lengths, [1.0, 0.4, 0.4, 0.4])
+
+
 def test_link_lengths_of_trees_sliders_and_wrists():
     problem, _ = figure('buss_double_y')
     lengths = dict(
@@ -325,17 +340,24 @@ def test_projecting_only_the_answer_stops_short_where_every_step_finds_the_goal(
     assert outside.cost <= limited.evaluate(end).cost  # the best of the projected points
 
 
-@every_method
-def test_a_solve_that_runs_away_ends(name):
+@pytest.mark.parametrize('limits', ['every_step', 'at_the_end'])
+@pytest.mark.parametrize('rule', ['alpha', 'fixed', 'halving'])
+def test_a_solve_that_runs_away_ends(rule, limits):
     """A slider without an end, pushed by steps that grow: numbers end before it does."""
-    slider = ik.Joint('s', 'prismatic', 'base', 'tip', axis=np.array([1.0, 0.0, 0.0]))
-    robot = ik.Robot.from_joints('slider', ['base', 'tip'], [slider])
+    joints = [
+        ik.Joint('hinge', 'continuous', 'base', 'arm', axis=np.array([0.0, 0.0, 1.0])),
+        ik.Joint('slider', 'prismatic', 'arm', 'tip', axis=np.array([1.0, 0.0, 0.0])),
+    ]
+    robot = ik.Robot.from_joints('crane', ['base', 'arm', 'tip'], joints)
     problem = IkProblem(robot, [PositionTask('tip', [1.0, 0.0, 0.0])])
-    options = {'step_rule': 'fixed', 'step_length': 1e3} if name == 'jacobian_transpose' else {}
+    if limits == 'at_the_end':
+        problem = IkProblem(robot, problem.tasks, lower=[-9.0, -1.0], upper=[9.0, 0.8])
+    options = {'step_rule': rule, 'step_length': 1e3, 'halving_tolerance': np.inf, **WIDE}
+    solver = make_solver('jacobian_transpose', limits=limits, **options)
     with np.errstate(over='ignore', invalid='ignore'):
-        result = make_solver(name, **options, **WIDE).solve(problem, [0.0])
+        result = solver.solve(problem, [0.1, 0.5])
     assert np.isfinite(result.q).all()
-    assert result.success == (not options)
+    assert result.success == (rule == 'alpha' and limits == 'every_step')
 
 
 # --- all kinds of joints, goals and tasks ------------------------------------------------------
@@ -399,6 +421,19 @@ def test_damped_least_squares_becomes_the_pseudoinverse_as_damping_fades(figure_
     assert apart == sorted(apart, reverse=True)
     assert apart[-1] < 1e-4 * apart[0]
     assert apart[-1] < 1e-4
+
+
+@pytest.mark.parametrize('figure_name', ['buss_y', 'buss_double_y'])
+def test_both_forms_of_damped_least_squares_are_the_step(figure_name):
+    """Buss Eq. 10 and 11."""
+    problem, _ = figure(figure_name, stretch=1.2)
+    q = np.linspace(-0.7, 0.6, problem.robot.n)
+    jacobian, e = model(problem, q)
+    step = step_from('damped_least_squares', problem, q, adaptive='fixed', damping=0.3, **WIDE)
+    wide = jacobian.T @ jacobian + 0.09 * np.eye(len(q))
+    tall = jacobian @ jacobian.T + 0.09 * np.eye(len(e))
+    np.testing.assert_allclose(step, np.linalg.solve(wide, jacobian.T @ e), atol=1e-10)
+    np.testing.assert_allclose(step, jacobian.T @ np.linalg.solve(tall, e), atol=1e-10)
 
 
 @pytest.mark.parametrize('figure_name', ['buss_y', 'buss_double_y'])

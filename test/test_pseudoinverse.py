@@ -91,10 +91,11 @@ def test_null_space_motion_leaves_the_goal(tasks, weights):
 
 
 @pytest.mark.parametrize('tasks', secondary_tasks(), ids=['posture', 'weighted', 'two'])
-def test_null_space_motion_mends_the_secondary_tasks_as_far_as_it_can(tasks):
+@pytest.mark.parametrize('weights', [{}, {'joint_stiffness': 'iiwa_joint_2=4'}])
+def test_null_space_motion_mends_the_secondary_tasks_as_far_as_it_can(tasks, weights):
     problem, q = with_secondary(*tasks)
-    plain = step_from(SOLVER, IkProblem(problem.robot, problem.tasks), q, **WIDE)
-    extra = step_from(SOLVER, problem, q, **WIDE) - plain
+    plain = step_from(SOLVER, IkProblem(problem.robot, problem.tasks), q, **WIDE, **weights)
+    extra = step_from(SOLVER, problem, q, **WIDE, **weights) - plain
     residual, jacobian = problem.secondary_at(q)
     left = residual + jacobian @ extra
     _, s, vt = np.linalg.svd(model(problem, q)[0])

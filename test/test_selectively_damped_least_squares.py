@@ -127,6 +127,7 @@ def test_tasks_that_are_no_goals_count_as_one_more_end_effector():
     problem = IkProblem(robot, [goal, PostureTask(q + 0.3, weights=0.1)])
     jacobian, e = model(problem, q)
     rows = [list(range(6)), list(range(6, len(e)))]
-    expected, _ = buss_and_kim(jacobian, e, rows, QUARTER)
-    step = step_from(SOLVER, problem, q, max_error=np.inf)
-    np.testing.assert_allclose(step, expected, atol=1e-9)
+    for gamma_max in (QUARTER, 0.02):
+        expected, _ = buss_and_kim(jacobian, e, rows, gamma_max)
+        step = step_from(SOLVER, problem, q, max_error=np.inf, max_step=gamma_max)
+        np.testing.assert_allclose(step, expected, atol=1e-9)

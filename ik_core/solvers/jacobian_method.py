@@ -139,8 +139,9 @@ class JacobianMethod(IterativeSolver):
         return gains
 
     def _move(self, problem: IkProblem, state: JacobianState, dx: Array) -> JacobianState:
-        # A step too long for numbers is none: the driver then sees that nothing moves.
-        x = state.here.x + dx if np.isfinite(dx).all() else state.here.x
+        x = state.here.x + dx
+        if not np.isfinite(x).all():  # too far for numbers: the driver sees that nothing moves
+            x = state.here.x
         inside = problem.limits.project(x)
         here = at = problem.at(inside)
         evaluations = 1
@@ -159,7 +160,7 @@ class JacobianMethod(IterativeSolver):
 def clamp_magnitudes(error: Array, goal_rows: list[slice], largest: float | Array) -> Array:
     """ClampMag (Buss 2): each goal's part of the error (m,) shortened to `largest`, or (G,)."""
     clamped = error.copy()
-    bounds = np.broadcast_to(largest, len(goal_rows))
+    bounds = np.full(len(goal_rows), largest)
     for rows, bound in zip(goal_rows, bounds, strict=True):
         length = np.linalg.norm(clamped[rows])
         if length > bound:
