@@ -332,6 +332,23 @@ def test_a_mimic_joint_alone_turns_its_driver():
     assert sweep_once(problem, np.array([1.0])) == pytest.approx([-1.6])
 
 
+def test_a_mimic_slide_alone_shifts_its_driver():
+    """-0.5 m per metre of it, below a hinge that then sees where the tip has come to."""
+    joints = [
+        Joint('driver', 'prismatic', 'a', 'b', axis=Z, lower=-9.0, upper=9.0),
+        Joint('hinge', 'continuous', 'a', 'c', axis=Z),
+        Joint('copy', 'prismatic', 'c', 'd', mimic=ik.Mimic('driver', -0.5, 0.2)),
+        Joint('fixed', 'fixed', 'd', 'tip', robots.transform(translation=[0.5, 0.3, 0.0])),
+    ]
+    robot = Robot.from_joints('copy', ['a', 'b', 'c', 'd', 'tip'], joints)
+    problem = IkProblem(robot, [PositionTask('tip', [0.0, 3.0, 0.0])])
+    problem.start([0.0, 0.4])
+    shift = 3.0 * math.sin(0.4) - 0.5
+    turn = 0.5 * math.pi - math.atan2(0.3, 0.5 + shift)
+    swept = sweep_once(problem, np.array([0.0, 0.4]))
+    assert swept == pytest.approx([(shift - 0.2) / -0.5, turn])
+
+
 def plan_of(problem, **options):
     return sweep_plan(problem, CyclicCoordinateDescent(**options).options)
 
