@@ -44,10 +44,11 @@ import numpy as np
 
 from .._jit import njit
 from ..driver import DriverOptions
+from ..exceptions import UnsupportedProblem
 from ..kinematics import PRISMATIC, body_frames
 from ..limits import TURN
 from ..options import option
-from ..problem import IkProblem
+from ..problem import Evaluation, IkProblem
 from ..rotations import Array, IntArray, compose
 from ..tasks.kernels import AXIS, GOAL_AXES, NONE, TWO_AXES, VECTOR, goal_residuals
 from .base import IterativeSolver, State
@@ -94,6 +95,15 @@ class CyclicCoordinateDescent(IterativeSolver):
     Options: ClassVar = CyclicCoordinateDescentOptions
 
     _problem: IkProblem | None = None
+
+    def start(self, problem: IkProblem, at: Evaluation) -> State:
+        """The state at the start; UnsupportedProblem for tasks that are no goals."""
+        if problem.soft:
+            names = ', '.join(type(task).__name__ for task in problem.soft)
+            raise UnsupportedProblem(
+                f'{self.name} has no closed form for {names}; as secondary tasks it takes them'
+            )
+        return super().start(problem, at)
 
     def step(self, problem: IkProblem, state: State) -> State:
         """One sweep."""

@@ -204,6 +204,8 @@ class _CompiledSearch(Search):
         self.options = options
         self.history: list[float] = []
         workspace.counters[:] = 0
+        workspace.options[POSITION_TOLERANCE] = problem.position_tolerance
+        workspace.options[ORIENTATION_TOLERANCE] = problem.orientation_tolerance
         workspace.counters[FINISHING] = options.restarts == 0
         workspace.values[BEST_COST] = np.inf
         workspace.values[BEST_STATUS] = STALLED
