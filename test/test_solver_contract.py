@@ -448,7 +448,7 @@ def test_the_start_is_left_alone(solver, name):
 @pytest.mark.parametrize('piece', [1, 3, 7])
 def test_in_pieces_it_comes_to_exactly_the_same(solver, name, piece):
     case = CASES[name]()
-    options = {'restarts': 5, 'random_seed': 3}
+    options = {'restarts': 5, 'random_seed': 3, 'max_iterations': 100}
     whole = make_solver(solver, **options).solve(case.problem, case.q0)
     search = make_solver(solver, **options).begin(case.problem, case.q0)
     pieces = 0

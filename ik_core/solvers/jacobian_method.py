@@ -128,7 +128,7 @@ class JacobianMethod(IterativeSolver):
         return here.jacobian
 
     def joint_gains(self, problem: IkProblem, at: Evaluation) -> Array:
-        """K (variables,), the joint weights; InvalidOption where they name unknown joints."""
+        """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""
         alpha = np.ones(problem.robot.n)
         for name, value in parse_stiffness(self.options.joint_stiffness).items():
             alpha[problem.robot.joint_index(name)] = value
