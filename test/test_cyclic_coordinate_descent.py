@@ -382,6 +382,30 @@ def test_frozen_joints_and_coupled_ones_are_planned_as_such():
     assert (plan_of(masked)[:, HOW] == SEARCH).all()
 
 
+def test_joints_that_only_a_secondary_task_sees_are_left_to_it():
+    robot = robots.shipped('panda')
+    elbow = robot.forward_kinematics(robot.middle_configuration + 0.2, 'panda_link5')[:3, 3]
+    hand = OrientationTask('panda_hand', [1.0, 0.0, 0.0, 0.0])
+    problem = IkProblem(robot, [PositionTask('panda_link5', elbow)], secondary=[hand])
+    assert len(problem.variables) == 7
+    how = plan_of(problem)[:, HOW]
+    assert np.bincount(how, minlength=3)[CLOSED_FORM] == len(robot.chain('panda_link5'))
+    _, x = problem.start()
+    assert (sweep_once(problem, x)[5:] == x[5:]).all()
+
+
+def test_searches_come_to_rest():
+    """Rounding moves nothing: a sweep at the end changes not a bit."""
+    robot = COUPLED['two hinges']
+    problem = IkProblem(robot, [PositionTask('tip', [0.3, 2.0, 0.0])])
+    result = ik.make_solver('cyclic_coordinate_descent').solve(problem, [0.1])
+    assert result.status is IkStatus.CLOSEST
+    _, x = problem.start([0.1])
+    for _ in range(5):
+        x = sweep_once(problem, x)
+    assert (sweep_once(problem, x) == x).all()
+
+
 @both_orders
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(trees(), st.integers(0, 2**32 - 1), st.sampled_from(sorted(GOALS)))

@@ -142,6 +142,8 @@ def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> I
     uneven = np.ptp(goals.tools[:, 12:15], axis=1) > 0.0
     for j in range(len(problem.variables)):
         bodies = np.flatnonzero(moving & (goals.tree[:, 2] == j))
+        if not bodies.size:
+            continue  # only secondary tasks see it
         row = np.flatnonzero(np.isin(plan[:, BODY], bodies))[0]
         turns = goals.tree[bodies[0], 1] != PRISMATIC
         simple = len(bodies) == 1 and not (turns and (uneven & below[bodies[0]]).any())
@@ -393,8 +395,7 @@ def _search(model: Model, x: Array, j: int, lower: float, upper: float) -> None:
     """Minimise the cost over x[j], inside its limits and a turn or 2 pi metres to each side: a
     scan outwards, then a golden section about the best. All frames are up to date afterwards."""
     before, step = x[j], TURN / SCAN
-    start = _cost_at(model, x, j, before)
-    best, least = before, start
+    best, least = before, _cost_at(model, x, j, before)
     for i in range(1, SCAN + 1):
         for side in (-step, step):
             value = min(max(before + i * side, lower), upper)
@@ -404,9 +405,7 @@ def _search(model: Model, x: Array, j: int, lower: float, upper: float) -> None:
                     best, least = value, cost
     found = _golden_section(model, x, j, max(lower, best - step), min(upper, best + step))
     cost = _cost_at(model, x, j, found)
-    if cost < least:
-        best, least = found, cost
-    _cost_at(model, x, j, best if least < start * (1.0 - NOISE) else before)
+    _cost_at(model, x, j, found if cost < least * (1.0 - NOISE) else best)
 
 
 @njit
