@@ -440,9 +440,7 @@ def test_only_joints_at_a_limit_with_room_for_a_turn_are_turned_back(q, lower, u
 
 def test_joints_that_do_not_turn_are_left_alone():
     q = np.array([5.0, 5.0])
-    take_nearest_turns(
-        q, np.zeros(2), np.full(2, -9.0), np.full(2, 9.0), np.array([False, True])
-    )
+    take_nearest_turns(q, np.zeros(2), np.full(2, -9.0), np.full(2, 9.0), np.array([False, True]))
     assert q.tolist() == [5.0, 5.0 - math.tau]
 
 
