@@ -526,6 +526,17 @@ def test_the_turn_of_a_ball_stays_inside_its_limits_and_never_harms(order):
     assert exact > 20  # of 120, with limits that cut most of the turns off
 
 
+@pytest.mark.parametrize('factor', [1.0, 3.0, 0.0])
+def test_a_ball_that_points_at_its_goal_stays(factor):
+    """Eq. 2 then names no axis, nor does it for a goal in the centre."""
+    robot, q = ball_and_bone(), np.array([0.3, 0.9, -0.4])
+    centre = ORIGIN[:3, 3]
+    goal = centre + factor * (robot.forward_kinematics(q, 'tip')[:3, 3] - centre)
+    problem = IkProblem(robot, [PositionTask('tip', goal)])
+    problem.start(q)
+    np.testing.assert_allclose(sweep_once(problem, q), q, atol=1e-12)
+
+
 def test_of_two_ways_to_write_a_turn_the_shorter_one_is_taken():
     """Both reach the goal: (da, db, dc) and the way over the other middle angle."""
     robot, rng = ball_and_bone(), np.random.default_rng(10)
