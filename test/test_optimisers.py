@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PoseTask, PositionTask, make_solver
-from ik_core.limit_terms import LimitTerms, free_point
+from ik_core.goal_equalities import GoalEqualities
+from ik_core.limit_terms import LimitTerms, free_point, newton_direction
 from ik_core.limits import JointLimits
 from ik_core.linalg import damped_step
 from ik_core.solvers.bfgs import reduced_direction, way_to_first_limit
@@ -414,10 +415,10 @@ def test_the_first_step_is_the_damped_one_or_the_gradients():
 # Sequential quadratic programming
 
 
+@pytest.mark.parametrize('n', [6, 20])
 @pytest.mark.parametrize('seed', range(30))
-def test_the_quadratic_program_is_solved_to_its_optimum(seed):
+def test_the_quadratic_program_is_solved_to_its_optimum(seed, n):
     rng = np.random.default_rng(seed)
-    n = 6
     root = rng.normal(size=(n, n))
     hessian, gradient = root @ root.T + 0.02 * np.eye(n), 3.0 * rng.normal(size=n)
     lower, upper = -rng.uniform(0.0, 1.0, n), rng.uniform(0.0, 1.0, n)
@@ -533,25 +534,43 @@ def test_the_gradient_of_the_augmented_cost_is_that_of_central_differences(weigh
         assert phi(x).cost == pytest.approx(expected)
 
 
+@pytest.mark.parametrize('seed', range(20))
+def test_the_newton_step_is_the_minimum_of_the_model_with_its_kinks(seed):
+    problem, q0 = behind_limits()
+    problem.start(q0)
+    rng = np.random.default_rng(seed)
+    terms, weight = LimitTerms(0.5, 0.1 * rng.normal(size=7)), 0.5
+    root = rng.normal(size=(7, 7))
+    hessian = root @ root.T + np.eye(7)
+    point = free_point(problem, problem.at(rng.uniform(-0.6, 0.6, 7)), terms, hessian)
+    p = newton_direction(problem.limits, point, hessian)
+    outside = problem.limits.violation(point.x + terms.multipliers / (2 * weight) + p)
+    slope = 2.0 * point.at.jacobian.T @ point.at.residual
+    np.testing.assert_allclose(slope + hessian @ p + 2 * weight * outside, 0.0, atol=1e-9)
+
+
 # The reference
 
 
+@pytest.mark.parametrize('method', ['dogbox', 'trf'])
 @pytest.mark.parametrize('name', ['ur5e', 'panda', 'pr2_like'])
-def test_the_reference_goes_where_scipy_itself_goes(name):
+def test_the_reference_goes_where_scipy_itself_goes(name, method):
     problem, q0 = UNREACHABLE[name]() if name in UNREACHABLE else paths(name)
     _, x0 = problem.start(q0)
     found = least_squares(
         lambda x: problem.at(x).residual, x0, lambda x: problem.at(x).jacobian,
         bounds=(problem.limits.lower, problem.limits.upper), xtol=1e-15, ftol=1e-15, gtol=1e-15,
         max_nfev=1000,
+        method=method,
     )  # fmt: skip
-    result = make_solver('trust_region', evaluations_per_step=1000).solve(problem, q0)
+    result = make_solver('trust_region', method=method, evaluations_per_step=1000).solve(
+        problem, q0
+    )
     if result.success:
         assert problem.at(found.x).cost < 1e-9
     else:
-        assert result.cost == pytest.approx(2.0 * found.cost, rel=1e-6)
-        x = problem.limits.nearest_turn(found.x, x0)
-        np.testing.assert_allclose(problem.evaluate(result.q).x, x, atol=1e-3)
+        assert result.cost <= 2.0 * found.cost * (1.0 + 1e-9)  # it may go on for longer
+        assert result.cost == pytest.approx(2.0 * found.cost, rel=1e-4)
 
 
 def test_a_step_of_the_reference_is_about_as_many_evaluations_as_asked_for():
@@ -562,13 +581,38 @@ def test_a_step_of_the_reference_is_about_as_many_evaluations_as_asked_for():
         assert search.result().evaluations <= 1 + 7 * step
 
 
+@pytest.mark.parametrize('name', ['behind limits', 'prismatic', 'mimic'])
+def test_both_of_scipys_methods_end_on_the_limits(name):
+    problem, q0 = UNREACHABLE[name]()
+    results = [
+        make_solver('trust_region', method=method).solve(problem, q0)
+        for method in ('dogbox', 'trf')
+    ]
+    for result in results:
+        assert result.status is IkStatus.CLOSEST
+        assert_no_descent_left(problem, problem.evaluate(result.q))
+    assert results[0].cost == pytest.approx(results[1].cost, rel=1e-9)
+
+
+def test_the_reference_follows_a_redundant_arms_goal_in_a_few_evaluations():
+    robot, rng = robots.shipped('panda'), np.random.default_rng(0)
+    q = robots.random_q(robot, rng, margin=0.25)
+    link = robots.tip_of(robot)
+    problem = IkProblem(robot, [pose_of(robot, q, link, [0.002, 0.001, -0.001])])
+    result = make_solver('trust_region').solve(problem, q)
+    assert result.success
+    assert result.evaluations <= 5
+    assert np.max(np.abs(result.q - q)) < 0.02  # the shortest way, no motion in the null space
+
+
+@pytest.mark.parametrize('method', ['dogbox', 'trf'])
 @pytest.mark.parametrize('corner', [-1.0, 1.0])
-def test_the_reference_starts_on_limits_and_passes_pinned_joints_by(corner):
+def test_the_reference_starts_on_limits_and_passes_pinned_joints_by(corner, method):
     lower, upper = np.full(3, -1.0), np.full(3, 1.0)
     lower[1] = upper[1] = 0.25
     goal = PositionTask('l3', [0.5, 0.7, 0.0])
     problem = IkProblem(cross(), [goal], lower=lower, upper=upper)
-    result = make_solver('trust_region').solve(problem, np.full(3, corner))
+    result = make_solver('trust_region', method=method).solve(problem, np.full(3, corner))
     assert result.status is IkStatus.CLOSEST
     np.testing.assert_allclose(result.q, [0.5, 0.25, 0.0], atol=1e-6)
     assert result.q[1] == 0.25
@@ -620,6 +664,27 @@ def test_secondary_tasks_are_least_among_all_that_reach_the_goals(solver, name, 
     )
     assert unbalanced(problem, result.q) < 2e-3
     assert result.cost < 1e-12  # the goals themselves, not the edge of their tolerances
+
+
+def test_iterates_off_the_goals_or_worse_than_the_start_do_not_count():
+    problem = IkProblem(
+        cross(), [PositionTask('l3', [1.0, 2.0, 0.0], weights=(1, 1, 0))],
+        secondary=[ik.PostureTask([0.0, 0.0, 5.0])],
+    )  # fmt: skip
+    path = [[0.5, 0.0, 5.0], [1.0, 2.0, -3.0], [1.0, 2.0, 4.0], [1.0, 2.0, 3.0], [0, 0, 5.0]]
+
+    class Scripted(GoalEqualities):
+        def next_iterate(self):
+            return problem.at(np.array(path[self.iterations - 1]))
+
+    x = np.array([1.0, 2.0, 0.0])
+    problem.start(x)
+    descent = Scripted(problem, x)
+    seen = []
+    for _ in path:
+        descent.iterate()
+        seen.append(descent.at.x.tolist())
+    assert seen == [x.tolist(), x.tolist(), path[2], path[3], path[3]]
 
 
 def test_the_two_routes_give_almost_equivalent_results_in_most_cases():

@@ -170,6 +170,8 @@ def quadratic_program(
         rows = np.vstack([rows, EQUALITY * jacobian[:, free]])
         target = np.concatenate([target, -EQUALITY * residual])
     bounds = ((limits.lower - x)[free], (limits.upper - x)[free])
-    found = lsq_linear(rows, target, bounds, method='bvls', tol=1e-14, max_iter=100)
+    found = lsq_linear(
+        rows, target, bounds, method='bvls', tol=1e-14, max_iter=20 * len(rows[0]) + 100
+    )
     step[free] = found.x
     return step

@@ -1,17 +1,22 @@
 """scipy's bounded nonlinear least squares: the reference that the others are measured by.
 
-`scipy.optimize.least_squares(method='trf')` minimises |r(x)|^2 inside l <= x <= u by the trust
-region reflective method (Branch, Coleman & Li 1999): Gauss-Newton steps within a region that
-grows and shrinks with how well they foretell the decrease, scaled by the distance to the limit
-that the gradient leads to, and reflected there. Engell-Norregard & Erleben (2011, section 7) name
-trust regions as worth trying on their formulation.
+`scipy.optimize.least_squares` minimises |r(x)|^2 inside l <= x <= u by Gauss-Newton steps within
+a trust region, which grows and shrinks with how well they foretell the decrease.
+Engell-Norregard & Erleben (2011, section 7) name trust regions as worth trying on their
+formulation. Of its two methods for bounded problems
+- 'dogbox' (Voglis & Lagaris 2004), the default here, takes a rectangular region, so that a step
+  inside region and limits is a step inside a box, and holds variables that are on a limit. Its
+  Gauss-Newton step is the shortest one, as suits a redundant arm;
+- 'trf' (Branch, Coleman & Li 1999) scales the region by the distance to the limit that the
+  gradient leads to. It needs fewer steps where a goal is out of reach, but where an arm is
+  redundant its steps wander about the null space: ten times as many to follow a goal.
 
 One iteration here is one run of scipy of some evaluations, from where the last one ended; the
 size of the region begins anew each time. What scipy does not do by itself:
 - it wants lower < upper: variables that their limits pin are left out;
-- its iterates are strictly inside, and come to a limit only in the limit: a variable that the
-  gradient presses against a limit and that is nearer than 1e-6 is put on it, and left out
-  until the gradient points inwards.
+- the iterates of 'trf' are strictly inside, and come to a limit only in the limit: a variable
+  that the gradient presses against a limit and that is nearer than 1e-6 is put on it, and
+  left out until the gradient points inwards.
 scipy is imported by the first step.
 """
 
@@ -41,6 +46,7 @@ TOLERANCE = 1e-15
 class TrustRegionOptions(DriverOptions):
     """Options of `trust_region`."""
 
+    method: str = option('dogbox', "scipy's method", choices=('dogbox', 'trf'))
     evaluations_per_step: int = option(
         50, "evaluations of scipy's method in one iteration of the driver", bounds=(3, 10**6)
     )
@@ -126,7 +132,8 @@ class TrustRegion(IterativeSolver):
         while True:
             found = least_squares(
                 objective.residual, x[objective.free], objective.jacobian, objective.bounds,
-                method='trf', ftol=TOLERANCE, xtol=TOLERANCE, gtol=TOLERANCE, max_nfev=limit,
+                method=self.options.method, max_nfev=limit,
+                ftol=TOLERANCE, xtol=TOLERANCE, gtol=TOLERANCE,
             )  # fmt: skip
             result = x.copy()
             result[objective.free] = found.x
