@@ -24,7 +24,7 @@ scale, and convergence is linear at a rate that the condition of J'J sets. The d
 
 first (Barzilai & Borwein 1988; with projection: Birgin, Martinez & Raydan 2000): the inverse of
 the curvature that the last step saw. Direction, projection, Eq. 39 and what they promise stay
-as they are; the iterations become fewer by an order of magnitude.
+as they are; the iterations become fewer, by a factor of four to twenty on the robots here.
 """
 
 from __future__ import annotations
