@@ -32,12 +32,14 @@ from ik_core.solvers.cyclic_coordinate_descent import (
     SEARCH,
     SKIP,
     CyclicCoordinateDescent,
+    _step_inside,
     own_cost,
     sweep_plan,
 )
 
 ORDERS = ('tip_to_base', 'base_to_tip')
 Z = np.array([0.0, 0.0, 1.0])
+ORIGIN = robots.transform(Rotation.from_rotvec([0.4, -0.7, 0.2]), [0.3, -0.1, 0.5])
 
 both_orders = pytest.mark.parametrize('order', ORDERS)
 
@@ -239,6 +241,15 @@ def test_a_turn_that_does_not_matter_is_not_made():
     problem = IkProblem(roll, [PositionTask('tip', [0.3, 0.9, 0.1])])
     problem.start([0.2, 0.4])
     assert sweep_once(problem, np.array([0.2, 0.4]))[1] == 0.4
+    oblique = Robot.from_joints(
+        'oblique', ['a', 'b', 'tip'],
+        [Joint('hinge', 'revolute', 'a', 'b', ORIGIN, Z, lower=-3.0, upper=3.0),
+         Joint('fixed', 'fixed', 'b', 'tip', robots.transform(translation=[0, 0, 0.7]))],
+    )  # fmt: skip
+    for goal in np.random.default_rng(6).normal(size=(20, 3)):  # on the axis but for rounding
+        problem = IkProblem(oblique, [PositionTask('tip', goal)])
+        problem.start([0.3])
+        assert sweep_once(problem, np.array([0.3])) == 0.3
 
 
 @pytest.mark.parametrize('weights', [1.0, (1.0, 0.0, 4.0)])
@@ -459,8 +470,6 @@ def test_tip_to_base_is_each_joint_alone_from_the_tip():
 
 # Ball joints --------------------------------------------------------------------------------
 
-ORIGIN = robots.transform(Rotation.from_rotvec([0.4, -0.7, 0.2]), [0.3, -0.1, 0.5])
-
 
 def ball_and_bone(order='ZYZ', **limits):
     joints = [
@@ -571,6 +580,30 @@ def test_a_ball_with_a_frozen_axis_is_no_ball():
         ball_and_bone(), [PositionTask('tip', np.ones(3))], frozen_joints=['ball/y']
     )
     assert (plan_of(problem)[:, 2:5] == -1).all()
+    body = [f'root/{name}' for name in ('x', 'y', 'z', 'yaw', 'pitch', 'roll')]
+    problem = IkProblem(
+        human_arm(), [PositionTask('forearm', np.ones(3))], frozen_joints=[*body, 'shoulder/y']
+    )  # the shoulder's last axis: the elbow must not stand in for it
+    assert (plan_of(problem)[:, 2:5] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ('x', 'step', 'lower', 'upper', 'expected'),
+    [
+        (0.2, 0.5, -1.0, 1.0, 0.7),
+        (0.2, 0.5 + 2 * np.pi, -1.0, 1.0, 0.7),
+        (0.2, 0.5 - 4 * np.pi, -9.0, 9.0, 0.7),
+        (3.0, 1.0, -3.1, 3.1, 4.0 - 2 * np.pi),
+        (-3.0, -1.0, -3.1, 3.1, 2 * np.pi - 4.0),
+        (0.0, 1.5, -1.0, 1.0, 1.0),
+        (0.0, -1.5, -1.0, 1.0, -1.0),
+        (0.4, 3.0, -2.8, 0.5, -2.8),  # 2.9 above the one limit, 0.08 below the other
+        (-0.4, -3.0, -0.5, 2.8, 2.8),
+        (0.0, 9.0, -math.inf, math.inf, 9.0 - 2 * np.pi),
+    ],
+)
+def test_steps_of_a_ball_end_inside_the_limits_or_at_the_next_one(x, step, lower, upper, expected):
+    assert _step_inside(x, step, lower, upper) == pytest.approx(expected)
 
 
 def human_arm():
