@@ -14,9 +14,12 @@ halved. Joints at a limit that the motion would cross are held.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .linalg import damped_step, null_space
 from .rotations import Array
@@ -49,45 +52,52 @@ class NullSpaceDescent:
     def iterate(self) -> None:
         """Move once, or find that there is nothing left to gain."""
         self.iterations += 1
-        step = self._step()
+        step, cut_short = self._step()
         before = self.cost
         for _ in range(HALVINGS):
-            if np.max(np.abs(step)) < 1e-12:
-                break
-            if self._accept(self._corrected(self.at.x + step)):
+            if np.max(np.abs(step)) < 1e-12 or self._accept(self._corrected(self.at.x + step)):
                 break
             step = 0.5 * step
         gained = before - self.cost
-        self.done = gained <= LEAST_GAIN * before or self.iterations >= MAX_ITERATIONS
+        ended = gained <= (0.0 if cut_short else LEAST_GAIN * before)
+        self.done = ended or self.iterations >= MAX_ITERATIONS
 
-    def _step(self) -> Array:
-        """dq inside the limits; joints that would cross one are held, and the rest solved anew."""
-        problem, at = self.problem, self.at
-        residual, jacobian = problem.secondary_at(at.x)
-        free = np.ones(len(at.x), bool)
-        step = np.zeros(len(at.x))
-        while free.any():
+    def _step(self) -> tuple[Array, bool]:
+        """dq up to the first limit on its way, where that joint is held next; whether one is."""
+        at, limits = self.at, self.problem.limits
+        residual, jacobian = self.problem.secondary_at(at.x)
+
+        def descend(free: NDArray[np.bool_]) -> Array:
             basis = null_space(at.jacobian[:, free])
             if basis.shape[1] == 0:
-                return np.zeros(len(at.x))
+                return np.zeros(free.sum())
+            return basis @ damped_step(jacobian[:, free] @ basis, -residual, DAMPING)
+
+        step = self._holding(at.x, descend)
+        step *= min(1.0, MAX_STEP / max(np.max(np.abs(step)), MAX_STEP))
+        share = limits.reach(at.x, step)
+        return share * step, share < 1.0
+
+    def _holding(self, x: Array, solve: Callable[[NDArray[np.bool_]], Array]) -> Array:
+        """solve(free) as a step, without the joints at a limit that it would have cross it."""
+        free, step = np.ones(len(x), bool), np.zeros(len(x))
+        while free.any():
             step[:] = 0.0
-            step[free] = basis @ damped_step(jacobian[:, free] @ basis, -residual, DAMPING)
-            crossing = free & problem.limits.active(at.x, step)
+            step[free] = solve(free)
+            crossing = self.problem.limits.active(x, step)
             if not crossing.any():
-                break
+                return step
             free &= ~crossing
-        step[~free] = 0.0
-        largest = np.max(np.abs(step))
-        return step * (MAX_STEP / largest) if largest > MAX_STEP else step
+        return np.zeros(len(x))
 
     def _corrected(self, x: Array) -> Evaluation:
         """x brought back to the goals, inside the limits."""
         problem = self.problem
-        at = problem.at(problem.limits.project(x))
+        at = problem.at(problem.limits.snap(x))
         for _ in range(CORRECTIONS):
             if at.cost <= 1e-4 * self.allowed:
                 break
-            back = damped_step(at.jacobian, -at.residual, 0.0)
+            back = self._holding(at.x, partial(_gauss_newton, at))
             nearer = problem.at(problem.limits.project(at.x + back))
             if nearer.cost >= at.cost:
                 break
@@ -107,3 +117,8 @@ class NullSpaceDescent:
     def _secondary_cost(self, x: Array) -> float:
         residual, _ = self.problem.secondary_at(x)
         return float(residual @ residual)
+
+
+def _gauss_newton(at: Evaluation, free: NDArray[np.bool_]) -> Array:
+    """The shortest step of the free joints towards the goals."""
+    return damped_step(at.jacobian[:, free], -at.residual, 0.0)

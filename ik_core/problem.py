@@ -211,13 +211,9 @@ class IkProblem:
         return row
 
     def _default_configuration(self) -> Array:
-        q = self.robot.middle_configuration
-        lower, upper = self.limits.lower, self.limits.upper
-        middle = np.clip(q[self.variables], lower, upper)
-        ranged = np.isfinite(lower) & np.isfinite(upper)
-        middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])
-        q[self.variables] = middle
-        return q
+        lower, upper = self.robot.lower.copy(), self.robot.upper.copy()
+        lower[self.variables], upper[self.variables] = self.limits.lower, self.limits.upper
+        return self.robot.middle_of(lower, upper)
 
 
 def _positive(value: float, name: str, unit: str) -> float:

@@ -13,16 +13,22 @@ from ik_core.linalg import negative_curvature, null_space
 def pose_problem(name, secondary, seed=0):
     robot, rng = robots.shipped(name), np.random.default_rng(seed)
     tip = robot.tips()[0]
-    q = rng.uniform(robot.lower, robot.upper)
+    q = robots.random_q(robot, rng)
     goal = ik.PoseTask(tip, transform=robot.forward_kinematics(q, tip))
     return ik.IkProblem(robot, [goal], secondary=secondary), q
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_the_posture_nearest_to_rest_is_found(seed):
-    """Against SLSQP: least |q - rest|^2 subject to the goals, from the same branch."""
-    rest = robots.shipped('panda').middle_configuration
-    problem, q = pose_problem('panda', [ik.PostureTask(rest)], seed)
+@pytest.mark.parametrize(('name', 'away'), [('panda', 0.0), ('pr2_like', 0.0), ('panda', 0.8)])
+def test_the_posture_nearest_to_rest_is_found(name, away, seed):
+    """Against SLSQP: least |q - rest|^2 subject to the goals, from the same branch.
+
+    With `away` the rest posture is near the limits, so joints end on them.
+    """
+    robot = robots.shipped(name)
+    ranged = np.where(np.isfinite(robot.upper), robot.upper, 1.0)
+    rest = (1.0 - away) * robot.middle_configuration + away * ranged
+    problem, q = pose_problem(name, [ik.PostureTask(rest)], seed)
     result = ik.solve(problem, q)
     assert result.status is IkStatus.REACHED
     v = problem.variables

@@ -21,4 +21,14 @@ def run(arguments: argparse.Namespace) -> list[Row]:
         return []
     command = [sys.executable, '-m', 'ik_node.bench_rate', '--json']
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
+    lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('{'))
+    return [_flat(line) for line in lines]
+
+
+def _flat(line: Row) -> Row:
+    """The jitter by the publisher's stamps and by arrival [ms] in columns of their own."""
+    row = {key: value for key, value in line.items() if not isinstance(value, dict)}
+    for side in ('published', 'received'):
+        for key, value in line[side].items():
+            row[f'{side}_{key}' + ('_hz' if key == 'rate' else '_ms')] = value
+    return row

@@ -79,7 +79,9 @@ class LimitAvoidanceTask(Task):
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """The weighted residual (n,) at q (n,): within sqrt(weight / n) inside the limits."""
-        return self._scale(robot) * (robot.checked(q) - robot.middle_configuration)
+        scale = self._scale(robot)
+        middle = np.where(scale > 0.0, robot.lower, 0.0) + np.where(scale > 0.0, robot.upper, 0.0)
+        return scale * (robot.checked(q) - 0.5 * middle)
 
     def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
         """The derivative (n, n) of `residual`: constant."""
