@@ -17,6 +17,10 @@ RANK_TOLERANCE = 1e-9
 """Singular values below this share of the largest count as zero for the null space."""
 
 
+WELL_CONDITIONED = 1e-8
+"""Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""
+
+
 @njit
 def cholesky_solve(a: Array, b: Array, n: int) -> bool:
     """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
@@ -264,11 +268,26 @@ def null_space(jacobian: Array) -> Array:
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
 
-    J'(JJ' + d^2 I)^-1 e (Buss Eq. 11), the same as (J'J + d^2 I)^-1 J'e (Eq. 10), by singular
-    values: sum of s / (s^2 + d^2) v u'e (Buss section 6). Those lost to rounding count as 0, so
-    without damping, too, the step is the shortest of the least-squares steps.
+    J'(JJ' + d^2 I)^-1 e (Buss Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the smaller
+    matrix. Where damping is too small to keep that matrix well conditioned, the step comes from
+    singular values: sum of s / (s^2 + d^2) v u'e (Buss, section 6). Those lost to rounding count
+    as 0, so without damping it is the shortest of the least-squares steps.
     """
+    m, n = jacobian.shape
+    square = damping * damping
+    if square <= WELL_CONDITIONED * np.einsum('ij,ij', jacobian, jacobian):
+        return _step_by_singular_values(jacobian, error, square)
+    if m <= n:
+        dual = jacobian @ jacobian.T
+        dual.flat[:: m + 1] += square
+        return np.asarray(jacobian.T @ np.linalg.solve(dual, error), float)
+    primal = jacobian.T @ jacobian
+    primal.flat[:: n + 1] += square
+    return np.asarray(np.linalg.solve(primal, jacobian.T @ error), float)
+
+
+def _step_by_singular_values(jacobian: Array, error: Array, square: float) -> Array:
     u, s, vt = np.linalg.svd(jacobian, full_matrices=False)
     kept = s > np.finfo(float).eps * max(jacobian.shape) * s[0]
     u, s, vt = u[:, kept], s[kept], vt[kept]
-    return np.asarray((s / (s * s + damping * damping) * (error @ u)) @ vt, float)
+    return np.asarray((s / (s * s + square) * (error @ u)) @ vt, float)

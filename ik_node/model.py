@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ik_core import IkProblem, PoseTask, Robot, load_urdf
+from ik_core import SOLVERS, Budget, IkProblem, PoseTask, Robot, load_urdf, make_solver
 from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.rotations import Array
 from ik_core.tracking import MotionLimits, Tracker
@@ -37,7 +37,9 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     if isinstance(source, Path) and not source.is_file():
         raise UrdfError(f'urdf_path: there is no file {source}')
     robot = load_urdf(source)
-    Model(robot, replace(parameters, joint_limits={})).tracker.warm()
+    model = Model(robot, replace(parameters, joint_limits={}))
+    model.tracker.warm()
+    model.warm_all_solvers()
     return robot
 
 
@@ -110,6 +112,13 @@ class Model:
             self.tracker.set_options(parameters.tracker)
         if _solver(parameters) != _solver(before):
             self.tracker.set_solver(*_solver(parameters))
+
+    def warm_all_solvers(self) -> None:
+        """Compile and import what any solver needs: the parameter may change in any tick."""
+        problem = self._problem()
+        elsewhere = problem.default_configuration + 0.1  # not at the goals: a step is needed
+        for name in SOLVERS:
+            make_solver(name).solve(problem, elsewhere, Budget(iterations=2))
 
     def hold(self) -> Array:
         """The last commanded q (n,), after an error in a tick: start again from there, at rest."""

@@ -9,6 +9,8 @@ from lifecycle_msgs.msg import Transition
 from node_harness import URDF, check_states, is_still, load, reachable_goal, world
 from rosgraph_msgs.msg import Clock
 
+import ik_core as ik
+
 RATE = 200.0
 ACCELERATION = 20.0
 TIP = 'panda_hand'
@@ -231,6 +233,21 @@ def test_parameters_change_on_the_way():
             assert node.set_parameters(**values).successful
             node.more_states(10)
         until_at(node, robot, goal)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_every_solver_can_be_chosen_on_the_way():
+    """Each takes over the arm where the one before left it, and goes on."""
+    robot, rng = load('panda'), np.random.default_rng(12)
+    with panda_world() as node:
+        node.more_states(1)
+        for solver in [*ik.SOLVERS, 'levenberg_marquardt']:
+            q = np.array(node.states[-1].position[: robot.n])
+            q[:7] = np.clip(q[:7] + rng.uniform(-0.1, 0.1, 7), robot.lower[:7], robot.upper[:7])
+            node.send_goal(robot.forward_kinematics(q, TIP))
+            assert node.set_parameters(solver=solver).successful
+            node.more_states(50)
+        until_at(node, robot, robot.forward_kinematics(q, TIP))
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
 
 

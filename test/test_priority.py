@@ -63,6 +63,26 @@ def test_every_kind_of_task_can_be_secondary(secondary):
     np.testing.assert_array_equal(result.position_errors, problem.errors(result.q)[0])
 
 
+@pytest.mark.parametrize('other', [
+    ik.PostureTask(weights=1e-3), ik.LimitAvoidanceTask(weight=1e-2),
+    ik.ManipulabilityTask('panda_link7', weight=1e-2),
+    ik.SmoothnessTask([0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8, 0.04], stiffness=1e-3),
+])  # fmt: skip
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'bfgs'])
+def test_every_kind_of_task_can_be_weighed_against_a_goal(solver, other):
+    robot = robots.shipped('panda')
+    problem, q = pose_problem('panda', [], seed=2)
+    weighed = ik.IkProblem(robot, [*problem.tasks, other])
+    result = ik.solve(weighed, q, solver=solver)
+    before, after = (np.linalg.norm(other.residual(robot, v)) for v in (q, result.q))
+    assert after < 0.99 * before
+    assert result.position_errors[0] > 0.0
+    at = weighed.evaluate(result.q)
+    assert at.cost == pytest.approx(result.cost)
+    reference = ik.solve(weighed, q, solver='trust_region')
+    assert result.cost == pytest.approx(reference.cost, rel=1e-3)
+
+
 def test_a_goal_of_the_second_level_gives_way():
     """Two arms, one torso: the second hand asks for what only the first's torso could give."""
     robot, rng = robots.shipped('dual_arm'), np.random.default_rng(5)
