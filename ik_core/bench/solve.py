@@ -1,9 +1,10 @@
 """`ik bench solve`: every solver over random reachable goals, from random starts.
 
 Goals are the poses of uniformly random configurations of the shipped arms, to be reached to
-1e-5 m and 1e-5 rad; the starts are other such configurations. Times are of whole calls of
-`solver.solve`, what a Python user pays, compiled kernels warm. The solvers take turns on each
-goal, so a busy machine slows them alike.
+1e-5 m and 1e-5 rad; the starts are other such configurations. Each solver runs once without
+restarts, as the papers have the methods, and once with the restarts that `levenberg_marquardt`
+makes by default, at most a second long. Times are of whole calls of `solver.solve`, what a Python
+user pays, kernels warm. All take turns on each goal, so a busy machine slows them alike.
 """
 
 from __future__ import annotations
@@ -16,16 +17,21 @@ from typing import Any
 import numpy as np
 
 from ..cli import load_robot
+from ..driver import Budget
 from ..problem import IkProblem
 from ..result import IkResult
-from ..solvers import SOLVERS, make_solver
+from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..tasks import PoseTask
 from . import Row
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 TOLERANCE = 1e-5
-SLOW_SHARE = 10
-"""Solvers without a compiled loop get one goal in so many."""
+RESTARTS = (0, 100)
+LIMIT = Budget(seconds=1.0)
+SHARE = {0: 10, 100: 100}
+"""Solvers without a compiled loop get one goal in so many, without and with restarts."""
+
+Run = tuple[str, int]  # a solver and its restarts
 
 
 def run(arguments: argparse.Namespace) -> list[Row]:
@@ -44,20 +50,20 @@ def _robot_rows(name: str, count: int) -> list[Row]:
         robot, [goal], position_tolerance=TOLERANCE, orientation_tolerance=TOLERANCE
     )
     rng = np.random.default_rng(0)
-    solvers = {solver: make_solver(solver) for solver in SOLVERS}
-    results: dict[str, list[tuple[IkResult, float]]] = {solver: [] for solver in SOLVERS}
+    solvers = {(s, n): make_solver(s, restarts=n) for s in SOLVERS for n in RESTARTS}
+    results: dict[Run, list[tuple[IkResult, float]]] = {key: [] for key in solvers}
+    goal.set_target(robot.forward_kinematics(problem.default_configuration, tip))
     for solver in solvers.values():  # compile, and fill the buffers
-        goal.set_target(robot.forward_kinematics(problem.default_configuration, tip))
-        solver.solve(problem, _random(problem, rng))
+        solver.solve(problem, _random(problem, rng), Budget(iterations=50))
     for i in range(count):
         goal.set_target(robot.forward_kinematics(_random(problem, rng), tip))
         q0 = _random(problem, rng)
-        for solver_name, solver in solvers.items():
-            if solver_name == 'levenberg_marquardt' or i % SLOW_SHARE == 0:
+        for key, solver in solvers.items():
+            if key[0] == DEFAULT_SOLVER or i % SHARE[key[1]] == 0:
                 started = time.perf_counter()
-                result = solver.solve(problem, q0)
-                results[solver_name].append((result, time.perf_counter() - started))
-    return [_row(name, solver, outcomes) for solver, outcomes in results.items()]
+                result = solver.solve(problem, q0, LIMIT)
+                results[key].append((result, time.perf_counter() - started))
+    return [_row(name, *key, outcomes) for key, outcomes in results.items()]
 
 
 def _random(problem: IkProblem, rng: np.random.Generator) -> Any:
@@ -67,11 +73,12 @@ def _random(problem: IkProblem, rng: np.random.Generator) -> Any:
     return q
 
 
-def _row(robot: str, solver: str, outcomes: list[tuple[IkResult, float]]) -> Row:
+def _row(robot: str, solver: str, restarts: int, outcomes: list[tuple[IkResult, float]]) -> Row:
     times = 1e6 * np.array([seconds for _, seconds in outcomes])
     return {
         'robot': robot,
         'solver': solver,
+        'restarts': restarts,
         'goals': len(outcomes),
         'success_percent': 100.0 * float(np.mean([r.success for r, _ in outcomes])),
         'mean_us': float(times.mean()),
@@ -84,23 +91,27 @@ def _row(robot: str, solver: str, outcomes: list[tuple[IkResult, float]]) -> Row
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """Success against time, a point for each solver: the figure of the README."""
+    """Success and time of every solver, without and with restarts: the figure of the README."""
     from matplotlib.figure import Figure  # only who draws needs matplotlib
 
-    figure = Figure(figsize=(7.0, 4.2), layout='constrained')
-    axes = figure.add_subplot()
-    for solver in dict.fromkeys(row['solver'] for row in rows):
-        own = [row for row in rows if row['solver'] == solver]
-        time_us = float(np.exp(np.mean([np.log(row['median_us']) for row in own])))
-        success = float(np.mean([row['success_percent'] for row in own]))
-        axes.plot(time_us, success, 'o', markersize=8)
-        axes.annotate(solver, (time_us, success), xytext=(7, 3), textcoords='offset points')
-    axes.set_xscale('log')
-    axes.set_ylim(0.0, 106.0)
-    axes.margins(x=0.3)
-    axes.grid(alpha=0.3)
-    axes.set_xlabel('median time of a solve [us]: geometric mean over the robots')
-    axes.set_ylabel('goals reached [%]')
+    figure = Figure(figsize=(9.0, 4.6), layout='constrained')
+    left, right = figure.subplots(1, 2, sharey=True)
+    names = list(dict.fromkeys(row['solver'] for row in rows))[::-1]
+    for restarts, offset, shade in ((0, 0.2, '#4477aa'), (RESTARTS[1], -0.2, '#99ccee')):
+        label = f'{restarts} restarts' if restarts else 'no restarts'
+        places = [i + offset for i in range(len(names))]
+        own = [[r for r in rows if (r['solver'], r['restarts']) == (n, restarts)] for n in names]
+        success = [np.mean([row['success_percent'] for row in part]) for part in own]
+        mean_ms = [1e-3 * np.exp(np.mean([np.log(row['mean_us']) for row in p])) for p in own]
+        left.barh(places, success, 0.38, color=shade, label=label)
+        right.barh(places, mean_ms, 0.38, color=shade, label=label)
+    left.set_yticks(range(len(names)), names)
+    left.set_xlabel('goals reached [%]')
+    right.set_xscale('log')
+    right.set_xlabel('mean time of a solve [ms], geometric mean over robots')
+    right.legend(loc='lower right')
+    for axes in (left, right):
+        axes.grid(axis='x', alpha=0.3)
     robots = ', '.join(dict.fromkeys(row['robot'] for row in rows))
-    axes.set_title(f'Random reachable goals, random starts ({robots})', fontsize=10)
-    figure.savefig(path)
+    figure.suptitle(f'Random reachable goals from random starts: {robots}', fontsize=11)
+    figure.savefig(path, metadata={'Date': None} if path.suffix == '.svg' else None)
