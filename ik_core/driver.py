@@ -6,9 +6,10 @@ with a clock of its own (a control loop) can spread it over many calls.
 
 from __future__ import annotations
 
+import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -104,6 +105,14 @@ class Search(ABC):
         self.solve_time += self.clock() - started
         return self.done
 
+    def _turns(self, deadline: float | None, iterations: int | None) -> Iterator[None]:
+        """One turn for each iteration that the budget allows."""
+        for _ in itertools.count() if iterations is None else range(iterations):
+            if deadline is not None and self.clock() >= deadline:
+                self._limited_by = IkStatus.TIME_LIMIT
+                return
+            yield
+
     @abstractmethod
     def _run(self, deadline: float | None, iterations: int | None) -> None:
         """Iterate until `status` is set, the clock passes the deadline, or so many times."""
@@ -191,16 +200,12 @@ class SecondarySearch(Search):
                 self.problem, reached.q[self.problem.variables], reached.success
             )
         left = None if iterations is None else iterations - (reached.iterations - started)
-        while not self.descent.done:
-            if left is not None:
-                if left <= 0:
-                    return
-                left -= 1
-            if deadline is not None and self.clock() >= deadline:
-                self._limited_by = IkStatus.TIME_LIMIT
-                return
+        for _ in self._turns(deadline, left):
+            if self.descent.done:
+                break
             self.descent.iterate()
-        self.status = reached.status
+        if self.descent.done:
+            self.status = reached.status
 
     def result(self) -> IkResult:
         """The best so far; what is reached for the goals does not wait for the descent."""
@@ -238,15 +243,9 @@ class IterativeSearch(Search):
         self._judge()
 
     def _run(self, deadline: float | None, iterations: int | None) -> None:
-        left = iterations
-        while not self.done:
-            if left is not None:
-                if left <= 0:
-                    return
-                left -= 1
-            if deadline is not None and self.clock() >= deadline:
-                self._limited_by = IkStatus.TIME_LIMIT
-                return
+        for _ in self._turns(deadline, iterations):
+            if self.done:
+                break
             self._iterate()
 
     def _iterate(self) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 
 from ._jit import njit
-from .rotations import Array, IntArray
+from .rotations import Array, IntArray, compose
 
 REVOLUTE = 0
 PRISMATIC = 1
@@ -34,13 +34,7 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
             for i in range(12):
                 f[i] = g[i]
         else:
-            p = frames[parent]
-            for i in range(3):
-                px, py, pz = p[3 * i], p[3 * i + 1], p[3 * i + 2]
-                f[3 * i] = px * g[0] + py * g[3] + pz * g[6]
-                f[3 * i + 1] = px * g[1] + py * g[4] + pz * g[7]
-                f[3 * i + 2] = px * g[2] + py * g[5] + pz * g[8]
-                f[9 + i] = px * g[9] + py * g[10] + pz * g[11] + p[9 + i]
+            compose(frames[parent], g, f)
         value = g[12] * x[tree[k, 2]] + g[13]
         if tree[k, 1] == PRISMATIC:
             f[9] += value * f[2]

@@ -108,8 +108,8 @@ def draw(rows: list[Row], path: Path) -> None:
     left.set_yticks(range(len(names)), names)
     left.set_xlabel('goals reached [%]')
     right.set_xscale('log')
-    right.set_xlabel('mean time of a solve [ms], geometric mean over robots')
-    right.legend(loc='lower right')
+    right.set_xlabel('mean time of a solve [ms]')
+    right.legend(loc='upper right')
     for axes in (left, right):
         axes.grid(axis='x', alpha=0.3)
     robots = ', '.join(dict.fromkeys(row['robot'] for row in rows))

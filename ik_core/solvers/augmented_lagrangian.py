@@ -43,7 +43,7 @@ from ..priority import NullSpaceDescent
 from ..problem import Evaluation, IkProblem
 from ..quasi_newton import QuasiNewtonOptions, linear_hessian
 from ..rotations import Array
-from .base import IterativeSolver, State
+from .limit_method import LimitMethod
 
 NEARER = 0.25
 """Share of the distance outside that an update of lambda must leave at most, or mu grows."""
@@ -71,14 +71,7 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
     growth: float = option(10.0, 'factor by which the weight grows', bounds=(1.1, 1e3))
 
 
-@dataclass(eq=False)
-class LagrangianState(State):
-    """`at` is inside the limits; the iterate itself, `point`, may be outside."""
-
-    point: FreePoint | None = None
-
-
-class AugmentedLagrangian(IterativeSolver):
+class AugmentedLagrangian(LimitMethod):
     """See the module."""
 
     name: ClassVar[str] = 'augmented_lagrangian'
@@ -94,22 +87,7 @@ class AugmentedLagrangian(IterativeSolver):
             return GoalMultipliers(problem, x, self)
         return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
-        """With multipliers 0 and the first weight."""
-        terms = LimitTerms(self.options.weight, np.zeros_like(at.x))
-        hessian = linear_hessian(at, self.options.epsilon)
-        return LagrangianState(at, point=free_point(problem, at, terms, hessian))
-
-    def step(self, problem: IkProblem, state: State) -> State:
-        """One line search, or as many as it takes to move what is inside the limits."""
-        assert isinstance(state, LagrangianState)
-        assert state.point is not None
-        at, point, evaluations = advance(
-            problem, state.at, state.point, self.options, self.with_next_terms
-        )
-        return LagrangianState(at, evaluations, point)
-
-    def with_next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
+    def next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
         """The same point with the next multipliers, and more weight where they did too little."""
         limits, weight, last = problem.limits, point.terms.weight, point.terms.violation
         multipliers = 2.0 * weight * limits.violation(point.shifted)
@@ -175,7 +153,7 @@ class GoalMultipliers(GoalEqualities):
         for _ in range(SEARCHES):
             before = at
             at, point, _ = advance(
-                self.terms, at, point, self.solver.options, self.solver.with_next_terms
+                self.terms, at, point, self.solver.options, self.solver.next_terms
             )
             if np.max(np.abs(at.x - before.x)) <= SETTLED:
                 break

@@ -20,13 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
-from ..limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
+from ..limit_terms import FreePoint, Limited, free_point
 from ..options import option
-from ..problem import Evaluation, IkProblem
-from ..quasi_newton import QuasiNewtonOptions, linear_hessian
-from .base import IterativeSolver, State
+from ..quasi_newton import QuasiNewtonOptions
+from .limit_method import LimitMethod
 
 LARGEST_WEIGHT = 1e12
 """Beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
@@ -42,35 +39,13 @@ class PenaltyOptions(QuasiNewtonOptions):
                            bounds=(1.0, 1e3))  # fmt: skip
 
 
-@dataclass(eq=False)
-class PenaltyState(State):
-    """`at` is inside the limits; the iterate itself, `point`, may be outside."""
-
-    point: FreePoint | None = None
-
-
-class Penalty(IterativeSolver):
+class Penalty(LimitMethod):
     """See the module."""
 
     name: ClassVar[str] = 'penalty'
     Options: ClassVar = PenaltyOptions
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
-        """With the first weight."""
-        terms = LimitTerms(self.options.weight, np.zeros_like(at.x))
-        hessian = linear_hessian(at, self.options.epsilon)
-        return PenaltyState(at, point=free_point(problem, at, terms, hessian))
-
-    def step(self, problem: IkProblem, state: State) -> State:
-        """One line search, or as many as it takes to move what is inside the limits."""
-        assert isinstance(state, PenaltyState)
-        assert state.point is not None
-        at, point, evaluations = advance(
-            problem, state.at, state.point, self.options, self.with_more_weight
-        )
-        return PenaltyState(at, evaluations, point)
-
-    def with_more_weight(self, problem: Limited, point: FreePoint) -> FreePoint:
+    def next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
         """The same point with the next weight."""
         weight = min(point.terms.weight * self.options.growth, LARGEST_WEIGHT)
         return free_point(problem, point.at, replace(point.terms, weight=weight), point.hessian)
