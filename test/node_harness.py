@@ -25,6 +25,7 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from robots import python_path
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -301,7 +302,7 @@ def node_process(namespace, *arguments):
     """`ik_node` as a process of its own; killed at the end if it has not ended by itself."""
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     environment['ROS_DOMAIN_ID'] = str(DOMAIN)
-    environment['PYTHONPATH'] = os.pathsep.join([str(ROOT), environment.get('PYTHONPATH', '')])
+    environment['PYTHONPATH'] = python_path(ROOT)
     command = [sys.executable, '-m', 'ik_node.node', '--ros-args', '-r', f'__ns:={namespace}']
     process = subprocess.Popen(
         [*command, *arguments],

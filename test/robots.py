@@ -5,6 +5,7 @@ Nothing here calls the kernels: `read_joints` reads a shipped URDF with the stan
 """
 
 import functools
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -16,6 +17,11 @@ import ik_core as ik
 URDF = Path(__file__).parent.parent / 'urdf'
 SHIPPED = sorted(path.stem for path in URDF.glob('*.urdf'))
 ARMS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')  # arms of 6 dof and more
+
+
+def python_path(*folders):
+    """PYTHONPATH for a child: these folders first, then what a sourced ROS has put there."""
+    return os.pathsep.join(filter(None, [*map(str, folders), os.environ.get('PYTHONPATH')]))
 
 
 @functools.cache

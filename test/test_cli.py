@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from robots import python_path
 
 from ik_core import cli
 from ik_core.cli import main
 from ik_core.urdf import load_urdf
 
 ROOT = Path(__file__).parent.parent
-PYTHONPATH = [path for path in [os.environ.get('PYTHONPATH')] if path]
 URDF = ROOT / 'urdf'
 POSE = ['--xyz', '0.4', '0.1', '0.5', '--rpy', '3.1', '0', '0.2']
 
@@ -311,7 +311,7 @@ def test_bench_is_a_subcommand(capsys):
 
 
 def run(*argv, **more):
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *PYTHONPATH]), **more}
+    environment = {**os.environ, 'PYTHONPATH': python_path(ROOT), **more}
     command = [sys.executable, '-m', 'ik_core', *argv]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
@@ -339,7 +339,7 @@ def test_a_closed_pipe_is_no_traceback():
     command = [sys.executable, '-m', 'ik_core', 'info', 'chains5', '--json']
     done = subprocess.run(
         command,
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *PYTHONPATH])},
+        env={**os.environ, 'PYTHONPATH': python_path(ROOT)},
         stdout=writer,
         stderr=subprocess.PIPE,
         timeout=120,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from robots import python_path
 
 ROOT = Path(__file__).parent.parent
 CORE = ROOT / 'ik_core'
@@ -158,7 +159,7 @@ def test_the_node_uses_only_what_is_not_private(path):
 
 def run(code):
     """What a fresh interpreter prints; numba off, since nothing here needs to compile."""
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'NUMBA_DISABLE_JIT': '1'}
+    environment = {**os.environ, 'PYTHONPATH': python_path(ROOT), 'NUMBA_DISABLE_JIT': '1'}
     done = subprocess.run(
         [sys.executable, '-c', code], env=environment, capture_output=True, text=True, check=False
     )

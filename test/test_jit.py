@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from robots import python_path
 
 from ik_core import _jit
 from ik_core.limits import hash32, random_configuration
@@ -29,7 +30,7 @@ def run(code, root=ROOT, **environment):
     kept = {key: value for key, value in os.environ.items() if key not in PLACES}
     done = subprocess.run(
         [sys.executable, '-c', code],
-        env={**kept, 'PYTHONPATH': f'{root}{os.pathsep}{ROOT / "test"}',
+        env={**kept, 'PYTHONPATH': python_path(root, ROOT / 'test'),
              'PYTHONDONTWRITEBYTECODE': '1', **environment},
         cwd=root,
         capture_output=True,

@@ -20,6 +20,7 @@ from node_harness import (
     reachable_goal,
     unique_namespace,
 )
+from robots import python_path
 
 PANDA = [
     '-p',
@@ -134,7 +135,7 @@ def test_names_can_be_remapped(client):
 
 def test_the_demo_reaches_its_goals():
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
-    environment['PYTHONPATH'] = os.pathsep.join([str(ROOT), environment.get('PYTHONPATH', '')])
+    environment['PYTHONPATH'] = python_path(ROOT)
     done = subprocess.run(
         [sys.executable, '-m', 'ik_node.demo', '--duration', '20'],
         env=environment,

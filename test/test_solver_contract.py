@@ -320,7 +320,7 @@ def best_known_cost(problem, q0, starts=24):
 
     rng = np.random.default_rng(0)
     best = problem.at(x0).cost
-    for start in range(starts):
+    for start in range(starts if wide.any() else 0):
         x = rng.uniform(limits.sample_lower, limits.sample_upper) if start else x0
         inner = np.minimum(np.maximum(x[wide], low + 1e-9), high - 1e-9)
         found = least_squares(
