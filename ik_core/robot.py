@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ from .joints import (
 )
 from .kinematics import PRISMATIC, body_frames, point_jacobian
 from .rotations import Array, transform_of
+
+TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
+"""What the field calls the link that a goal is meant for."""
 
 __all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
 
@@ -234,7 +238,8 @@ class Robot:
 
         Gripper fingers (side branches of prismatic, mimic or mimicked joints only) are not
         counted: the chain then ends at the link that carries them. Of the links fixed to the
-        end of a chain, the one the most fixed joints away is taken.
+        end of a chain, the one the most fixed joints away is taken, one named as a tool (tool0,
+        ..._tcp, ..._end_effector) before cameras, lamps and fixed fingers.
         """
         return [self._last_link(body) for body in self._chain_ends()]
 
@@ -291,7 +296,8 @@ class Robot:
 
     def _last_link(self, body: int) -> str:
         links = [link for link in self.link_names if self.places[link].body == body]
-        return max(links, key=lambda link: self.places[link].depth)
+        named = [link for link in links if TOOL_NAME.search(link)]
+        return max(named or links, key=lambda link: self.places[link].depth)
 
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> str:

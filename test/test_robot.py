@@ -229,6 +229,18 @@ def test_the_default_tip_is_that_of_the_one_longest_chain():
         robot_of(Joint('j', 'fixed', 'a', 'b')).default_tip()
 
 
+def test_a_link_named_as_a_tool_is_the_tip_before_deeper_lamps_and_fingers():
+    def ends(*names):
+        fixed = [Joint(f'to_{name}', 'fixed', 'c', name) for name in names]
+        lamp = [Joint('to_lamp', 'fixed', names[0], 'lamp')]
+        return robot_of(hinge('i', 'a', 'b'), hinge('j', 'b', 'c'), *fixed, *lamp).tips()
+
+    assert ends('camera', 'arm_end_effector') == ['arm_end_effector']
+    assert ends('camera', 'tool0') == ['tool0']
+    assert ends('camera', 'left_ee_link') == ['left_ee_link']
+    assert ends('camera', 'knee') == ['lamp']  # no tool: the link the most fixed joints away
+
+
 def test_prismatic_chains_that_are_no_fingers_have_tips():
     gantry = robot_of(slide('x', 'a', 'b'), slide('y', 'b', 'c'))
     assert gantry.tips() == ['c']
