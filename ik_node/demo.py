@@ -39,9 +39,9 @@ TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
 START_PATIENCE = 300.0
 """Seconds to wait for the node; the first start on a machine compiles the kernels."""
-POSITION_TOLERANCE = 2e-5
-ORIENTATION_TOLERANCE = 2e-4
-"""What counts as reached here [m, rad]: twice the node's own tolerances."""
+POSITION_TOLERANCE = 1e-5
+ORIENTATION_TOLERANCE = 1e-4
+"""What counts as reached here [m, rad]: the node's own tolerances."""
 STREAM_RATE = 50.0
 STREAM_RADIUS = 0.1
 
