@@ -28,6 +28,7 @@ from .base import Task
 
 if TYPE_CHECKING:
     from ..robot import Robot
+    from .packing import PackedGoals
 
 
 class GoalTask(Task):
@@ -97,21 +98,20 @@ class GoalTask(Task):
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """The weighted residual (rows,) [m, rad] at q (n,); see `tasks.kernels`."""
-        from .packing import PackedGoals
-
-        goals = PackedGoals(robot, [self])
-        goals.load(robot.checked(q))
-        goals.update(robot.checked(q))
-        return goals.residual.copy()
+        return self._evaluated(robot, q).residual
 
     def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
         """The exact derivative (rows, n) of `residual` with respect to q."""
-        from .packing import PackedGoals
+        return self._evaluated(robot, q).jacobian()
 
+    def _evaluated(self, robot: Robot, q: ArrayLike) -> PackedGoals:
+        from .packing import PackedGoals  # which packs goals, and so imports this module
+
+        vector = robot.checked(q)
         goals = PackedGoals(robot, [self])
-        goals.load(robot.checked(q))
-        goals.update(robot.checked(q))
-        return goals.jacobian()
+        goals.load(vector)
+        goals.update(vector)
+        return goals
 
 
 class PoseTask(GoalTask):
