@@ -27,26 +27,26 @@ PRISMATIC = 1
 def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
     for k in range(tree.shape[0]):
-        parent = tree[k, 0]
-        f = frames[k]
-        g = geometry[k]
-        if parent < 0:
-            for i in range(12):
-                f[i] = g[i]
-        else:
-            compose(frames[parent], g, f)
-        value = g[12] * x[tree[k, 2]] + g[13]
-        if tree[k, 1] == PRISMATIC:
-            f[9] += value * f[2]
-            f[10] += value * f[5]
-            f[11] += value * f[8]
-        else:
-            c = math.cos(value)
-            s = math.sin(value)
-            for i in range(0, 9, 3):
-                a, b = f[i], f[i + 1]
-                f[i] = c * a + s * b
-                f[i + 1] = c * b - s * a
+        place_body(tree, geometry, x, k, frames)
+
+
+@njit
+def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array) -> None:
+    """The frame of body k alone, from that of its parent."""
+    f, g = frames[k], geometry[k]
+    if tree[k, 0] < 0:
+        for i in range(12):
+            f[i] = g[i]
+    else:
+        compose(frames[tree[k, 0]], g, f)
+    value = g[12] * x[tree[k, 2]] + g[13]
+    if tree[k, 1] == PRISMATIC:
+        for i in range(3):
+            f[9 + i] += value * f[3 * i + 2]
+    else:
+        c, s = math.cos(value), math.sin(value)
+        for i in range(0, 9, 3):
+            f[i], f[i + 1] = c * f[i] + s * f[i + 1], c * f[i + 1] - s * f[i]
 
 
 @njit

@@ -45,11 +45,11 @@ import numpy as np
 from .._jit import njit
 from ..driver import DriverOptions
 from ..exceptions import UnsupportedProblem
-from ..kinematics import PRISMATIC, body_frames
+from ..kinematics import PRISMATIC, body_frames, place_body
 from ..limits import TURN
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..rotations import Array, IntArray, compose
+from ..rotations import Array, IntArray
 from ..tasks.kernels import AXIS, GOAL_AXES, NONE, TWO_AXES, VECTOR, goal_residuals
 from .base import IterativeSolver, State
 
@@ -223,25 +223,6 @@ def sweep(
                 x[j] = _turn_inside(before, ratio, b, c, bounds[0, j], bounds[1, j])
                 _turn_tips(row, frames[k], ratio * (x[j] - before), tips)
             place_body(tree, geometry, x, k, frames)
-
-
-@njit
-def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array) -> None:
-    """One body's frame, from that of its parent; `body_frames` does it for all."""
-    f, g = frames[k], geometry[k]
-    if tree[k, 0] < 0:
-        for i in range(12):
-            f[i] = g[i]
-    else:
-        compose(frames[tree[k, 0]], g, f)
-    value = g[12] * x[tree[k, 2]] + g[13]
-    if tree[k, 1] == PRISMATIC:
-        for i in range(3):
-            f[9 + i] += value * f[3 * i + 2]
-    else:
-        c, s = math.cos(value), math.sin(value)
-        for i in range(0, 9, 3):
-            f[i], f[i + 1] = c * f[i] + s * f[i + 1], c * f[i + 1] - s * f[i]
 
 
 @njit

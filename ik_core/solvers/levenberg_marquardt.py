@@ -133,8 +133,7 @@ class LevenbergMarquardt(Solver):
             dx, decrease = self._bounded_step(problem, at, nu * at.cost)
             trial = problem.at(problem.limits.project(at.x + dx))
             if trial.cost < at.cost:
-                gain = (at.cost - trial.cost) / decrease if decrease > 0.0 else 0.0
-                nu *= max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
+                nu *= _damping_factor(at.cost - trial.cost, decrease)
                 return _DampedState(trial, tries, nu)
             if np.max(np.abs(trial.x - at.x)) < 1e-13:
                 break
@@ -458,11 +457,17 @@ def _move(x: Array, dx: Array, bounds: Array, trial: Array) -> float:
 
 @njit
 def _accept(cost: float, decrease: float, values: Array) -> None:
-    """Nielsen's rule: the damping follows how well the model foretold the decrease."""
-    gain = (values[COST] - cost) / decrease if decrease > 0.0 else 0.0
-    values[NU] *= max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
+    """Take over the cost of an accepted step, and the damping that it suggests."""
+    values[NU] *= _damping_factor(values[COST] - cost, decrease)
     values[GROWTH] = 2.0
     values[COST] = cost
+
+
+@njit
+def _damping_factor(actual: float, predicted: float) -> float:
+    """Nielsen's rule: the damping follows how well the model foretold the decrease."""
+    gain = actual / predicted if predicted > 0.0 else 0.0
+    return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
 
 
 @njit
@@ -540,15 +545,20 @@ def _leave_saddle(counters: IntArray, vectors: Array) -> None:
 def _is_stationary(columns: Array, residual: Array, cost: float, bounds: Array, x: Array) -> bool:
     """As driver.is_stationary: no column of a free variable leans on the residual."""
     for j in range(columns.shape[0]):
-        gradient, square = 0.0, 0.0
-        for i in range(columns.shape[1]):
-            gradient += columns[j, i] * residual[i]
-            square += columns[j, i] * columns[j, i]
-        if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient):
-            continue
-        if gradient * gradient > STATIONARY * STATIONARY * square * cost:
+        gradient, leans = _slope(columns[j], residual, cost)
+        if leans and not is_blocked(x[j], bounds[0, j], bounds[1, j], gradient):
             return False
     return True
+
+
+@njit
+def _slope(column: Array, residual: Array, cost: float) -> tuple[float, bool]:
+    """Half the cost's derivative by a variable, and whether it is more than nothing."""
+    gradient, square = 0.0, 0.0
+    for i in range(column.shape[0]):
+        gradient += column[i] * residual[i]
+        square += column[i] * column[i]
+    return gradient, gradient * gradient > STATIONARY * STATIONARY * square * cost
 
 
 @njit
@@ -583,11 +593,7 @@ def _turned(
         return False
     turned = False
     for j in range(x.shape[0]):
-        gradient, square = 0.0, 0.0
-        for i in range(columns.shape[1]):
-            gradient += columns[j, i] * residual[i]
-            square += columns[j, i] * columns[j, i]
-        pressing = gradient * gradient > STATIONARY * STATIONARY * square * values[COST]
+        gradient, pressing = _slope(columns[j], residual, values[COST])
         blocked = is_blocked(x[j], bounds[0, j], bounds[1, j], gradient)
         if blocked and pressing and bounds[4, j] > 0.0:
             x[j] += TURN if gradient > 0.0 else -TURN
