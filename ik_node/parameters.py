@@ -277,6 +277,17 @@ def default_limit_specs() -> list[Spec]:
     ]
 
 
+def fixed_specs() -> list[Spec]:
+    """Every parameter that there is without a robot."""
+    solvers = [s for name, solver in SOLVERS.items() for s in specs_of(solver.Options, f'{name}.')]
+    return [
+        *specs_of(NodeOptions),
+        *specs_of(TrackerOptions),
+        *default_limit_specs(),
+        *solvers,
+    ]
+
+
 class Parameters:
     """Declares the parameters of a node, checks changes, and gives snapshots.
 
@@ -291,18 +302,7 @@ class Parameters:
         self._joints: tuple[str, ...] = ()
         self.locked = False
         self.changed = False
-        self._declare(
-            [
-                *specs_of(NodeOptions),
-                *specs_of(TrackerOptions),
-                *default_limit_specs(),
-                *(
-                    s
-                    for name, solver in SOLVERS.items()
-                    for s in specs_of(solver.Options, f'{name}.')
-                ),
-            ]
-        )
+        self._declare(fixed_specs())
         self._permanent = frozenset(self._specs)
         self.take()
         node.add_on_set_parameters_callback(self._on_set)
