@@ -1,0 +1,121 @@
+"""Robots made for measuring: chains of any length, a human-like figure, and classic arms.
+
+As URDF text, so that they take the way that users' robots take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..robot import Robot
+from ..urdf import load_urdf
+
+Vector = tuple[float, float, float]
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def joint(
+    parent: str,
+    child: str,
+    at: Vector,
+    axis: Vector,
+    limits: tuple[float, float] | None = (-2.9, 2.9),
+    kind: str = 'revolute',
+    mimic: tuple[str, float] | None = None,
+) -> str:
+    """The URDF of a link and of the joint that carries it, which bears the link's name.
+
+    `limits` None: continuous; `mimic`: the joint that it follows, and the multiplier.
+    """
+    follows = f'<mimic joint="{mimic[0]}" multiplier="{mimic[1]}"/>' if mimic else ''
+    ranged = f'<limit lower="{limits[0]}" upper="{limits[1]}"/>' if limits else ''
+    return (
+        f'<link name="{child}"/>'
+        f'<joint name="{child}" type="{kind if limits else "continuous"}">'
+        f'<parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{at[0]} {at[1]} {at[2]}"/><axis xyz="{axis[0]} {axis[1]} {axis[2]}"/>'
+        f'{ranged}{follows}</joint>'
+    )
+
+
+def fixed(parent: str, child: str, at: Vector) -> str:
+    """The URDF of a link that is fixed to its parent."""
+    return (
+        f'<link name="{child}"/><joint name="{child}" type="fixed"><parent link="{parent}"/>'
+        f'<child link="{child}"/><origin xyz="{at[0]} {at[1]} {at[2]}"/></joint>'
+    )
+
+
+def robot(name: str, parts: Iterator[str] | list[str]) -> Robot:
+    """The robot of these joints; its root link is `base`."""
+    return load_urdf(f'<robot name="{name}"><link name="base"/>{"".join(parts)}</robot>')
+
+
+def chain(n: int) -> Robot:
+    """n revolute joints about z, y, z, y... over a length of 1 m; the tip is `tip`."""
+    length = 1.0 / n
+    links = ['base', *(f'link{i}' for i in range(1, n + 1))]
+    parts = [
+        joint(links[i], links[i + 1], (0.0, 0.0, length if i else 0.0), Y if i % 2 else Z)
+        for i in range(n)
+    ]
+    return robot(f'chain {n}', [*parts, fixed(links[-1], 'tip', (0.0, 0.0, length))])
+
+
+FIGURE_GOALS = (
+    'left_hand', 'right_hand', 'left_toe', 'right_toe',
+    'head', 'left_elbow', 'right_elbow', 'pelvis',
+)  # fmt: skip
+"""The links of `figure` that get a goal each."""
+
+
+def figure() -> Robot:
+    """A human-like figure of 60 joints, 1.8 m tall: a free pelvis, and all others revolute.
+
+    Pelvis 6, spine 4 x 3, neck and head 3 each; either arm 10, either leg 8.
+    """
+    parts = [
+        joint('base', 'root_x', (0.0, 0.0, 1.0), X, (-5.0, 5.0), 'prismatic'),
+        joint('root_x', 'root_y', (0.0, 0.0, 0.0), Y, (-5.0, 5.0), 'prismatic'),
+        joint('root_y', 'root_z', (0.0, 0.0, 0.0), Z, (-1.0, 1.0), 'prismatic'),
+        *_ball('root_z', 'pelvis', (0.0, 0.0, 0.0), 3.1, (Z, Y, X)),
+        *_ball('pelvis', 'lumbar', (0.0, 0.0, 0.08), 0.4),
+        *_ball('lumbar', 'thoracic', (0.0, 0.0, 0.12), 0.3),
+        *_ball('thoracic', 'chest', (0.0, 0.0, 0.12), 0.3),
+        *_ball('chest', 'collar', (0.0, 0.0, 0.12), 0.2),
+        *_ball('collar', 'neck', (0.0, 0.0, 0.08), 0.6),
+        *_ball('neck', 'skull', (0.0, 0.0, 0.08), 0.6),
+        fixed('skull', 'head', (0.0, 0.0, 0.15)),
+    ]
+    for side, sign in (('left', 1.0), ('right', -1.0)):
+        parts += [*_arm(side, sign), *_leg(side, sign)]
+    return robot('figure', parts)
+
+
+def _ball(
+    parent: str, child: str, at: Vector, reach: float, axes: tuple[Vector, ...] = (X, Y, Z)
+) -> Iterator[str]:
+    """Three revolute joints in one place, -reach to reach [rad] each."""
+    for i, axis in enumerate(axes):
+        link = child if i == 2 else f'{child}_{i}'
+        yield joint(parent, link, (0.0, 0.0, 0.0) if i else at, axis, (-reach, reach))
+        parent = link
+
+
+def _arm(side: str, sign: float) -> Iterator[str]:
+    yield joint('collar', f'{side}_clavicle_0', (0.0, 0.03 * sign, 0.0), X, (-0.4, 0.4))
+    yield joint(f'{side}_clavicle_0', f'{side}_clavicle', (0.0, 0.0, 0.0), Z, (-0.4, 0.4))
+    yield from _ball(f'{side}_clavicle', f'{side}_shoulder', (0.0, 0.16 * sign, 0.0), 1.6)
+    yield joint(f'{side}_shoulder', f'{side}_elbow', (0.0, 0.28 * sign, 0.0), Z, (-2.4, 2.4))
+    yield joint(f'{side}_elbow', f'{side}_forearm', (0.0, 0.05 * sign, 0.0), Y, (-1.5, 1.5))
+    yield from _ball(f'{side}_forearm', f'{side}_wrist', (0.0, 0.2 * sign, 0.0), 0.9)
+    yield fixed(f'{side}_wrist', f'{side}_hand', (0.0, 0.12 * sign, 0.0))
+
+
+def _leg(side: str, sign: float) -> Iterator[str]:
+    yield from _ball('pelvis', f'{side}_hip', (0.0, 0.1 * sign, -0.05), 1.2)
+    yield joint(f'{side}_hip', f'{side}_knee', (0.0, 0.0, -0.43), Y, (0.0, 2.4))
+    yield from _ball(f'{side}_knee', f'{side}_ankle', (0.0, 0.0, -0.42), 0.7)
+    yield joint(f'{side}_ankle', f'{side}_ball', (0.14, 0.0, -0.06), Y, (-0.5, 0.7))
+    yield fixed(f'{side}_ball', f'{side}_toe', (0.07, 0.0, -0.01))

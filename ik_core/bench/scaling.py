@@ -1,0 +1,199 @@
+"""`ik bench scaling`: what a solve costs as robots and goals grow.
+
+- chains of 5 to 100 joints with one pose goal, and with four position goals of which two
+  components count each: time per iteration, and the `exponent` that it grows with from 10
+  joints on (1 is linear);
+- a chain of 24 joints with 1 to 24 position goals: from 8 goals on, 24 rows, the smaller of
+  the two systems is the one over the joints;
+- a human-like figure of 60 joints that follows 8 position goals at 60 frames a second, each
+  frame from the one before, as in animation: once seeded only, once with restarts allowed.
+
+The time per iteration is the slope of time over iterations, over solves of differing length
+from random starts, so what a call costs beside its iterations does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..driver import Budget
+from ..problem import IkProblem
+from ..result import IkResult
+from ..rotations import Array
+from ..solvers import DEFAULT_SOLVER, make_solver
+from ..solvers.base import Solver
+from ..tasks import GoalTask, PoseTask, PositionTask
+from . import Row
+from .generated import FIGURE_GOALS, chain, figure
+
+JOINTS = (5, 10, 20, 40, 60, 80, 100)
+GOALS = (1, 2, 4, 6, 8, 10, 12, 16, 24)
+CROSSING_JOINTS = 24
+LINEAR_FROM = 10
+"""Below, what does not grow with the joints (rotation logs, a 6 x 6 system) still counts."""
+FRAME_RATE = 60.0
+
+
+def run(arguments: argparse.Namespace) -> list[Row]:
+    """One row for each chain, number of goals and figure."""
+    solves = min(arguments.count, 500)
+    rows = []
+    for name, pack in (('one pose', one_pose), ('4 masked', four_masked)):
+        part = [_chain_row(name, pack(n), solves) for n in JOINTS]
+        rows += [*part, _exponent_row(name, part)]
+    for goals in GOALS:
+        rows.append(_chain_row('positions', positions(CROSSING_JOINTS, goals), solves))
+    return [*rows, *(_figure_row(restarts, arguments.count) for restarts in (0, 100))]
+
+
+# --- problems ----------------------------------------------------------------------------------
+
+
+def one_pose(n: int) -> IkProblem:
+    """A chain of n joints with a pose goal at its tip."""
+    return IkProblem(chain(n), [PoseTask('tip')])
+
+
+def four_masked(n: int) -> IkProblem:
+    """A chain of n joints with goals along it: x and z at three links, x and y at the tip."""
+    robot = chain(n)
+    links = [f'link{max(1, n * i // 4)}' for i in (1, 2, 3)]
+    return IkProblem(
+        robot,
+        [
+            *(PositionTask(link, weights=(1.0, 0.0, 1.0)) for link in links),
+            PositionTask('tip', weights=(1.0, 1.0, 0.0)),
+        ],
+    )
+
+
+def positions(n: int, goals: int) -> IkProblem:
+    """A chain of n joints with position goals for links evenly along it."""
+    links = [f'link{n * i // goals}' for i in range(1, goals)]
+    return IkProblem(chain(n), [PositionTask(link) for link in (*links, 'tip')])
+
+
+def aim(problem: IkProblem, q: Array) -> None:
+    """Set all goals to where their links are at q (n,)."""
+    frames = problem.robot.frames(q)
+    for task in problem.tasks:
+        assert isinstance(task, GoalTask)
+        at = problem.robot.link_transform(frames, task.link)
+        if isinstance(task, PositionTask):
+            task.set_target(position=at[:3, 3])
+        else:
+            task.set_target(at)
+
+
+@dataclass
+class Motion:
+    """A smooth motion of all joints of the figure, and goals on its links."""
+
+    problem: IkProblem = field(
+        default_factory=lambda: IkProblem(figure(), [PositionTask(link) for link in FIGURE_GOALS])
+    )
+    seed: int = 0
+
+    def configurations(self, frames: int) -> Iterator[Array]:
+        """q (60,) for each frame: every joint sways up to 0.4 of its range, in 2 to 5 s."""
+        rng = np.random.default_rng(self.seed)
+        robot = self.problem.robot
+        reach = np.minimum(robot.upper - robot.lower, 4.0)
+        sway = reach * rng.uniform(0.08, 0.4, robot.n)
+        rate = 2.0 * np.pi / rng.uniform(2.0, 5.0, robot.n)
+        phase = rng.uniform(0.0, 2.0 * np.pi, robot.n)
+        for k in range(frames):
+            yield robot.middle_configuration + sway * np.sin(rate * k / FRAME_RATE + phase)
+
+    def solves(self, solver: Solver, frames: int) -> Iterator[tuple[IkResult, float]]:
+        """The solve of every frame but the first, each from the one before, and its time [s]."""
+        q: Array | None = None
+        for truth in self.configurations(frames):
+            aim(self.problem, truth)
+            started = time.perf_counter()
+            result = solver.solve(self.problem, truth if q is None else q)
+            seconds = time.perf_counter() - started
+            if q is not None:
+                yield result, seconds
+            q = result.q
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def _chain_row(goals: str, problem: IkProblem, solves: int) -> Row:
+    iterations, times = _timed_solves(problem, solves)
+    count = len(problem.tasks)
+    return {
+        'robot': problem.robot.name,
+        'goals': f'{count} {goals}' if goals == 'positions' else goals,
+        'joints': problem.robot.n,
+        'rows': problem.goals.rows,
+        'us_per_iteration': _slope(iterations, times),
+        'iterations': float(iterations.mean()),
+        'mean_ms': 1e3 * float(times.mean()),
+        'p99_ms': 1e3 * float(np.percentile(times, 99)),
+        'reached_percent': '',
+        'exponent': '',
+    }
+
+
+def _timed_solves(problem: IkProblem, solves: int) -> tuple[Array, Array]:
+    """The iterations and times [s] of random solves, which are cut off after 1 to 12.
+
+    Of three times the shortest: what else the machine does only ever adds.
+    """
+    solver = make_solver(DEFAULT_SOLVER, restarts=0)
+    rng = np.random.default_rng(0)
+    reach = 0.5 * problem.robot.upper
+    iterations, times = np.empty(solves), np.full(solves, np.inf)
+    for i in range(solves):
+        aim(problem, rng.uniform(-reach, reach))
+        q0 = rng.uniform(-reach, reach)
+        for _ in range(3):
+            started = time.perf_counter()
+            result = solver.solve(problem, q0, Budget(iterations=1 + i % 12))
+            times[i] = min(times[i], time.perf_counter() - started)
+        iterations[i] = result.iterations
+    return iterations, times
+
+
+def _slope(iterations: Array, times: Array) -> float:
+    """Microseconds per iteration: through the medians of all solves of the same length."""
+    lengths = np.unique(iterations)
+    medians = [float(np.median(times[iterations == length])) for length in lengths]
+    return 1e6 * float(np.polyfit(lengths, medians, 1)[0])
+
+
+def _exponent_row(goals: str, rows: list[Row]) -> Row:
+    large = [row for row in rows if row['joints'] >= LINEAR_FROM]
+    n = np.log([row['joints'] for row in large])
+    t = np.log([row['us_per_iteration'] for row in large])
+    exponent = float(np.polyfit(n, t, 1)[0])
+    return {**dict.fromkeys(rows[0], ''), 'robot': 'chains', 'goals': goals, 'exponent': exponent}
+
+
+def _figure_row(restarts: int, frames: int) -> Row:
+    motion = Motion()
+    solver = make_solver(DEFAULT_SOLVER, restarts=restarts)
+    list(motion.solves(solver, 10))  # compile, and fill the buffers
+    outcomes = list(motion.solves(solver, frames + 1))
+    iterations = np.array([result.iterations for result, _ in outcomes], float)
+    times = np.array([seconds for _, seconds in outcomes])
+    return {
+        'robot': motion.problem.robot.name,
+        'goals': f'8 positions, {restarts} restarts',
+        'joints': motion.problem.robot.n,
+        'rows': motion.problem.goals.rows,
+        'us_per_iteration': '',
+        'iterations': float(iterations.mean()),
+        'mean_ms': 1e3 * float(times.mean()),
+        'p99_ms': 1e3 * float(np.percentile(times, 99)),
+        'reached_percent': 100.0 * float(np.mean([result.success for result, _ in outcomes])),
+        'exponent': '',
+    }
