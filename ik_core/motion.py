@@ -38,6 +38,8 @@ from .rotations import Array
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
 ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
+PACE = 0.9  # of a joint's velocity is what its target should ask for: the rest is to catch up
+BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
 BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
 
 
@@ -53,7 +55,7 @@ def stopping_distance(speed: float, step: float, period: float) -> float:
 @njit
 def approach_speed(distance: float, step: float, period: float) -> float:
     """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
-    if distance <= step * period:
+    if distance <= step * period or distance == math.inf:
         return distance / period
     ticks = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0))
     return distance / (period * (ticks + 1.0)) + 0.5 * step * ticks
@@ -95,12 +97,57 @@ def common_rate(q: Array, dq: Array, target: Array, limits: Array, period: float
 
 
 @njit
+def _meeting_speed(
+    q: float, goal: float, drift: float, limits: Array, step: float, period: float
+) -> float:
+    """Return the velocity that catches up with a goal that moves at `drift`, and can still stop.
+
+    Seen from the goal the joint comes to rest: it starts at the goal's place of a tick ago, and
+    its own speed is what it has above the drift.
+    """
+    lag = goal - drift * period - q
+    wanted = drift + math.copysign(approach_speed(abs(lag), step, period), lag)
+    room = limits[UPPER] - q if wanted > 0.0 else q - limits[LOWER]
+    fastest = min(limits[VELOCITY], approach_speed(max(room, 0.0), step, period))
+    return _inside(wanted, -fastest, fastest)
+
+
+@njit
+def pace_of(drift: Array, before: Array, limits: Array, period: float) -> tuple[float, float]:
+    """Return by what factors the drift (n,) of the target may grow, and fall, in the next tick.
+
+    At most, so that no joint is to be faster than PACE of its velocity, or to speed up by more
+    than that of its acceleration: with `before` the drift of the last tick, a path that bends in
+    joint space asks for an acceleration that grows with the square of the speed. At least, what
+    BRAKING of the acceleration allows.
+    """
+    growth, least = math.inf, 0.0
+    for i in range(drift.size):
+        speed, step = abs(drift[i]), limits[ACCELERATION, i] * period
+        if speed > 0.0:
+            growth = min(growth, PACE * limits[VELOCITY, i] / speed, 1.0 + BENDING * step / speed)
+            least = max(least, 1.0 - BRAKING * step / speed)
+        bend = abs(drift[i] - before[i])
+        if bend > BENDING * step:
+            growth = min(growth, math.sqrt(BENDING * step / bend))
+    return growth, least
+
+
+@njit
 def advance(
-    q: Array, dq: Array, target: Array, limits: Array, period: float, together: bool
+    q: Array,
+    dq: Array,
+    target: Array,
+    limits: Array,
+    period: float,
+    together: bool,
+    drift: Array,
 ) -> None:
     """Move q, dq (n,) in place by one period towards the target (n,), taken into the limits.
 
     together: all joints arrive at the same time, instead of each as soon as it can.
+    drift (n,): the velocity at which the target came and will move on, 0 to come to rest there;
+    a joint that keeps up with its target moves at that speed, without lag.
     """
     rate = common_rate(q, dq, target, limits, period) if together else 1.0 / period
     for i in range(q.size):
@@ -111,7 +158,10 @@ def advance(
         speed = min(approach_speed(abs(way), step, period), limits[VELOCITY, i])
         if lower <= q[i] <= upper:
             speed = min(speed, rate * abs(way))
-        dq[i] = _inside(math.copysign(speed, way), dq[i] - step, dq[i] + step)
+        wanted = math.copysign(speed, way)
+        if drift[i] != 0.0 and lower <= q[i] <= upper:
+            wanted = _meeting_speed(q[i], goal, drift[i], limits[:, i], step, period)
+        dq[i] = _inside(wanted, dq[i] - step, dq[i] + step)
         q[i] = _landed(q[i] + dq[i] * period, goal, lower, upper)
 
 
@@ -237,6 +287,7 @@ class RateLimiter:
         self.period = period
         self.q = q.copy()
         self.dq = np.zeros_like(q)
+        self._still = np.zeros_like(q)
         self._rows = limits.rows  # in force; a lowered acceleration may have to wait
         self._adopted = True
 
@@ -248,14 +299,19 @@ class RateLimiter:
         self._rows[ACCELERATION] = in_force
         self._adopted = False
 
-    def step(self, target: Array, together: bool = False) -> None:
+    def step(self, target: Array, together: bool = False, drift: Array | None = None) -> None:
         """Move one period towards the target (n,), taken into the limits; see `advance`."""
         if not self._adopted:
             target = target.copy()
             self._adopted = adopt_accelerations(
                 self._rows, self.limits.acceleration, self.q, self.dq, target, self.period
             )
-        advance(self.q, self.dq, target, self._rows, self.period, together)
+        velocity = self._still if drift is None else drift
+        advance(self.q, self.dq, target, self._rows, self.period, together, velocity)
+
+    def pace(self, drift: Array, before: Array) -> tuple[float, float]:
+        """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
+        return pace_of(drift, before, self._rows, self.period)
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""

@@ -14,6 +14,14 @@ moves the commanded joints one step towards the solution. What its users can rel
 5. Goals older than `goal_timeout`, and `stop()`, decelerate to rest; commands go on.
 6. All the solving of a tick shares one time budget, a part of the period.
 
+A goal that jumped is gone to by a move of the joints, or, where `move` is 'linear', along a
+straight line of the tip with limited speed and acceleration, slower where the joints can't keep
+up. Twists (`set_twist`) carry a tip on from where it is. Neither searches nor leaves its branch:
+where the way is blocked, by a limit or a singularity, the arm stops there and the status is
+BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. With
+`feed_forward`, the velocity of a stream of goals is followed too, so that the tip does not lag
+(Buss 2009, section 2).
+
 A tip without a goal holds the pose it had when its last goal ended (or when the first goal of
 another tip came), with the same weight as a goal: where both can't be had, the closest compromise
 is held, and reported as such. With no goals at all nothing is solved and the joints rest.
@@ -21,7 +29,6 @@ is held, and reported as such. With no goals at all nothing is solved and the jo
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,40 +38,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .driver import Budget, Clock, Search, default_clock
+from .cartesian import Motion, Pace, Reference
+from .driver import Clock, default_clock
 from .exceptions import InvalidGoal, InvalidOption
-from .limits import TURN, take_nearest_turns
-from .motion import MotionLimits, RateLimiter, all_finite, turn_back
+from .motion import MotionLimits, RateLimiter
 from .options import OptionSet, option
 from .problem import IkProblem
-from .result import IkResult, IkStatus
-from .rotations import Array
-from .solvers import Solver, make_solver
+from .pursuit import Pursuit
+from .rotations import Array, checked_transform, finite_vector, frame_of
+from .solvers import Solver
 from .tasks.packing import PackedGoals
 
 __all__ = ['Command', 'MotionLimits', 'TrackStatus', 'Tracker', 'TrackerOptions']
 
-SOLVING_SHARE = 0.5
-"""The part of the period that solving may take."""
-SEARCH_ITERATIONS = 200
-"""Iterations of a search with restarts in one tick, where the time budget allows as many."""
-PRECISION = 0.01
-"""Solutions are this much finer than the tolerances: a slowly dragged goal then moves the arm
-smoothly, not by one tolerance at a time."""
-FINEST_TOLERANCE = 1e-10
-"""[m, rad] Rounding keeps solutions from being finer."""
-SETTLING_TIME = 2.0
-"""[s] A solve that neither ends nor arrives, for a goal that stands still, is given up."""
-STAGNATION = 100
-"""Iterations without a clear drop of the cost after which it is given up sooner."""
-CLEAR_DROP = 0.999
-"""The share of the last cost to which a clear drop takes it."""
-SEARCHER = 'levenberg_marquardt'
-"""The solver of searches, whichever follows."""
-BETTER = 0.99
-"""Another branch must cost less than this much of the nearest one to be worth the move."""
 NEAR = 0.1
 """[rad or m] Joints this close to a goal that moves on no longer wait for each other."""
+LEASH = 0.005
+"""[rad or m] A line or a jog waits where a joint lags this far behind."""
+LOOK_AHEAD = 0.01
+"""[rad or m] How far along a jog its condition number is compared."""
 
 
 class TrackStatus(Enum):
@@ -75,6 +67,7 @@ class TrackStatus(Enum):
     REACHED = 'reached'
     CLOSEST = 'closest'
     SEARCHING = 'searching'
+    BLOCKED = 'blocked'
     STALE = 'stale'
     PAUSED = 'paused'
 
@@ -90,6 +83,7 @@ _STATUS_TEXT = {
     TrackStatus.REACHED: 'the goal is reached',
     TrackStatus.CLOSEST: 'the goal is out of reach: holding the closest pose found',
     TrackStatus.SEARCHING: 'searching for a way to reach the new goal',
+    TrackStatus.BLOCKED: 'stopped: a limit or a singularity blocks the way of the tip',
     TrackStatus.STALE: 'the goals stopped coming (goal_timeout): stopped',
     TrackStatus.PAUSED: 'paused: stopped, the goals are kept',
 }
@@ -116,6 +110,36 @@ class TrackerOptions(OptionSet):
     goal_timeout: float = option(
         0.0, 'a goal older than this is dropped and the arm stops; 0 keeps goals for ever',
         unit='s', bounds=(0.0, math.inf),
+    )  # fmt: skip
+    move: str = option(
+        'joint', 'how goals are gone to: by the joints, or by the tip in a straight line',
+        choices=('joint', 'linear'),
+    )  # fmt: skip
+    linear_velocity: float = option(
+        0.25, 'of straight lines and twists, at most', unit='m/s', bounds=(1e-6, 1e3)
+    )
+    angular_velocity: float = option(
+        1.0, 'of straight lines and twists, at most', unit='rad/s', bounds=(1e-6, 1e3)
+    )
+    linear_acceleration: float = option(
+        1.0, 'of straight lines and twists, at most', unit='m/s^2', bounds=(1e-6, 1e6)
+    )
+    angular_acceleration: float = option(
+        4.0, 'of straight lines and twists, at most', unit='rad/s^2', bounds=(1e-6, 1e6)
+    )
+    feed_forward: bool = option(
+        False, 'follow the velocity of a stream of goals too: no lag, but it may overshoot'
+    )
+    twist_timeout: float = option(
+        0.1, 'a twist older than this ends: the tip stops', unit='s', bounds=(0.0, math.inf)
+    )
+    singularity_slow: float = option(
+        17.0, 'condition number from which twists towards a singularity slow down',
+        bounds=(1.0, math.inf),
+    )  # fmt: skip
+    singularity_stop: float = option(
+        30.0, 'condition number at which twists towards a singularity stop',
+        bounds=(1.0, math.inf),
     )  # fmt: skip
 
 
@@ -151,9 +175,9 @@ class Tracker:
     q0 (n,) : where the joints are; by default the middle of the robot's limits
     clock : what the time budget of solving is measured with, where the solver is given by name
 
-    `now` [s] is only compared with other `now`s, for `goal_timeout` and `replan_period`. What is
-    set between two ticks applies from the next one on. Not thread-safe: one thread, or one lock.
-    Raises InvalidOption, InvalidConfiguration, UnsupportedProblem.
+    `now` [s] is only compared with other `now`s: for the ages of goals and twists, and
+    `replan_period`. What is set between two ticks applies from the next one on. Not thread-safe:
+    one thread, or one lock. Raises InvalidOption, InvalidConfiguration, UnsupportedProblem.
     """
 
     def __init__(
@@ -171,26 +195,21 @@ class Tracker:
         if not 0.0 < rate < math.inf:
             raise InvalidOption(f'rate = {rate!r} [Hz]: must be positive')
         robot, count = problem.robot, len(problem.tasks)
-        self._clock = clock
+        self._robot, self._clock = robot, clock
         self.rate = rate
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
-        self._tolerances = problem.position_tolerance, problem.orientation_tolerance
         self._given = [False] * count  # which tips have a goal
-        self._received = [0.0] * count
-        self._followed = np.zeros((count, 12))  # the targets of the last tick
-        self._goals_changed = False
-        self._paused = False
-        self._searching = False  # the solve under way is a search
-        self._solve: Search | None = None
-        self._settled = False  # there is nothing more to solve
-        self._patience = 0  # ticks until that is assumed
-        self._cost_mark, self._stagnant_iterations = math.inf, 0
-        self._use(problem, limits)
+        self._references = [Reference() for _ in range(count)]
+        self._dragged = self._together = self._paused = False
+        self._pursuit = Pursuit(problem, limits, rate, clock)
+        self._commanded = self._packed()
         q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
         self._motion = RateLimiter(limits, self.period, q)
+        self._drift, self._last_drift = np.zeros(robot.n), np.zeros(robot.n)
+        self._pace = Pace(self.period)
         self.stop()
-        self._hold(range(count), self._solution)
+        self._hold(range(count), self._pursuit.solution)
         self.set_options(options or TrackerOptions())
         self.set_solver(solver, solver_options)
 
@@ -204,67 +223,123 @@ class Tracker:
         """The commanded velocity (n,), a copy."""
         return self._motion.dq.copy()
 
+    def condition_number(self) -> float:
+        """How near to a singularity the commanded q is: 1 at best, inf where it is singular.
+
+        The ratio of the largest singular value of the goals' Jacobian to the smallest, of all
+        rows that the goals use: positions in m, rotations in rad times `orientation_length`.
+        """
+        return self._condition_at(self._motion.q)
+
     # What the tracker is told
 
-    def set_goal(self, index: int, transform: ArrayLike | None, now: float) -> None:
+    def set_goal(
+        self,
+        index: int,
+        transform: ArrayLike | None,
+        now: float,
+        *,
+        twist: ArrayLike | None = None,
+        move: str | None = None,
+    ) -> None:
         """Give tip `index` the goal `transform` (4, 4) in the root link's frame; None drops it.
+
+        twist (6,) : the velocity of the goal in the root link's frame [m/s, rad/s], where it
+            moves on; else `feed_forward` takes it from the goals before
+        move : 'joint' or 'linear', instead of the option
 
         Raises InvalidGoal, and keeps the last goal, where the transform is not finite or not
         rigid, or where there is no such tip.
         """
-        if not 0 <= index < len(self._given):
-            raise InvalidGoal(f'there is no tip {index!r}, only 0 to {len(self._given) - 1}')
+        self._check_index(index)
         if transform is None:
             self._drop_goal(index, TrackStatus.IDLE)
             return
-        if not any(self._given):
-            self._hold(range(len(self._given)), self._solution)
-        self._problem.tasks[index].set_target(transform)
+        reference, linear = self._references[index], self._is_linear(move)
+        velocity = None if twist is None else finite_vector(twist, 6, 'twist')
+        goal = frame_of(checked_transform(transform))
+        self._begin_to_follow()
+        if self._options.feed_forward and velocity is None and not linear:
+            reference.give_next_of_stream(goal, now)
+        else:
+            reference.give(goal, now, linear=linear, twist=velocity)
         self._given[index] = True
-        self._received[index] = now
-        self._goals_changed = True
+
+    def set_twist(self, index: int, linear: ArrayLike, angular: ArrayLike, now: float) -> None:
+        """Carry tip `index` on by a twist, in the root link's frame, until `twist_timeout`.
+
+        linear (3,) [m/s] of the tip's origin; angular (3,) [rad/s]. Too fast a twist is slowed
+        down, keeping its direction. The tip's goal is dropped. Raises InvalidGoal where the
+        numbers are not finite, or where there is no such tip.
+        """
+        self._check_index(index)
+        twist = np.concatenate(
+            [finite_vector(linear, 3, 'linear'), finite_vector(angular, 3, 'angular')]
+        )
+        self._begin_to_follow()
+        reference = self._references[index]
+        if reference.motion is not Motion.JOG:
+            start = self._frames_at([index], self._motion.stop_point())[0]
+            reference.jog(twist, now, start)
+            self._dragged, self._together = True, False
+            self._pursuit.is_new = self._pursuit.searching = False
+            self._pursuit.think_again()
+        else:
+            reference.jog(twist, now, reference.frame)
+        self._given[index] = True
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Change the limits. Raises InvalidOption where they are for another robot."""
         if np.array_equal(limits.rows, self._motion.limits.rows):
             return
-        self._use(self._problem, limits)
+        self._pursuit.use(self._pursuit.problem, limits)
         self._motion.set_limits(limits)
-        np.clip(self._solution, limits.lower, limits.upper, out=self._solution)
-        if self._searching:  # inside the old limits
-            self._searching, self._is_new = False, True
+        self._commanded = self._packed()
         self._think_again()
 
     def set_options(self, options: TrackerOptions) -> None:
         """Change how goals are followed."""
-        seconds = SOLVING_SHARE * self.period
         self._options = options
-        self._budget = Budget(seconds, options.updates_per_tick or None)
-        self._search_budget = Budget(seconds, SEARCH_ITERATIONS)
+        self._speeds = np.array(
+            [options.linear_velocity, options.angular_velocity,
+             options.linear_acceleration, options.angular_acceleration]
+        )  # fmt: skip
+        self._pursuit.set_budget(options.updates_per_tick, options.replan_period)
         self._think_again()
 
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
         chosen = dict(options or {})
-        follower = self._follower(solver, chosen) if isinstance(solver, str) else solver
-        own = chosen if solver == SEARCHER else {}
-        searcher = make_solver(SEARCHER, clock=self._clock, **own)
-        follower.begin(self._problem, self._solution)  # refuses what it can't do
-        self._solver, self._searcher = follower, searcher
+        self._pursuit.set_solver(solver, chosen)
         self._solver_choice = solver, chosen
         self._think_again()
 
     def pause(self, paused: bool = True) -> None:
-        """Decelerate to rest and keep the goals; or, with False, go on with them."""
-        if paused != self._paused:
-            self._paused = paused
-            self._rest()
-            self._is_new = self._together = not paused  # the goal may be far from here
+        """Decelerate to rest and keep the goals; or, with False, go on with them.
+
+        Twists end.
+        """
+        if paused == self._paused:
+            return
+        for index, reference in enumerate(self._references):
+            if reference.motion is Motion.JOG:
+                self._drop_goal(index, TrackStatus.IDLE)
+        self._paused = paused
+        self._rest()
+        if not paused:  # the goals may be far from here
+            self._pursuit.is_new = self._together = True
+            for reference, frame in zip(
+                self._references, self._frames_at(range(len(self._given)), self._motion.q),
+                strict=True,
+            ):  # fmt: skip
+                reference.resume(frame)
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""
         self._given = [False] * len(self._given)
         self._resting_status = TrackStatus.IDLE
+        for reference in self._references:
+            reference.hold(reference.frame)
         self._rest()
 
     def reset(self, q: ArrayLike | None = None, dq: ArrayLike | None = None) -> None:
@@ -273,9 +348,8 @@ class Tracker:
         A q outside the limits is taken as it is, and brought inside at limited speed. Raises
         InvalidConfiguration where q or dq is not finite or of the wrong length.
         """
-        robot = self._problem.robot
-        position = self.q if q is None else robot.checked(q)
-        velocity = np.zeros(robot.n) if dq is None else robot.checked(dq, 'dq')
+        position = self.q if q is None else self._robot.checked(q)
+        velocity = np.zeros(self._robot.n) if dq is None else self._robot.checked(dq, 'dq')
         self._motion.q[:], self._motion.dq[:] = position, velocity
         self.stop()
 
@@ -283,43 +357,48 @@ class Tracker:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         solver, solver_options = self._solver_choice
         trial = Tracker(
-            self._problem,
+            self._pursuit.problem,
             self.rate,
             limits=self._motion.limits,
             solver=solver,
             solver_options=solver_options,
-            q0=self._solution,
+            q0=self._pursuit.solution,
             clock=self._clock,
         )
         out_of_reach = np.eye(4)
         out_of_reach[:3, 3] = 1e3
         trial.set_goal(0, out_of_reach, 0.0)
         trial.tick(0.0)
-        trial._begin_search(0.0)
+        trial._pursuit._begin_search(0.0)
         trial.tick(0.0)
+        trial.set_goal(0, out_of_reach, 0.0, move='linear')
+        trial.tick(0.0)
+        trial.set_twist(0, np.ones(3), np.ones(3), 0.0)
+        trial.tick(0.0)
+        trial.condition_number()
         self._think_again()  # a Solver that was given has begun another problem
 
     # The tick
 
     def tick(self, now: float) -> Command:
         """Advance by one nominal period and return the command."""
-        self._iterations, self._restarts, self._solve_time = 0, 0, 0.0
+        self._pursuit.begin_tick()
         self._drop_stale_goals(now)
+        self._drift[:] = 0.0
         if any(self._given) and not self._paused:
-            self._note_goals()
-            if self._searching:
-                self._search()
-            elif self._is_new or not self._settled:
-                self._follow(now)
+            self._move_goals(now)
+            self._follow(now)
         self._move()
         return self._command()
 
     def _drop_stale_goals(self, now: float) -> None:
         timeout = self._options.goal_timeout
-        if timeout > 0.0:
-            for index, received in enumerate(self._received):
-                if now - received > timeout:
-                    self._drop_goal(index, TrackStatus.STALE)
+        for index, reference in enumerate(self._references):
+            if reference.motion is Motion.JOG:
+                if reference.jog_has_ended:
+                    self._drop_goal(index, TrackStatus.IDLE)
+            elif timeout > 0.0 and now - reference.received > timeout:
+                self._drop_goal(index, TrackStatus.STALE)
 
     def _drop_goal(self, index: int, status: TrackStatus) -> None:
         """The tip rests: alone, or holding its pose while others have goals."""
@@ -332,190 +411,189 @@ class Tracker:
             self._resting_status = status
             self._rest()
 
-    def _note_goals(self) -> None:
-        """Think again where a goal changed; look out for goals that jumped."""
-        if not self._goals_changed:
-            return
-        self._goals_changed = False
-        tasks = self._problem.tasks
-        changes = [
-            _change(old, task.target) for old, task in zip(self._followed, tasks, strict=True)
-        ]
-        position, orientation = map(max, zip(*changes, strict=True))
+    def _move_goals(self, now: float) -> None:
+        """Accept new goals, and move on those that move by themselves."""
+        for reference in self._references:
+            if reference.fresh:
+                self._accept(reference)
+        moving = [reference for reference in self._references if reference.moves]
+        if moving and (self._pursuit.settled or not self._moves_closely):
+            self._pace.jog = self._scale_near_singularities(moving)
+            for reference in moving:
+                reference.advance(now, self._speeds, self._options.twist_timeout, self._pace)
+            self._set_targets()
+
+    def _accept(self, reference: Reference) -> None:
+        """Go for a new goal; look out for one that jumped."""
+        index = self._references.index(reference)
+        linear = reference.linear
+        start = self._frames_at([index], self._motion.stop_point())[0] if linear else None
+        position, orientation = reference.accept(start)
         if position == orientation == 0.0:
-            return  # the same goals again: what is held stays held
-        self._followed[:] = [task.target for task in tasks]
+            return
         self._dragged = True
-        if (
+        if reference.linear:
+            self._pursuit.is_new = self._pursuit.searching = self._together = False
+        elif (
             position > self._options.goal_jump_position
             or orientation > self._options.goal_jump_orientation
         ):
-            self._is_new, self._together = True, True
-            self._searching = self._dragged = False
-        self._think_again()
+            reference.jumped()
+            self._pursuit.jump()
+            self._together, self._dragged = True, False
+        self._set_targets()
 
-    def _follow(self, now: float) -> None:
-        """Go on with the one seeded solve; where it fails for a new goal, begin a search."""
-        if not self._settled:
-            self._refine()
-        if self._is_new and self._settled:
-            self._is_new = not self._reaches(self._latest)
-            if self._is_new and now >= self._next_search:
-                self._begin_search(now)
-                return
-        # Half-way to convergence, a solve for a new goal is no place to go to yet.
-        if self._settled or not self._is_new or self._options.updates_per_tick:
-            self._adopt(self._latest.q)
+    def _set_targets(self) -> None:
+        for task, reference in zip(self._pursuit.problem.tasks, self._references, strict=True):
+            task.target[:] = reference.frame
+        self._pursuit.think_again()
 
-    def _refine(self) -> None:
-        solve = self._solve or self._begin(self._solver, self._problem)
-        self._latest = self._advance(solve, self._budget)
-        self._settled = self._has_ended(solve, self._latest)
-        if solve.done:
-            self._solve = None
-        if self._settled and not self._reaches(self._latest):
-            self._try_other_turns()
-
-    def _has_ended(self, solve: Search, result: IkResult) -> bool:
-        """Whether the solve arrived, or will get no further."""
-        if result.cost < CLEAR_DROP * self._cost_mark:
-            self._cost_mark, self._stagnant_iterations = result.cost, 0
-        else:
-            self._stagnant_iterations += self._iterations
-        self._patience -= 1
-        return (
-            (solve.done and result.status is not IkStatus.ITERATION_LIMIT)
-            or self._stagnant_iterations >= STAGNATION
-            or self._patience <= 0
+    @property
+    def _moves_closely(self) -> bool:
+        """Whether a tip is on a line or a jog, so that the joints go on from step to step."""
+        return any(
+            reference.motion in (Motion.LINE, Motion.JOG) and reference.moves
+            for reference in self._references
         )
 
-    def _try_other_turns(self) -> None:
-        """Joints that may turn more than once and reached their limit may go on a turn back."""
-        limits, start = self._motion.limits, self._latest.q.copy()
-        if turn_back(start, limits.lower, limits.upper, self._turning):
-            time_left = max(SOLVING_SHARE * self.period - self._solve_time, 0.0)
-            result = self._solver.solve(self._problem, start, Budget(time_left))
-            self._iterations += result.iterations
-            self._solve_time += result.solve_time
-            if self._reaches(result):
-                self._latest = result
+    def _follow(self, now: float) -> None:
+        """Solve for the goals as they are now."""
+        pursuit, before = self._pursuit, self._pursuit.solution
+        closely = self._moves_closely
+        if closely:
+            if not pursuit.settled and not pursuit.follow_closely(self._motion.q):
+                self._retreat()
+                return
+        elif pursuit.searching or pursuit.is_new or not pursuit.settled:
+            has_found = pursuit.follow(self._motion.q, now)
+            self._together |= has_found
+        if closely or any(reference.moves for reference in self._references):
+            self._drift[:] = (pursuit.solution - before) / self.period
 
-    def _begin_search(self, now: float) -> None:
-        tasks = zip(self._problem.tasks, self._search_problem.tasks, strict=True)
-        for task, other in tasks:
-            other.set_target(task.transform)
-        self._searching, self._is_new = True, False
-        self._next_search = now + self._options.replan_period
-        self._begin(self._searcher, self._search_problem)
-
-    def _search(self) -> None:
-        """Go on with the search; at its end take the branch that it found, if it is better."""
-        solve = self._solve or self._begin(self._searcher, self._search_problem)
-        found = self._advance(solve, self._search_budget)
-        if solve.done:
-            better = found.cost < BETTER * self._latest.cost
-            self._adopt(found.q if better else self._latest.q)
-            self._searching, self._together = False, True
-            self._think_again()  # for the goals as they are now, from there
-
-    def _begin(self, solver: Solver, problem: IkProblem) -> Search:
-        self._solve = solve = solver.begin(problem, self._solution)
-        self._counted = 0  # iterations
-        return solve
-
-    def _advance(self, solve: Search, budget: Budget) -> IkResult:
-        before = solve.solve_time
-        solve.advance(budget)
-        result = solve.result()
-        self._iterations, self._counted = result.iterations - self._counted, result.iterations
-        self._restarts, self._solve_time = result.restarts, solve.solve_time - before
-        return result
-
-    def _adopt(self, q: Array) -> None:
-        """Aim at the solution q, each joint by its nearest turn."""
-        if all_finite(q):
-            limits = self._motion.limits
-            self._solution = q.copy()
-            take_nearest_turns(
-                self._solution, self._motion.q, limits.lower, limits.upper, self._turning
-            )
-
-    def _think_again(self) -> None:
-        """Solve again, from the present solution, in the ticks to come; after a search."""
-        if not self._searching:
-            self._solve = None
-            self._settled = False
-            self._cost_mark, self._stagnant_iterations = math.inf, 0
-            self._patience = math.ceil(SETTLING_TIME * self.rate)
+    def _retreat(self) -> None:
+        """The next step can't be followed: slow down, or stop where the way is blocked."""
+        too_slow = [reference.hesitate() for reference in self._references if reference.moves]
+        if not all(too_slow):
+            self._set_targets()
+            self._pursuit.settled = True
+            return
+        stop = self._motion.stop_point()
+        frames = self._frames_at(range(len(self._given)), stop)
+        for reference, frame in zip(self._references, frames, strict=True):
+            if reference.moves:
+                reference.retreat(frame)
+        self._pursuit.solution = stop
+        self._set_targets()
 
     def _rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
-        self._solution = self._motion.stop_point()
-        self._is_new = self._searching = self._together = self._dragged = False
-        self._next_search = -math.inf
-        self._think_again()
+        self._pursuit.rest(self._motion.stop_point())
+        self._together = self._dragged = False
+
+    def _think_again(self) -> None:
+        """Something else than the goals has changed."""
+        for reference in self._references:
+            reference.refused = False
+        self._pursuit.think_again()
 
     def _move(self) -> None:
-        self._motion.step(self._solution, self._together)
+        motion, solution = self._motion, self._pursuit.solution
+        motion.step(solution, self._together, self._drift)
         if self._together:
-            away = np.max(np.abs(self._solution - self._motion.q))
+            away = np.max(np.abs(solution - motion.q))
             self._together = bool(away > (NEAR if self._dragged else 0.0))
+        if self._drift.any():
+            lag = float(np.max(np.abs(solution - motion.q)))
+            self._pace.slack = max(0.0, 1.0 - lag / LEASH)
+            self._pace.growth, self._pace.least = motion.pace(self._drift, self._last_drift)
+        else:
+            self._pace.slack, self._pace.growth, self._pace.least = 1.0, math.inf, 0.0
+        self._last_drift[:] = self._drift
+
+    def _scale_near_singularities(self, moving: Iterable[Reference]) -> float:
+        """The share of its speed that a jog keeps: less on the way into a singularity."""
+        twist = np.zeros((len(self._references), 6))
+        for index, reference in enumerate(self._references):
+            if reference.motion is Motion.JOG:
+                twist[index] = reference.wanted
+        slow, stop = self._options.singularity_slow, self._options.singularity_stop
+        if not twist.any():
+            return 1.0
+        here = self._condition_at(self._pursuit.solution)
+        if here <= slow:
+            return 1.0
+        ahead = self._condition_at(self._ahead(twist))
+        if ahead <= here:
+            return 1.0
+        return max(0.0, (stop - here) / (stop - slow)) if stop > slow else 0.0
+
+    def _ahead(self, twist: Array) -> Array:
+        """A q (n,) a little further on from the solution, by twists (G, 6) of the tips."""
+        q = self._pursuit.solution.copy()
+        goals = self._commanded
+        goals.update(q[goals.variables])
+        jacobian = np.vstack([self._robot.jacobian(q, task.link) for task in goals.tasks])
+        step = np.linalg.pinv(jacobian[:, goals.variables], 1e-3) @ twist.ravel()
+        largest = np.max(np.abs(step))
+        if largest > 0.0:
+            q[goals.variables] += LOOK_AHEAD / largest * step
+        return q
+
+    def _condition_at(self, q: Array) -> float:
+        goals = self._commanded
+        self._load(q)
+        goals.update(q[goals.variables])
+        values = np.linalg.svd(goals.jacobian(), compute_uv=False)
+        smallest = values[-1] if values.size else 0.0
+        return float(values[0] / smallest) if smallest > 1e-12 * values[0] else math.inf
+
+    def _begin_to_follow(self) -> None:
+        """Where no tip had a goal, all of them hold where they are."""
+        if not any(self._given):
+            self._hold(range(len(self._given)), self._pursuit.solution)
 
     def _hold(self, indices: Iterable[int], q: Array) -> None:
         """Make the tips' poses at q (n,) what they are asked for, without a jump."""
-        robot = self._problem.robot
-        frames = robot.frames(q)
-        for index in indices:
-            task = self._problem.tasks[index]
-            task.set_target(robot.link_transform(frames, task.link) @ task.tool)
-            self._followed[index] = task.target
-        self._think_again()
+        indices = list(indices)
+        for index, frame in zip(indices, self._frames_at(indices, q), strict=True):
+            self._references[index].hold(frame)
+        self._set_targets()
 
-    def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
-        """The named solver, without restarts."""
-        solver = make_solver(name, clock=self._clock, **options)
-        if getattr(solver.options, 'restarts', 0) == 0:
-            return solver
-        return make_solver(name, clock=self._clock, **{**options, 'restarts': 0})
+    def _frames_at(self, indices: Iterable[int], q: Array) -> list[Array]:
+        """The frames (12,) of tips at q (n,)."""
+        frames = self._robot.frames(q)
+        tasks = [self._pursuit.problem.tasks[index] for index in indices]
+        return [
+            frame_of(self._robot.link_transform(frames, task.link) @ task.tool) for task in tasks
+        ]
 
-    def _use(self, problem: IkProblem, limits: MotionLimits) -> None:
-        """Make the problems to solve: like this one, with these limits and finer tolerances."""
-        robot = problem.robot
-        if limits.lower.shape != (robot.n,):
-            raise InvalidOption(f'limits for {limits.lower.size} joints; the robot has {robot.n}')
-        position, orientation = map(_finer, self._tolerances)
-        self._problem = IkProblem(
-            robot,
-            copy.deepcopy((*problem.tasks, *problem.soft)),
-            secondary=problem.secondary,
-            frozen_joints=problem.frozen_joints,
-            lower=limits.lower,
-            upper=limits.upper,
-            position_tolerance=position,
-            orientation_tolerance=orientation,
-            orientation_length=problem.orientation_length,
+    def _check_index(self, index: int) -> None:
+        if not 0 <= index < len(self._given):
+            raise InvalidGoal(f'there is no tip {index!r}, only 0 to {len(self._given) - 1}')
+
+    def _is_linear(self, move: str | None) -> bool:
+        if move not in (None, 'joint', 'linear'):
+            raise InvalidOption(f"move = {move!r}: one of 'joint', 'linear'")
+        return (move or self._options.move) == 'linear'
+
+    def _packed(self) -> PackedGoals:
+        """The goals once more, to judge what is commanded."""
+        problem = self._pursuit.problem
+        return PackedGoals(
+            problem.robot, problem.tasks, problem.variables, problem.orientation_length
         )
-        self._search_problem = self._problem.clone()
-        self._commanded = PackedGoals(robot, self._problem.tasks, self._problem.variables)
-        self._turning = robot.full_turns & (limits.upper - limits.lower >= TURN)
 
-    def _reaches(self, result: IkResult) -> bool:
-        """Whether it is within the tolerances of the problem, not only the finer ones."""
-        return self._is_solved(result.position_errors, result.orientation_errors)
-
-    def _is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        position, orientation = self._tolerances
-        return (
-            max(position_errors.tolist()) <= position
-            and max(orientation_errors.tolist()) <= orientation
-        )
+    def _load(self, q: Array) -> None:
+        """Judge by the goals as they are asked for."""
+        self._commanded.load(q)
+        for index, reference in enumerate(self._references):
+            self._commanded.targets[index] = reference.target
 
     def _command(self) -> Command:
-        q = self._motion.q
-        goals = self._commanded
+        q, goals, pursuit = self._motion.q, self._commanded, self._pursuit
         if any(self._given):
-            goals.load(q)
-            goals.update(q[self._problem.variables])
+            self._load(q)
+            goals.update(q[goals.variables])
         else:
             goals.errors[:] = 0.0
         position, orientation = goals.errors.T.copy()
@@ -525,32 +603,27 @@ class Tracker:
             status=self._status(position, orientation),
             position_errors=position,
             orientation_errors=orientation,
-            iterations=self._iterations,
-            solve_time=self._solve_time,
-            solution=self._solution.copy(),
-            restarts=self._restarts,
+            iterations=pursuit.iterations,
+            solve_time=pursuit.solve_time,
+            solution=pursuit.solution.copy(),
+            restarts=pursuit.restarts,
         )
 
     def _status(self, position: Array, orientation: Array) -> TrackStatus:
+        pursuit = self._pursuit
         if self._paused:
             return TrackStatus.PAUSED
         if not any(self._given):
             return self._resting_status
-        if self._searching:
+        if pursuit.searching:
             return TrackStatus.SEARCHING
-        if self._is_solved(position, orientation):
+        if any(reference.refused for reference in self._references):
+            return TrackStatus.BLOCKED
+        if self._moves_closely:
+            return TrackStatus.TRACKING
+        if pursuit.is_solved(position, orientation):
             return TrackStatus.REACHED
-        held = self._settled and not self._is_new and (self._motion.q == self._solution).all()
+        held = (
+            pursuit.settled and not pursuit.is_new and (self._motion.q == pursuit.solution).all()
+        )
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
-
-
-def _finer(tolerance: float) -> float:
-    return min(tolerance, max(PRECISION * tolerance, FINEST_TOLERANCE))
-
-
-def _change(old: Array, new: Array) -> tuple[float, float]:
-    """How far [m] and by what angle [rad] a target (12,) moved."""
-    if (old == new).all():
-        return 0.0, 0.0
-    cosine = 0.5 * (float(old[:9] @ new[:9]) - 1.0)  # half of the trace of old' new, less one
-    return math.dist(old[9:], new[9:]), math.acos(min(max(cosine, -1.0), 1.0))

@@ -31,7 +31,7 @@ LAYERS = [
         'driver',
     },
     {'solvers'},
-    {'motion', 'tracking'},
+    {'motion', 'cartesian', 'pursuit', 'tracking'},
     {'__init__'},
     {'bench', 'cli', '__main__'},
 ]

@@ -68,7 +68,7 @@ def run(q, dq, target, limits, period, together=False, ticks=100_000):
     q, dq = np.array(q, float), np.array(dq, float)
     path, speeds = [q.copy()], [dq.copy()]
     for _ in range(ticks):
-        motion.advance(q, dq, target, limits, period, together)
+        motion.advance(q, dq, target, limits, period, together, np.zeros_like(q))
         path.append(q.copy())
         speeds.append(dq.copy())
         if not dq.any() and (q == np.clip(target, limits[0], limits[1])).all():
@@ -110,7 +110,7 @@ def test_no_target_breaks_a_limit(limited, together, hold, seed):
         if tick % hold == 0:
             target = q + random.normal(size=q.size) * 10.0 ** random.uniform(-7, 3)
         q_before, dq_before = q.copy(), dq.copy()
-        motion.advance(q, dq, target, limits, period, together)
+        motion.advance(q, dq, target, limits, period, together, np.zeros_like(q))
         check_step(q_before, dq_before, q, dq, limits, period)
 
 
@@ -197,7 +197,7 @@ def test_a_steadily_moving_target_is_followed_smoothly_and_closely(ticks, speed_
     speeds = []
     for _ in range(3000):
         target += speed * period
-        motion.advance(q, dq, target, limits, period, False)
+        motion.advance(q, dq, target, limits, period, False, np.zeros_like(q))
         speeds.append(dq[0])
     # The lag is the way that braking takes: no more, and no overshoot when the target stops.
     braking = motion.stopping_distance(speed, acceleration * period, period)
@@ -259,7 +259,7 @@ def test_a_speed_above_a_new_limit_falls_at_the_acceleration_limit():
     q, dq = np.zeros(1), np.array([2.0])
     speeds = []
     for _ in range(12):
-        motion.advance(q, dq, np.array([50.0]), limits, 0.1, False)
+        motion.advance(q, dq, np.array([50.0]), limits, 0.1, False, np.zeros_like(q))
         speeds.append(dq[0])
     np.testing.assert_allclose(speeds[:8], [1.8, 1.6, 1.4, 1.2, 1.0, 0.8, 0.6, 0.5], atol=1e-12)
     assert speeds[8:] == [0.5] * 4
@@ -286,7 +286,7 @@ def test_a_lowered_acceleration_never_carries_a_joint_over_its_position_limit(
         if not done:
             done = motion.adopt_accelerations(limits, np.array([slow]), q, dq, target, period)
         before = dq.copy()
-        motion.advance(q, dq, target, limits, period, False)
+        motion.advance(q, dq, target, limits, period, False, np.zeros_like(q))
         assert np.abs(q[0]) <= 1.0
         assert abs(dq[0] - before[0]) <= (slow if done else fast) * period * (1 + RELATIVE)
     assert done
