@@ -155,10 +155,8 @@ class Pursuit:
 
     def _go_on(self, q: Array, now: float) -> None:
         """Go on with the seeded solve; begin a search where that is to be."""
-        if not self.settled:
-            self._refine(self._budget)
-            if self.settled and not self.reaches:
-                self._try_other_turns()
+        if not self.settled and self._refine(self._budget) and not self.reaches:
+            self._try_other_turns()
         if self.is_new and self.settled:
             self.is_new = not self.reaches
             if self.is_new and now >= self._next_search:
@@ -174,8 +172,7 @@ class Pursuit:
         The solution then stays what it was, as it does while a solve is not yet settled.
         """
         self.is_new = False
-        self._refine(self._whole_budget)
-        if not self.settled:
+        if not self._refine(self._whole_budget):
             return True
         if self.reaches and (np.abs(self._latest.q - self.solution) <= self._nearby).all():
             self._adopt(self._latest.q, q)
@@ -195,12 +192,14 @@ class Pursuit:
             and max(orientation_errors.tolist()) <= orientation
         )
 
-    def _refine(self, budget: Budget) -> None:
+    def _refine(self, budget: Budget) -> bool:
+        """Go on with the seeded solve; whether it has ended."""
         solve = self._solve or self._begin(self._solver, self.problem)
         self._latest = self._advance(solve, budget)
         self.settled = self._has_ended(solve, self._latest)
         if solve.done:
             self._solve = None
+        return self.settled
 
     def _has_ended(self, solve: Search, result: IkResult) -> bool:
         """Whether the solve arrived, or will get no further."""
