@@ -65,7 +65,7 @@ setup(
     entry_points={
         'console_scripts': [
             'ik = ik_core.cli:main',
-            'ik_node = ik_node.node:main',
+            'ik_node = ik_node.main:main',
             'ik_demo = ik_node.demo:main',
         ],
     },

@@ -28,7 +28,8 @@ from sensor_msgs.msg import JointState
 from ik_core import load_urdf
 from ik_core.rotations import Array
 
-from .conversions import JointStateWriter, transform_to_pose
+from .conversions import transform_to_pose
+from .outputs import JointStateWriter
 from .process import running
 from .resources import shared_file
 
@@ -134,7 +135,7 @@ def measure(name: str, rate: float, seconds: float) -> dict[str, Any]:
         'joint_limits.default.acceleration': 10.0,
     }
     process = (
-        running('ik_node.node', parameters=parameters)
+        running('ik_node', parameters=parameters)
         if name == 'ik_node'
         else running('ik_node.bench_rate', '--bare', str(rate))
     )

@@ -5,14 +5,15 @@ can't be used raises `Refused`, whose `reason` is a short key for the counters o
 """
 
 import math
-from array import array
+from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose
 from sensor_msgs.msg import JointState
 
-from ik_core import IkError, Robot
+from ik_core import IkError
 from ik_core.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
 
 MAX_DISTANCE = 1e6
@@ -72,15 +73,19 @@ def time_to_seconds(stamp: Time) -> float:
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
-def read_joint_state(message: JointState) -> dict[str, float]:
-    """The positions by joint name; Refused when ragged, with a name twice, or not finite."""
+def read_joint_state(message: JointState, joints: Collection[str]) -> dict[str, float]:
+    """The positions of those of `joints` that are in the message, by name.
+
+    Refused when ragged, with a name twice, or not finite; what is said of others may be anything.
+    """
     names, positions = message.name, message.position
     if len(names) != len(positions):
         text = f'{len(names)} names but {len(positions)} positions'
         raise Refused('ragged', f'the joint state has {text}')
-    values = dict(zip(names, positions, strict=True))
-    if len(values) != len(names):
-        twice = sorted({name for name in names if list(names).count(name) > 1})
+    known = [(name, value) for name, value in zip(names, positions, strict=True) if name in joints]
+    values = dict(known)
+    if len(values) != len(known):
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         raise Refused(
             'duplicate_joint', f'the joint state names {", ".join(twice)} more than once'
         )
@@ -88,40 +93,6 @@ def read_joint_state(message: JointState) -> dict[str, float]:
     if bad:
         raise Refused('not_finite', f'the position of {", ".join(bad)} is not finite')
     return values
-
-
-class JointStateWriter:
-    """One JointState message that is filled in place, so that a tick allocates nothing.
-
-    It names every movable joint of the robot, mimic joints included: a mimic joint follows its
-    driver, position = multiplier * driver + offset.
-    """
-
-    def __init__(self, robot: Robot) -> None:
-        names = [*robot.joint_names, *robot.mimic_joints]
-        index = {name: i for i, name in enumerate(robot.joint_names)}
-        self._drivers = np.arange(len(names))
-        self._multipliers = np.ones(len(names))
-        self._offsets = np.zeros(len(names))
-        for row, mimic in enumerate(robot.mimic_joints.values(), start=robot.n):
-            self._drivers[row] = index[mimic.joint]
-            self._multipliers[row] = mimic.multiplier
-            self._offsets[row] = mimic.offset
-        zeros = array('d', bytes(8 * len(names)))
-        self.message = JointState(name=names, position=zeros, velocity=array('d', zeros))
-        # Views of the message's own arrays: writing through them is all that a tick has to do.
-        self._position = np.frombuffer(self.message.position)
-        self._velocity = np.frombuffer(self.message.velocity)
-
-    def write(self, q: Array, dq: Array, stamp: Time) -> JointState:
-        """The message for positions q (n,) [rad, m] and velocities dq (n,) [rad/s, m/s]."""
-        np.take(q, self._drivers, out=self._position)
-        np.multiply(self._position, self._multipliers, out=self._position)
-        np.add(self._position, self._offsets, out=self._position)
-        np.take(dq, self._drivers, out=self._velocity)
-        np.multiply(self._velocity, self._multipliers, out=self._velocity)
-        self.message.header.stamp = stamp
-        return self.message
 
 
 def _show(values: Array) -> str:

@@ -244,7 +244,7 @@ def run(duration: float, context: rclpy.Context) -> int:
     began = time.monotonic()
     observer = Observer(load_urdf(urdf), context)
     try:
-        with running('ik_node.node', parameters=parameters(urdf)) as process:
+        with running('ik_node', parameters=parameters(urdf)) as process:
             if not wait_for_states(observer, process):
                 return 1
             print(f'\nik_node publishes after {time.monotonic() - began:.1f} s\n\n{HEADER}')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -25,6 +25,9 @@ STEADY_CODES = {
     'unconfigured': (DiagnosticStatus.STALE, 'not configured'),
     'inactive': (DiagnosticStatus.OK, 'configured, not active: nothing is published'),
     'no_model': (DiagnosticStatus.WARN, 'waiting for a robot on the topic robot_description'),
+    'waiting_for_state': (DiagnosticStatus.WARN, 'waiting for joint_states of all joints'),
+    'state_lost': (DiagnosticStatus.WARN, 'joint_states stopped coming: stopped'),
+    'resetting': (DiagnosticStatus.OK, 'coming to rest, to start from the measured state'),
     'model_swap': (DiagnosticStatus.WARN, 'stopping, to take the new robot_description'),
 }
 """Level and text of the states of the node in which no command is computed, or none followed."""
@@ -77,9 +80,12 @@ class TickMeter:
 
 
 class Diagnostics:
-    """Counters of a node, and the messages that tell them."""
+    """Counters of a node, and the messages that tell them.
 
-    def __init__(self, node: Node) -> None:
+    `state` is what the node is doing: 'active' or a key of STEADY_CODES.
+    """
+
+    def __init__(self, node: Node, state: Callable[[], str]) -> None:
         self._node = node
         self._throttle = Throttle()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -94,7 +100,7 @@ class Diagnostics:
         self._iterations = 0
         self._solve_time = 0.0
         self._slowest_tick = 0.0
-        self.state = 'unconfigured'
+        self._state = state
         self.tip_links: Sequence[str] = ()
         self.robot = ''
         self.command: Command | None = None
@@ -150,14 +156,15 @@ class Diagnostics:
         self._slowest_tick = 0.0
 
     def _code(self) -> str:
-        tracked = self.state == 'active' and self.command is not None
-        return self.command.status.value if tracked and self.command else self.state
+        state = self._state()
+        return self.command.status.value if state == 'active' and self.command else state
 
     def _level_and_text(self) -> tuple[bytes, str]:
-        if self.state == 'active' and self.command is not None:
+        state = self._state()
+        if state == 'active' and self.command is not None:
             status = self.command.status
             return TRACK_LEVELS.get(status, DiagnosticStatus.OK), status.text
-        return STEADY_CODES.get(self.state, (DiagnosticStatus.OK, self.state))
+        return STEADY_CODES.get(state, (DiagnosticStatus.OK, state))
 
     def _errors(self) -> tuple[tuple[str, float, float], ...]:
         """Tip, position error [m] and orientation error [rad], as told."""

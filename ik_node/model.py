@@ -80,10 +80,14 @@ class Model:
         self.base_link = parameters.node.base_link or robot.base_link
         self.tip_links = parameters.node.tip_links or (robot.default_tip(),)
         self.goal_topics = _distinct_topics(self.tip_links)
+        self.frozen_joints = self._frozen_joints()
         self.goals: list[Array | None] = [None] * len(self.tip_links)
         self._received = [0.0] * len(self.tip_links)
+        self.paused = False
         self.limits = motion_limits(robot, parameters)
+        self.command_joints = self._command_joints()
         self.tracker = self._new_tracker(_positions_of(robot, previous))
+        self.pause(previous is not None and previous.paused)
 
     def set_goal(self, tip: int, transform: Array, now: float) -> None:
         """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
@@ -96,9 +100,30 @@ class Model:
         self.tracker.stop()
         self.goals = [None] * len(self.goals)
 
+    def pause(self, paused: bool) -> None:
+        """Decelerate to rest and keep the goals; or, with False, go on with them."""
+        self.paused = paused
+        self.tracker.pause(paused)
+
+    @property
+    def has_goals(self) -> bool:
+        """Whether any tip has a goal."""
+        return any(goal is not None for goal in self.goals)
+
     def tip_pose(self, tip: int) -> Array:
         """Where a tip is commanded to be."""
         return self.robot.forward_kinematics(self.tracker.q, self.tip_links[tip])
+
+    def needed_joints(self) -> tuple[str, ...]:
+        """The joints whose positions must be known to start from a measured state."""
+        mimics = self.robot.mimic_joints
+        drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
+        return tuple(dict.fromkeys([*self._chain_joints(), *drivers]))
+
+    def seed(self, q: Array) -> None:
+        """Start again from the positions q (n,), at rest; the goals are kept."""
+        self.tracker.reset(q)
+        self._give_goals_again()
 
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is."""
@@ -162,24 +187,55 @@ class Model:
         q, dq = self.tracker.q, self.tracker.dq
         self.tracker = self._new_tracker(q)
         self.tracker.reset(q, dq)
+        self._give_goals_again()
+
+    def _give_goals_again(self) -> None:
+        self.tracker.pause(self.paused)
         for tip, goal in enumerate(self.goals):
             if goal is not None:
                 self.tracker.set_goal(tip, goal, self._received[tip])
 
     def _problem(self) -> IkProblem:
-        """One pose task per tip; the joints that would move base_link stay where they are."""
+        """One pose task per tip."""
         node = self.parameters.node
-        frozen = [self.robot.joint_names[i] for i in self.robot.chain(self.base_link)]
         return IkProblem(
             self.robot,
             [PoseTask(tip, transform=self._middle(tip)) for tip in self.tip_links],
-            frozen_joints=frozen,
+            frozen_joints=self.frozen_joints,
             lower=self.limits.lower,
             upper=self.limits.upper,
             position_tolerance=node.position_tolerance,
             orientation_tolerance=node.orientation_tolerance,
             orientation_length=node.orientation_length,
         )
+
+    def _frozen_joints(self) -> tuple[str, ...]:
+        """The joints that stay where they are: those asked for, and what would move base_link."""
+        robot, frozen = self.robot, self.parameters.node.frozen_joints
+        for joint in frozen:
+            robot.joint_index(joint)  # FrameNotFound, with the closest names
+        base = [robot.joint_names[i] for i in robot.chain(self.base_link)]
+        return tuple(dict.fromkeys([*frozen, *base]))
+
+    def _command_joints(self) -> tuple[str, ...]:
+        """The joints to publish, in order; see `outputs`."""
+        robot, node = self.robot, self.parameters.node
+        every = (*robot.joint_names, *robot.mimic_joints)
+        for joint in node.command_joints:
+            if joint not in every:
+                robot.joint_index(joint)  # FrameNotFound, with the closest names
+            if node.command_joints.count(joint) > 1:
+                raise InvalidOption(f'command_joints names {joint} more than once')
+        if node.command_joints or node.output == 'joint_state':
+            return node.command_joints or every
+        frozen = set(self.frozen_joints)
+        return tuple(joint for joint in self._chain_joints() if joint not in frozen)
+
+    def _chain_joints(self) -> list[str]:
+        """The joints between the root and the tips, in the order of the robot's."""
+        robot = self.robot
+        moving = {i for tip in self.tip_links for i in robot.chain(tip)}
+        return [robot.joint_names[i] for i in sorted(moving)]
 
     def _middle(self, tip_link: str) -> Array:
         """A target to begin with; nothing follows it before a goal comes."""

@@ -1,9 +1,9 @@
-"""The node `ik_node`: goal poses in, rate-limited joint states out.
+"""The node `ik_node`: goals in, rate-limited joint commands out.
 
-This module only wires: callbacks store goals, the tick asks the tracker for one step and
-publishes it, a slow timer tells the rest of the world how it is going. What is decided elsewhere:
-solving and limits in `ik_core.tracking`, parameters in `parameters`, what a message means in
-`conversions` and `frames`, what is reported in `diagnostics`.
+This module only wires: the lifecycle, the tick, which asks the tracker for one step and publishes
+it, and a slow timer that tells the rest of the world how it is going. What is decided elsewhere:
+solving and limits in `ik_core.tracking`, parameters in `parameters`, which goals are taken in
+`goals`, what is published in `outputs`, what is reported in `diagnostics`, the process in `main`.
 
 The node is a lifecycle node. Configuring reads the parameters and loads the robot (or waits for
 it on the topic robot_description), activating starts the joint states. With `autostart` it takes
@@ -14,47 +14,42 @@ kernels, which run beside it (`jobs`).
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+if __name__ == '__main__':  # before rclpy is needed: `main` says what to do without it
+    from ik_node.main import main
+
+    sys.exit(main())
+
 import numpy as np
-import rclpy
-from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Header, String
+from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from ik_core import IkError, Robot
-from ik_core.exceptions import InvalidGoal, InvalidOption
 from ik_core.rotations import Array
 
-from .conversions import (
-    JointStateWriter,
-    Refused,
-    point_to_position,
-    pose_to_transform,
-    time_to_seconds,
-)
-from .diagnostics import Diagnostics
-from .frames import Frames, TfFrames
+from .controls import Controls
+from .conversions import Refused
+from .diagnostics import STEADY_CODES, Diagnostics
+from .frames import TfFrames
+from .goals import Goals
+from .inputs import Inputs
 from .jobs import Job
 from .markers import goal_markers
 from .model import Model, load_robot, read_description
+from .outputs import OUTPUTS, make_output
 from .parameters import NodeParameters, Parameters
+from .state_input import StartState
 
 HOUSEKEEPING_PERIOD = 0.1
 BEATS_PER_DIAGNOSTICS = 10
@@ -80,20 +75,21 @@ class IkNode(LifecycleNode):
         super().__init__('ik_node', **options)
         self._stopping = stopping or threading.Event()
         self._settings = Parameters(self)
-        self._health = Diagnostics(self)
+        self._health = Diagnostics(self, self._state)
         self._tf = TfFrames(self)
         self._model: Model | None = None
         self._loading: Job[Robot] | None = None
         self._description = ''
-        self._active = False
-        self._finished = False
+        self._active = self._swapping = self._finished = False
         self._tick_timer: Timer | None = None
-        self._inputs: list[Any] = []
-        self._goal_inputs: list[Any] = []
+        self._publisher: Any = None
+        self._description_input = Inputs(self, self._health)
+        self._start_state = StartState(self, self._health, self._seconds)
+        self._goals = Goals(self, self._health, self._ready, self._seconds, self._tf)
+        self._controls = Controls(self, lambda: self._model, self._drop_goals, self._start_state)
         self._beat = 0
-        self._joint_states = self.create_lifecycle_publisher(JointState, 'joint_states', 10)
         self._markers = self.create_publisher(MarkerArray, '~/markers', 1)
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._steady = self._tick_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(HOUSEKEEPING_PERIOD, self._housekeeping, clock=self._steady)
 
     # Lifecycle
@@ -107,6 +103,8 @@ class IkNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, and the robot unless it comes by topic."""
         self._settings.locked = True
+        sim_time = self.get_parameter('use_sim_time').value
+        self._tick_clock = self.get_clock() if sim_time else self._steady
         result = self._attempt(self._configure)
         if result != SUCCESS:
             self._tear_down()
@@ -122,7 +120,6 @@ class IkNode(LifecycleNode):
         """Bring the joints to rest and stop publishing."""
         result = self._attempt(self._stop_ticking)
         self._active = False
-        self._note_state()
         return result if result != SUCCESS else super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -158,31 +155,32 @@ class IkNode(LifecycleNode):
 
     def _configure(self) -> None:
         parameters = self._settings.take()
+        output = OUTPUTS[parameters.node.output]
+        self._publisher = self.create_lifecycle_publisher(output.kind, output.topic, 10)
         source = read_description(parameters)
         if source is None:
-            self._listen(self._inputs, String, 'robot_description', self._on_description, LATCHED)
+            self._description_input.listen(
+                String, 'robot_description', self._on_description, LATCHED
+            )
             self.get_logger().info('waiting for a robot on the topic robot_description')
         else:
             self._install(self._load_now(source, parameters))
-        for kind, topic, handler in (
-            (PoseStamped, 'goal_pose', self._goal_handler(0)),
-            (PoseArray, 'goal_poses', self._on_goal_poses),
-            (PointStamped, 'clicked_point', self._on_clicked_point),
-        ):
-            self._listen(self._inputs, kind, topic, self._when_ready(handler))
-        self._note_state()
+        self._goals.open()
+        self._controls.open()
 
     def _tear_down(self) -> None:
         self._stop_ticking()
-        self._unlisten(self._inputs)
-        self._unlisten(self._goal_inputs)
+        for part in (self._description_input, self._start_state, self._goals, self._controls):
+            part.close()
+        if self._publisher is not None:
+            self.destroy_lifecycle_publisher(self._publisher)
+            self._publisher = None
         self._tf.close()
         self._settings.undeclare_limits()
         self._settings.locked = False
         self._model = self._loading = None
         self._description = ''
-        self._active = False
-        self._note_state()
+        self._active = self._swapping = False
 
     # The robot
 
@@ -205,13 +203,10 @@ class IkNode(LifecycleNode):
             if previous is not None:
                 self._settings.declare_limits(previous.robot)
             raise
-        self._frames = Frames(robot, self._model.base_link, self._tf)
-        self._writer = JointStateWriter(robot)
+        self._output = make_output(self._model)
         self._health.show_robot(robot.name, self._model.tip_links)
-        self._unlisten(self._goal_inputs)
-        for tip, topic in enumerate(self._model.goal_topics):
-            handler = self._when_ready(self._goal_handler(tip))
-            self._listen(self._goal_inputs, PoseStamped, topic, handler)
+        self._goals.open_tips(self._model)
+        self._start_state.open(self._model)
         self._introduce(self._model)
 
     def _introduce(self, model: Model) -> None:
@@ -231,7 +226,6 @@ class IkNode(LifecycleNode):
         if message.data == self._description:
             return
         self._description = message.data
-        self._note_state()
         parameters = self._settings.take()
         self._loading = Job(lambda: load_robot(message.data, parameters))
 
@@ -242,121 +236,53 @@ class IkNode(LifecycleNode):
         try:
             robot = self._loading.result()
             if self._model is not None and not self._is_at_rest():
-                self._health.state = 'model_swap'
+                self._swapping = True
                 self._model.stop()
                 return
+            self._stop_ticking()
             self._install(robot)
-            self._start_ticking()
         except IkError as error:
             kept = f'; {self._model.robot.name} is kept' if self._model else ''
             self._health.error('robot_description', f'robot_description: {error}{kept}')
-        self._loading = None
-        self._note_state()
+        self._loading, self._swapping = None, False
+        self._start_ticking()
 
-    # Goals
+    # What users ask for
 
-    def _listen(
-        self,
-        inputs: list[Any],
-        kind: Any,
-        topic: str,
-        handler: Callable[[Any], None],
-        qos: QoSProfile | int = 1,
-    ) -> None:
-        """Subscribe; whatever a message does, the node goes on and says why it was refused."""
+    def _ready(self) -> Model:
+        """The model that goals are for; Refused while they can't be followed."""
+        state = self._state()
+        if self._model is None or state != 'active':
+            raise Refused(state, STEADY_CODES[state][1])
+        return self._model
 
-        def receive(message: Any) -> None:
-            try:
-                handler(message)
-            except Refused as refused:
-                self._health.refuse(topic, refused)
-            except InvalidGoal as error:
-                self._health.refuse(topic, Refused('invalid', str(error)))
-            except Exception:
-                self._health.error(topic, f'{topic}: {traceback.format_exc()}')
-
-        inputs.append(self.create_subscription(kind, topic, receive, qos))
-
-    def _unlisten(self, inputs: list[Any]) -> None:
-        while inputs:
-            self.destroy_subscription(inputs.pop())
-
-    def _when_ready(self, handler: Callable[[Model, Any], None]) -> Callable[[Any], None]:
-        """A handler that gets the model, and refuses messages while goals can't be followed."""
-
-        def handle(message: Any) -> None:
-            if self._model is None:
-                raise Refused('no_model', 'there is no robot yet')
-            if not self._active:
-                raise Refused('inactive', 'the node is not active')
-            if self._health.state == 'model_swap':
-                raise Refused('model_swap', 'a new robot_description is being taken')
-            handler(self._model, message)
-
-        return handle
-
-    def _goal_handler(self, tip: int) -> Callable[[Model, PoseStamped], None]:
-        def on_goal(model: Model, message: PoseStamped) -> None:
-            frame = self._frame_of(model, message.header)
-            self._follow(model, tip, frame @ pose_to_transform(message.pose))
-
-        return on_goal
-
-    def _follow(self, model: Model, tip: int, goal: Array) -> None:
-        model.set_goal(tip, goal, self._seconds())
-        self._health.note_goal()
-
-    def _on_goal_poses(self, model: Model, message: PoseArray) -> None:
-        if len(message.poses) != len(model.tip_links):
-            tips = ', '.join(model.tip_links)
-            text = f'{len(message.poses)} poses; {len(model.tip_links)} are needed, for {tips}'
-            raise Refused('wrong_length', text)
-        frame = self._frame_of(model, message.header)
-        goals = [frame @ pose_to_transform(pose) for pose in message.poses]
-        for tip, goal in enumerate(goals):  # all of them are good, or none is taken
-            self._follow(model, tip, goal)
-
-    def _on_clicked_point(self, model: Model, message: PointStamped) -> None:
-        """A goal without an orientation keeps that of the goal before, or of the tip."""
-        frame = self._frame_of(model, message.header)
-        before = model.goals[0]
-        goal = (model.tip_pose(0) if before is None else before).copy()
-        goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
-        self._follow(model, 0, goal)
-
-    def _frame_of(self, model: Model, header: Header) -> Array:
-        """The header's frame in the root's; Refused for an old stamp where goals time out."""
-        timeout = model.parameters.tracker.goal_timeout
-        stamp = time_to_seconds(header.stamp)
-        if timeout > 0.0 and stamp > 0.0:
-            age = 1e-9 * self.get_clock().now().nanoseconds - stamp
-            if abs(age) > timeout:
-                raise Refused(
-                    'stale', f'the stamp is {age:.3f} s old; goal_timeout is {timeout} s'
-                )
-        return self._frames.in_root(header.frame_id, model.tracker.q)
+    def _drop_goals(self, model: Model) -> None:
+        """Come to rest."""
+        self._goals.drop()
+        model.stop()
 
     # The tick
 
     def _start_ticking(self) -> None:
-        if self._model is None or not self._active or self._tick_timer is not None:
-            self._note_state()
+        """Tick, if the node is active and knows where the robot is; tried again until then."""
+        model = self._model
+        if model is None or not self._active or self._tick_timer is not None:
             return
-        rate = self._model.parameters.node.rate
-        sim_time = self.get_parameter('use_sim_time').value
-        self._tick_clock = self.get_clock() if sim_time else self._steady
+        if not self._start_state.begin(model):
+            return
         self._last_tick = 0
         self._health.meter.restart()
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it in every tick
+        rate = model.parameters.node.rate
         self._tick_timer = self.create_timer(1.0 / rate, self._tick, clock=self._tick_clock)
-        self._note_state()
-        self.get_logger().info(f'ready: publishing joint_states at {rate:g} Hz')
+        topic = self.resolve_topic_name(self._output.topic)
+        self.get_logger().info(f'ready: publishing {topic} at {rate:g} Hz')
 
     def _stop_ticking(self) -> None:
         if self._tick_timer is None or self._model is None:
             return
-        self._model.stop()
+        self._drop_goals(self._model)
         deadline = time.monotonic() + STOPPING_TIME
         while not self._is_at_rest() and time.monotonic() < deadline:
             self._tick()
@@ -384,15 +310,17 @@ class IkNode(LifecycleNode):
         now = self._tick_clock.now().nanoseconds
         if now < self._last_tick:
             self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
-            model.stop()
+            self._drop_goals(model)
         self._last_tick = now
+        self._goals.give(model)
         command = model.tracker.tick(1e-9 * now)
         self._publish(command.q, command.dq)
         self._health.record(command)
         self._health.meter.tick(now + timer.time_until_next_call(), timer.timer_period_ns)
+        self._start_state.mind(model, command, 1e-9 * now)
 
     def _publish(self, q: Array, dq: Array) -> None:
-        self._joint_states.publish(self._writer.write(q, dq, self.get_clock().now().to_msg()))
+        self._publisher.publish(self._output.write(q, dq, self.get_clock().now().to_msg()))
 
     def _seconds(self) -> float:
         return 1e-9 * self._tick_clock.now().nanoseconds
@@ -402,6 +330,7 @@ class IkNode(LifecycleNode):
     def _housekeeping(self) -> None:
         try:
             self._poll_loading()
+            self._start_ticking()  # where it had to wait
             self._health.publish_status()
             self._beat += 1
             if self._beat % BEATS_PER_DIAGNOSTICS == 0:
@@ -411,18 +340,22 @@ class IkNode(LifecycleNode):
         except Exception:
             self._health.error('housekeeping', traceback.format_exc())
 
-    def _note_state(self) -> None:
-        """What the status says where no command does."""
+    def _state(self) -> str:
+        """What the node is doing, apart from what the tracker says: the keys of STEADY_CODES."""
         if not self._settings.locked:
-            self._health.state = 'unconfigured'
-        elif self._model is None:
-            self._health.state = 'no_model'
-        else:
-            self._health.state = 'active' if self._active else 'inactive'
+            return 'unconfigured'
+        if self._model is None:
+            return 'no_model'
+        if not self._active:
+            return 'inactive'
+        if self._swapping:
+            return 'model_swap'
+        return self._start_state.obstacle or 'active'
 
     def _look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states: a robot that listens to both would jump."""
-        if self._tick_timer is None or self.count_publishers('joint_states') < 2:
+        ours = self._tick_timer is not None and self._output.topic == 'joint_states'
+        if not ours or self.count_publishers('joint_states') < 2:
             return
         topic = self.resolve_topic_name('joint_states')
         publishers = [
@@ -447,61 +380,3 @@ class IkNode(LifecycleNode):
     def busy(self) -> bool:
         """Whether work that can't be interrupted is still going on beside the node."""
         return self._loading is not None and not self._loading.done
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad parameters."""
-    stopping = threading.Event()
-    _stop_on_signals(stopping)
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = IkNode(stopping)
-    except InvalidOption as error:
-        print(f'ik_node: {error}', file=sys.stderr)
-        rclpy.try_shutdown()
-        return 2
-    started = _run(node, stopping)
-    busy = node.busy
-    node.destroy_node()
-    rclpy.try_shutdown()
-    code = 0 if started or stopping.is_set() else 1
-    if busy:  # a compiler in a thread would keep the interpreter from ending
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
-
-
-def _stop_on_signals(stopping: threading.Event) -> None:
-    """Set `stopping` at the first SIGINT or SIGTERM; a second one ends the process at once.
-
-    rclpy's own handlers would end the context first, so that the joints could not come to rest.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
-def _run(node: IkNode, stopping: threading.Event) -> bool:
-    """Spin until `stopping`; false when the node could not start. Housekeeping wakes the loop."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        if not node.autostart():
-            return False
-        while not stopping.is_set():
-            executor.spin_once()
-        node.finish()
-    except ExternalShutdownException:
-        pass
-    finally:
-        executor.shutdown()
-    return True
-
-
-if __name__ == '__main__':
-    sys.exit(main())

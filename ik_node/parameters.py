@@ -84,7 +84,39 @@ class NodeOptions:
     rate: float = option(
         250.0, 'joint states per second', unit='Hz', bounds=(1.0, 10000.0), static=True
     )
-    output: str = option('joint_state', 'what is published', choices=('joint_state',), static=True)
+    output: str = option(
+        'joint_state',
+        'what is published; with all but joint_state the robot starts where joint_states says',
+        choices=('joint_state', 'joint_trajectory', 'position_command'),
+        static=True,
+    )
+    command_joints: tuple[str, ...] = option(
+        [],
+        'joints to publish, in this order; empty: all joints in a joint_state, otherwise those '
+        'that the goals move, in the order of the URDF',
+        static=True,
+    )
+    frozen_joints: tuple[str, ...] = option([], 'joints that goals do not move', static=True)
+    time_from_start: float = option(
+        0.0,
+        'when the point of a joint_trajectory is to be reached; 0: after one period',
+        unit='s',
+        bounds=(0.0, 10.0),
+        static=True,
+    )
+    state_timeout: float = option(
+        0.5,
+        'where the state is measured: without joint_states for so long the robot stops',
+        unit='s',
+        bounds=(0.01, math.inf),
+    )
+    state_tolerance: float = option(
+        0.02,
+        'where the state is measured: a robot that rests without a goal, and is found farther '
+        'from its command than this, has been moved; the command then starts from there',
+        unit='rad or m',
+        bounds=(0.0, math.inf),
+    )
     autostart: bool = option(
         True, 'configure and activate at start, without a lifecycle manager', static=True
     )

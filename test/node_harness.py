@@ -303,7 +303,7 @@ def node_process(namespace, *arguments):
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     environment['ROS_DOMAIN_ID'] = str(DOMAIN)
     environment['PYTHONPATH'] = python_path(ROOT)
-    command = [sys.executable, '-m', 'ik_node.node', '--ros-args', '-r', f'__ns:={namespace}']
+    command = [sys.executable, '-m', 'ik_node', '--ros-args', '-r', f'__ns:={namespace}']
     process = subprocess.Popen(
         [*command, *arguments],
         env=environment,

@@ -10,10 +10,8 @@ pytest.importorskip('rclpy')
 from geometry_msgs.msg import Point, Pose, Quaternion
 from sensor_msgs.msg import JointState
 
-import ik_core as ik
 from ik_core.rotations import matrix_from_rpy
 from ik_node.conversions import (
-    JointStateWriter,
     Refused,
     point_to_position,
     pose_to_transform,
@@ -24,16 +22,6 @@ from ik_node.conversions import (
 
 BAD_NUMBERS = [math.nan, math.inf, -math.inf]
 HALF_TURNS = [(math.pi, 0.0, 0.0), (0.0, math.pi, 0.0), (0.0, 0.0, math.pi)]
-GRIPPER = """<robot name="gripper">
-<link name="hand"/><link name="left"/><link name="right"/><link name="wrist"/>
-<joint name="turn" type="revolute"><parent link="wrist"/><child link="hand"/>
-<axis xyz="0 0 1"/><limit lower="-1" upper="1" velocity="2" effort="1"/></joint>
-<joint name="open" type="prismatic"><parent link="hand"/><child link="left"/>
-<axis xyz="1 0 0"/><limit lower="0" upper="0.1" velocity="1" effort="1"/></joint>
-<joint name="follow" type="prismatic"><parent link="hand"/><child link="right"/>
-<axis xyz="1 0 0"/><limit lower="-1" upper="1" velocity="9" effort="1"/>
-<mimic joint="open" multiplier="-2" offset="0.01"/></joint>
-</robot>"""
 
 
 def pose(x=0.1, y=0.2, z=0.3, qx=0.0, qy=0.0, qz=0.0, qw=1.0):
@@ -87,7 +75,7 @@ def test_absurdly_far_positions_are_refused(x):
 
 def test_a_joint_state_is_read_by_name():
     message = JointState(name=['b', 'a'], position=[2.0, 1.0])
-    assert read_joint_state(message) == {'a': 1.0, 'b': 2.0}
+    assert read_joint_state(message, 'ab') == {'a': 1.0, 'b': 2.0}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +89,7 @@ def test_a_joint_state_is_read_by_name():
 )
 def test_a_bad_joint_state_is_refused(names, positions, reason):
     with pytest.raises(Refused) as refused:
-        read_joint_state(JointState(name=names, position=positions))
+        read_joint_state(JointState(name=names, position=positions), 'ab')
     assert refused.value.reason == reason
 
 
@@ -109,33 +97,3 @@ def test_seconds_of_a_stamp():
     message = JointState()
     message.header.stamp.sec, message.header.stamp.nanosec = 3, 250_000_000
     assert time_to_seconds(message.header.stamp) == pytest.approx(3.25, abs=1e-12)
-
-
-def test_the_joint_state_names_mimic_joints_and_moves_them():
-    robot = ik.load_urdf(GRIPPER)
-    message = JointStateWriter(robot).write(
-        np.array([0.5, 0.03]), np.array([0.2, -0.1]), JointState().header.stamp
-    )
-    positions = dict(zip(message.name, message.position, strict=True))
-    velocities = dict(zip(message.name, message.velocity, strict=True))
-    assert positions == pytest.approx({'turn': 0.5, 'open': 0.03, 'follow': -0.05})
-    assert velocities == pytest.approx({'turn': 0.2, 'open': -0.1, 'follow': 0.2})
-
-
-def test_the_joint_state_agrees_with_the_robot():
-    robot = ik.load_urdf(GRIPPER)
-    writer, rng = JointStateWriter(robot), np.random.default_rng(1)
-    for _ in range(5):
-        q = rng.uniform(robot.lower, robot.upper)
-        message = writer.write(q, np.zeros(robot.n), JointState().header.stamp)
-        written = dict(zip(message.name, message.position, strict=True))
-        assert written == pytest.approx(robot.joint_values(q))
-
-
-def test_one_joint_state_message_is_filled_again_and_again():
-    robot = ik.load_urdf(GRIPPER)
-    writer, stamp = JointStateWriter(robot), JointState().header.stamp
-    first = writer.write(np.array([0.5, 0.03]), np.zeros(2), stamp)
-    second = writer.write(np.array([0.1, 0.01]), np.zeros(2), stamp)
-    assert second is first
-    assert list(second.position)[:2] == [0.1, 0.01]

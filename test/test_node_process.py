@@ -101,7 +101,7 @@ def test_a_signal_while_the_kernels_are_compiled_ends_it(number, tmp_path, monke
     ('arguments', 'code', 'said'),
     [
         (['-p', 'rate:=-1.0'], 2, 'rate'),
-        (['-p', 'output:=position_command'], 2, 'joint_state'),
+        (['-p', 'output:=torque'], 2, 'joint_state'),
         (['-p', 'urdf_path:=/no/such.urdf'], 1, '/no/such.urdf'),
         ([*PANDA, '-p', 'tip_links:=panda_hnad'], 1, 'panda_hand'),
         ([*PANDA, '-p', 'joint_limits.panda_joint1.velocity:=99.0'], 1, 'panda_joint1.velocity'),

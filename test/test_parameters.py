@@ -109,7 +109,7 @@ def test_tip_links_may_be_a_list_or_names_with_commas(make, value):
         ({'rate': -5.0}, 'rate'),
         ({'rate': 'fast'}, 'rate'),
         ({'solver': 'magic'}, 'levenberg_marquardt'),
-        ({'output': 'joint_trajectory'}, 'joint_state'),
+        ({'output': 'torque'}, 'joint_state'),
         ({'tip_links': [1, 2]}, 'tip_links'),
         ({'levenberg_marquardt__restarts': -1}, 'levenberg_marquardt.restarts'),
     ],
