@@ -131,7 +131,7 @@ def test_a_node_does_not_start_with_wrong_values(make, values, said):
         ({'position_tolerance': 0}, 'position_tolerance is 0'),
         ({'levenberg_marquardt__restarts': 1.5}, 'INTEGER'),
         ({'updates_per_tick': -1}, 'updates_per_tick'),
-        ({'output': 'position_command'}, 'must be one of: joint_state'),
+        ({'output': 'torque'}, 'must be one of: joint_state'),
     ],
 )
 def test_a_refusal_says_what_would_be_right_and_changes_nothing(make, values, said):
