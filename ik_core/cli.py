@@ -3,6 +3,7 @@
     ik info panda
     ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
     ik solve dual_arm --tip left_palm --xyz 0.4 0.2 1 --tip right_palm --xyz 0.4 -0.2 1
+    ik replay recording.npz
 
 Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
 """
@@ -25,6 +26,7 @@ import numpy as np
 from .driver import Budget
 from .exceptions import IkError, UrdfError
 from .problem import IkProblem
+from .recording import Recording, Replay, draw_replay, read_recording, replay, versions
 from .result import IkResult
 from .robot import Robot
 from .rotations import matrix_from_rpy, quaternion_from_matrix
@@ -106,6 +108,7 @@ def _parser() -> _Parser:
         command.add_argument('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
         command.add_argument('--json', action='store_true', help='print JSON')
     _add_bench(commands)
+    _add_replay(commands)
     return parser
 
 
@@ -136,6 +139,16 @@ def _add_bench(commands: Any) -> None:
     from . import bench  # benchmarks load robots by name through this module
 
     bench.add_parser(commands)
+
+
+def _add_replay(commands: Any) -> None:
+    replay = commands.add_parser(
+        'replay', help='run again what a node recorded', allow_abbrev=False
+    )
+    replay.add_argument('file', metavar='FILE', type=Path, help='what the node recorded')
+    replay.add_argument('--plot', metavar='FILE', type=Path, help='draw the joints over time')
+    replay.add_argument('--json', action='store_true', help='print JSON')
+    replay.set_defaults(run=_replay)
 
 
 def _shield_negative_numbers(argv: Iterable[str]) -> list[str]:
@@ -345,6 +358,59 @@ def _note(problem: IkProblem, result: IkResult, i: int) -> str:
     robot = problem.robot
     at_limit = min(result.q[i] - robot.lower[i], robot.upper[i] - result.q[i]) < 1e-9
     return 'at its limit' if at_limit else ''
+
+
+# --- ik replay ---------------------------------------------------------------------------------
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    """Run a recording again; REACHED where it does the same."""
+    recording = read_recording(arguments.file)
+    replays = replay(recording)
+    rows = [_replay_data(number, run) for number, run in enumerate(replays)]
+    if arguments.json:
+        print(_as_json({**_recording_data(recording), 'segments': rows}))
+    else:
+        print(_replay_text(recording, rows))
+    if arguments.plot:
+        draw_replay(recording, replays, arguments.plot)
+    return REACHED if all(run.is_same for run in replays) else NOT_REACHED
+
+
+def _recording_data(recording: Recording) -> dict[str, Any]:
+    now = versions()
+    others = {k: v for k, v in recording.versions.items() if now.get(k) != v}
+    return {'robot': recording.robot.name, 'notes': recording.notes, 'other_versions': others}
+
+
+def _replay_data(number: int, run: Replay) -> dict[str, Any]:
+    first = run.first_difference
+    at = None if first is None or first >= len(run.now) else run.now[first] - run.now[0]
+    return {
+        'segment': number,
+        'ticks': len(run.now),
+        'seconds': run.now[-1] - run.now[0],
+        'largest_difference': run.largest_difference,
+        'first_difference': first,
+        'after_seconds': at,
+        'failure': run.failure,
+    }
+
+
+def _replay_text(recording: Recording, rows: Sequence[dict[str, Any]]) -> str:
+    lines: list[tuple[str, ...]] = [('segment', 'ticks', 'seconds', 'largest difference', '')]
+    for row in rows:
+        verdict = 'the same'
+        if row['first_difference'] is not None:
+            verdict = f'differs from tick {row["first_difference"]} on'
+        if row['failure']:
+            verdict += f': {row["failure"]}'
+        counts = (str(row['segment']), str(row['ticks']), f'{row["seconds"]:.2f}')
+        lines.append((*counts, f'{row["largest_difference"]:.3g}', verdict))
+    data = _recording_data(recording)
+    others = [f'{name} was {version}' for name, version in data['other_versions'].items()]
+    notes = ', '.join(others) or 'the same versions of python, numpy and numba'
+    return '\n\n'.join((f'{data["robot"]}; {notes}', _table(lines)))
 
 
 # --- text --------------------------------------------------------------------------------------

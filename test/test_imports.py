@@ -32,6 +32,7 @@ LAYERS = [
     },
     {'solvers'},
     {'motion', 'cartesian', 'pursuit', 'tracking'},
+    {'recording'},
     {'__init__'},
     {'bench', 'cli', '__main__'},
 ]
