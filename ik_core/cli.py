@@ -4,6 +4,7 @@
     ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
     ik solve dual_arm --tip left_palm --xyz 0.4 0.2 1 --tip right_palm --xyz 0.4 -0.2 1
     ik replay recording.npz
+    ik check my_robot.urdf --yaml my_robot.yaml
 
 Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
 """
@@ -107,8 +108,8 @@ def _parser() -> _Parser:
     for command in (info, solve):
         command.add_argument('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
         command.add_argument('--json', action='store_true', help='print JSON')
-    _add_bench(commands)
     _add_replay(commands)
+    _add_others(commands)
     return parser
 
 
@@ -135,10 +136,12 @@ def _add_solve_arguments(solve: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_bench(commands: Any) -> None:
-    from . import bench  # benchmarks load robots by name through this module
+def _add_others(commands: Any) -> None:
+    from . import bench  # these load robots by name through this module
+    from .commands import check
 
-    bench.add_parser(commands)
+    for command in (check, bench):
+        command.add_parser(commands)
 
 
 def _add_replay(commands: Any) -> None:
@@ -182,11 +185,16 @@ def load_robot(name: str) -> Robot:
 
     Raises UrdfError, with the names of the shipped robots, where there is neither.
     """
+    return load_urdf(robot_path(name))
+
+
+def robot_path(name: str) -> Path:
+    """The file that `load_robot` reads; raises what it raises where there is none."""
     shipped = shipped_robots()
     if Path(name).is_file() or Path(name).name != name or Path(name).suffix:
-        return load_urdf(Path(name))
+        return Path(name)
     if name in shipped:
-        return load_urdf(shipped[name])
+        return shipped[name]
     close = difflib.get_close_matches(name, shipped, n=1)
     hint = f' (did you mean {close[0]!r}?)' if close else ''
     known = ', '.join(sorted(shipped)) or 'none found'
@@ -218,7 +226,7 @@ def _urdf_folders() -> Iterator[Path]:
 
 def _info(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
-    print(_as_json(_info_data(robot)) if arguments.json else _info_text(robot))
+    print(as_json(_info_data(robot)) if arguments.json else _info_text(robot))
     return REACHED
 
 
@@ -231,7 +239,7 @@ def _info_data(robot: Robot) -> dict[str, Any]:
             {
                 'name': name,
                 'type': robot.joint_types[i],
-                'unit': _unit(robot, i),
+                'unit': unit_of(robot, i),
                 'lower': robot.lower[i],
                 'upper': robot.upper[i],
                 'velocity': robot.velocity[i],
@@ -253,9 +261,9 @@ def _info_data(robot: Robot) -> dict[str, Any]:
 def _info_text(robot: Robot) -> str:
     joints: list[tuple[str, ...]] = [('', 'joint', 'type', 'lower', 'upper', 'velocity')]
     for i, name in enumerate(robot.joint_names):
-        unit = _unit(robot, i)
-        limits = (_value(robot.lower[i], unit), _value(robot.upper[i], unit))
-        speed = _value(robot.velocity[i], f'{unit}/s')
+        unit = unit_of(robot, i)
+        limits = (quantity(robot.lower[i], unit), quantity(robot.upper[i], unit))
+        speed = quantity(robot.velocity[i], f'{unit}/s')
         joints.append((str(i), name, robot.joint_types[i], *limits, speed))
     mimics = [('mimic joint', 'stands at')]
     for name, m in robot.mimic_joints.items():
@@ -264,7 +272,7 @@ def _info_text(robot: Robot) -> str:
     for tip in robot.tips():
         tips.append((tip, _ranges(robot.chain(tip))))
     head = f'{robot.name}: {len(robot.link_names)} links, {robot.n} joints, base {robot.base_link}'
-    tables = (_table(table) for table in (joints, mimics, tips) if len(table) > 1)
+    tables = (table(rows) for rows in (joints, mimics, tips) if len(rows) > 1)
     warnings = [f'warning: {warning}' for warning in robot.warnings]
     return '\n\n'.join(filter(None, (head, *tables, '\n'.join(warnings))))
 
@@ -292,7 +300,7 @@ def _solve(arguments: argparse.Namespace) -> int:
     solver.solve(problem, arguments.q0, Budget(iterations=1))
     result = solver.solve(problem, arguments.q0)
     if arguments.json:
-        print(_as_json(_result_data(problem, solver.name, result)))
+        print(as_json(_result_data(problem, solver.name, result)))
     else:
         print(_result_text(problem, solver.name, result))
     return REACHED if result.success else NOT_REACHED
@@ -334,8 +342,8 @@ def _result_text(problem: IkProblem, solver: str, result: IkResult) -> str:
     robot = problem.robot
     joints: list[tuple[str, ...]] = [('joint', 'position', '', 'lower', 'upper', '')]
     for i, name in enumerate(robot.joint_names):
-        unit = _unit(robot, i)
-        shown = [_value(value, unit) for value in (result.q[i], robot.lower[i], robot.upper[i])]
+        unit = unit_of(robot, i)
+        shown = [quantity(value, unit) for value in (result.q[i], robot.lower[i], robot.upper[i])]
         degrees = '' if unit == 'm' else f'{math.degrees(result.q[i]):.2f} deg'
         joints.append((name, shown[0], degrees, *shown[1:], _note(problem, result, i)))
     goals = [('goal', 'position error', 'orientation error')]
@@ -349,7 +357,7 @@ def _result_text(problem: IkProblem, solver: str, result: IkResult) -> str:
         f'{1e3 * result.solve_time:.3g} ms, {result.iterations} iterations, '
         f'{result.restarts} restarts, {solver}'
     )
-    return '\n\n'.join((_table(joints), _table(goals), f'{result.status.value}\n{effort}'))
+    return '\n\n'.join((table(joints), table(goals), f'{result.status.value}\n{effort}'))
 
 
 def _note(problem: IkProblem, result: IkResult, i: int) -> str:
@@ -369,7 +377,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     replays = replay(recording)
     rows = [_replay_data(number, run) for number, run in enumerate(replays)]
     if arguments.json:
-        print(_as_json({**_recording_data(recording), 'segments': rows}))
+        print(as_json({**_recording_data(recording), 'segments': rows}))
     else:
         print(_replay_text(recording, rows))
     if arguments.plot:
@@ -410,21 +418,22 @@ def _replay_text(recording: Recording, rows: Sequence[dict[str, Any]]) -> str:
     data = _recording_data(recording)
     others = [f'{name} was {version}' for name, version in data['other_versions'].items()]
     notes = ', '.join(others) or 'the same versions of python, numpy and numba'
-    return '\n\n'.join((f'{data["robot"]}; {notes}', _table(lines)))
+    return '\n\n'.join((f'{data["robot"]}; {notes}', table(lines)))
 
 
 # --- text --------------------------------------------------------------------------------------
 
 
-def _unit(robot: Robot, joint: int) -> str:
+def unit_of(robot: Robot, joint: int) -> str:
     return 'm' if robot.joint_types[joint] == 'prismatic' else 'rad'
 
 
-def _value(value: float, unit: str) -> str:
+def quantity(value: float, unit: str) -> str:
+    """A number with its unit, or a dash where there is none."""
     return f'{value:.4f} {unit}' if math.isfinite(value) else '-'
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> str:
+def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Columns of the width they need; numbers to the right, all else to the left."""
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
@@ -440,7 +449,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
     )
 
 
-def _as_json(data: Any) -> str:
+def as_json(data: Any) -> str:
+    """The data as JSON, which has no infinity and no NaN: null stands for both."""
     return json.dumps(_plain(data), indent=2, allow_nan=False)
 
 

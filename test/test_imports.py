@@ -31,10 +31,10 @@ LAYERS = [
         'driver',
     },
     {'solvers'},
-    {'motion', 'cartesian', 'pursuit', 'tracking'},
+    {'motion', 'cartesian', 'pursuit', 'tracking', 'reachability'},
     {'recording'},
     {'__init__'},
-    {'bench', 'cli', '__main__'},
+    {'bench', 'check', 'cli', 'commands', '__main__'},
 ]
 LAYER = {name: i for i, names in enumerate(LAYERS) for name in names}
 

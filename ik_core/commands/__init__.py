@@ -1,0 +1,1 @@
+"""Subcommands of `ik` with a module of their own."""

@@ -1,0 +1,1 @@
+"""Which part of the space around a robot a link of it reaches."""
