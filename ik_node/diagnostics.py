@@ -7,9 +7,11 @@ times a second at most and only when something changed, and once a second for /d
 from __future__ import annotations
 
 import time
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -55,14 +57,35 @@ class Throttle:
         return self._held.pop(kind, 0)
 
 
+class Ring:
+    """The last SIZE of many values."""
+
+    SIZE = 1024
+
+    def __init__(self) -> None:
+        self._values = array('d', bytes(8 * self.SIZE))
+        self._count = 0
+
+    def add(self, value: float) -> None:
+        """Add a value, in place of the oldest."""
+        self._values[self._count % self.SIZE] = value
+        self._count += 1
+
+    def percentiles(self, *percents: float) -> list[float]:
+        """Percentiles of what is there; 0 where nothing is."""
+        values = self._values[: self._count] or self._values[:1]
+        return list(map(float, np.percentile(values, percents)))
+
+
 class TickMeter:
     """Counts ticks, and those that were skipped because another came too late.
 
-    Each tick is known by its nominal time, which the timer tells, so jitter is never mistaken
-    for a skipped tick. Times in ns.
+    Each tick is known by its nominal time, which the ticker tells, so jitter is never mistaken
+    for a skipped tick. Times in ns. `durations` holds those of the last ticks.
     """
 
     def __init__(self) -> None:
+        self.durations = Ring()
         self.ticks = 0
         self.late_ticks = 0
         self._nominal: int | None = None
@@ -71,12 +94,13 @@ class TickMeter:
         """Count from the next tick on; the totals stay."""
         self._nominal = None
 
-    def tick(self, nominal: int, period: int) -> None:
-        """Count a tick and the nominal times between it and the one before."""
+    def tick(self, nominal: int, period: int, duration: int = 0) -> None:
+        """Count a tick that took so long, and the nominal times since the one before."""
         if self._nominal is not None:
             self.late_ticks += max(0, round((nominal - self._nominal) / period) - 1)
         self._nominal = nominal
         self.ticks += 1
+        self.durations.add(duration)
 
 
 class Diagnostics:
@@ -100,6 +124,7 @@ class Diagnostics:
         self._iterations = 0
         self._solve_time = 0.0
         self._slowest_tick = 0.0
+        self._solves = Ring()
         self._state = state
         self.tip_links: Sequence[str] = ()
         self.robot = ''
@@ -121,6 +146,7 @@ class Diagnostics:
         self._iterations += command.iterations
         self._solve_time += command.solve_time
         self._slowest_tick = max(self._slowest_tick, command.solve_time)
+        self._solves.add(command.solve_time)
 
     def refuse(self, topic: str, refused: Refused) -> None:
         """Count a refused message by reason and say why, once per WARNING_PERIOD."""
@@ -209,6 +235,12 @@ class Diagnostics:
         yield 'ticks', self.meter.ticks
         yield 'errors', self.errors
         yield 'slowest_tick_solve [us]', f'{1e6 * self._slowest_tick:.1f}'
+        median, p99 = self.meter.durations.percentiles(50, 99)
+        yield 'tick_time.p50 [us]', f'{1e-3 * median:.1f}'
+        yield 'tick_time.p99 [us]', f'{1e-3 * p99:.1f}'
+        median, p99 = self._solves.percentiles(50, 99)
+        yield 'tick_solve_time.p50 [us]', f'{1e6 * median:.1f}'
+        yield 'tick_solve_time.p99 [us]', f'{1e6 * p99:.1f}'
         self._ticks_told = self.meter.ticks, now
 
 

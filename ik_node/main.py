@@ -30,9 +30,11 @@ def main(args: list[str] | None = None) -> int:
         import rclpy
 
         from .node import IkNode
+        from .ticker import SWITCH_INTERVAL
     except ModuleNotFoundError as error:
         print(NO_ROS.format(missing=error.name), file=sys.stderr)
         return 1
+    sys.setswitchinterval(SWITCH_INTERVAL)
     stopping = threading.Event()
     _stop_on_signals(stopping)
     rclpy.init(args=args, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)

@@ -7,8 +7,8 @@ solving and limits in `ik_core.tracking`, parameters in `parameters`, which goal
 
 The node is a lifecycle node. Configuring reads the parameters and loads the robot (or waits for
 it on the topic robot_description), activating starts the joint states. With `autostart` it takes
-both steps by itself. Everything runs on one thread, but for loading a robot and compiling
-kernels, which run beside it (`jobs`).
+both steps by itself. The tick has a thread of its own, and never runs while a callback does
+(`ticker`); loading a robot and compiling kernels run beside both (`jobs`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.timer import Timer
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
@@ -50,6 +49,7 @@ from .model import Model, load_robot, read_description
 from .outputs import OUTPUTS, make_output
 from .parameters import NodeParameters, Parameters
 from .state_input import StartState
+from .ticker import Gate, SimulatedTicker, Ticker
 
 HOUSEKEEPING_PERIOD = 0.1
 BEATS_PER_DIAGNOSTICS = 10
@@ -72,6 +72,7 @@ class IkNode(LifecycleNode):
     """
 
     def __init__(self, stopping: threading.Event | None = None, **options: Any) -> None:
+        self._gate = Gate()  # before anything of the node can ask for it
         super().__init__('ik_node', **options)
         self._stopping = stopping or threading.Event()
         self._settings = Parameters(self)
@@ -81,7 +82,7 @@ class IkNode(LifecycleNode):
         self._loading: Job[Robot] | None = None
         self._description = ''
         self._active = self._swapping = self._finished = False
-        self._tick_timer: Timer | None = None
+        self._ticker: Ticker | SimulatedTicker | None = None
         self._publisher: Any = None
         self._description_input = Inputs(self, self._health)
         self._start_state = StartState(self, self._health, self._seconds)
@@ -91,6 +92,11 @@ class IkNode(LifecycleNode):
         self._markers = self.create_publisher(MarkerArray, '~/markers', 1)
         self._steady = self._tick_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(HOUSEKEEPING_PERIOD, self._housekeeping, clock=self._steady)
+
+    @property
+    def default_callback_group(self) -> Gate:
+        """The group of all callbacks, those of parameters and of the lifecycle included."""
+        return self._gate
 
     # Lifecycle
 
@@ -143,7 +149,8 @@ class IkNode(LifecycleNode):
     def _attempt(self, action: Callable[[], None]) -> TransitionCallbackReturn:
         """Do what a transition asks for; rclpy would drop the exception without a word."""
         try:
-            action()
+            with self._gate.lock:  # a transition may come from outside the executor
+                action()
         except IkError as error:
             log = self.get_logger()
             (log.info if self._stopping.is_set() else log.error)(str(error))
@@ -266,7 +273,7 @@ class IkNode(LifecycleNode):
     def _start_ticking(self) -> None:
         """Tick, if the node is active and knows where the robot is; tried again until then."""
         model = self._model
-        if model is None or not self._active or self._tick_timer is not None:
+        if model is None or not self._active or self._ticker is not None:
             return
         if not self._start_state.begin(model):
             return
@@ -274,37 +281,41 @@ class IkNode(LifecycleNode):
         self._health.meter.restart()
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it in every tick
-        rate = model.parameters.node.rate
-        self._tick_timer = self.create_timer(1.0 / rate, self._tick, clock=self._tick_clock)
+        rate, meter, clock = model.parameters.node.rate, self._health.meter, self._tick_clock
+        self._ticker = (
+            Ticker(rate, self._tick, meter, self._gate.lock)
+            if clock is self._steady
+            else SimulatedTicker(self, clock, rate, self._tick, meter)
+        )
         topic = self.resolve_topic_name(self._output.topic)
         self.get_logger().info(f'ready: publishing {topic} at {rate:g} Hz')
 
     def _stop_ticking(self) -> None:
-        if self._tick_timer is None or self._model is None:
+        if self._ticker is None or self._model is None:
             return
         self._drop_goals(self._model)
         deadline = time.monotonic() + STOPPING_TIME
         while not self._is_at_rest() and time.monotonic() < deadline:
             self._tick()
             time.sleep(self._model.tracker.period)
-        self.destroy_timer(self._tick_timer)
-        self._tick_timer = None
+        self._ticker.stop()
+        self._ticker = None
         gc.unfreeze()
 
     def _is_at_rest(self) -> bool:
         return self._model is None or not np.any(np.abs(self._model.tracker.dq) > AT_REST)
 
     def _tick(self) -> None:
-        model, timer = self._model, self._tick_timer
-        if model is None or timer is None:
+        model = self._model
+        if model is None:
             return
         try:
-            self._step(model, timer)
+            self._step(model)
         except Exception:
             self._health.error('tick', f'holding, after an error: {traceback.format_exc()}')
             self._publish(model.hold(), np.zeros(model.robot.n))
 
-    def _step(self, model: Model, timer: Timer) -> None:
+    def _step(self, model: Model) -> None:
         if self._settings.changed:
             model.apply(self._settings.take())
         now = self._tick_clock.now().nanoseconds
@@ -316,7 +327,6 @@ class IkNode(LifecycleNode):
         command = model.tracker.tick(1e-9 * now)
         self._publish(command.q, command.dq)
         self._health.record(command)
-        self._health.meter.tick(now + timer.time_until_next_call(), timer.timer_period_ns)
         self._start_state.mind(model, command, 1e-9 * now)
 
     def _publish(self, q: Array, dq: Array) -> None:
@@ -354,7 +364,7 @@ class IkNode(LifecycleNode):
 
     def _look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states: a robot that listens to both would jump."""
-        ours = self._tick_timer is not None and self._output.topic == 'joint_states'
+        ours = self._ticker is not None and self._output.topic == 'joint_states'
         if not ours or self.count_publishers('joint_states') < 2:
             return
         topic = self.resolve_topic_name('joint_states')
