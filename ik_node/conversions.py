@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, Pose
+from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from sensor_msgs.msg import JointState
 
 from ik_core import IkError
@@ -58,6 +58,15 @@ def pose_to_transform(pose: Pose) -> Array:
     return transform
 
 
+def twist_to_vectors(twist: Twist) -> tuple[Array, Array]:
+    """The linear and the angular part (3,) of a twist; Refused unless finite."""
+    linear, angular = _vector(twist.linear), _vector(twist.angular)
+    for name, vector in (('linear', linear), ('angular', angular)):
+        if not np.isfinite(vector).all():
+            raise Refused('not_finite', f'the {name} velocity {_show(vector)} is not finite')
+    return linear, angular
+
+
 def transform_to_pose(transform: Array) -> Pose:
     """The pose of a (4, 4) transform."""
     pose = Pose()
@@ -93,6 +102,10 @@ def read_joint_state(message: JointState, joints: Collection[str]) -> dict[str, 
     if bad:
         raise Refused('not_finite', f'the position of {", ".join(bad)} is not finite')
     return values
+
+
+def _vector(vector: Vector3) -> Array:
+    return np.array((vector.x, vector.y, vector.z))
 
 
 def _show(values: Array) -> str:

@@ -9,35 +9,21 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from ik_core.tracking import Command, TrackStatus
+from ik_core.tracking import Command
 
+from .codes import Code, Hazards, Warn, hazards
 from .conversions import Refused
+from .model import Model
 
 WARNING_PERIOD = 2.0
 """Seconds between two warnings of the same kind; what is left out is counted."""
-
-STEADY_CODES = {
-    'unconfigured': (DiagnosticStatus.STALE, 'not configured'),
-    'inactive': (DiagnosticStatus.OK, 'configured, not active: nothing is published'),
-    'no_model': (DiagnosticStatus.WARN, 'waiting for a robot on the topic robot_description'),
-    'waiting_for_state': (DiagnosticStatus.WARN, 'waiting for joint_states of all joints'),
-    'state_lost': (DiagnosticStatus.WARN, 'joint_states stopped coming: stopped'),
-    'resetting': (DiagnosticStatus.OK, 'coming to rest, to start from the measured state'),
-    'model_swap': (DiagnosticStatus.WARN, 'stopping, to take the new robot_description'),
-}
-"""Level and text of the states of the node in which no command is computed, or none followed."""
-
-TRACK_LEVELS = {
-    TrackStatus.CLOSEST: DiagnosticStatus.WARN,
-    TrackStatus.STALE: DiagnosticStatus.WARN,
-}
 
 
 class Throttle:
@@ -103,13 +89,27 @@ class TickMeter:
         self.durations.add(duration)
 
 
+class RisingTotal:
+    """The total of a count that starts at 0 again and again."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._last = 0
+
+    def add(self, count: int) -> None:
+        """Count what came since the last time."""
+        self.total += count - self._last if count >= self._last else count
+        self._last = count
+
+
 class Diagnostics:
     """Counters of a node, and the messages that tell them.
 
-    `state` is what the node is doing: 'active' or a key of STEADY_CODES.
+    `state` is what the node is doing; ACTIVE means whatever the tracker says.
+    `waiting_for` are the joints that joint_states have not told of.
     """
 
-    def __init__(self, node: Node, state: Callable[[], str]) -> None:
+    def __init__(self, node: Node, state: Callable[[], Code]) -> None:
         self._node = node
         self._throttle = Throttle()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -126,13 +126,15 @@ class Diagnostics:
         self._slowest_tick = 0.0
         self._solves = Ring()
         self._state = state
-        self.tip_links: Sequence[str] = ()
-        self.robot = ''
+        self.waiting_for: tuple[str, ...] = ()
         self.command: Command | None = None
+        self._model: Model | None = None
+        self._hazards = Hazards()
+        self._restarts = RisingTotal()
 
-    def show_robot(self, name: str, tip_links: Sequence[str]) -> None:
-        """Report on this robot from now on."""
-        self.robot, self.tip_links, self.command = name, tip_links, None
+    def show(self, model: Model | None) -> None:
+        """Report on this model from now on."""
+        self._model, self.command, self._hazards = model, None, Hazards()
 
     def note_goal(self) -> None:
         """From the next tick on, solving is for another goal."""
@@ -145,6 +147,7 @@ class Diagnostics:
             self._goal_is_new, self._iterations, self._solve_time = False, 0, 0.0
         self._iterations += command.iterations
         self._solve_time += command.solve_time
+        self._restarts.add(command.restarts)
         self._slowest_tick = max(self._slowest_tick, command.solve_time)
         self._solves.add(command.solve_time)
 
@@ -167,7 +170,9 @@ class Diagnostics:
 
     def publish_status(self) -> None:
         """~/status, if anything of it changed since the last time."""
-        now = (self._code(), self._errors(), self.refused.total(), self.meter.late_ticks)
+        self._hazards = self._look_for_hazards()
+        told = (self._code(), self._errors(), self._shown_condition(), self._hazards.warning)
+        now = (*told, self.waiting_for, self.refused.total(), self.meter.late_ticks)
         if now != self._told:
             self._told = now
             self._status_publisher.publish(self._status())
@@ -181,41 +186,54 @@ class Diagnostics:
         self._publisher.publish(message)
         self._slowest_tick = 0.0
 
-    def _code(self) -> str:
+    def _code(self) -> Code:
         state = self._state()
-        return self.command.status.value if state == 'active' and self.command else state
-
-    def _level_and_text(self) -> tuple[bytes, str]:
-        state = self._state()
-        if state == 'active' and self.command is not None:
-            status = self.command.status
-            return TRACK_LEVELS.get(status, DiagnosticStatus.OK), status.text
-        return STEADY_CODES.get(state, (DiagnosticStatus.OK, state))
+        if state is not Code.ACTIVE or self.command is None:
+            return state
+        return Code[self.command.status.name]
 
     def _errors(self) -> tuple[tuple[str, float, float], ...]:
         """Tip, position error [m] and orientation error [rad], as told."""
-        if self.command is None:
+        if self.command is None or self._model is None:
             return ()
         pairs = zip(
-            self.tip_links,
+            self._model.tip_links,
             self.command.position_errors.tolist(),
             self.command.orientation_errors.tolist(),
             strict=True,
         )
         return tuple((tip, round(metres, 7), round(radians, 7)) for tip, metres, radians in pairs)
 
+    def _look_for_hazards(self) -> Hazards:
+        if self._model is None or self.command is None or self._state() is not Code.ACTIVE:
+            return Hazards()
+        return hazards(self._model, self.command)
+
+    def _shown_condition(self) -> str:
+        return f'{self._hazards.condition_number:.3g}'
+
     def _status(self) -> DiagnosticStatus:
-        level, text = self._level_and_text()
+        code, warning = self._code(), self._hazards.warning
+        bound = self._hazards.joints_at_bound if warning is Warn.JOINT_BOUND else ()
+        parts = (code.text, ', '.join(self.waiting_for), warning.text, ', '.join(bound))
         return DiagnosticStatus(
-            level=level,
+            level=code.level if warning is Warn.NONE else DiagnosticStatus.WARN,
             name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
-            message=text,
-            hardware_id=self.robot,
+            message=': '.join(filter(None, parts)),
+            hardware_id=self._model.robot.name if self._model else '',
             values=_key_values(self._details()),
         )
 
     def _details(self) -> Iterable[tuple[str, object]]:
-        yield 'code', self._code()
+        code, warning = self._code(), self._hazards.warning
+        yield 'code', code.key
+        yield 'code_number', code.number
+        yield 'warning', warning.key
+        yield 'warning_number', warning.number
+        if self._hazards.condition_number:
+            yield 'condition_number', self._shown_condition()
+        if self._hazards.joints_at_bound:
+            yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
         for tip, metres, radians in self._errors():
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
             yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
@@ -234,6 +252,7 @@ class Diagnostics:
         yield 'rate [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
         yield 'ticks', self.meter.ticks
         yield 'errors', self.errors
+        yield 'restarts_total', self._restarts.total
         yield 'slowest_tick_solve [us]', f'{1e6 * self._slowest_tick:.1f}'
         median, p99 = self.meter.durations.percentiles(50, 99)
         yield 'tick_time.p50 [us]', f'{1e-3 * median:.1f}'

@@ -8,19 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped
+from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
 from rclpy.node import Node
 from std_msgs.msg import Header
 
 from ik_core.rotations import Array
 
-from .conversions import Refused, point_to_position, pose_to_transform, time_to_seconds
+from .conversions import (
+    Refused,
+    point_to_position,
+    pose_to_transform,
+    time_to_seconds,
+    twist_to_vectors,
+)
 from .diagnostics import Diagnostics
 from .frames import Frames, FrameSource
 from .inputs import Inputs
 from .model import Model
+from .parameters import NodeParameters
+from .planar import complete, is_planar
+
+
+class Jog(NamedTuple):
+    """A tip's velocity in the root link's frame: linear [m/s] and angular [rad/s], (3,) each."""
+
+    linear: Array
+    angular: Array
 
 
 class Goals:
@@ -45,13 +61,14 @@ class Goals:
         self._others = others
         self._common = Inputs(node, health)
         self._by_tip = Inputs(node, health)
-        self._new: dict[int, tuple[Array, float]] = {}
+        self._new: dict[int, tuple[Array | Jog, float]] = {}
 
     def open(self) -> None:
         """Subscribe to the topics that do not depend on the robot."""
         self._common.listen(PoseStamped, 'goal_pose', partial(self._on_pose, 0))
         self._common.listen(PoseArray, 'goal_poses', self._on_poses)
         self._common.listen(PointStamped, 'clicked_point', self._on_point)
+        self._common.listen(TwistStamped, '~/delta_twist_cmds', self._on_twist)
 
     def open_tips(self, model: Model) -> None:
         """Subscribe to the topics of this model's tips, in place of those before."""
@@ -75,7 +92,10 @@ class Goals:
         """Hand over what came since the last tick."""
         if self._new:
             for tip, (goal, received) in self._new.items():
-                model.set_goal(tip, goal, received)
+                if isinstance(goal, Jog):
+                    model.set_twist(tip, goal.linear, goal.angular, received)
+                else:
+                    model.set_goal(tip, goal, received)
             self._new.clear()
             self._health.note_goal()
 
@@ -88,7 +108,10 @@ class Goals:
     def _on_pose(self, tip: int, message: PoseStamped) -> None:
         model = self._ready()
         frame = self._frame_of(model, message.header)
-        self.put(tip, frame @ pose_to_transform(message.pose))
+        goal, keep = pose_to_transform(message.pose), model.parameters.node.planar_goals
+        if is_planar(goal) and self._frames.stands_still(message.header.frame_id):
+            goal = complete(goal, np.linalg.inv(frame) @ self._last(model, tip), keep)
+        self.put(tip, frame @ goal)
 
     def _on_poses(self, message: PoseArray) -> None:
         model = self._ready()
@@ -109,10 +132,18 @@ class Goals:
         goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
         self.put(0, goal)
 
+    def _on_twist(self, message: TwistStamped) -> None:
+        """Jog the first tip: velocities of its origin, along and about the axes of the frame."""
+        model = self._ready()
+        turn = self._frame_of(model, message.header)[:3, :3]
+        linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
+        self._new[0] = Jog(turn @ linear, turn @ angular), self._seconds()
+
     def _last(self, model: Model, tip: int) -> Array:
         """A tip's last goal (4, 4); where it has none, where it is."""
-        if tip in self._new:
-            return self._new[tip][0]
+        new = self._new.get(tip)
+        if new is not None and not isinstance(new[0], Jog):
+            return new[0]
         before = model.goals[tip]
         return model.tip_pose(tip) if before is None else before
 
@@ -127,3 +158,13 @@ class Goals:
                     'stale', f'the stamp is {age:.3f} s old; goal_timeout is {timeout} s'
                 )
         return self._frames.in_root(header.frame_id, model.tracker.q)
+
+
+def _speeds(linear: Array, angular: Array, parameters: NodeParameters) -> tuple[Array, Array]:
+    """What a twist command means [m/s], [rad/s]; unitless ones are shares of a full speed."""
+    if parameters.node.command_in_type == 'speed_units':
+        return linear, angular
+    if max(np.abs(linear).max(), np.abs(angular).max()) > 1.0:
+        text = 'command_in_type is unitless: no component may be outside [-1, 1]'
+        raise Refused('not_unitless', text)
+    return parameters.scale.linear * linear, parameters.scale.rotational * angular

@@ -14,10 +14,10 @@ import numpy as np
 
 from ik_core import SOLVERS, Budget, IkProblem, PoseTask, Robot, load_urdf, make_solver
 from ik_core.exceptions import InvalidOption, UrdfError
-from ik_core.rotations import Array
+from ik_core.rotations import Array, matrix_from_rpy
 from ik_core.tracking import MotionLimits, Tracker
 
-from .parameters import Limits, NodeParameters
+from .parameters import Limits, NodeParameters, Tool
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
@@ -37,10 +37,15 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     if isinstance(source, Path) and not source.is_file():
         raise UrdfError(f'urdf_path: there is no file {source}')
     robot = load_urdf(source)
-    model = Model(robot, replace(parameters, joint_limits={}))
+    model = Model(robot, replace(parameters, joint_limits={}, tools={}))
     model.tracker.warm()
     model.warm_all_solvers()
     return robot
+
+
+def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
+    """The links that follow goals; UnsupportedProblem where there is no one longest chain."""
+    return parameters.node.tip_links or (robot.default_tip(),)
 
 
 def goal_topic(tip_link: str) -> str:
@@ -78,13 +83,14 @@ class Model:
         self.robot = robot
         self.parameters = parameters
         self.base_link = parameters.node.base_link or robot.base_link
-        self.tip_links = parameters.node.tip_links or (robot.default_tip(),)
+        self.tip_links = tip_links(robot, parameters)
         self.goal_topics = _distinct_topics(self.tip_links)
         self.frozen_joints = self._frozen_joints()
         self.goals: list[Array | None] = [None] * len(self.tip_links)
         self._received = [0.0] * len(self.tip_links)
         self.paused = False
         self.limits = motion_limits(robot, parameters)
+        self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
         self.tracker = self._new_tracker(_positions_of(robot, previous))
         self.pause(previous is not None and previous.paused)
@@ -94,6 +100,11 @@ class Model:
         self.tracker.set_goal(tip, transform, now)
         self.goals[tip] = transform
         self._received[tip] = now
+
+    def set_twist(self, tip: int, linear: Array, angular: Array, now: float) -> None:
+        """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
+        self.tracker.set_twist(tip, linear, angular, now)
+        self.goals[tip] = None
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""
@@ -111,14 +122,24 @@ class Model:
         return any(goal is not None for goal in self.goals)
 
     def tip_pose(self, tip: int) -> Array:
-        """Where a tip is commanded to be."""
-        return self.robot.forward_kinematics(self.tracker.q, self.tip_links[tip])
+        """Where the tool centre point of a tip is commanded to be."""
+        link = self.tip_links[tip]
+        return self.robot.forward_kinematics(self.tracker.q, link) @ self.tool(link)
+
+    def tool(self, tip_link: str) -> Array:
+        """The tool centre point (4, 4) in the frame of a tip's link."""
+        tool = self.parameters.tools.get(tip_link, Tool())
+        transform = np.eye(4)
+        transform[:3, :3] = matrix_from_rpy(tool.rpy)
+        transform[:3, 3] = tool.xyz
+        return transform
 
     def needed_joints(self) -> tuple[str, ...]:
         """The joints whose positions must be known to start from a measured state."""
         mimics = self.robot.mimic_joints
+        chain = [self.robot.joint_names[i] for i in self._chain_joints()]
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
-        return tuple(dict.fromkeys([*self._chain_joints(), *drivers]))
+        return tuple(dict.fromkeys([*chain, *drivers]))
 
     def seed(self, q: Array) -> None:
         """Start again from the positions q (n,), at rest; the goals are kept."""
@@ -183,7 +204,7 @@ class Model:
         )
 
     def _renew_tracker(self) -> None:
-        """Tolerances belong to the problem, so they need another tracker, in the same state."""
+        """Tolerances and tools belong to the problem: another tracker, in the same state."""
         q, dq = self.tracker.q, self.tracker.dq
         self.tracker = self._new_tracker(q)
         self.tracker.reset(q, dq)
@@ -200,7 +221,10 @@ class Model:
         node = self.parameters.node
         return IkProblem(
             self.robot,
-            [PoseTask(tip, transform=self._middle(tip)) for tip in self.tip_links],
+            [
+                PoseTask(tip, transform=self._middle(tip), tool=self.tool(tip))
+                for tip in self.tip_links
+            ],
             frozen_joints=self.frozen_joints,
             lower=self.limits.lower,
             upper=self.limits.upper,
@@ -228,18 +252,21 @@ class Model:
                 raise InvalidOption(f'command_joints names {joint} more than once')
         if node.command_joints or node.output == 'joint_state':
             return node.command_joints or every
-        frozen = set(self.frozen_joints)
-        return tuple(joint for joint in self._chain_joints() if joint not in frozen)
+        return tuple(robot.joint_names[i] for i in self.moved_joints)
 
-    def _chain_joints(self) -> list[str]:
-        """The joints between the root and the tips, in the order of the robot's."""
-        robot = self.robot
-        moving = {i for tip in self.tip_links for i in robot.chain(tip)}
-        return [robot.joint_names[i] for i in sorted(moving)]
+    def _moved_joints(self) -> list[int]:
+        """The indices of the joints that the goals move, ascending."""
+        names = self.robot.joint_names
+        return [i for i in self._chain_joints() if names[i] not in self.frozen_joints]
+
+    def _chain_joints(self) -> list[int]:
+        """The indices of the joints between the root and the tips, ascending."""
+        return sorted({i for tip in self.tip_links for i in self.robot.chain(tip)})
 
     def _middle(self, tip_link: str) -> Array:
         """A target to begin with; nothing follows it before a goal comes."""
-        return self.robot.forward_kinematics(self.robot.middle_configuration, tip_link)
+        q = self.robot.middle_configuration
+        return self.robot.forward_kinematics(q, tip_link) @ self.tool(tip_link)
 
 
 def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:
@@ -264,6 +291,7 @@ def _solver(parameters: NodeParameters) -> tuple[str, dict[str, object]]:
     return parameters.node.solver, dict(vars(parameters.solver_options))
 
 
-def _problem_options(parameters: NodeParameters) -> tuple[float, float, float]:
-    node = parameters.node
-    return node.position_tolerance, node.orientation_tolerance, node.orientation_length
+def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
+    """What belongs to the problem: tolerances and tools."""
+    node, tools = parameters.node, dict(parameters.tools)
+    return node.position_tolerance, node.orientation_tolerance, node.orientation_length, tools

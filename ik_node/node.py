@@ -32,20 +32,20 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
 
 from ik_core import IkError, Robot
 from ik_core.rotations import Array
 
+from .codes import Code
 from .controls import Controls
 from .conversions import Refused
-from .diagnostics import STEADY_CODES, Diagnostics
+from .diagnostics import Diagnostics
 from .frames import TfFrames
 from .goals import Goals
 from .inputs import Inputs
 from .jobs import Job
-from .markers import goal_markers
-from .model import Model, load_robot, read_description
+from .markers import Markers
+from .model import Model, load_robot, read_description, tip_links
 from .outputs import OUTPUTS, make_output
 from .parameters import NodeParameters, Parameters
 from .state_input import StartState
@@ -89,8 +89,8 @@ class IkNode(LifecycleNode):
         self._goals = Goals(self, self._health, self._ready, self._seconds, self._tf)
         self._controls = Controls(self, lambda: self._model, self._drop_goals, self._start_state)
         self._beat = 0
-        self._markers = self.create_publisher(MarkerArray, '~/markers', 1)
         self._steady = self._tick_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._markers = Markers(self, self._steady, lambda: (self._model, self._health.command))
         self.create_timer(HOUSEKEEPING_PERIOD, self._housekeeping, clock=self._steady)
 
     @property
@@ -183,9 +183,10 @@ class IkNode(LifecycleNode):
             self.destroy_lifecycle_publisher(self._publisher)
             self._publisher = None
         self._tf.close()
-        self._settings.undeclare_limits()
+        self._settings.undeclare_robot()
         self._settings.locked = False
         self._model = self._loading = None
+        self._health.show(None)
         self._description = ''
         self._active = self._swapping = False
 
@@ -204,14 +205,15 @@ class IkNode(LifecycleNode):
         """Make `robot` the one that is moved; the one before stays if this one can't be."""
         previous = self._model
         try:
-            self._settings.declare_limits(robot)
+            tips = tip_links(robot, self._settings.take())
+            self._settings.declare_robot(robot, tips)
             self._model = Model(robot, self._settings.take(), previous)
         except IkError:
             if previous is not None:
-                self._settings.declare_limits(previous.robot)
+                self._settings.declare_robot(previous.robot, previous.tip_links)
             raise
         self._output = make_output(self._model)
-        self._health.show_robot(robot.name, self._model.tip_links)
+        self._health.show(self._model)
         self._goals.open_tips(self._model)
         self._start_state.open(self._model)
         self._introduce(self._model)
@@ -259,8 +261,8 @@ class IkNode(LifecycleNode):
     def _ready(self) -> Model:
         """The model that goals are for; Refused while they can't be followed."""
         state = self._state()
-        if self._model is None or state != 'active':
-            raise Refused(state, STEADY_CODES[state][1])
+        if self._model is None or state is not Code.ACTIVE:
+            raise Refused(state.key, state.text)
         return self._model
 
     def _drop_goals(self, model: Model) -> None:
@@ -346,21 +348,20 @@ class IkNode(LifecycleNode):
             if self._beat % BEATS_PER_DIAGNOSTICS == 0:
                 self._health.publish_diagnostics()
                 self._look_for_rivals()
-                self._publish_markers()
         except Exception:
             self._health.error('housekeeping', traceback.format_exc())
 
-    def _state(self) -> str:
-        """What the node is doing, apart from what the tracker says: the keys of STEADY_CODES."""
+    def _state(self) -> Code:
+        """What the node is doing; ACTIVE where the tracker says more."""
         if not self._settings.locked:
-            return 'unconfigured'
+            return Code.UNCONFIGURED
         if self._model is None:
-            return 'no_model'
+            return Code.NO_MODEL
         if not self._active:
-            return 'inactive'
+            return Code.INACTIVE
         if self._swapping:
-            return 'model_swap'
-        return self._start_state.obstacle or 'active'
+            return Code.MODEL_SWAP
+        return self._start_state.obstacle or Code.ACTIVE
 
     def _look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states: a robot that listens to both would jump."""
@@ -377,14 +378,6 @@ class IkNode(LifecycleNode):
         others = ', '.join(sorted(publishers))
         text = f'{topic} has other publishers too: {others}'
         self._health.warn('rivals', text)
-
-    def _publish_markers(self) -> None:
-        model, command = self._model, self._health.command
-        if model is None or command is None or not self._markers.get_subscription_count():
-            return
-        stamp = self.get_clock().now().to_msg()
-        root = model.robot.base_link
-        self._markers.publish(goal_markers(model.goals, command.status, root, stamp))
 
     @property
     def busy(self) -> bool:

@@ -14,7 +14,7 @@ Humble's rclpy.
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +32,8 @@ from rclpy.parameter import Parameter
 from ik_core import SOLVERS, IkError, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
+
+from .planar import KEEP
 
 Values = Mapping[str, Any]
 UNBOUNDED = (-math.inf, math.inf)
@@ -104,6 +106,23 @@ class NodeOptions:
         bounds=(0.0, 10.0),
         static=True,
     )
+    planar_goals: str = option(
+        'keep_z_roll_pitch',
+        'what a goal with z = 0 exactly and a yaw only (RViz: 2D Goal Pose), in a frame that '
+        'stands still, keeps of the height and the tilt that the tip has',
+        choices=KEEP,
+    )
+    command_in_type: str = option(
+        'speed_units',
+        'how ~/delta_twist_cmds are given: in m/s and rad/s, or from -1 to 1 (see scale)',
+        choices=('speed_units', 'unitless'),
+    )
+    joint_limit_margin: float = option(
+        0.01,
+        'a joint this near to its limit is reported to be at its bound',
+        unit='rad or m',
+        bounds=(0.0, math.inf),
+    )
     state_timeout: float = option(
         0.5,
         'where the state is measured: without joint_states for so long the robot stops',
@@ -136,6 +155,26 @@ class NodeOptions:
 
 
 @dataclass(frozen=True)
+class TwistScale:
+    """The full speed of unitless twist commands."""
+
+    linear: float = option(
+        0.25, 'speed of a unitless twist command of 1', unit='m/s', bounds=(0.0, 1e3)
+    )
+    rotational: float = option(
+        1.0, 'speed of a unitless twist command of 1', unit='rad/s', bounds=(0.0, 1e3)
+    )
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Where the tool centre point of a tip is, in the frame of the tip's link."""
+
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
 class Limits:
     """Limits of one joint as parameters; inf where there is none."""
 
@@ -147,13 +186,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class NodeParameters:
-    """All parameters at one moment, checked. `joint_limits` is by joint name."""
+    """All parameters at one moment, checked. `joint_limits` is by joint name, `tools` by tip."""
 
     node: NodeOptions
     tracker: TrackerOptions
     solver_options: Any
+    scale: TwistScale
     default_limits: Limits
     joint_limits: Mapping[str, Limits]
+    tools: Mapping[str, Tool]
 
 
 @dataclass(frozen=True)
@@ -176,7 +217,9 @@ class Spec:
 
     def declare(self, node: Node) -> None:
         """Declare the parameter; an override from the command line or a file wins."""
-        default = list(self.default) or [''] if self.kind is tuple else self.default
+        default = self.default
+        if self.kind in (tuple, list):
+            default = list(default) or ['']
         node.declare_parameter(self.name, default, self.descriptor())
 
     def descriptor(self) -> ParameterDescriptor:
@@ -191,7 +234,7 @@ class Spec:
         descriptor = ParameterDescriptor(
             description=self.doc + unit,
             additional_constraints='; '.join(filter(None, (choices, when))),
-            dynamic_typing=self.kind in (float, tuple),
+            dynamic_typing=self.kind in (float, tuple, list),
         )
         if self.bounded and self.kind is float:
             low, high = map(float, self.bounds)
@@ -228,18 +271,28 @@ def _read_names(value: Any) -> tuple[str, ...] | None:
     return None
 
 
+def _read_vector(value: Any) -> tuple[float, ...] | None:
+    if isinstance(value, str) or not hasattr(value, '__len__') or len(value) != 3:
+        return None
+    numbers = [_read_float(number) for number in value]
+    finite = tuple(x for x in numbers if x is not None and math.isfinite(x))
+    return finite if len(finite) == 3 else None
+
+
 _READERS = {
     float: _read_float,
     int: lambda value: value if type(value) is int else None,
     bool: lambda value: value if isinstance(value, bool) else None,
     str: lambda value: value if isinstance(value, str) else None,
     tuple: _read_names,
+    list: _read_vector,
 }
 _KINDS = {
     float: 'a number',
     int: 'an integer',
     bool: 'true or false',
     str: 'a string',
+    list: 'a list of three finite numbers',
     tuple: 'a list of strings, or one string with commas between the names',
 }
 
@@ -292,6 +345,24 @@ def _limits_of(robot: Robot, i: int) -> list[tuple[str, float, str, tuple[float,
     return positions + rates
 
 
+def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
+    """The tool centre point of every tip."""
+    return [
+        Spec(
+            name=f'tools.{tip}.{part}',
+            kind=list,
+            default=(0.0, 0.0, 0.0),
+            doc=f'{what} of the tool centre point that goals of {tip} are for, in its frame',
+            unit=unit,
+        )
+        for tip in tip_links
+        for part, what, unit in (
+            ('xyz', 'position', 'm'),
+            ('rpy', 'orientation (fixed-axis roll, pitch, yaw)', 'rad'),
+        )
+    ]
+
+
 def default_limit_specs() -> list[Spec]:
     """What holds where the URDF and the limits of the joint give none."""
     doc = '{} limit of joints that have none of their own; inf: none'
@@ -315,6 +386,7 @@ def fixed_specs() -> list[Spec]:
     return [
         *specs_of(NodeOptions),
         *specs_of(TrackerOptions),
+        *specs_of(TwistScale, 'scale.'),
         *default_limit_specs(),
         *solvers,
     ]
@@ -325,13 +397,14 @@ class Parameters:
 
     `locked` is true while the node is configured: static parameters then refuse to change.
     `changed` is true from an accepted change until the next `take`. Raises InvalidOption, here
-    and in `declare_limits`, when the values that the node was started with are refused.
+    and in `declare_robot`, when the values that the node was started with are refused.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._specs: dict[str, Spec] = {}
         self._joints: tuple[str, ...] = ()
+        self._tips: tuple[str, ...] = ()
         self.locked = False
         self.changed = False
         self._declare(fixed_specs())
@@ -344,20 +417,20 @@ class Parameters:
         self.changed = False
         return self._build(self._values())
 
-    def declare_limits(self, robot: Robot) -> None:
-        """Declare the limits of the robot's joints, in place of those of the robot before."""
-        self.undeclare_limits()
-        self._joints = robot.joint_names
+    def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
+        """Declare the limits of the joints and the tools of the tips; those before are gone."""
+        self.undeclare_robot()
+        self._joints, self._tips = robot.joint_names, tuple(dict.fromkeys(tip_links))
         try:
-            self._declare(limit_specs(robot))
+            self._declare([*limit_specs(robot), *tool_specs(self._tips)])
             self.take()
         except InvalidOption:
-            self.undeclare_limits()
+            self.undeclare_robot()
             raise
 
-    def undeclare_limits(self) -> None:
-        """Forget the limits of the joints; `joint_limits.default` stays."""
-        self._joints = ()
+    def undeclare_robot(self) -> None:
+        """Forget the limits of the joints and the tools; `joint_limits.default` stays."""
+        self._joints = self._tips = ()
         for name in self._specs.keys() - self._permanent:
             self._node.undeclare_parameter(name)
             del self._specs[name]
@@ -420,8 +493,12 @@ class Parameters:
             node=node,
             tracker=_make(TrackerOptions, read),
             solver_options=solvers[node.solver],
+            scale=_make(TwistScale, read, 'scale.'),
             default_limits=_make(Limits, read, 'joint_limits.default.'),
             joint_limits=MappingProxyType(limits),
+            tools=MappingProxyType(
+                {tip: _make(Tool, read, f'tools.{tip}.') for tip in self._tips}
+            ),
         )
 
 

@@ -20,6 +20,7 @@ from ik_core import Robot
 from ik_core.rotations import Array
 from ik_core.tracking import Command, TrackStatus
 
+from .codes import Code
 from .conversions import read_joint_state
 from .diagnostics import Diagnostics
 from .inputs import Inputs
@@ -41,6 +42,7 @@ class MeasuredState:
         self._index = {name: i for i, name in enumerate(robot.joint_names)}
         self._needed = [self._index[name] for name in needed]
         self._q = robot.middle_configuration
+        self._names = robot.joint_names
         self._received = np.full(robot.n, -math.inf)
         self._rests_since = math.inf
 
@@ -62,6 +64,11 @@ class MeasuredState:
             self._received, oldest = np.minimum(self._received, now), now
         return now - oldest
 
+    def unknown(self, now: float, timeout: float) -> tuple[str, ...]:
+        """The needed joints that nobody told of for that long [s]."""
+        self.age(now)
+        return tuple(self._names[i] for i in self._needed if now - self._received[i] > timeout)
+
     def distance(self, q: Array) -> float:
         """How far [rad or m] the measured joint is that is farthest from its place in q (n,)."""
         return float(np.abs(self._q - q)[self._needed].max(initial=0.0))
@@ -79,7 +86,7 @@ class StartState:
     """Seeds the motion of a model from joint_states, where those are not the node's own.
 
     `seconds` gives the time of the clock that ticks follow. `obstacle` is why no goal can be
-    followed now, as a key of diagnostics.STEADY_CODES, or empty.
+    followed now, None where there is no reason.
     """
 
     def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
@@ -87,37 +94,40 @@ class StartState:
         self._seconds = seconds
         self._input = Inputs(node, health)
         self._measured: MeasuredState | None = None
-        self.obstacle = ''
+        self.obstacle: Code | None = None
 
     def open(self, model: Model) -> None:
         """Listen for this model, in place of the one before."""
         self.close()
         if model.parameters.node.output != 'joint_state':
             self._measured = MeasuredState(model.robot, model.needed_joints())
-            self.obstacle = 'waiting_for_state'
+            self.obstacle = Code.WAITING_FOR_STATE
             self._input.listen(JointState, 'joint_states', self._take, qos_profile_sensor_data)
 
     def close(self) -> None:
         """Stop listening, and forget what was told."""
         self._input.close()
         self._measured = None
-        self.obstacle = ''
+        self._stop_waiting()
 
     def begin(self, model: Model) -> bool:
         """Start the model from where the robot is; false while that is not known."""
         if self._measured is None:
             return True
         if not self._is_known(self._measured, model):
-            self.obstacle = 'waiting_for_state'
+            self.obstacle = Code.WAITING_FOR_STATE
+            self._health.waiting_for = self._measured.unknown(
+                self._seconds(), model.parameters.node.state_timeout
+            )
             return False
         model.tracker.reset(self._measured.q)
-        self.obstacle = ''
+        self._stop_waiting()
         return True
 
     def take_again(self) -> None:
         """Start from where the robot is as soon as it rests."""
-        if self._measured is not None and not self.obstacle:
-            self.obstacle = 'resetting'
+        if self._measured is not None and self.obstacle is None:
+            self.obstacle = Code.RESETTING
 
     def before_going_on(self, model: Model) -> None:
         """Start from where the robot is, and keep the goals, if it was moved in a pause."""
@@ -135,15 +145,18 @@ class StartState:
         no_goal = command.status in RESTING or (model.paused and not model.has_goals)
         has_settled = measured.has_settled(no_goal and not command.dq.any(), now)
         if not self._is_known(measured, model):
-            if self.obstacle != 'state_lost':
-                self.obstacle = 'state_lost'
+            if self.obstacle is not Code.STATE_LOST:
+                self.obstacle = Code.STATE_LOST
                 self._health.warn('state_lost', 'joint_states stopped coming: stopping')
                 model.stop()
             return
         was_moved = measured.distance(command.q) > model.parameters.node.state_tolerance
         if has_settled and (self.obstacle or was_moved):
             model.tracker.reset(measured.q)
-            self.obstacle = ''
+            self.obstacle = None
+
+    def _stop_waiting(self) -> None:
+        self.obstacle, self._health.waiting_for = None, ()
 
     def _take(self, message: JointState) -> None:
         if self._measured is not None:

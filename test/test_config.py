@@ -81,6 +81,6 @@ def test_the_examples_can_be_taken_over(read):
     assert len(examples) >= 4
     text = '/**:\n  ros__parameters:\n' + ''.join(f'    {line}\n' for line in examples)
     _, parameters = read(text)
-    parameters.declare_limits(load('panda'))
+    parameters.declare_robot(load('panda'))
     assert parameters.unread() == []
     assert parameters.take().joint_limits['panda_joint1'].velocity == 0.5

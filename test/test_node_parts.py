@@ -11,12 +11,11 @@ from builtin_interfaces.msg import Time
 from node_harness import load
 from visualization_msgs.msg import Marker
 
-from ik_core.tracking import TrackStatus
 from ik_node.conversions import Refused, pose_to_transform
 from ik_node.diagnostics import Throttle, TickMeter
 from ik_node.frames import Frames
 from ik_node.jobs import Job
-from ik_node.markers import goal_markers
+from ik_node.markers import GREEN, RED, goal_markers
 from ik_node.model import goal_topic
 from ik_node.resources import shared_file
 
@@ -128,7 +127,7 @@ def test_a_job_raises_what_the_work_raised():
 def test_markers_show_goals_where_they_are_in_the_colour_of_their_state():
     goal = np.eye(4)
     goal[:3, 3] = (0.1, 0.2, 0.3)
-    reached = goal_markers([goal, None], TrackStatus.REACHED, 'base', Time()).markers
+    reached = goal_markers([goal, None], [GREEN, RED], 'base', Time()).markers
     shown = [marker for marker in reached if marker.action == Marker.ADD]
     gone = [marker for marker in reached if marker.action == Marker.DELETE]
     assert {(m.ns, m.id) for m in shown} == {('goal_axes', 0), ('goal_state', 0)}
@@ -136,7 +135,7 @@ def test_markers_show_goals_where_they_are_in_the_colour_of_their_state():
     for marker in shown:
         assert marker.header.frame_id == 'base'
         np.testing.assert_allclose(pose_to_transform(marker.pose), goal)
-    closest = goal_markers([goal], TrackStatus.CLOSEST, 'base', Time()).markers
+    closest = goal_markers([goal], [RED], 'base', Time()).markers
     assert (shown[1].color.g, shown[1].color.r) == (1.0, 0.0)
     assert (closest[1].color.g, closest[1].color.r) == (0.0, 1.0)
 

@@ -193,7 +193,7 @@ def test_parameters_of_others_are_none_of_our_business(make):
 def test_the_limits_of_the_joints_are_those_of_the_urdf_until_tightened(make):
     node, parameters = make()
     robot = load('panda')
-    parameters.declare_limits(robot)
+    parameters.declare_robot(robot)
     for i, joint in enumerate(robot.joint_names):
         limits = parameters.take().joint_limits[joint]
         assert limits.lower == robot.lower[i]
@@ -226,7 +226,7 @@ def test_the_limits_of_the_joints_are_those_of_the_urdf_until_tightened(make):
 )
 def test_limits_can_only_be_tightened(make, limit, value):
     node, parameters = make()
-    parameters.declare_limits(load('panda'))
+    parameters.declare_robot(load('panda'))
     name = f'joint_limits.panda_joint1.{limit}'
     result = change(node, **{name: value})
     assert not result.successful
@@ -235,7 +235,7 @@ def test_limits_can_only_be_tightened(make, limit, value):
 
 def test_lower_and_upper_limits_must_not_cross(make):
     node, parameters = make()
-    parameters.declare_limits(load('panda'))
+    parameters.declare_robot(load('panda'))
     lower, upper = 'joint_limits.panda_joint1.lower', 'joint_limits.panda_joint1.upper'
     assert not change(node, **{lower: 1.0, upper: -1.0}).successful
     assert change(node, **{lower: -1.0, upper: 1.0}).successful
@@ -247,7 +247,7 @@ def test_lower_and_upper_limits_must_not_cross(make):
 def test_joints_that_turn_for_ever_have_no_position_limits(make):
     node, parameters = make()
     robot = load('pr2_like')
-    parameters.declare_limits(robot)
+    parameters.declare_robot(robot)
     for i, joint in enumerate(robot.joint_names):
         assert node.has_parameter(f'joint_limits.{joint}.velocity')
         assert node.has_parameter(f'joint_limits.{joint}.lower') != robot.continuous[i]
@@ -256,9 +256,9 @@ def test_joints_that_turn_for_ever_have_no_position_limits(make):
 def test_limits_from_the_start_are_used_once_the_robot_is_known(make):
     node, parameters = make(joint_limits__panda_joint1__velocity=1)
     assert not node.has_parameter('joint_limits.panda_joint1.velocity')
-    parameters.declare_limits(load('panda'))
+    parameters.declare_robot(load('panda'))
     assert parameters.take().joint_limits['panda_joint1'].velocity == 1.0
-    parameters.undeclare_limits()
+    parameters.undeclare_robot()
     assert not node.has_parameter('joint_limits.panda_joint1.velocity')
     assert node.has_parameter('joint_limits.default.velocity')
     assert not parameters.take().joint_limits
@@ -267,9 +267,9 @@ def test_limits_from_the_start_are_used_once_the_robot_is_known(make):
 def test_limits_from_the_start_that_loosen_are_refused_and_leave_nothing(make):
     node, parameters = make(joint_limits__panda_joint3__velocity=100.0)
     with pytest.raises(InvalidOption, match=r'joint_limits\.panda_joint3\.velocity'):
-        parameters.declare_limits(load('panda'))
+        parameters.declare_robot(load('panda'))
     assert not node.has_parameter('joint_limits.panda_joint1.lower')
-    parameters.declare_limits(load('ur5e'))
+    parameters.declare_robot(load('ur5e'))
     assert len(parameters.take().joint_limits) == 6
 
 
@@ -277,7 +277,7 @@ def test_misspelt_names_are_told_with_what_may_be_meant(make):
     _, parameters = make(
         rtae=100.0, rate=100.0, joint_limits__panda_joint9__velocity=1.0, elsewhere=1
     )
-    parameters.declare_limits(load('panda'))
+    parameters.declare_robot(load('panda'))
     assert parameters.unread()[0] == 'elsewhere'
     assert parameters.unread()[1].startswith('joint_limits.panda_joint9.velocity (did you mean')
     assert parameters.unread()[2] == 'rtae (did you mean rate?)'
@@ -285,7 +285,7 @@ def test_misspelt_names_are_told_with_what_may_be_meant(make):
 
 def test_another_robot_brings_its_own_limits(make):
     node, parameters = make()
-    parameters.declare_limits(load('panda'))
-    parameters.declare_limits(load('ur5e'))
+    parameters.declare_robot(load('panda'))
+    parameters.declare_robot(load('ur5e'))
     assert not node.has_parameter('joint_limits.panda_joint1.lower')
     assert set(parameters.take().joint_limits) == set(load('ur5e').joint_names)
