@@ -14,20 +14,26 @@ STOP_PATIENCE = 5.0
 
 @contextmanager
 def running(
-    module: str, *arguments: str, parameters: Mapping[str, object] | None = None
+    module: str,
+    *arguments: str,
+    parameters: Mapping[str, object] | None = None,
+    namespace: str = '',
+    pipes: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """`python -m module arguments`, with ROS parameters; ended when the context is left.
 
     The process finds the package where this one did, installed or not. It does not get Ctrl-C:
-    that ends the one who started it, which then ends it.
+    that ends the one who started it, which then ends it. `pipes`: to its stdin and stdout.
     """
-    options = [f'{name}:={value}' for name, value in (parameters or {}).items()]
-    ros = ['--ros-args', *(part for text in options for part in ('-p', text))] if options else []
+    ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
+    ros += ['-r', f'__ns:={namespace}'] if namespace else []
     path = [str(Path(__file__).resolve().parents[1]), os.environ.get('PYTHONPATH', '')]
     process = subprocess.Popen(
-        [sys.executable, '-m', module, *arguments, *ros],
+        [sys.executable, '-m', module, *arguments, *(['--ros-args', *ros] if ros else [])],
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
         start_new_session=True,
+        stdin=subprocess.PIPE if pipes else None,
+        stdout=subprocess.PIPE if pipes else None,
     )
     try:
         yield process

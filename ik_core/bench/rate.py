@@ -19,16 +19,6 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     if importlib.util.find_spec('rclpy') is None:
         print('rate: rclpy is not installed, so there is no node to measure', file=sys.stderr)
         return []
-    command = [sys.executable, '-m', 'ik_node.bench_rate', '--json']
+    command = [sys.executable, '-m', 'ik_node.bench_rate']
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('{'))
-    return [_flat(line) for line in lines]
-
-
-def _flat(line: Row) -> Row:
-    """The jitter by the publisher's stamps and by arrival [ms] in columns of their own."""
-    row = {key: value for key, value in line.items() if not isinstance(value, dict)}
-    for side in ('published', 'received'):
-        for key, value in line[side].items():
-            row[f'{side}_{key}' + ('_hz' if key == 'rate' else '_ms')] = value
-    return row
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
