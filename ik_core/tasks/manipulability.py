@@ -82,19 +82,16 @@ def link_hessian(robot: Robot, q: ArrayLike, link: str) -> Array:
     """
     frames = robot.frames(q)
     point = robot.link_transform(frames, link)[:3, 3]
-    columns = []
-    for k in robot.body_path(link):
-        axis = robot.geometry[k, 12] * frames[k, [2, 5, 8]]
-        if robot.tree[k, 1] == PRISMATIC:
-            columns.append((int(robot.tree[k, 2]), axis, np.zeros(3)))
-        else:
-            columns.append((int(robot.tree[k, 2]), np.cross(axis, point - frames[k, 9:]), axis))
-    hessian = np.zeros((6, robot.n, robot.n))
-    for below, (j, vj, wj) in enumerate(columns):
-        for above, (i, vi, wi) in enumerate(columns):
-            if above <= below:
-                hessian[:3, j, i] += np.cross(wi, vj)
-                hessian[3:, j, i] += np.cross(wi, wj)
-            else:
-                hessian[:3, j, i] += np.cross(wj, vi)
-    return hessian
+    path = robot.body_path(link)
+    kinds, variables = robot.tree[path, 1], robot.tree[path, 2]
+    axes = robot.geometry[path, 12, np.newaxis] * frames[path][:, [2, 5, 8]]
+    sliding = (kinds == PRISMATIC)[:, np.newaxis]
+    v = np.where(sliding, axes, np.cross(axes, point - frames[path, 9:]))
+    w = np.where(sliding, 0.0, axes)
+    is_above = np.tri(len(path), dtype=bool)[..., np.newaxis]  # [below, above], itself included
+    turned = np.cross(w, v[:, np.newaxis])  # [k, i]: w_i x v_k
+    linear = np.where(is_above, turned, turned.swapaxes(0, 1))
+    angular = np.where(is_above, np.cross(w, w[:, np.newaxis]), 0.0)
+    change = np.concatenate([linear, angular], axis=2).transpose(2, 0, 1)
+    own = (variables[:, np.newaxis] == np.arange(robot.n)).astype(float)  # sums mimic joints
+    return np.asarray(own.T @ change @ own, float)
