@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, PoseTask, PositionTask, make_solver
-from ik_core.bench import hard, hard_cases
+from ik_core.bench import hard, hard_cases, secondary
 from ik_core.bench.hard_cases import CASES, TOLERANCE
 from ik_core.solvers import DEFAULT_SOLVER
 
@@ -301,3 +301,13 @@ def test_the_benchmark_judges_by_the_truth(monkeypatch):
     ]  # fmt: skip
     assert all(row['mastered_percent'] == 100.0 for row in rows)
     assert all(0.0 <= row['worst_gap_m'] < 1e-6 for row in rows)
+
+
+def test_secondary_tasks_end_as_low_as_slsqp_takes_them(monkeypatch):
+    monkeypatch.setattr(secondary, 'ROBOTS', ('panda',))
+    monkeypatch.setattr(secondary, 'SHARE', 1)
+    for row in secondary.run(argparse.Namespace(count=3)):
+        assert row['reached_percent'] == 100.0
+        assert row['slsqp_goals'] > 0
+        assert row['cost_left'] < 1.0
+        assert row['same_goals_cost_left'] <= 1.01 * row['slsqp_cost_left']

@@ -24,6 +24,7 @@ BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
     'startup': 'time from starting Python to the first solution, first ever and cached',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
+    'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',
     'scaling': 'time an iteration as joints and goals grow; a 60-dof figure in motion',
     'load': 'time to load every URDF that is at hand',
     'rate': 'rate and jitter of the joint states of the node, beside a bare rclpy timer',
