@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 try:
     import numba
+    from numba.core.options import DefaultOptions
 except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
     numba = None
 
@@ -64,6 +65,13 @@ def _cache_directory() -> str | None:
     return None
 
 
+_OPTIONS: dict[str, Any] = {'nogil': True, 'error_model': 'numpy', 'no_cfunc_wrapper': True}
+if COMPILED and hasattr(DefaultOptions, '_nrt'):
+    # No reference counts: kernels make no arrays and keep none, and their callers hold those that
+    # they are given. As soon as a kernel hands its arrays on to another, counting costs more than
+    # the arithmetic.
+    _OPTIONS['_nrt'] = False
+
 _CACHE_DIRECTORY = _cache_directory() if COMPILED else None
 
 
@@ -71,14 +79,13 @@ def njit(function: F) -> F:
     """Compile `function` on its first call, without the interpreter lock, cached on disk."""
     if not COMPILED:
         return function
-    options = {'nogil': True, 'error_model': 'numpy', 'no_cfunc_wrapper': True}
     if _CACHE_DIRECTORY is None:
-        return numba.njit(**options)(function)
+        return numba.njit(**_OPTIONS)(function)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE_DIRECTORY
     try:
-        return numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no place to cache in after all
-        return numba.njit(**options)(function)
+        return numba.njit(**_OPTIONS)(function)
     finally:
         numba.config.CACHE_DIR = before

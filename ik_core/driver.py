@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from .exceptions import InvalidOption
 from .limits import random_configuration
-from .linalg import STATIONARY
+from .linalg import SHORTEST_COLUMN, STATIONARY
 from .options import OptionSet, exact_number, option
 from .priority import NullSpaceDescent
 from .problem import Evaluation, IkProblem
@@ -83,10 +84,16 @@ class Search(ABC):
     def __init__(self, problem: IkProblem, q0: ArrayLike | None, clock: Clock) -> None:
         self.problem = problem
         self.clock = clock
-        self.q0, self.x0 = problem.start(q0)
+        self.q0 = problem.load(q0)
         self.status: IkStatus | None = None
         self.solve_time = 0.0
-        self._limited_by = IkStatus.ITERATION_LIMIT
+
+    _limited_by = IkStatus.ITERATION_LIMIT
+
+    @cached_property
+    def x0(self) -> Array:
+        """The start's variables, inside their limits."""
+        return self.problem.limits.project(self.q0[self.problem.variables])
 
     @property
     def done(self) -> bool:
@@ -180,10 +187,9 @@ class SecondarySearch(Search):
         self.primary = primary
         self.descend = descend
         self.problem, self.clock = primary.problem, primary.clock
-        self.q0, self.x0 = primary.q0, primary.x0
+        self.q0 = primary.q0
         self.status = None
         self.solve_time = 0.0
-        self._limited_by = IkStatus.ITERATION_LIMIT
         self.descent: Descent | None = None
 
     def _run(self, deadline: float | None, iterations: int | None) -> None:
@@ -321,7 +327,8 @@ def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
     """
     gradient = at.jacobian.T @ at.residual
     held = problem.limits.active(at.x, -gradient)
-    scale = np.linalg.norm(at.jacobian, axis=0) * np.sqrt(at.cost)
+    lengths = np.linalg.norm(at.jacobian, axis=0)
+    scale = np.maximum(lengths, SHORTEST_COLUMN * lengths.max()) * np.sqrt(at.cost)
     return bool((held | (np.abs(gradient) <= STATIONARY * scale)).all())
 
 

@@ -17,10 +17,13 @@ from __future__ import annotations
 import math
 
 from ._jit import njit
-from .rotations import Array, IntArray, compose
+from .rotations import Array, Frame, IntArray, compose, frame_at, put_frame
+from .vectors import Vector, cross, minus
 
-REVOLUTE = 0
-PRISMATIC = 1
+REVOLUTE, PRISMATIC = 0, 1
+# columns of `tree`, and those of `geometry` after the frame
+PARENT, KIND, VARIABLE = 0, 1, 2
+MULTIPLIER, OFFSET = 12, 13
 
 
 @njit
@@ -33,58 +36,69 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
 @njit
 def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array) -> None:
     """The frame of body k alone, from that of its parent."""
-    f, g = frames[k], geometry[k]
-    if tree[k, 0] < 0:
-        for i in range(12):
-            f[i] = g[i]
+    frame = frame_at(geometry, k)
+    if tree[k, PARENT] >= 0:
+        frame = compose(frame_at(frames, tree[k, PARENT]), frame)
+    value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
+    if tree[k, KIND] == PRISMATIC:
+        frame = _shifted(frame, value)
     else:
-        compose(frames[tree[k, 0]], g, f)
-    value = g[12] * x[tree[k, 2]] + g[13]
-    if tree[k, 1] == PRISMATIC:
-        for i in range(3):
-            f[9 + i] += value * f[3 * i + 2]
-    else:
-        c, s = math.cos(value), math.sin(value)
-        for i in range(0, 9, 3):
-            f[i], f[i + 1] = c * f[i] + s * f[i + 1], c * f[i + 1] - s * f[i]
+        frame = _turned(frame, math.cos(value), math.sin(value))
+    put_frame(frames, k, frame)
+
+
+@njit
+def _turned(frame: Frame, c: float, s: float) -> Frame:
+    """A frame turned about its z axis."""
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
+    return (
+        c * a0 + s * a1, c * a1 - s * a0, a2,
+        c * a3 + s * a4, c * a4 - s * a3, a5,
+        c * a6 + s * a7, c * a7 - s * a6, a8, x, y, z,
+    )  # fmt: skip
+
+
+@njit
+def _shifted(frame: Frame, d: float) -> Frame:
+    """A frame shifted along its z axis."""
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
+    return a0, a1, a2, a3, a4, a5, a6, a7, a8, x + d * a2, y + d * a5, z + d * a8
+
+
+@njit
+def joint_axis(geometry: Array, frames: Array, k: int) -> Vector:
+    """The axis of body k's joint in the root link's frame, times its multiplier."""
+    scale = geometry[k, MULTIPLIER]
+    return scale * frames[k, 2], scale * frames[k, 5], scale * frames[k, 8]
+
+
+@njit
+def joint_origin(frames: Array, k: int) -> Vector:
+    """The origin of body k in the root link's frame."""
+    return frames[k, 9], frames[k, 10], frames[k, 11]
 
 
 @njit
 def point_jacobian(
-    tree: IntArray,
-    geometry: Array,
-    frames: Array,
-    body: int,
-    px: float,
-    py: float,
-    pz: float,
-    columns: Array,
+    tree: IntArray, geometry: Array, frames: Array, body: int, point: Vector, columns: Array
 ) -> None:
     """columns (variables, 6): the Jacobian's columns, linear then angular, of a point.
 
-    The point (px, py, pz) is given in the root link's frame and moves with `body`; velocities
-    are in the root link's frame (Buss 2009, section 2). Variables that do not move the body
-    get zeros.
+    The point is given in the root link's frame and moves with `body`; velocities are in the
+    root link's frame (Buss 2009, section 2). Variables that do not move the body get zeros.
     """
     for j in range(columns.shape[0]):
-        for c in range(columns.shape[1]):
+        for c in range(6):
             columns[j, c] = 0.0
     k = body
     while k >= 0:
-        scale = geometry[k, 12]
-        f = frames[k]
-        ax, ay, az = scale * f[2], scale * f[5], scale * f[8]
-        c = columns[tree[k, 2]]
-        if tree[k, 1] == PRISMATIC:
-            c[0] += ax
-            c[1] += ay
-            c[2] += az
+        j = tree[k, VARIABLE]
+        axis = joint_axis(geometry, frames, k)
+        if tree[k, KIND] == PRISMATIC:
+            velocity, spin = axis, (0.0, 0.0, 0.0)
         else:
-            dx, dy, dz = px - f[9], py - f[10], pz - f[11]
-            c[0] += ay * dz - az * dy
-            c[1] += az * dx - ax * dz
-            c[2] += ax * dy - ay * dx
-            c[3] += ax
-            c[4] += ay
-            c[5] += az
-        k = tree[k, 0]
+            velocity, spin = cross(axis, minus(point, joint_origin(frames, k))), axis
+        for c in range(3):
+            columns[j, c] += velocity[c]
+            columns[j, 3 + c] += spin[c]
+        k = tree[k, PARENT]

@@ -12,6 +12,10 @@ from .rotations import Array
 STATIONARY = 1e-6
 """Largest cosine between the residual and a free column of the Jacobian at a closest point."""
 
+SHORTEST_COLUMN = 1e-3
+"""A column shorter than this share of the longest counts as that long: where one vanishes with
+the slope along it, the angle between it and the residual says nothing."""
+
 
 RANK_TOLERANCE = 1e-9
 """Singular values below this share of the largest count as zero for the null space."""
@@ -89,12 +93,12 @@ def negative_curvature(a: Array, v: Array, n: int) -> bool:
 def bounded_step(
     columns: Array,
     residual: Array,
+    gradient: Array,
     hessian: Array,
-    exact: bool,
+    given: bool,
     mu: float,
     x: Array,
     bounds: Array,
-    gradient: Array,
     dx: Array,
     held: Array,
     normal: Array,
@@ -102,19 +106,24 @@ def bounded_step(
 ) -> None:
     """dx (n,) = the minimiser of |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds.
 
-    columns (n, m) is J', residual (m,) is r, bounds (2+, n) lower and upper. Where `exact`,
-    `hessian` (n, n; its lower triangle) stands in for J'J. gradient (n,) is filled with J'r,
-    held (n,) with 1 for the variables on a limit; normal and rhs are scratch.
+    columns (n, m) is J', residual (m,) is r, gradient (n,) J'r, bounds (2+, n) lower and upper.
+    Where `given`, the lower triangle of `hessian` (n, n) stands in for J'J, and the gradient for
+    J'r: any other quadratic model. held (n,) is filled with 1 for the variables on a limit;
+    normal and rhs are scratch.
 
     An active-set method: variables at a limit that descent would have cross it are held;
     those that a solution puts outside are put on their limit and held, and the rest is solved
     for again. At most n + 1 rounds, most often one.
     """
     n, m = columns.shape
-    free = _hold(columns, residual, x, bounds, gradient, dx, held)
-    have_hessian = exact
+    free = 0
+    for j in range(n):
+        dx[j] = 0.0
+        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
+        free += 1 if held[j] == 0.0 else 0
+    have_hessian = given
     while free > 0:
-        if free >= m and not exact:
+        if free >= m and not given:
             _dual_step(columns, residual, mu, dx, held, normal, rhs)
         else:
             if not have_hessian:
@@ -131,28 +140,6 @@ def bounded_step(
                     free -= 1
         if free == before:
             break
-
-
-@njit
-def _hold(
-    columns: Array,
-    residual: Array,
-    x: Array,
-    bounds: Array,
-    gradient: Array,
-    dx: Array,
-    held: Array,
-) -> int:
-    """Start the active set; return how many variables are free."""
-    free = 0
-    for j in range(columns.shape[0]):
-        gradient[j] = 0.0
-        for i in range(columns.shape[1]):
-            gradient[j] += columns[j, i] * residual[i]
-        dx[j] = 0.0
-        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
-        free += 1 if held[j] == 0.0 else 0
-    return free
 
 
 @njit
@@ -184,14 +171,13 @@ def _dual_step(
         for k in range(i + 1):
             normal[i, k] = 0.0
     for j in range(n):
-        c = columns[j]
         if held[j] == 0.0:
             for i in range(m):
                 for k in range(i + 1):
-                    normal[i, k] += c[i] * c[k]
+                    normal[i, k] += columns[j, i] * columns[j, k]
         elif dx[j] != 0.0:
             for i in range(m):
-                rhs[i] += c[i] * dx[j]
+                rhs[i] += columns[j, i] * dx[j]
     _regularise(normal, mu, m)
     solved = cholesky_solve(normal, rhs, m)
     for j in range(n):
@@ -233,7 +219,7 @@ def _primal_step(
         solved = cholesky_solve(normal, rhs, free)
         if solved:
             break
-        mu = max(4.0 * mu, 1e-3 * size)
+        mu = max(4.0 * mu, 1e-6 * size)
     free = 0
     for j in range(n):
         if held[j] == 0.0:

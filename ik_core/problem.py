@@ -96,9 +96,15 @@ class IkProblem:
 
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
         """
-        q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
-        self._load(q)
+        q = self.load(q0)
         return q, self.limits.project(q[self.variables])
+
+    def load(self, q0: ArrayLike | None = None) -> Array:
+        """Read the targets, and the joints that are no variables; return the start (n,)."""
+        q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
+        self.goals.load(q)
+        self._q = q.copy()
+        return q
 
     def at(self, x: Array) -> Evaluation:
         """The problem at variables x, for the targets and frozen joints of the last `start`."""
@@ -134,9 +140,7 @@ class IkProblem:
 
     def evaluate(self, q: ArrayLike) -> Evaluation:
         """The problem at q (n,) with the targets as they are now; q may break the limits."""
-        vector = self.robot.checked(q)
-        self._load(vector)
-        return self.at(vector[self.variables])
+        return self.at(self.load(q)[self.variables])
 
     def errors(self, q: ArrayLike) -> tuple[Array, Array]:
         """The goals' position [m] and orientation [rad] errors at q (n,), each (G,)."""
@@ -152,11 +156,6 @@ class IkProblem:
             and (position_errors <= self.position_tolerance).all()
             and (orientation_errors <= self.orientation_tolerance).all()
         )
-
-    def _load(self, q: Array) -> None:
-        """Read the targets, and from q (n,) the joints that are no variables."""
-        self.goals.load(q)
-        self._q = q.copy()
 
     def _stacked(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
         """The residuals and Jacobians, over the variables, of tasks that are no goals."""

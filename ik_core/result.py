@@ -18,7 +18,7 @@ class IkStatus(Enum):
     TIME_LIMIT = 'not reached: the time budget ended first'
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # a frozen one takes four times as long to make
 class IkResult:
     """The best configuration that was found, and what it achieves.
 

@@ -151,7 +151,9 @@ class Robot:
                 f'{name} has shape {vector.shape}; {self.name!r} has {self.n} joints: '
                 f'{", ".join(self.joint_names)}'
             )
-        if not np.isfinite(vector).all():
+        # An infinite or NaN number makes the square of the length so too; squares that overflow
+        # are looked at twice. Half the time of looking at every number.
+        if not math.isfinite(vector.dot(vector)) and not np.isfinite(vector).all():
             bad = [
                 j for j, v in zip(self.joint_names, vector, strict=True) if not math.isfinite(v)
             ]
@@ -220,10 +222,10 @@ class Robot:
         of the joint that it follows.
         """
         frames = self.frames(q)
-        x, y, z = self.link_transform(frames, link)[:3, 3]
+        x, y, z = self.link_transform(frames, link)[:3, 3].tolist()
         columns = np.zeros((self.n, 6))
         body = self.place(link).body
-        point_jacobian(self.tree, self.geometry, frames, body, x, y, z, columns)
+        point_jacobian(self.tree, self.geometry, frames, body, (x, y, z), columns)
         return columns.T.copy()
 
     def joint_values(self, q: ArrayLike) -> dict[str, float]:

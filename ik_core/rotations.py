@@ -1,7 +1,8 @@
 """Rotations: quaternions (x, y, z, w), rotation vectors and matrices.
 
-A *frame* is a flat array of twelve numbers: the rotation matrix row by row, then the
-position. It is what the kernels compute with; users see (4, 4) transforms.
+A *frame* is twelve numbers: the rotation matrix row by row, then the position. It is what the
+kernels compute with, as a tuple; several are kept in the rows of an array. Users see (4, 4)
+transforms.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._jit import njit
 from .exceptions import InvalidGoal
+from .vectors import Vector
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Frame = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
 
 LARGEST = 1e9
 """Largest number in a target [m]: beyond it a double no longer resolves a micrometre."""
@@ -26,32 +29,70 @@ ORTHOGONALITY_TOLERANCE = 1e-6
 
 
 @njit
-def compose(a: Array, b: Array, out: Array) -> None:
-    """out = a * b for frames; `out` must be neither `a` nor `b`."""
-    for i in range(3):
-        ax, ay, az = a[3 * i], a[3 * i + 1], a[3 * i + 2]
-        out[3 * i] = ax * b[0] + ay * b[3] + az * b[6]
-        out[3 * i + 1] = ax * b[1] + ay * b[4] + az * b[7]
-        out[3 * i + 2] = ax * b[2] + ay * b[5] + az * b[8]
-        out[9 + i] = ax * b[9] + ay * b[10] + az * b[11] + a[9 + i]
+def frame_at(frames: Array, k: int) -> Frame:
+    """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are dear."""
+    return (
+        frames[k, 0], frames[k, 1], frames[k, 2], frames[k, 3], frames[k, 4], frames[k, 5],
+        frames[k, 6], frames[k, 7], frames[k, 8], frames[k, 9], frames[k, 10], frames[k, 11],
+    )  # fmt: skip
 
 
 @njit
-def relative_log(a: Array, b: Array) -> tuple[float, float, float]:
+def put_frame(frames: Array, k: int, frame: Frame) -> None:
+    """Row k of frames (K, 12) = frame."""
+    frames[k, 0], frames[k, 1], frames[k, 2] = frame[0], frame[1], frame[2]
+    frames[k, 3], frames[k, 4], frames[k, 5] = frame[3], frame[4], frame[5]
+    frames[k, 6], frames[k, 7], frames[k, 8] = frame[6], frame[7], frame[8]
+    frames[k, 9], frames[k, 10], frames[k, 11] = frame[9], frame[10], frame[11]
+
+
+@njit
+def compose(a: Frame, b: Frame) -> Frame:
+    """The frame a * b."""
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = a
+    b0, b1, b2, b3, b4, b5, b6, b7, b8, bx, by, bz = b
+    return (
+        a0 * b0 + a1 * b3 + a2 * b6, a0 * b1 + a1 * b4 + a2 * b7, a0 * b2 + a1 * b5 + a2 * b8,
+        a3 * b0 + a4 * b3 + a5 * b6, a3 * b1 + a4 * b4 + a5 * b7, a3 * b2 + a4 * b5 + a5 * b8,
+        a6 * b0 + a7 * b3 + a8 * b6, a6 * b1 + a7 * b4 + a8 * b7, a6 * b2 + a7 * b5 + a8 * b8,
+        a0 * bx + a1 * by + a2 * bz + ax,
+        a3 * bx + a4 * by + a5 * bz + ay,
+        a6 * bx + a7 * by + a8 * bz + az,
+    )  # fmt: skip
+
+
+@njit
+def from_axes(frame: Frame, v: Vector) -> Vector:
+    """The vector whose components in the axes of a frame are v: R v."""
+    x, y, z = v
+    return (
+        frame[0] * x + frame[1] * y + frame[2] * z,
+        frame[3] * x + frame[4] * y + frame[5] * z,
+        frame[6] * x + frame[7] * y + frame[8] * z,
+    )
+
+
+@njit
+def in_axes(frame: Frame, v: Vector) -> Vector:
+    """The components of a vector in the axes of a frame: R'v."""
+    x, y, z = v
+    return (
+        frame[0] * x + frame[3] * y + frame[6] * z,
+        frame[1] * x + frame[4] * y + frame[7] * z,
+        frame[2] * x + frame[5] * y + frame[8] * z,
+    )
+
+
+@njit
+def relative_log(a: Frame, b: Frame) -> Vector:
     """The rotation vector of A'B [rad], for the rotations A and B of two frames.
 
     Goes through the largest component of the quaternion, so it is accurate for small angles
     and finite and non-zero at 180 degrees. Norm in [0, pi].
     """
-    m00 = a[0] * b[0] + a[3] * b[3] + a[6] * b[6]
-    m01 = a[0] * b[1] + a[3] * b[4] + a[6] * b[7]
-    m02 = a[0] * b[2] + a[3] * b[5] + a[6] * b[8]
-    m10 = a[1] * b[0] + a[4] * b[3] + a[7] * b[6]
-    m11 = a[1] * b[1] + a[4] * b[4] + a[7] * b[7]
-    m12 = a[1] * b[2] + a[4] * b[5] + a[7] * b[8]
-    m20 = a[2] * b[0] + a[5] * b[3] + a[8] * b[6]
-    m21 = a[2] * b[1] + a[5] * b[4] + a[8] * b[7]
-    m22 = a[2] * b[2] + a[5] * b[5] + a[8] * b[8]
+    m00, m10, m20 = in_axes(a, (b[0], b[3], b[6]))
+    m01, m11, m21 = in_axes(a, (b[1], b[4], b[7]))
+    m02, m12, m22 = in_axes(a, (b[2], b[5], b[8]))
     x, y, z, w = quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22)
     if w < 0.0:
         x, y, z, w = -x, -y, -z, -w
@@ -96,22 +137,18 @@ def log_curvature(square: float) -> float:
 
 
 @njit
-def inverse_left_jacobian(x: float, y: float, z: float, out: Array) -> None:
-    """out (3, 3) = the matrix that maps an angular velocity to the rate of a rotation vector.
+def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector, Vector]:
+    """The rows of the matrix that maps an angular velocity to the rate of a rotation vector.
 
     d/dt log R = (I - [r]/2 + k [r]^2) w for R' = [w] R, r = log R = (x, y, z) [rad], k as in
     `log_curvature`.
     """
     k = log_curvature(x * x + y * y + z * z)
-    out[0, 0] = 1.0 - k * (y * y + z * z)
-    out[0, 1] = 0.5 * z + k * x * y
-    out[0, 2] = -0.5 * y + k * x * z
-    out[1, 0] = -0.5 * z + k * x * y
-    out[1, 1] = 1.0 - k * (x * x + z * z)
-    out[1, 2] = 0.5 * x + k * y * z
-    out[2, 0] = 0.5 * y + k * x * z
-    out[2, 1] = -0.5 * x + k * y * z
-    out[2, 2] = 1.0 - k * (x * x + y * y)
+    return (
+        (1.0 - k * (y * y + z * z), 0.5 * z + k * x * y, -0.5 * y + k * x * z),
+        (-0.5 * z + k * x * y, 1.0 - k * (x * x + z * z), 0.5 * x + k * y * z),
+        (0.5 * y + k * x * z, -0.5 * x + k * y * z, 1.0 - k * (x * x + y * y)),
+    )
 
 
 def frame_of(transform: Array) -> Array:

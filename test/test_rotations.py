@@ -23,7 +23,11 @@ ANGLES = [0.0, 1e-160, 1e-12, 1e-9, 1e-6, 1e-3, 0.0099, 0.0101, 0.5, 1.0, 2.0, 2
 
 
 def frame(rotation, position=(0.0, 0.0, 0.0)):
-    return np.concatenate([rotation.as_matrix().ravel(), position])
+    return (*rotation.as_matrix().ravel().tolist(), *map(float, position))
+
+
+def transform(frame):
+    return rotations.transform_of(np.array(frame))
 
 
 def log(matrix):
@@ -31,18 +35,24 @@ def log(matrix):
 
 
 def inverse_left_jacobian(vector):
-    out = np.full((3, 3), np.nan)
-    rotations.inverse_left_jacobian(*vector, out)
-    return out
+    return np.array(rotations.inverse_left_jacobian(*map(float, vector)))
 
 
 def test_compose_is_the_product_of_transforms():
     for _ in range(20):
         a, b = (frame(r, RNG.normal(size=3)) for r in Rotation.random(2, random_state=RNG))
-        out = np.full(12, np.nan)
-        rotations.compose(a, b, out)
-        product = rotations.transform_of(a) @ rotations.transform_of(b)
-        np.testing.assert_allclose(rotations.transform_of(out), product, atol=1e-14)
+        product = transform(a) @ transform(b)
+        np.testing.assert_allclose(transform(rotations.compose(a, b)), product, atol=1e-14)
+
+
+def test_vectors_go_into_the_axes_of_a_frame_and_back():
+    rotation, v = Rotation.random(random_state=RNG), (0.3, -0.7, 1.1)
+    np.testing.assert_allclose(
+        rotations.from_axes(frame(rotation), v), rotation.apply(v), atol=1e-15
+    )
+    np.testing.assert_allclose(
+        rotations.in_axes(frame(rotation), v), rotation.inv().apply(v), atol=1e-15
+    )
 
 
 def test_frame_and_transform_are_each_others_inverse():
@@ -184,7 +194,7 @@ def test_matrix_onto_axis_is_a_rotation_whose_z_is_the_axis():
 
 
 def test_checked_transform_copies():
-    given = rotations.transform_of(frame(Rotation.random(random_state=1), [1, 2, 3]))
+    given = transform(frame(Rotation.random(random_state=1), [1, 2, 3]))
     checked = rotations.checked_transform(given.tolist())
     np.testing.assert_array_equal(checked, given)
     assert rotations.checked_transform(given) is not given

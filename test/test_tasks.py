@@ -172,10 +172,7 @@ def packed(robot, tasks, q, length=0.2):
 
 def geometric_columns(goals):
     columns = np.full((len(goals.variables), goals.rows), np.nan)
-    kernels.goal_jacobian(
-        goals.tree, goals.geometry, goals.frames, goals.goals, goals.tools, goals.targets,
-        goals.tips, goals.raw, 1, np.empty((3, 3)), columns,
-    )  # fmt: skip
+    kernels.goal_jacobian(goals.arrays, 1, columns)
     return columns
 
 
@@ -239,10 +236,7 @@ def test_curvature_completes_the_hessian_of_the_cost(name, angle):
     goals.update(q)
     columns = geometric_columns(goals)
     hessian = columns @ columns.T
-    kernels.add_curvature(
-        goals.tree, goals.geometry, goals.frames, goals.goals, goals.tools, goals.targets,
-        goals.tips, goals.raw, hessian,
-    )  # fmt: skip
+    kernels.add_curvature(goals.arrays, hessian)
     lower = np.tril_indices(len(q))
     robots.assert_same_jacobian(hessian[lower], numeric[lower])
 

@@ -45,12 +45,26 @@ import numpy as np
 from .._jit import njit
 from ..driver import DriverOptions
 from ..exceptions import UnsupportedProblem
-from ..kinematics import PRISMATIC, body_frames, place_body
+from ..kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
 from ..limits import TURN
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..rotations import Array, IntArray
-from ..tasks.kernels import AXIS, GOAL_AXES, NONE, TWO_AXES, VECTOR, goal_residuals
+from ..rotations import Array, Frame, IntArray, frame_at, in_axes
+from ..tasks.kernels import (
+    AXIS,
+    COMPONENTS,
+    GOAL_AXES,
+    NONE,
+    POSITION,
+    ROTATION,
+    ROWS,
+    SCALE,
+    TWO_AXES,
+    VECTOR,
+    Packed,
+    update,
+)
+from ..vectors import Vector, cross, dot, minus, norm
 from .base import IterativeSolver, State
 
 # How a body takes its step
@@ -71,9 +85,6 @@ RESOLUTION = 1e-11
 """Width [rad or m] at which a golden section ends."""
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-
-Vector = tuple[float, float, float]
-Model = tuple[IntArray, Array, IntArray, Array, Array, Array, Array, Array, Array, Array]
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,11 @@ class CyclicCoordinateDescent(IterativeSolver):
             raise UnsupportedProblem(
                 f'{self.name} has no closed form for {names}; as secondary tasks it takes them'
             )
+        for task in problem.tasks:
+            if task.is_region:
+                raise UnsupportedProblem(
+                    f'{self.name} has no closed form for a region; {task.link!r} needs one target'
+                )
         return super().start(problem, at)
 
     def step(self, problem: IkProblem, state: State) -> State:
@@ -110,11 +126,8 @@ class CyclicCoordinateDescent(IterativeSolver):
         if self._problem is not problem:
             self._problem, self._plan = problem, sweep_plan(problem, self.options)
         x, goals = state.at.x.copy(), problem.goals
-        sweep(
-            goals.tree, goals.geometry, goals.goals, goals.tools, goals.targets,
-            problem.limits.packed, self._plan, goals.frames, goals.tips, goals.raw, goals.errors,
-            goals.residual, x,
-        )  # fmt: skip
+        aims = np.zeros((len(goals.tasks), 9))
+        sweep(goals.arrays, problem.limits.packed, self._plan, goals.residual, aims, x)
         return State(problem.at(x), evaluations=2)
 
 
@@ -122,7 +135,7 @@ def own_cost(problem: IkProblem, x: Array) -> float:
     """The cost [m^2] that sweeps lower, at variables x; see the module."""
     goals = problem.goals
     goals.update(x)
-    return float(chordal_cost(goals.goals, goals.tools, goals.raw))
+    return float(chordal_cost(goals.arrays))
 
 
 def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> IntArray:
@@ -132,14 +145,14 @@ def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> I
     """
     goals = problem.goals
     below = _goals_below(goals.tree, goals.goals)
-    moving = (goals.geometry[:, 12] != 0.0) & below.any(axis=1)
+    moving = (goals.geometry[:, MULTIPLIER] != 0.0) & below.any(axis=1)
     plan = np.full((len(goals.tree), GOALS + len(goals.goals)), -1, np.int64)
     plan[:, BODY] = np.arange(len(plan))
     plan[:, HOW] = SKIP
     plan[:, GOALS:] = below
     if options.order == 'tip_to_base':
         plan = plan[::-1].copy()
-    uneven = np.ptp(goals.tools[:, 12:15], axis=1) > 0.0
+    uneven = np.ptp(goals.tools[:, SCALE : SCALE + 3], axis=1) > 0.0
     for j in range(len(problem.variables)):
         bodies = np.flatnonzero(moving & (goals.tree[:, 2] == j))
         if not bodies.size:
@@ -171,7 +184,7 @@ def _plan_balls(problem: IkProblem, plan: IntArray) -> None:
         if not variables.size or not np.isin(group.ball, problem.variables).all():
             continue
         closed = plan[:, HOW] == CLOSED_FORM
-        rows = np.flatnonzero(closed & np.isin(goals.tree[plan[:, BODY], 2], variables))
+        rows = np.flatnonzero(closed & np.isin(goals.tree[plan[:, BODY], VARIABLE], variables))
         if len(rows) < 3:
             continue
         carried = np.flatnonzero(plan[rows[0], GOALS:])
@@ -181,121 +194,102 @@ def _plan_balls(problem: IkProblem, plan: IntArray) -> None:
 
 @njit
 def sweep(
-    tree: IntArray,
-    geometry: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    plan: IntArray,
-    frames: Array,
-    tips: Array,
-    raw: Array,
-    errors: Array,
-    residual: Array,
-    x: Array,
+    p: Packed, bounds: Array, plan: IntArray, residual: Array, aims: Array, x: Array
 ) -> None:
     """One iteration: x (variables,), inside its bounds, becomes better or stays.
+
+    aims (G, 9) is scratch.
 
     The goals' frames move along with each step; a body's own frame is brought up to date when
     its turn comes, so a sweep costs about as much as one evaluation.
     """
-    model = (tree, geometry, goals, tools, targets, frames, tips, raw, errors, residual)
-    _cost_at(model, x, 0, x[0])
-    aims = np.zeros((goals.shape[0], 9))
-    _aim(goals, tools, targets, aims)
+    _cost_at(p, residual, x, 0, x[0])
+    _aim(p, aims)
     for step in range(plan.shape[0]):
         row, k = plan[step], plan[step, BODY]
-        place_body(tree, geometry, x, k, frames)
+        place_body(p.tree, p.geometry, x, k, p.frames)
         if row[BALL] >= 0:
-            _turn_ball(tree, geometry, targets, bounds, row, frames, tips, x)
-        j = tree[k, 2]
+            _turn_ball(p, bounds, row, x)
+        j = p.tree[k, VARIABLE]
         if row[HOW] == SEARCH:
-            _search(model, x, j, bounds[0, j], bounds[1, j])
+            _search(p, residual, x, j, bounds[0, j], bounds[1, j])
         elif row[HOW] == CLOSED_FORM:
-            before, ratio = x[j], geometry[k, 12]
-            if tree[k, 1] == PRISMATIC:
-                shift = _best_shift(goals, tools, targets, row, frames[k], tips)
+            before, ratio, frame = x[j], p.geometry[k, MULTIPLIER], frame_at(p.frames, k)
+            if p.tree[k, KIND] == PRISMATIC:
+                shift = _best_shift(p, row, frame)
                 x[j] = min(max(before + shift / ratio, bounds[0, j]), bounds[1, j])
-                _shift_tips(row, frames[k], ratio * (x[j] - before), tips)
+                _shift_tips(row, frame, ratio * (x[j] - before), p.tips)
             else:
-                b, c = _turn_terms(goals, tools, targets, aims, row, frames[k], tips)
+                b, c = _turn_terms(p, aims, row, frame)
                 x[j] = _turn_inside(before, ratio, b, c, bounds[0, j], bounds[1, j])
-                _turn_tips(row, frames[k], ratio * (x[j] - before), tips)
-            place_body(tree, geometry, x, k, frames)
+                _turn_tips(row, frame, ratio * (x[j] - before), p.tips)
+            place_body(p.tree, p.geometry, x, k, p.frames)
 
 
 @njit
-def chordal_cost(goals: IntArray, tools: Array, raw: Array) -> float:
+def chordal_cost(p: Packed) -> float:
     """The cost that sweeps lower, from the goals' components, unscaled (`goal_residuals`)."""
     cost = 0.0
-    for i in range(goals.shape[0]):
-        r, chord = raw[i], 1.0
-        if goals[i, 2] == VECTOR or goals[i, 2] == AXIS:
-            angle = math.sqrt(r[3] * r[3] + r[4] * r[4] + r[5] * r[5])
+    for i in range(p.goals.shape[0]):
+        chord = 1.0
+        if p.goals[i, ROTATION] == VECTOR or p.goals[i, ROTATION] == AXIS:
+            angle = norm((p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))
             if angle > 1e-8:
                 chord = 2.0 * math.sin(0.5 * angle) / angle
-        for c in range(9):
-            if goals[i, 3 + c] >= 0:
-                component = tools[i, 12 + c] * r[c] * (chord if c >= 3 else 1.0)
+        for c in range(COMPONENTS):
+            if p.goals[i, ROWS + c] >= 0:
+                component = p.tools[i, SCALE + c] * p.raw[i, c] * (chord if c >= 3 else 1.0)
                 cost += component * component
     return cost
 
 
 @njit
-def _aim(goals: IntArray, tools: Array, targets: Array, aims: Array) -> None:
+def _aim(p: Packed, aims: Array) -> None:
     """aims (G, 9): matrices with columns h so that cost = const - 2 sum h.e over columns e of R.
 
     For the components v = sin(t / 2) n of the quaternion of Rt'R = M, 4 v_x^2 = 1 + M_xx - M_yy
     - M_zz and so on: the sum of 4 w v^2 is linear in the diagonal of M, which is Rt's columns
     times R's.
     """
-    for i in range(goals.shape[0]):
-        wx, wy, wz = tools[i, 15] ** 2, tools[i, 16] ** 2, tools[i, 17] ** 2
-        if goals[i, 2] == VECTOR:
+    for i in range(p.goals.shape[0]):
+        wx, wy, wz = p.tools[i, SCALE + 3], p.tools[i, SCALE + 4], p.tools[i, SCALE + 5]
+        wx, wy, wz = wx * wx, wy * wy, wz * wz
+        if p.goals[i, ROTATION] == VECTOR:
             pulls = (0.5 * (wy + wz - wx), 0.5 * (wz + wx - wy), 0.5 * (wx + wy - wz))
-        elif goals[i, 2] == AXIS:
+        elif p.goals[i, ROTATION] == AXIS:
             pulls = (0.0, 0.0, wx)
-        elif goals[i, 2] == TWO_AXES:
+        elif p.goals[i, ROTATION] == TWO_AXES:
             pulls = (wx, wx, 0.0)
         else:
             continue
         for c in range(3):
             for d in range(0, 9, 3):
-                aims[i, d + c] = pulls[c] * targets[i, d + c]
+                aims[i, d + c] = pulls[c] * p.targets[i, d + c]
 
 
 @njit
-def _turn_terms(
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    aims: Array,
-    row: IntArray,
-    frame: Array,
-    tips: Array,
-) -> tuple[float, float]:
+def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[float, float]:
     """B and C of cost = const - 2 (B cos a + C sin a), both 0 where the turn does not matter."""
     b = c = size = 0.0
     axis, centre = (frame[2], frame[5], frame[8]), (frame[9], frame[10], frame[11])
-    for i in range(goals.shape[0]):
+    for i in range(p.goals.shape[0]):
         if row[GOALS + i] == 0:
             continue
-        tip, target, aim = tips[i], targets[i], aims[i]
-        if goals[i, 1] != NONE:
-            weight = tools[i, 12] * tools[i, 12]
-            e = _minus((tip[9], tip[10], tip[11]), centre)
-            h = _minus((target[9], target[10], target[11]), centre)
-            b += weight * (_dot(h, e) - _dot(h, axis) * _dot(e, axis))
-            c += weight * _dot(axis, _cross(e, h))
-            size += weight * (_dot(e, e) + _dot(h, h))
-        if goals[i, 2] != NONE:
+        tip, target, aim = frame_at(p.tips, i), frame_at(p.targets, i), aims[i]
+        if p.goals[i, POSITION] != NONE:
+            weight = p.tools[i, SCALE] * p.tools[i, SCALE]
+            e = minus((tip[9], tip[10], tip[11]), centre)
+            h = minus((target[9], target[10], target[11]), centre)
+            b += weight * (dot(h, e) - dot(h, axis) * dot(e, axis))
+            c += weight * dot(axis, cross(e, h))
+            size += weight * (dot(e, e) + dot(h, h))
+        if p.goals[i, ROTATION] != NONE:
             for d in range(3):
                 e = (tip[d], tip[3 + d], tip[6 + d])
                 h = (aim[d], aim[3 + d], aim[6 + d])
-                b += _dot(h, e) - _dot(h, axis) * _dot(e, axis)
-                c += _dot(axis, _cross(e, h))
-                size += math.sqrt(_dot(h, h))
+                b += dot(h, e) - dot(h, axis) * dot(e, axis)
+                c += dot(axis, cross(e, h))
+                size += math.sqrt(dot(h, h))
     if math.hypot(b, c) <= FLAT * size:
         return 0.0, 0.0
     return b, c
@@ -323,29 +317,27 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
 
 
 @njit
-def _best_shift(
-    goals: IntArray, tools: Array, targets: Array, row: IntArray, frame: Array, tips: Array
-) -> float:
+def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
     """By how much [m] to shift along the axis: sum w v d / sum w v^2 for the components v of the
     axis and d of what is missing, in the axes in which the weights act."""
     missing = size = 0.0
     axis = (frame[2], frame[5], frame[8])
-    for i in range(goals.shape[0]):
-        if row[GOALS + i] == 0 or goals[i, 1] == NONE:
+    for i in range(p.goals.shape[0]):
+        if row[GOALS + i] == 0 or p.goals[i, POSITION] == NONE:
             continue
-        tip, t = tips[i], targets[i]
+        tip, t = frame_at(p.tips, i), frame_at(p.targets, i)
         v, d = axis, (t[9] - tip[9], t[10] - tip[10], t[11] - tip[11])
-        if goals[i, 1] == GOAL_AXES:
-            v, d = _in_axes(t, v), _in_axes(t, d)
+        if p.goals[i, POSITION] == GOAL_AXES:
+            v, d = in_axes(t, v), in_axes(t, d)
         for component in range(3):
-            weight = tools[i, 12 + component] ** 2
+            weight = p.tools[i, SCALE + component] ** 2
             missing += weight * v[component] * d[component]
             size += weight * v[component] * v[component]
     return missing / size if size > 0.0 else 0.0
 
 
 @njit
-def _turn_tips(row: IntArray, frame: Array, angle: float, tips: Array) -> None:
+def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
     """Turn the goals' frames that the body moves about the z axis of its frame."""
     if angle == 0.0:
         return
@@ -358,12 +350,12 @@ def _turn_tips(row: IntArray, frame: Array, angle: float, tips: Array) -> None:
         for d in range(3):
             column = (tip[d], tip[3 + d], tip[6 + d])
             tip[d], tip[3 + d], tip[6 + d] = _turned(column, axis, c, s)
-        e = _turned(_minus((tip[9], tip[10], tip[11]), centre), axis, c, s)
+        e = _turned(minus((tip[9], tip[10], tip[11]), centre), axis, c, s)
         tip[9], tip[10], tip[11] = centre[0] + e[0], centre[1] + e[1], centre[2] + e[2]
 
 
 @njit
-def _shift_tips(row: IntArray, frame: Array, shift: float, tips: Array) -> None:
+def _shift_tips(row: IntArray, frame: Frame, shift: float, tips: Array) -> None:
     """Shift the goals' frames that the body moves along the z axis of its frame."""
     for i in range(tips.shape[0]):
         if row[GOALS + i] != 0:
@@ -372,101 +364,93 @@ def _shift_tips(row: IntArray, frame: Array, shift: float, tips: Array) -> None:
 
 
 @njit
-def _search(model: Model, x: Array, j: int, lower: float, upper: float) -> None:
+def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: float) -> None:
     """Minimise the cost over x[j], inside its limits and a turn or 2 pi metres to each side: a
     scan outwards, then a golden section about the best. All frames are up to date afterwards."""
     before, step = x[j], TURN / SCAN
-    best, least = before, _cost_at(model, x, j, before)
+    best, least = before, _cost_at(p, residual, x, j, before)
     for i in range(1, SCAN + 1):
         for side in (-step, step):
             value = min(max(before + i * side, lower), upper)
             if abs(value - before) > (i - 1) * step:  # else the scan is past the limit
-                cost = _cost_at(model, x, j, value)
+                cost = _cost_at(p, residual, x, j, value)
                 if cost < least * (1.0 - NOISE):
                     best, least = value, cost
-    found = _golden_section(model, x, j, max(lower, best - step), min(upper, best + step))
-    cost = _cost_at(model, x, j, found)
-    _cost_at(model, x, j, found if cost < least * (1.0 - NOISE) else best)
+    found = _golden_section(p, residual, x, j, max(lower, best - step), min(upper, best + step))
+    cost = _cost_at(p, residual, x, j, found)
+    _cost_at(p, residual, x, j, found if cost < least * (1.0 - NOISE) else best)
 
 
 @njit
-def _golden_section(model: Model, x: Array, j: int, low: float, high: float) -> float:
+def _golden_section(
+    p: Packed, residual: Array, x: Array, j: int, low: float, high: float
+) -> float:
     """Where between `low` and `high` the cost is least over x[j], if it has one minimum there."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    left_cost, right_cost = _cost_at(model, x, j, left), _cost_at(model, x, j, right)
+    left_cost, right_cost = _cost_at(p, residual, x, j, left), _cost_at(p, residual, x, j, right)
     while high - low > RESOLUTION:
         if left_cost < right_cost:
             high, right, right_cost = right, left, left_cost
             left = high - GOLDEN * (high - low)
-            left_cost = _cost_at(model, x, j, left)
+            left_cost = _cost_at(p, residual, x, j, left)
         else:
             low, left, left_cost = left, right, right_cost
             right = low + GOLDEN * (high - low)
-            right_cost = _cost_at(model, x, j, right)
+            right_cost = _cost_at(p, residual, x, j, right)
     return left if left_cost < right_cost else right
 
 
 @njit
-def _cost_at(model: Model, x: Array, j: int, value: float) -> float:
+def _cost_at(p: Packed, residual: Array, x: Array, j: int, value: float) -> float:
     """The cost that sweeps lower with x[j] = value; brings all frames up to date."""
-    tree, geometry, goals, tools, targets, frames, tips, raw, errors, residual = model
     x[j] = value
-    body_frames(tree, geometry, x, frames)
-    goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
-    return chordal_cost(goals, tools, raw)
+    update(p, x, residual)
+    return chordal_cost(p)
 
 
 @njit
-def _turn_ball(
-    tree: IntArray,
-    geometry: Array,
-    targets: Array,
-    bounds: Array,
-    row: IntArray,
-    frames: Array,
-    tips: Array,
-    x: Array,
-) -> None:
+def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
     """Turn a ball joint about the axis across the directions to its one tip and to its goal."""
     k1, k2, k3 = row[BALL], row[BALL + 1], row[BALL + 2]
     for k in (k1, k2, k3):
-        place_body(tree, geometry, x, k, frames)
+        place_body(p.tree, p.geometry, x, k, p.frames)
     i = 0
     while row[GOALS + i] == 0:
         i += 1
-    f1, f2, f3, tip, target = frames[k1], frames[k2], frames[k3], tips[i], targets[i]
+    f1, f2, f3 = frame_at(p.frames, k1), frame_at(p.frames, k2), frame_at(p.frames, k3)
+    tip, target = frame_at(p.tips, i), frame_at(p.targets, i)
     u1, u2, u3 = (f1[2], f1[5], f1[8]), (f2[2], f2[5], f2[8]), (f3[2], f3[5], f3[8])
     centre = (f3[9], f3[10], f3[11])
-    e = _minus((tip[9], tip[10], tip[11]), centre)
-    h = _minus((target[9], target[10], target[11]), centre)
-    across, size = _cross(e, h), _dot(e, e) + _dot(h, h)
-    sine = _length(across)
+    e = minus((tip[9], tip[10], tip[11]), centre)
+    h = minus((target[9], target[10], target[11]), centre)
+    across, size = cross(e, h), dot(e, e) + dot(h, h)
+    sine = norm(across)
     if sine <= FLAT * size:  # no axis is better than others
         return
     axis, angle = (
         (across[0] / sine, across[1] / sine, across[2] / sine),
-        math.atan2(sine, _dot(e, h)),
+        math.atan2(sine, dot(e, h)),
     )
-    j1, j2, j3 = tree[k1, 2], tree[k2, 2], tree[k3, 2]
+    j1, j2, j3 = p.tree[k1, VARIABLE], p.tree[k2, VARIABLE], p.tree[k3, VARIABLE]
     x1, x2, x3 = x[j1], x[j2], x[j3]
-    missing = _minus(e, h)
-    least, shortest = _dot(missing, missing), 0.0
+    missing = minus(e, h)
+    least, shortest = dot(missing, missing), 0.0
     for sign in (1.0, -1.0):
         da, db, dc = _split_turn(u1, u2, u3, axis, angle, sign)
         y1 = _step_inside(x1, da, bounds[0, j1], bounds[1, j1])
         y2 = _step_inside(x2, db, bounds[0, j2], bounds[1, j2])
         y3 = _step_inside(x3, dc, bounds[0, j3], bounds[1, j3])
         reached = _turned_by(_turned_by(_turned_by(e, u3, y3 - x3), u2, y2 - x2), u1, y1 - x1)
-        missing = _minus(reached, h)
-        cost, way = _dot(missing, missing), abs(y1 - x1) + abs(y2 - x2) + abs(y3 - x3)
+        missing = minus(reached, h)
+        cost, way = dot(missing, missing), abs(y1 - x1) + abs(y2 - x2) + abs(y3 - x3)
         alike = abs(cost - least) <= FLAT * size
         if (alike and way < shortest) or (cost < least and not alike):
             least, shortest = cost, way
             x[j1], x[j2], x[j3] = y1, y2, y3
             for d in range(3):
-                tip[9 + d] = centre[d] + reached[d]
+                p.tips[i, 9 + d] = centre[d] + reached[d]
     for k in (k1, k2, k3):
-        place_body(tree, geometry, x, k, frames)
+        place_body(p.tree, p.geometry, x, k, p.frames)
 
 
 @njit
@@ -480,8 +464,8 @@ def _split_turn(
     da does not change, and then da; W u2 gives dc.
     """
     goal3, goal2 = _turned_by(u3, axis, angle), _turned_by(u2, axis, angle)
-    middle = math.atan2(_dot(u1, _cross(u2, u3)), _dot(u1, u3))
-    spread = math.atan2(_length(_cross(u1, goal3)), _dot(u1, goal3))
+    middle = math.atan2(dot(u1, cross(u2, u3)), dot(u1, u3))
+    spread = math.atan2(norm(cross(u1, goal3)), dot(u1, goal3))
     db = middle + sign * spread
     da = _angle_about(u1, _turned_by(u3, u2, db), goal3)
     dc = _angle_about(u3, u2, _turned_by(_turned_by(goal2, u1, -da), u2, -db))
@@ -491,8 +475,8 @@ def _split_turn(
 @njit
 def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
     """The turn about `axis` from `start` to `end`; 0 where one is parallel to the axis."""
-    sine = _dot(axis, _cross(start, end))
-    cosine = _dot(start, end) - _dot(start, axis) * _dot(end, axis)
+    sine = dot(axis, cross(start, end))
+    cosine = dot(start, end) - dot(start, axis) * dot(end, axis)
     return math.atan2(sine, cosine) if math.hypot(sine, cosine) > FLAT else 0.0
 
 
@@ -513,16 +497,6 @@ def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
 
 
 @njit
-def _in_axes(frame: Array, v: Vector) -> Vector:
-    """The components of a vector in the axes of a frame."""
-    return (
-        frame[0] * v[0] + frame[3] * v[1] + frame[6] * v[2],
-        frame[1] * v[0] + frame[4] * v[1] + frame[7] * v[2],
-        frame[2] * v[0] + frame[5] * v[1] + frame[8] * v[2],
-    )
-
-
-@njit
 def _turned_by(v: Vector, axis: Vector, angle: float) -> Vector:
     """A vector turned about a unit axis by an angle."""
     return _turned(v, axis, math.cos(angle), math.sin(angle))
@@ -532,34 +506,10 @@ def _turned_by(v: Vector, axis: Vector, angle: float) -> Vector:
 def _turned(v: Vector, axis: Vector, c: float, s: float) -> Vector:
     """A vector turned about a unit axis (Rodrigues; Eq. 5 does it with quaternions), by an angle
     with the cosine c and the sine s."""
-    along = (1.0 - c) * _dot(axis, v)
-    w = _cross(axis, v)
+    along = (1.0 - c) * dot(axis, v)
+    w = cross(axis, v)
     return (
         c * v[0] + s * w[0] + along * axis[0],
         c * v[1] + s * w[1] + along * axis[1],
         c * v[2] + s * w[2] + along * axis[2],
     )
-
-
-@njit
-def _minus(a: Vector, b: Vector) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@njit
-def _dot(a: Vector, b: Vector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit
-def _cross(a: Vector, b: Vector) -> Vector:
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
-
-
-@njit
-def _length(a: Vector) -> float:
-    return math.sqrt(_dot(a, a))

@@ -41,6 +41,7 @@ import numpy as np
 
 from ..driver import DriverOptions
 from ..exceptions import InvalidOption
+from ..kinematics import MULTIPLIER
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..rotations import Array
@@ -205,10 +206,7 @@ def target_jacobian(problem: IkProblem, here: Evaluation) -> Array:
     attached = goals.tips.copy()
     attached[:, 9:] = goals.targets[:, 9:]
     columns = np.empty((len(here.x), goals.rows))
-    goal_jacobian(
-        goals.tree, goals.geometry, goals.frames, goals.goals, goals.tools, goals.targets,
-        attached, goals.raw, 0, np.empty((3, 3)), columns,
-    )  # fmt: skip
+    goal_jacobian(goals.arrays._replace(tips=attached), 0, columns)
     jacobian = here.jacobian.copy()
     jacobian[: goals.rows] = columns.T
     return jacobian
@@ -236,7 +234,7 @@ def link_lengths(problem: IkProblem, x: Array) -> Array:
     """
     goals = problem.goals
     goals.update(x)
-    moving = goals.geometry[:, 12] != 0.0  # frozen joints are no joints
+    moving = goals.geometry[:, MULTIPLIER] != 0.0  # frozen joints are no joints
     origins = goals.frames[:, 9:]
     lengths, reach = np.zeros(len(x)), np.zeros(len(goals.tree))
 

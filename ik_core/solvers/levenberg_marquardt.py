@@ -15,21 +15,25 @@ over the free joints.
 An attempt that stops improving is left for a random configuration. When none reaches the
 goals, the best of them are followed to their stationary points, with the exact Hessian in the
 place of J'J: Gauss-Newton converges slowly where the residual stays large.
+
+Tasks about the joints themselves (`JointTask`) are in the model as they are; being a compromise,
+a problem with such tasks is solved to its stationary point from the start alone. With other
+tasks weighed against the goals the same method runs uncompiled, in the shared loop.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import COMPILED, njit
 from ..driver import Clock, DriverOptions, IterativeSearch, Search
-from ..kinematics import body_frames
-from ..limits import TURN, random_configuration
+from ..limits import TURN, random_configuration, take_nearest_turns
 from ..linalg import (
+    SHORTEST_COLUMN,
     STATIONARY,
     bounded_step,
     gauss_newton_hessian,
@@ -40,10 +44,11 @@ from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..rotations import Array, IntArray
-from ..tasks.kernels import add_curvature, goal_jacobian, goal_residuals
+from ..tasks import JointTask
+from ..tasks.kernels import COMPONENTS, ROWS, Packed, add_curvature, goal_jacobian, update
 from .base import Solver, State
 
-# counters (9,) int
+# counters (10,) int
 (
     PHASE,
     STATUS,
@@ -54,18 +59,43 @@ from .base import Solver, State
     ATTEMPT_ITERATIONS,
     FINISHING,
     LEAVING,
-) = range(9)
-# phases: an attempt is to begin at x, or is under way
-BEGIN, STEP = 0, 1
+    ANSWER_STATUS,
+) = range(10)
+# phases: the solve is to begin, an attempt is to begin at x, an attempt is under way
+NEW, BEGIN, STEP = 0, 1, 2
 # statuses that the kernel tells apart
 RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED = range(5)
-# values (6,) float: the cost at x, at the best point, at the last clear drop; nu, its growth
-COST, BEST_COST, MARK, NU, GROWTH, BEST_STATUS = range(6)
-# vectors (8 + POOL, variables) float
-X, TRIAL, BEST, DX, HELD, GRADIENT, DESCENT, POOLED = range(8)
-# options (8,) float
-(POSITION_TOLERANCE, ORIENTATION_TOLERANCE, RESTARTS, SEED, MAX_ITERATIONS, PATIENCE, MAX_STEP,
- DAMPING) = range(8)  # fmt: skip
+# values (8 + POOL,) float: the cost at x, at the best point, at the last clear drop; nu and its
+# growth; the constant part of the joint tasks' cost; the cost of the answer; the pool's costs
+COST, BEST_COST, MARK, NU, GROWTH, BEST_STATUS, JOINT_COST, ANSWER_COST, POOL_COSTS = range(9)
+# vectors (13 + POOL, variables) float
+(
+    START,
+    X,
+    TRIAL,
+    BEST,
+    DX,
+    HELD,
+    GRADIENT,
+    SQUARES,
+    DESCENT,
+    ANSWER,
+    WEIGHTS,
+    REST,
+    POOLED,
+) = range(13)
+# options (9,) float
+(
+    POSITION_TOLERANCE,
+    ORIENTATION_TOLERANCE,
+    RESTARTS,
+    SEED,
+    MAX_ITERATIONS,
+    PATIENCE,
+    MAX_STEP,
+    DAMPING,
+    WEIGHED,
+) = range(9)
 
 POOL = 8
 """How many of the best attempts are followed to their end where none reaches the goals."""
@@ -79,6 +109,8 @@ SADDLE_TRIALS = 16
 
 CLEAR_DROP = 0.9
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
+
+FOREVER = 2**62
 
 STATUSES = {
     REACHED: IkStatus.REACHED,
@@ -112,14 +144,15 @@ class LevenbergMarquardt(Solver):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._workspace: _Workspace | None = None
+        self._workspace: Workspace | None = None
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
-        if problem.soft:  # residuals that the kernel does not know
-            return IterativeSearch(self, problem, q0, self.clock)
-        if self._workspace is None or self._workspace.problem is not problem:
-            self._workspace = _Workspace(problem, self.options)
-        return _CompiledSearch(problem, q0, self.clock, self.options, self._workspace)
+        workspace = self._workspace
+        if workspace is None or workspace.problem is not problem:
+            if not all(isinstance(task, JointTask) for task in problem.soft):
+                return IterativeSearch(self, problem, q0, self.clock)
+            workspace = self._workspace = Workspace(problem, self.options)
+        return _CompiledSearch(q0, self.clock, self.options, workspace)
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """The state of the uncompiled loop, for tasks that the kernel does not know."""
@@ -146,10 +179,10 @@ class LevenbergMarquardt(Solver):
         n, m = columns.shape
         size = max(m, n)
         hessian, normal = np.empty((n, n)), np.empty((size, size))
-        gradient, dx, held, rhs = np.empty(n), np.empty(n), np.empty(n), np.empty(size)
+        gradient, dx, held, rhs = columns @ at.residual, np.empty(n), np.empty(n), np.empty(size)
         bounded_step(
-            columns, at.residual, hessian, False, mu, at.x, problem.limits.packed,
-            gradient, dx, held, normal, rhs,
+            columns, at.residual, gradient, hessian, False, mu, at.x, problem.limits.packed,
+            dx, held, normal, rhs,
         )  # fmt: skip
         _cap(dx, self.options.max_step)
         return dx, _predicted_decrease(columns, hessian, False, gradient, dx)
@@ -160,29 +193,65 @@ class _DampedState(State):
     nu: float = 0.0
 
 
-class _Workspace:
-    """The buffers of the kernel for one problem."""
+class Workspace:
+    """The buffers of the kernel for one problem.
+
+    `arguments` are the kernel's, but for its last. `start` (variables,) is where a solve begins
+    once the counters are 0; afterwards there are `answer` (variables,) and `errors` (G, 2).
+    """
 
     def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
         self.problem = problem
         goals = problem.goals
         n, m = len(problem.variables), goals.rows
-        self.counters = np.zeros(9, np.int64)
-        self.values = np.zeros(6)
+        self.counters = np.zeros(10, np.int64)
+        self.values = np.zeros(POOL_COSTS + POOL)
         self.vectors = np.zeros((POOLED + POOL, n))
-        self.pool_costs = np.zeros(POOL)
-        size = max(m, n)
-        work = 12 * len(goals.tree) + 23 * len(goals.tasks) + 2 * m + size + n * m + n * n
+        self.start, self.answer = self.vectors[START], self.vectors[ANSWER]
+        restarts = 0 if problem.soft else options.restarts
         self.options = np.array(
-            [problem.position_tolerance, problem.orientation_tolerance, options.restarts,
+            [problem.position_tolerance, problem.orientation_tolerance, restarts,
              options.random_seed, options.max_iterations, options.patience, options.max_step,
-             options.damping]
+             options.damping, bool(problem.soft)]
         )  # fmt: skip
+        count, size = len(goals.tasks), max(m, n)
+        work = np.zeros(
+            (2 + 12 + COMPONENTS) * count + 12 * len(goals.tree)
+            + 2 * m + size + n * m + n * n + size * size
+        )  # fmt: skip
+        self.errors = work[: 2 * count].reshape(count, 2)
         self.arguments = (
             goals.tree, goals.geometry, goals.goals, goals.tools, goals.targets,
-            problem.limits.packed, self.options, self.counters, self.values, self.vectors,
-            self.pool_costs, np.zeros(work + size * size + 18),
+            problem.limits.packed, self.options, self.counters, self.values, self.vectors, work,
         )  # fmt: skip
+
+    def load(self, q0: ArrayLike | None) -> Array:
+        """Read the targets and the start; return the whole start (n,)."""
+        problem = self.problem
+        q = problem.load(q0)
+        self.start[:] = q[problem.variables]
+        self.counters[:] = 0
+        self.options[POSITION_TOLERANCE] = problem.position_tolerance
+        self.options[ORIENTATION_TOLERANCE] = problem.orientation_tolerance
+        if problem.soft:
+            self._load_joint_tasks(q)
+        return q
+
+    def _load_joint_tasks(self, q: Array) -> None:
+        """One row for each joint: sum s^2 (x - c)^2 = W (x - C)^2 + a constant."""
+        problem = self.problem
+        tasks = [task for task in problem.soft if isinstance(task, JointTask)]
+        rows = [row for task in tasks for row in task.joint_rows(problem.robot)]
+        squares = np.array([scale * scale for scale, _ in rows])
+        centres = np.array([rest for _, rest in rows])
+        weights = squares.sum(axis=0)
+        rest = (squares * centres).sum(axis=0) / np.where(weights > 0.0, weights, 1.0)
+        self.vectors[WEIGHTS] = weights[problem.variables]
+        self.vectors[REST] = rest[problem.variables]
+        away = q - rest
+        away[problem.variables] = 0.0  # what the others cost does not change
+        constant = (squares * (centres - rest) ** 2).sum() + weights @ (away * away)
+        self.values[JOINT_COST] = constant
 
 
 class _CompiledSearch(Search):
@@ -192,34 +261,28 @@ class _CompiledSearch(Search):
 
     def __init__(
         self,
-        problem: IkProblem,
         q0: ArrayLike | None,
         clock: Clock,
         options: LevenbergMarquardtOptions,
-        workspace: _Workspace,
+        workspace: Workspace,
     ) -> None:
-        super().__init__(problem, q0, clock)
+        self.problem = workspace.problem
+        self.clock = clock
+        self.q0 = workspace.load(q0)
+        self.status = None
+        self.solve_time = 0.0
         self.workspace = workspace
         self.options = options
         self.history: list[float] = []
-        workspace.counters[:] = 0
-        workspace.options[POSITION_TOLERANCE] = problem.position_tolerance
-        workspace.options[ORIENTATION_TOLERANCE] = problem.orientation_tolerance
-        workspace.counters[FINISHING] = options.restarts == 0
-        workspace.values[BEST_COST] = np.inf
-        workspace.values[BEST_STATUS] = STALLED
-        workspace.vectors[BEST] = self.x0
-        workspace.pool_costs[:] = np.inf
-        workspace.vectors[X] = self.x0
 
     def _run(self, deadline: float | None, iterations: int | None) -> None:
-        left = 2**62 if iterations is None else iterations
-        look = 2**62 if deadline is None else self.iterations_per_clock_look
+        left = FOREVER if iterations is None else iterations
+        look = FOREVER if deadline is None else self.iterations_per_clock_look
         if self.options.record_history:
             look = 1
         counters = self.workspace.counters
         while not self.done:
-            if deadline is not None and self.clock() >= deadline and counters[PHASE] != BEGIN:
+            if deadline is not None and self.clock() >= deadline and counters[PHASE] == STEP:
                 self._limited_by = IkStatus.TIME_LIMIT
                 return
             chunk = min(left, look)
@@ -233,18 +296,48 @@ class _CompiledSearch(Search):
 
     def result(self) -> IkResult:
         """The best so far."""
-        counters, values = self.workspace.counters, self.workspace.values
-        latest = self.done or values[COST] <= values[BEST_COST]
-        x = self.workspace.vectors[X if latest else BEST]
-        if counters[EVALUATIONS] == 0:
-            x = self.x0
-        return self.finish(
-            x,
-            int(counters[ITERATIONS]),
-            int(counters[EVALUATIONS]),
-            int(counters[ATTEMPT]),
+        workspace = self.workspace
+        if not self.done:
+            conclude(*workspace.arguments)
+        counters = workspace.counters.tolist()
+        errors = workspace.errors.copy()
+        q = self.q0.copy()
+        q[self.problem.variables] = workspace.answer
+        return IkResult(
+            q,
+            STATUSES.get(counters[ANSWER_STATUS], self._limited_by),
+            errors[:, 0],
+            errors[:, 1],
+            float(workspace.values[ANSWER_COST]),
+            counters[ITERATIONS],
+            counters[EVALUATIONS],
+            counters[ATTEMPT],
+            self.solve_time,
             tuple(self.history),
         )
+
+
+class _Run(NamedTuple):
+    """A solve under way: views of the arrays that it lives in."""
+
+    p: Packed
+    bounds: Array
+    options: Array
+    counters: IntArray
+    values: Array
+    vectors: Array
+    x: Array
+    trial: Array
+    dx: Array
+    held: Array
+    gradient: Array
+    squares: Array
+    residual: Array
+    trial_residual: Array
+    rhs: Array
+    columns: Array
+    hessian: Array
+    normal: Array
 
 
 @njit
@@ -259,156 +352,300 @@ def advance(
     counters: IntArray,
     values: Array,
     vectors: Array,
-    pool_costs: Array,
     work: Array,
     iterations: int,
 ) -> int:
     """Run at most so many iterations of the solve that lives in the arrays; return its status.
 
-    The answer is in vectors[X] when the status is not RUNNING.
+    When the status is not RUNNING, the answer is concluded.
     """
-    frames, tips, raw, errors, residual, trial_residual, rhs, columns, hessian, normal, rates = (
-        _carve(work, tree.shape[0], goals.shape[0], _rows(goals), vectors.shape[1])
+    run = _carve(
+        tree, geometry, goals, tools, targets, bounds, options, counters, values, vectors, work
     )
-    x, trial, dx = vectors[X], vectors[TRIAL], vectors[DX]
+    if counters[PHASE] == NEW:
+        _begin(run)
     while counters[STATUS] == RUNNING:
         if counters[PHASE] == BEGIN:
-            body_frames(tree, geometry, x, frames)
-            values[COST] = goal_residuals(
-                frames, goals, tools, targets, tips, raw, errors, residual
-            )
-            _begin_attempt(options, counters, values)
-            if _is_solved(errors, options):
-                counters[STATUS] = REACHED
-                break
-            goal_jacobian(
-                tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
-            )
-        if iterations <= 0:
-            break
-        iterations -= 1
-        counters[ITERATIONS] += 1
-        counters[ATTEMPT_ITERATIONS] += 1
-
-        # A residual that stays large makes Gauss-Newton slow; then the exact Hessian is worth it.
-        leaving = counters[LEAVING] > 0
-        exact = counters[FINISHING] > 0 and counters[STAGNANT] >= 2
-        if exact and not leaving:
-            _exact_hessian(
-                tree, geometry, x, frames, goals, tools, targets, tips, raw, errors, residual,
-                columns, hessian,
-            )  # fmt: skip
-        if leaving:
-            _leave_saddle(counters, vectors)
+            _begin_attempt(run)
+        elif iterations > 0:
+            iterations -= 1
+            _iterate(run)
         else:
-            bounded_step(
-                columns, residual, hessian, exact, values[NU] * values[COST], x, bounds,
-                vectors[GRADIENT], dx, vectors[HELD], normal, rhs,
-            )  # fmt: skip
-            _cap(dx, options[MAX_STEP])
-        decrease = _predicted_decrease(columns, hessian, exact, vectors[GRADIENT], dx)
-        largest = _move(x, dx, bounds, trial)
-
-        body_frames(tree, geometry, trial, frames)
-        cost = goal_residuals(frames, goals, tools, targets, tips, raw, errors, trial_residual)
-        counters[EVALUATIONS] += 1
-        ended = RUNNING
-        if cost < values[COST]:
-            _accept(cost, decrease, values)
-            _copy(trial, x)
-            _copy(trial_residual, residual)
-            if _is_solved(errors, options):
-                counters[STATUS] = REACHED
-                break
-            goal_jacobian(
-                tree, geometry, frames, goals, tools, targets, tips, raw, 1, rates, columns
-            )
-            counters[LEAVING] = 0
-            if _is_stationary(columns, residual, values[COST], bounds, x):
-                ended = CLOSEST
-        elif leaving:
-            counters[LEAVING] += 1
-            ended = RUNNING if counters[LEAVING] <= SADDLE_TRIALS else CLOSEST
-        elif abs(decrease) < ROUNDING * values[COST]:
-            ended = CLOSEST  # what is left to gain is below the rounding of the cost
-        elif largest > 1e-13:
-            values[NU] = max(values[NU], 1e-9) * values[GROWTH]
-            values[GROWTH] *= 2.0
-        else:
-            ended = STALLED
-            if _is_stationary(columns, residual, values[COST], bounds, x):
-                ended = CLOSEST
-        if ended == CLOSEST and counters[FINISHING] > 0 and not leaving:
-            _exact_hessian(
-                tree, geometry, x, frames, goals, tools, targets, tips, raw, errors, residual,
-                columns, hessian,
-            )  # fmt: skip
-            if _find_descent(hessian, bounds, vectors, normal, rhs):
-                counters[LEAVING] = 1
-                ended = RUNNING
-        if _is_over(ended, options, counters, values) and not _turned(
-            columns, residual, bounds, options, counters, values, x
-        ):
-            _next_attempt(ended, bounds, options, counters, values, vectors, pool_costs)
-    return counters[STATUS]
+            return RUNNING
+    _conclude(run)
+    return counters[ANSWER_STATUS]
 
 
 @njit
-def _rows(goals: IntArray) -> int:
-    rows = 0
-    for i in range(goals.shape[0]):
-        for c in range(3, 12):
-            rows = max(rows, goals[i, c] + 1)
-    return rows
+def conclude(
+    tree: IntArray,
+    geometry: Array,
+    goals: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    options: Array,
+    counters: IntArray,
+    values: Array,
+    vectors: Array,
+    work: Array,
+) -> None:
+    """Make an answer of the best so far; the solve can go on afterwards."""
+    run = _carve(
+        tree, geometry, goals, tools, targets, bounds, options, counters, values, vectors, work
+    )
+    if counters[PHASE] == NEW:
+        _begin(run)
+    _conclude(run)
 
 
 @njit
-def _carve(work: Array, bodies: int, goals: int, m: int, n: int) -> tuple[Array, ...]:
-    """The kernel's scratch arrays, cut from one: few arguments make a call cheap."""
+def _carve(
+    tree: IntArray,
+    geometry: Array,
+    goals: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    options: Array,
+    counters: IntArray,
+    values: Array,
+    vectors: Array,
+    work: Array,
+) -> _Run:
+    """The arrays by name, the scratch ones cut from one: few arguments make a call cheap."""
+    bodies, count, n = tree.shape[0], goals.shape[0], vectors.shape[1]
+    m = 0
+    for i in range(count):
+        for c in range(COMPONENTS):
+            m = max(m, goals[i, ROWS + c] + 1)
     size = max(m, n)
-    a = 12 * bodies
-    b = a + 12 * goals
-    c = b + 9 * goals
-    d = c + 2 * goals
+    a = 2 * count
+    b = a + 12 * count
+    c = b + COMPONENTS * count
+    d = c + 12 * bodies
     e = d + 2 * m + size
     f = e + n * m
     g = f + n * n
-    h = g + size * size
-    return (
-        work[:a].reshape(bodies, 12),
-        work[a:b].reshape(goals, 12),
-        work[b:c].reshape(goals, 9),
-        work[c:d].reshape(goals, 2),
+    packed = Packed(
+        tree,
+        geometry,
+        goals,
+        tools,
+        targets,
+        work[c:d].reshape(bodies, 12),
+        work[a:b].reshape(count, 12),
+        work[b:c].reshape(count, COMPONENTS),
+        work[:a].reshape(count, 2),
+    )
+    return _Run(
+        packed,
+        bounds,
+        options,
+        counters,
+        values,
+        vectors,
+        vectors[X],
+        vectors[TRIAL],
+        vectors[DX],
+        vectors[HELD],
+        vectors[GRADIENT],
+        vectors[SQUARES],
         work[d : d + m],
         work[d + m : d + 2 * m],
         work[d + 2 * m : e],
         work[e:f].reshape(n, m),
         work[f:g].reshape(n, n),
-        work[g:h].reshape(size, size),
-        work[h : h + 18].reshape(6, 3),
+        work[g : g + size * size].reshape(size, size),
     )
 
 
 @njit
-def _begin_attempt(options: Array, counters: IntArray, values: Array) -> None:
-    counters[PHASE] = STEP
-    counters[EVALUATIONS] += 1
-    counters[STAGNANT] = 0
-    counters[ATTEMPT_ITERATIONS] = 0
-    counters[LEAVING] = 0
-    values[MARK] = values[COST]
-    values[NU] = options[DAMPING]
-    values[GROWTH] = 2.0
+def _begin(run: _Run) -> None:
+    """Begin the first attempt at the start, put inside the limits."""
+    for j in range(run.x.shape[0]):
+        inside = min(max(run.vectors[START, j], run.bounds[0, j]), run.bounds[1, j])
+        run.vectors[START, j] = run.vectors[BEST, j] = run.x[j] = inside
+    run.counters[PHASE] = BEGIN
+    run.counters[FINISHING] = 1 if run.options[RESTARTS] == 0.0 else 0
+    run.values[BEST_COST] = np.inf
+    run.values[BEST_STATUS] = STALLED
+    for i in range(POOL):
+        run.values[POOL_COSTS + i] = np.inf
 
 
 @njit
-def _is_solved(errors: Array, options: Array) -> bool:
+def _begin_attempt(run: _Run) -> None:
+    counters, values = run.counters, run.values
+    values[COST] = _cost_at(run, run.x, run.residual)
+    counters[PHASE] = STEP
+    counters[STAGNANT] = counters[ATTEMPT_ITERATIONS] = counters[LEAVING] = 0
+    values[MARK] = values[COST]
+    values[NU] = run.options[DAMPING]
+    values[GROWTH] = 2.0
+    counters[EVALUATIONS] += 1
+    if _is_solved(run):
+        counters[STATUS] = REACHED
+    else:
+        _differentiate(run)
+
+
+@njit
+def _iterate(run: _Run) -> None:
+    """Try a step, judge it, and see whether the attempt is over."""
+    counters, values = run.counters, run.values
+    counters[ITERATIONS] += 1
+    counters[ATTEMPT_ITERATIONS] += 1
+    leaving = counters[LEAVING] > 0
+    # A residual that stays large makes Gauss-Newton slow; then the exact Hessian is worth it.
+    exact = counters[FINISHING] > 0 and counters[STAGNANT] >= 2
+    given = exact or run.options[WEIGHED] > 0.0
+    if leaving:
+        _leave_saddle(run)
+    else:
+        if given:
+            _model_hessian(run, exact)
+        bounded_step(
+            run.columns, run.residual, run.gradient, run.hessian, given,
+            values[NU] * values[COST], run.x, run.bounds, run.dx, run.held, run.normal, run.rhs,
+        )  # fmt: skip
+        _cap(run.dx, run.options[MAX_STEP])
+    decrease = _predicted_decrease(run.columns, run.hessian, given, run.gradient, run.dx)
+    largest = _move(run)
+    cost = _cost_at(run, run.trial, run.trial_residual)
+    counters[EVALUATIONS] += 1
+    ended = _judge(run, cost, decrease, largest)
+    if counters[STATUS] == RUNNING and _is_over(run, ended) and not _turned_round(run):
+        _next_attempt(run, ended)
+
+
+@njit
+def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
+    """Take the trial point or leave it; how the attempt ends here, or RUNNING."""
+    counters, values = run.counters, run.values
+    if cost < values[COST]:
+        values[NU] *= _damping_factor(values[COST] - cost, decrease)
+        values[GROWTH] = 2.0
+        values[COST] = cost
+        _copy(run.trial, run.x)
+        _copy(run.trial_residual, run.residual)
+        counters[LEAVING] = 0
+        if _is_solved(run):
+            counters[STATUS] = REACHED
+            return REACHED
+        _differentiate(run)
+        ended = CLOSEST if _is_stationary(run) else RUNNING
+    elif counters[LEAVING] > 0:
+        counters[LEAVING] += 1
+        return RUNNING if counters[LEAVING] <= SADDLE_TRIALS else CLOSEST
+    elif abs(decrease) < ROUNDING * values[COST]:
+        ended = CLOSEST  # what is left to gain is below the rounding of the cost
+    elif largest > 1e-13:
+        values[NU] = max(values[NU], 1e-9) * values[GROWTH]
+        values[GROWTH] *= 2.0
+        return RUNNING
+    else:
+        ended = CLOSEST if _is_stationary(run) else STALLED
+    if ended == CLOSEST and counters[FINISHING] > 0:
+        _model_hessian(run, True)
+        if _find_descent(run):
+            counters[LEAVING] = 1
+            return RUNNING
+    return ended
+
+
+@njit
+def _cost_at(run: _Run, x: Array, residual: Array) -> float:
+    """Evaluate everything at x; return the cost."""
+    cost = update(run.p, x, residual)
+    if run.options[WEIGHED] > 0.0:
+        for j in range(x.shape[0]):
+            away = x[j] - run.vectors[REST, j]
+            cost += run.vectors[WEIGHTS, j] * away * away
+        cost += run.values[JOINT_COST]
+    return cost
+
+
+@njit
+def _differentiate(run: _Run) -> None:
+    """The Jacobian's columns, their squares (of vanishing ones more), and half the cost's
+    gradient, at x as evaluated."""
+    goal_jacobian(run.p, 1, run.columns)
+    n, m = run.columns.shape
+    longest = 0.0
+    for j in range(n):
+        weight = run.vectors[WEIGHTS, j]
+        gradient, square = weight * (run.x[j] - run.vectors[REST, j]), weight
+        for i in range(m):
+            gradient += run.columns[j, i] * run.residual[i]
+            square += run.columns[j, i] * run.columns[j, i]
+        run.gradient[j], run.squares[j] = gradient, square
+        longest = max(longest, square)
+    for j in range(n):
+        run.squares[j] = max(run.squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
+
+
+@njit
+def _model_hessian(run: _Run, exact: bool) -> None:
+    """hessian = half the cost's at x: of the Gauss-Newton model, or the exact one."""
+    gauss_newton_hessian(run.columns, run.hessian)
+    if exact:
+        update(run.p, run.x, run.residual)
+        add_curvature(run.p, run.hessian)
+    for j in range(run.x.shape[0]):
+        run.hessian[j, j] += run.vectors[WEIGHTS, j]
+
+
+@njit
+def _is_solved(run: _Run) -> bool:
+    """Whether all goals are reached. Weighed against other tasks, that alone is not the end."""
+    if run.options[WEIGHED] > 0.0:
+        return False
+    return _within_tolerances(run)
+
+
+@njit
+def _within_tolerances(run: _Run) -> bool:
+    errors = run.p.errors
     for i in range(errors.shape[0]):
-        if errors[i, 0] > options[POSITION_TOLERANCE]:
+        if errors[i, 0] > run.options[POSITION_TOLERANCE]:
             return False
-        if errors[i, 1] > options[ORIENTATION_TOLERANCE]:
+        if errors[i, 1] > run.options[ORIENTATION_TOLERANCE]:
             return False
-    return True
+    return errors.shape[0] > 0
+
+
+@njit
+def _conclude(run: _Run) -> None:
+    """The answer: the best point, the nearest such turns, judged anew; as `Search.finish`."""
+    counters, values, vectors = run.counters, run.values, run.vectors
+    ended = counters[STATUS] != RUNNING
+    best = X if ended or values[COST] <= values[BEST_COST] else BEST
+    answer = vectors[ANSWER]
+    _copy(vectors[START if counters[EVALUATIONS] == 0 else best], answer)
+    take_nearest_turns(answer, vectors[START], run.bounds[0], run.bounds[1], run.bounds[4])
+    values[ANSWER_COST] = _cost_at(run, answer, run.trial_residual)
+    status = counters[STATUS]
+    if _within_tolerances(run):
+        status = REACHED
+    elif status == REACHED:  # lost to rounding in the last digit of a tolerance
+        status = STALLED
+    elif status == CLOSEST and _differ(answer, run.x):
+        # a limit that held the closest point may hold it no more a whole turn away
+        _copy(answer, run.x)
+        _copy(run.trial_residual, run.residual)
+        values[COST] = values[ANSWER_COST]
+        _differentiate(run)
+        status = CLOSEST if _is_stationary(run) else STALLED
+    counters[ANSWER_STATUS] = status
+
+
+@njit
+def _differ(a: Array, b: Array) -> bool:
+    apart = 0.0
+    for j in range(a.shape[0]):
+        apart = max(apart, abs(a[j] - b[j]))
+    return apart > 0.0
 
 
 @njit
@@ -424,14 +661,14 @@ def _cap(dx: Array, max_step: float) -> None:
 
 @njit
 def _predicted_decrease(
-    columns: Array, hessian: Array, exact: bool, gradient: Array, dx: Array
+    columns: Array, hessian: Array, given: bool, gradient: Array, dx: Array
 ) -> float:
     """How much the model's cost falls over dx: -(2 g'dx + dx'H dx)."""
     n, m = columns.shape
     linear, quadratic = 0.0, 0.0
     for j in range(n):
         linear += gradient[j] * dx[j]
-    if exact:
+    if given:
         for j in range(n):
             quadratic += hessian[j, j] * dx[j] * dx[j]
             for k in range(j):
@@ -446,21 +683,14 @@ def _predicted_decrease(
 
 
 @njit
-def _move(x: Array, dx: Array, bounds: Array, trial: Array) -> float:
+def _move(run: _Run) -> float:
     """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
     largest = 0.0
-    for j in range(x.shape[0]):
-        trial[j] = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
-        largest = max(largest, abs(trial[j] - x[j]))
+    for j in range(run.x.shape[0]):
+        moved = min(max(run.x[j] + run.dx[j], run.bounds[0, j]), run.bounds[1, j])
+        run.trial[j] = moved
+        largest = max(largest, abs(moved - run.x[j]))
     return largest
-
-
-@njit
-def _accept(cost: float, decrease: float, values: Array) -> None:
-    """Take over the cost of an accepted step, and the damping that it suggests."""
-    values[NU] *= _damping_factor(values[COST] - cost, decrease)
-    values[GROWTH] = 2.0
-    values[COST] = cost
 
 
 @njit
@@ -471,41 +701,16 @@ def _damping_factor(actual: float, predicted: float) -> float:
 
 
 @njit
-def _exact_hessian(
-    tree: IntArray,
-    geometry: Array,
-    x: Array,
-    frames: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    tips: Array,
-    raw: Array,
-    errors: Array,
-    residual: Array,
-    columns: Array,
-    hessian: Array,
-) -> None:
-    """hessian = half that of the cost at x, where `columns` is the Jacobian."""
-    body_frames(tree, geometry, x, frames)
-    goal_residuals(frames, goals, tools, targets, tips, raw, errors, residual)
-    gauss_newton_hessian(columns, hessian)
-    add_curvature(tree, geometry, frames, goals, tools, targets, tips, raw, hessian)
-
-
-@njit
-def _find_descent(
-    hessian: Array, bounds: Array, vectors: Array, normal: Array, rhs: Array
-) -> bool:
+def _find_descent(run: _Run) -> bool:
     """At a stationary point: vectors[DESCENT] = a way down along negative curvature.
 
     False at a minimum. Saddles are where arms are stretched out towards or away from a goal.
     Joints on a limit stay there.
     """
-    x, held, direction = vectors[X], vectors[HELD], vectors[DESCENT]
+    x, held, hessian, normal = run.x, run.held, run.hessian, run.normal
     size, trace = 0, 0.0
     for j in range(x.shape[0]):
-        held[j] = 0.0 if bounds[0, j] < x[j] < bounds[1, j] else 1.0
+        held[j] = 0.0 if run.bounds[0, j] < x[j] < run.bounds[1, j] else 1.0
         if held[j] == 0.0:
             column = 0
             for k in range(j + 1):
@@ -516,54 +721,57 @@ def _find_descent(
             size += 1
     for i in range(size):
         normal[i, i] += 1e-7 * trace  # motions that change nothing have no curvature to speak of
-    if not negative_curvature(normal, rhs, size):
+    if not negative_curvature(normal, run.rhs, size):
         return False
     largest = 0.0
     for i in range(size):
-        largest = max(largest, abs(rhs[i]))
+        largest = max(largest, abs(run.rhs[i]))
     size = 0
     for j in range(x.shape[0]):
-        direction[j] = 0.0
+        run.vectors[DESCENT, j] = 0.0
         if held[j] == 0.0:
-            direction[j] = rhs[size] / largest
+            run.vectors[DESCENT, j] = run.rhs[size] / largest
             size += 1
     return True
 
 
 @njit
-def _leave_saddle(counters: IntArray, vectors: Array) -> None:
-    """vectors[DX] = a step along the way down, to one side and the other, ever shorter."""
-    trial = counters[LEAVING] - 1
+def _leave_saddle(run: _Run) -> None:
+    """dx = a step along the way down, to one side and the other, ever shorter."""
+    trial = run.counters[LEAVING] - 1
     length = SADDLE_STEP * 0.5 ** (trial // 2)
     if trial % 2 == 1:
         length = -length
-    for j in range(vectors.shape[1]):
-        vectors[DX, j] = length * vectors[DESCENT, j]
+    for j in range(run.dx.shape[0]):
+        run.dx[j] = length * run.vectors[DESCENT, j]
 
 
 @njit
-def _is_stationary(columns: Array, residual: Array, cost: float, bounds: Array, x: Array) -> bool:
+def _is_stationary(run: _Run) -> bool:
     """As driver.is_stationary: no column of a free variable leans on the residual."""
-    for j in range(columns.shape[0]):
-        gradient, leans = _slope(columns[j], residual, cost)
-        if leans and not is_blocked(x[j], bounds[0, j], bounds[1, j], gradient):
-            return False
-    return True
+    leaning = 0
+    for j in range(run.x.shape[0]):
+        if _leans(run, j) and not _is_blocked(run, j):
+            leaning += 1
+    return leaning == 0
 
 
 @njit
-def _slope(column: Array, residual: Array, cost: float) -> tuple[float, bool]:
-    """Half the cost's derivative by a variable, and whether it is more than nothing."""
-    gradient, square = 0.0, 0.0
-    for i in range(column.shape[0]):
-        gradient += column[i] * residual[i]
-        square += column[i] * column[i]
-    return gradient, gradient * gradient > STATIONARY * STATIONARY * square * cost
+def _leans(run: _Run, j: int) -> bool:
+    """Whether the cost's slope along a variable is more than nothing."""
+    gradient = run.gradient[j]
+    return gradient * gradient > STATIONARY * STATIONARY * run.squares[j] * run.values[COST]
 
 
 @njit
-def _is_over(ended: int, options: Array, counters: IntArray, values: Array) -> bool:
+def _is_blocked(run: _Run, j: int) -> bool:
+    return is_blocked(run.x[j], run.bounds[0, j], run.bounds[1, j], run.gradient[j])
+
+
+@njit
+def _is_over(run: _Run, ended: int) -> bool:
     """Whether the attempt stands still, or has had its iterations; counts stagnant ones."""
+    counters, values, options = run.counters, run.values, run.options
     if values[COST] < CLEAR_DROP * values[MARK]:
         values[MARK] = values[COST]
         counters[STAGNANT] = 0
@@ -575,86 +783,74 @@ def _is_over(ended: int, options: Array, counters: IntArray, values: Array) -> b
 
 
 @njit
-def _turned(
-    columns: Array,
-    residual: Array,
-    bounds: Array,
-    options: Array,
-    counters: IntArray,
-    values: Array,
-    x: Array,
-) -> bool:
+def _turned_round(run: _Run) -> bool:
     """Turn joints that a limit blocks by a whole turn, where there is room; the attempt goes on.
 
     The posture stays the same, but the joint is free to move on. Only where restarts are
     allowed: who solves from a start wants the joints near it.
     """
-    if options[RESTARTS] == 0 or counters[ATTEMPT_ITERATIONS] >= options[MAX_ITERATIONS]:
+    counters, x, bounds = run.counters, run.x, run.bounds
+    if run.options[RESTARTS] == 0.0:
+        return False
+    if counters[ATTEMPT_ITERATIONS] >= run.options[MAX_ITERATIONS]:
         return False
     turned = False
     for j in range(x.shape[0]):
-        gradient, pressing = _slope(columns[j], residual, values[COST])
-        blocked = is_blocked(x[j], bounds[0, j], bounds[1, j], gradient)
-        if blocked and pressing and bounds[4, j] > 0.0:
-            x[j] += TURN if gradient > 0.0 else -TURN
+        if bounds[4, j] > 0.0 and _is_blocked(run, j) and _leans(run, j):
+            x[j] += TURN if run.gradient[j] > 0.0 else -TURN
             x[j] = min(max(x[j], bounds[0, j]), bounds[1, j])
             turned = True
     if turned:
         counters[STAGNANT] = 0
-        values[NU] = options[DAMPING]
-        values[GROWTH] = 2.0
+        run.values[NU] = run.options[DAMPING]
+        run.values[GROWTH] = 2.0
     return turned
 
 
 @njit
-def _next_attempt(
-    ended: int,
-    bounds: Array,
-    options: Array,
-    counters: IntArray,
-    values: Array,
-    vectors: Array,
-    pool_costs: Array,
-) -> None:
+def _next_attempt(run: _Run, ended: int) -> None:
     """After an attempt: search on, or finish the best attempts, or end."""
+    counters, values, vectors, bounds = run.counters, run.values, run.vectors, run.bounds
     searching = counters[FINISHING] == 0
     if ended == RUNNING:
         ended = EXHAUSTED
     if values[COST] < values[BEST_COST]:
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
-        _copy(vectors[X], vectors[BEST])
+        _copy(run.x, vectors[BEST])
     counters[PHASE] = BEGIN
     if searching:
-        _pool(values[COST], vectors, pool_costs)
-        if counters[ATTEMPT] < options[RESTARTS]:
+        _pool(run)
+        if counters[ATTEMPT] < run.options[RESTARTS]:
             counters[ATTEMPT] += 1
             random_configuration(
-                int(options[SEED]), counters[ATTEMPT], bounds[2], bounds[3], vectors[X]
+                int(run.options[SEED]), counters[ATTEMPT], bounds[2], bounds[3], run.x
             )
             return
         values[BEST_COST] = np.inf
     following = counters[FINISHING]
-    if following < POOL and pool_costs[following] < np.inf:
-        _copy(vectors[POOLED + following], vectors[X])
+    if following < POOL and values[POOL_COSTS + following] < np.inf:
+        _copy(vectors[POOLED + following], run.x)
         counters[FINISHING] += 1
     else:
-        _copy(vectors[BEST], vectors[X])
+        _copy(vectors[BEST], run.x)
+        values[COST] = values[BEST_COST]
         counters[STATUS] = int(values[BEST_STATUS])
 
 
 @njit
-def _pool(cost: float, vectors: Array, pool_costs: Array) -> None:
+def _pool(run: _Run) -> None:
     """Keep x among the best attempts, sorted by cost."""
+    vectors, values, cost = run.vectors, run.values, run.values[COST]
     place = POOL
-    while place > 0 and cost < pool_costs[place - 1]:
+    while place > 0 and cost < values[POOL_COSTS + place - 1]:
         place -= 1
     for i in range(POOL - 1, place, -1):
-        pool_costs[i] = pool_costs[i - 1]
+        values[POOL_COSTS + i] = values[POOL_COSTS + i - 1]
         _copy(vectors[POOLED + i - 1], vectors[POOLED + i])
     if place < POOL:
-        pool_costs[place] = cost
-        _copy(vectors[X], vectors[POOLED + place])
+        values[POOL_COSTS + place] = cost
+        _copy(run.x, vectors[POOLED + place])
 
 
 @njit

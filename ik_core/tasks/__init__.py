@@ -1,6 +1,6 @@
 """What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
 
-from .base import Task
+from .base import JointTask, Task
 from .goals import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask, TwoAxisTask
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
@@ -11,6 +11,7 @@ __all__ = [
     'EndEffectorPatternTask',
     'GoalTask',
     'JointPatternTask',
+    'JointTask',
     'LimitAvoidanceTask',
     'ManipulabilityTask',
     'OrientationTask',

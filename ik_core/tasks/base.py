@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..rotations import Array
@@ -27,3 +28,23 @@ class Task(ABC):
     @abstractmethod
     def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
         """The exact derivative (rows, n) of `residual` with respect to q."""
+
+
+class JointTask(Task):
+    """A task whose rows are linear, one joint each: scale * (q - rest).
+
+    Solvers can take many of them as one: their sum of squares is that of n rows.
+    """
+
+    @abstractmethod
+    def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
+        """(scale, rest) of every block of n rows, each (n,)."""
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual (rows,) at q (n,)."""
+        vector = robot.checked(q)
+        return np.concatenate([scale * (vector - rest) for scale, rest in self.joint_rows(robot)])
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The derivative (rows, n) of `residual`: constant."""
+        return np.vstack([np.diag(scale) for scale, _ in self.joint_rows(robot)])

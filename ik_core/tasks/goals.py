@@ -3,6 +3,10 @@
 The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A
 goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's
 frame, in metres; quaternions are (x, y, z, w), of any length but zero.
+
+A goal can be a region: a box about the target for the position or the rotation vector, given by
+its half widths, or a cone about a direction. All of it is as good as the target itself: residuals
+and errors count from its edge.
 """
 
 from __future__ import annotations
@@ -43,11 +47,17 @@ class GoalTask(Task):
         rotation_weights: ArrayLike,
         tool: ArrayLike | None = None,
         position_axes: str = 'root',
+        position_box: ArrayLike = 0.0,
+        orientation_box: ArrayLike = 0.0,
+        cone: float = 0.0,
     ) -> None:
         self.link = link
         self.position_axes = _axes(position_axes)
-        self.position_weights = _weights(position_weights, 'position')
-        self.rotation_weights = _weights(rotation_weights, 'orientation')
+        self.position_weights = _not_negative(position_weights, 'position weights')
+        self.rotation_weights = _not_negative(rotation_weights, 'orientation weights')
+        self.position_box = _not_negative(position_box, 'position_box')
+        self.orientation_box = _not_negative(orientation_box, 'orientation_box')
+        self.cone = float(_not_negative(cone, 'cone')[0])
         self.tool = np.eye(4) if tool is None else checked_transform(tool)
         self.target = np.full(12, np.nan)
         if not (self.position_weights.any() or self.rotation_weights.any()):
@@ -84,6 +94,18 @@ class GoalTask(Task):
             self._missing = {name for name in self._missing if np.isnan(parts[name]).any()}
 
     @property
+    def has_geometric_columns(self) -> bool:
+        """Whether the gradient of the squared rotation is the same for the angular velocity in
+        the target's axes as for the exact derivative: the rows share a weight, without a box."""
+        weights = self.rotation_weights
+        return bool((weights == weights[0]).all()) and not self.orientation_box.any()
+
+    @property
+    def is_region(self) -> bool:
+        """Whether more than one pose fulfils all that is asked for."""
+        return bool(self.position_box.any() or self.orientation_box.any() or self.cone > 0.0)
+
+    @property
     def transform(self) -> Array:
         """The target (4, 4); NaN where it is not set."""
         return transform_of(self.target)
@@ -117,8 +139,9 @@ class GoalTask(Task):
 class PoseTask(GoalTask):
     """The link shall stand at a position with an orientation.
 
-    `position_axes`: the axes in which the position weights act, 'root' or 'goal'; the
-    orientation weights act in the goal's axes.
+    `position_axes`: the axes in which the position weights and box act, 'root' or 'goal'; those
+    of the orientation act in the goal's axes. `position_box` [m], `orientation_box` [rad]: half
+    widths, one or (3,), of the region that is as good as the target; of rotation vectors.
     """
 
     def __init__(
@@ -132,8 +155,18 @@ class PoseTask(GoalTask):
         orientation_weights: ArrayLike = 1.0,
         position_axes: str = 'root',
         tool: ArrayLike | None = None,
+        position_box: ArrayLike = 0.0,
+        orientation_box: ArrayLike = 0.0,
     ) -> None:
-        super().__init__(link, position_weights, orientation_weights, tool, position_axes)
+        super().__init__(
+            link,
+            position_weights,
+            orientation_weights,
+            tool,
+            position_axes,
+            position_box,
+            orientation_box,
+        )
         self.set_target(transform, position=position, quaternion=quaternion)
 
 
@@ -141,7 +174,7 @@ class PositionTask(GoalTask):
     """The origin of the link (or of its tool) shall stand at a position.
 
     With `position_axes` 'goal' the weights act in the axes of the target's orientation, which
-    `quaternion` gives.
+    `quaternion` gives. `box` [m]: half widths, one or (3,), of the region that is as good.
     """
 
     def __init__(
@@ -153,13 +186,18 @@ class PositionTask(GoalTask):
         weights: ArrayLike = 1.0,
         position_axes: str = 'root',
         tool: ArrayLike | None = None,
+        box: ArrayLike = 0.0,
     ) -> None:
-        super().__init__(link, weights, 0.0, tool, position_axes)
+        super().__init__(link, weights, 0.0, tool, position_axes, box)
         self.set_target(position=position, quaternion=quaternion)
 
 
 class OrientationTask(GoalTask):
-    """The link shall have an orientation; the weights act in the goal's axes."""
+    """The link shall have an orientation; the weights act in the goal's axes.
+
+    `box` [rad]: half widths, one or (3,), of the rotation vectors from the target, in its axes,
+    that are as good.
+    """
 
     def __init__(
         self,
@@ -168,8 +206,9 @@ class OrientationTask(GoalTask):
         *,
         weights: ArrayLike = 1.0,
         tool: ArrayLike | None = None,
+        box: ArrayLike = 0.0,
     ) -> None:
-        super().__init__(link, 0.0, weights, tool)
+        super().__init__(link, 0.0, weights, tool, orientation_box=box)
         self.set_target(quaternion=quaternion)
 
 
@@ -198,7 +237,8 @@ class AxisTask(GoalTask):
     """An axis of the link shall point in a direction; the roll about it is free.
 
     `axis` (3,) is in the link's frame, `direction` (3,) in the root link's; of any length but
-    zero. With a PositionTask for the same link this is a 5-dof goal.
+    zero. Within `cone` [rad] of the direction is as good. With a PositionTask for the same link
+    this is a 5-dof goal.
     """
 
     def __init__(
@@ -208,10 +248,11 @@ class AxisTask(GoalTask):
         direction: ArrayLike | None = None,
         *,
         weight: float = 1.0,
+        cone: float = 0.0,
     ) -> None:
         tool = np.eye(4)
         tool[:3, :3] = matrix_onto_axis(_unit(axis, 'axis'))
-        super().__init__(link, 0.0, weight, tool)
+        super().__init__(link, 0.0, weight, tool, cone=cone)
         self.rotation = kernels.AXIS
         if direction is not None:
             self.set_direction(direction)
@@ -222,13 +263,13 @@ class AxisTask(GoalTask):
         self._note_what_is_set()
 
 
-def _weights(weights: ArrayLike, name: str) -> Array:
+def _not_negative(values: ArrayLike, name: str) -> Array:
     try:
-        vector = np.broadcast_to(np.asarray(weights, float), (3,)).copy()
+        vector = np.broadcast_to(np.asarray(values, float), (3,)).copy()
     except (TypeError, ValueError) as error:
-        raise InvalidOption(f'{name} weights {weights!r}: one number or three') from error
+        raise InvalidOption(f'{name} {values!r}: one number or three') from error
     if not np.isfinite(vector).all() or (vector < 0.0).any():
-        raise InvalidOption(f'{name} weights {weights!r} must be finite and not negative')
+        raise InvalidOption(f'{name} {values!r} must be finite and not negative')
     return vector
 
 

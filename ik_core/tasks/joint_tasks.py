@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidOption
 from ..robot import Robot
 from ..rotations import Array
-from .base import Task
+from .base import JointTask
 
 
-class PostureTask(Task):
+class PostureTask(JointTask):
     """Stay near a rest posture: sqrt(weight) (q - rest), the term of Buss's section 4.
 
     `rest` (n,): by default the middle of the limits; `weights`: one, or one per joint (n,).
@@ -29,19 +29,15 @@ class PostureTask(Task):
         """Rest at another posture (n,)."""
         self.rest = np.array(rest, float)
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
-        """The weighted residual (n,) at q (n,)."""
+    def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
+        """The scales and the rest posture, (n,) each."""
         rest = (
             robot.middle_configuration if self.rest is None else robot.checked(self.rest, 'rest')
         )
-        return np.sqrt(self.weights) * (robot.checked(q) - rest)
-
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """The derivative (n, n) of `residual`: constant."""
-        return diagonal(np.sqrt(self.weights), robot.n)
+        return [(_per_joint(self.weights, robot), rest)]
 
 
-class SmoothnessTask(Task):
+class SmoothnessTask(JointTask):
     """Stay near the previous frame: x'Mx for x = q - previous (Tak & Ko, Eq. 4 and 5).
 
     `stiffness`: the diagonal of M, one number or (n,). M counts in the units of the E-error
@@ -58,16 +54,12 @@ class SmoothnessTask(Task):
         """Take the configuration (n,) of the frame just solved."""
         self.previous = np.array(previous, float)
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
-        """The weighted residual (n,) at q (n,)."""
-        return np.sqrt(self.weights) * (robot.checked(q) - robot.checked(self.previous))
-
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """The derivative (n, n) of `residual`: constant."""
-        return diagonal(np.sqrt(self.weights), robot.n)
+    def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
+        """The scales and the previous configuration, (n,) each."""
+        return [(_per_joint(self.weights, robot), robot.checked(self.previous, 'previous'))]
 
 
-class LimitAvoidanceTask(Task):
+class LimitAvoidanceTask(JointTask):
     """Stay away from the joint limits (Liegeois 1977).
 
     The cost is weight / n * sum ((q - middle) / (half the range))^2 over the joints that have
@@ -77,22 +69,14 @@ class LimitAvoidanceTask(Task):
     def __init__(self, *, weight: float = 1.0) -> None:
         self.weight = float(checked_weights(weight))
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
-        """The weighted residual (n,) at q (n,): within sqrt(weight / n) inside the limits."""
-        scale = self._scale(robot)
-        middle = np.where(scale > 0.0, robot.lower, 0.0) + np.where(scale > 0.0, robot.upper, 0.0)
-        return scale * (robot.checked(q) - 0.5 * middle)
-
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """The derivative (n, n) of `residual`: constant."""
-        return np.diag(self._scale(robot))
-
-    def _scale(self, robot: Robot) -> Array:
+    def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
+        """The scales and the middles, (n,) each; the residual is within sqrt(weight / n)."""
         half = 0.5 * (robot.upper - robot.lower)
         ranged = np.isfinite(half) & (half > 0.0)
-        scale = np.zeros(robot.n)
+        scale, middle = np.zeros(robot.n), np.zeros(robot.n)
         scale[ranged] = np.sqrt(self.weight / robot.n) / half[ranged]
-        return scale
+        middle[ranged] = robot.lower[ranged] + half[ranged]
+        return [(scale, middle)]
 
 
 def checked_weights(weights: ArrayLike) -> Array:
@@ -103,6 +87,6 @@ def checked_weights(weights: ArrayLike) -> Array:
     return array
 
 
-def diagonal(values: Array, n: int) -> Array:
-    """The diagonal matrix (n, n) of one number or (n,)."""
-    return np.diag(np.broadcast_to(values, n).astype(float))
+def _per_joint(weights: Array, robot: Robot) -> Array:
+    """The scales (n,) of rows with these weights, one number or (n,)."""
+    return np.broadcast_to(np.sqrt(weights), robot.n).astype(float)

@@ -1,11 +1,5 @@
 """Residuals and Jacobians of goals, for all goals of a problem at once.
 
-`goals` (G, 12) int: body (-1: fixed to the root), position axes (NONE, ROOT_AXES, GOAL_AXES),
-rotation (NONE, VECTOR, AXIS, TWO_AXES), then the rows of the stacked residual that the three
-position and up to six rotation components go to (-1: masked or not there).
-`tools` (G, 21) float: the goal's frame in the body's frame, then the scale of each component.
-`targets` (G, 12) float: the frames that the goals' frames shall reach, in the root link's.
-
 Residuals are "where it is" minus "where it should be", before scaling:
 - position: the difference of the origins [m], in the root's axes or in the target's;
 - rotation vector: log(Rt' R) [rad], in the target's axes;
@@ -13,257 +7,271 @@ Residuals are "where it is" minus "where it should be", before scaling:
   axes; of length pi where they are opposite;
 - two axes: the differences of the x and of the y axes, in the root's axes (Engell-Norregard &
   Erleben, A.1).
+Where a goal is a region, a residual counts from its edge: components of a position or a
+rotation vector from the walls of a box, an axis from the surface of a cone.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from .._jit import njit
-from ..kinematics import PRISMATIC
+from ..kinematics import KIND, PARENT, PRISMATIC, VARIABLE, body_frames, joint_axis, joint_origin
 from ..rotations import (
     Array,
+    Frame,
     IntArray,
     compose,
+    frame_at,
+    from_axes,
+    in_axes,
     inverse_left_jacobian,
     log_curvature,
+    put_frame,
     relative_log,
 )
+from ..vectors import Vector, cross, dot, minus, norm, times
 
-NONE = 0
-ROOT_AXES = 1
-GOAL_AXES = 2
-VECTOR = 1
-AXIS = 2
-TWO_AXES = 3
+# columns of `goals`; from ROWS on, the rows of the stacked residual that the three position and
+# up to six rotation components go to (-1: masked or not there)
+BODY, POSITION, ROTATION, ROWS, GEOMETRIC = 0, 1, 2, 3, 12
+# how a position is asked for: not, or by components in these axes
+NONE, ROOT_AXES, GOAL_AXES = 0, 1, 2
+# how a rotation is asked for, if it is
+VECTOR, AXIS, TWO_AXES = 1, 2, 3
+# columns of `tools` after the goal's frame in the body's: the scale of each component, the half
+# width of the box that it may stay in, the angle of the cone
+SCALE, SLACK, CONE = 12, 21, 30
+COMPONENTS = 9
+
+
+class Packed(NamedTuple):
+    """The goals of a problem: what is given, and what `goal_residuals` fills in.
+
+    tree (K, 3), geometry (K, 14): the bodies that carry goals; see `kinematics`
+    goals (G, 13) int: body (-1: fixed to the root), kinds of position and rotation, rows, and
+        whether the rotation may have geometric columns
+    tools (G, 31): the goal's frame in the body's frame, scales, slack, cone
+    targets (G, 12): the frames that the goals' frames shall reach, in the root link's
+    frames (K, 12), tips (G, 12): of the bodies and the goals, in the root's
+    raw (G, 9): all components, unscaled, from the target itself
+    errors (G, 2): the norms of the unmasked components [m, rad]; for two axes the angle
+    """
+
+    tree: IntArray
+    geometry: Array
+    goals: IntArray
+    tools: Array
+    targets: Array
+    frames: Array
+    tips: Array
+    raw: Array
+    errors: Array
 
 
 @njit
-def goal_residuals(
-    frames: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    tips: Array,
-    raw: Array,
-    errors: Array,
-    residual: Array,
-) -> float:
-    """Fill the stacked residual (m,) and what goes with it; return its squared norm.
+def update(p: Packed, x: Array, residual: Array) -> float:
+    """Fill in everything at variables x; return the cost, the residual's squared norm."""
+    body_frames(p.tree, p.geometry, x, p.frames)
+    return goal_residuals(p, residual)
 
-    tips (G, 12): the goals' frames in the root's; raw (G, 9): all components, unscaled;
-    errors (G, 2): the norms of the unmasked components [m, rad]; for two axes the angle.
-    """
-    for i in range(goals.shape[0]):
-        tip, r, target = tips[i], raw[i], targets[i]
-        if goals[i, 0] < 0:
-            for c in range(12):
-                tip[c] = tools[i, c]
-        else:
-            compose(frames[goals[i, 0]], tools[i], tip)
-        _position_residual(goals[i, 1], tip, target, r)
-        if goals[i, 2] == VECTOR:
-            r[3], r[4], r[5] = relative_log(target, tip)
-        elif goals[i, 2] == AXIS:
-            _axis_residual(tip, target, r)
-        elif goals[i, 2] == TWO_AXES:
-            for c in range(3):
-                r[3 + c] = tip[3 * c] - target[3 * c]
-                r[6 + c] = tip[3 * c + 1] - target[3 * c + 1]
-        errors[i, 0] = math.sqrt(_stack(goals[i], tools[i], r, 0, 3, residual))
-        errors[i, 1] = math.sqrt(_stack(goals[i], tools[i], r, 3, 9, residual))
-        if goals[i, 2] == TWO_AXES:
-            x, y, z = relative_log(target, tip)
-            errors[i, 1] = math.sqrt(x * x + y * y + z * z)
+
+@njit
+def goal_residuals(p: Packed, residual: Array) -> float:
+    """Fill the stacked residual (m,), and tips, raw and errors; return its squared norm."""
     cost = 0.0
+    for i in range(p.goals.shape[0]):
+        tip = frame_at(p.tools, i)
+        if p.goals[i, BODY] >= 0:
+            tip = compose(frame_at(p.frames, p.goals[i, BODY]), tip)
+        put_frame(p.tips, i, tip)
+        target = frame_at(p.targets, i)
+        if p.goals[i, POSITION] != NONE:
+            _put(p.raw, i, 0, _position_residual(p.goals[i, POSITION], tip, target))
+        if p.goals[i, ROTATION] == VECTOR:
+            _put(p.raw, i, 3, relative_log(target, tip))
+        elif p.goals[i, ROTATION] == AXIS:
+            _put(p.raw, i, 3, _axis_residual(tip, target))
+        elif p.goals[i, ROTATION] == TWO_AXES:
+            _put(p.raw, i, 3, (tip[0] - target[0], tip[3] - target[3], tip[6] - target[6]))
+            _put(p.raw, i, 6, (tip[1] - target[1], tip[4] - target[4], tip[7] - target[7]))
+        square = _stack(p, i, 0, 3, residual)
+        p.errors[i, 0] = math.sqrt(square)
+        square = _stack(p, i, 3, COMPONENTS, residual)
+        p.errors[i, 1] = math.sqrt(square)
+        if p.goals[i, ROTATION] == TWO_AXES:
+            p.errors[i, 1] = norm(relative_log(target, tip))
     for row in range(residual.shape[0]):
         cost += residual[row] * residual[row]
     return cost
 
 
 @njit
-def _stack(goal: IntArray, tool: Array, r: Array, first: int, last: int, residual: Array) -> float:
+def _put(raw: Array, i: int, first: int, v: Vector) -> None:
+    raw[i, first], raw[i, first + 1], raw[i, first + 2] = v
+
+
+@njit
+def _stack(p: Packed, i: int, first: int, last: int, residual: Array) -> float:
     """Put these components into their rows; return the sum of their squares, unscaled."""
+    outside = _outside_cone(p, i) if first > 0 else 1.0
     square = 0.0
     for c in range(first, last):
-        row = goal[3 + c]
+        row = p.goals[i, ROWS + c]
         if row >= 0:
-            square += r[c] * r[c]
-            residual[row] = tool[12 + c] * r[c]
+            value = outside * _beyond(p.raw[i, c], p.tools[i, SLACK + c])
+            square += value * value
+            residual[row] = p.tools[i, SCALE + c] * value
     return square
 
 
 @njit
-def _position_residual(axes: int, tip: Array, target: Array, r: Array) -> None:
-    dx, dy, dz = tip[9] - target[9], tip[10] - target[10], tip[11] - target[11]
-    if axes == GOAL_AXES:
-        for c in range(3):
-            r[c] = target[c] * dx + target[3 + c] * dy + target[6 + c] * dz
-    else:
-        r[0], r[1], r[2] = dx, dy, dz
+def _beyond(value: float, slack: float) -> float:
+    """What of a component is outside the box [-slack, slack]."""
+    return value - min(max(value, -slack), slack)
 
 
 @njit
-def _axis_residual(tip: Array, target: Array, r: Array) -> None:
-    ax, ay, az = tip[2], tip[5], tip[8]
-    bx, by, bz = target[2], target[5], target[8]
-    nx, ny, nz = by * az - bz * ay, bz * ax - bx * az, bx * ay - by * ax
-    sine = math.sqrt(nx * nx + ny * ny + nz * nz)
-    cosine = ax * bx + ay * by + az * bz
+def _outside_cone(p: Packed, i: int) -> float:
+    """The share of an axis goal's residual that is outside its cone; 1 without a cone."""
+    cone = p.tools[i, CONE]
+    if cone == 0.0:
+        return 1.0
+    angle = norm((p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))
+    return 1.0 - cone / angle if angle > cone else 0.0
+
+
+@njit
+def _position_residual(axes: int, tip: Frame, target: Frame) -> Vector:
+    missing = (tip[9] - target[9], tip[10] - target[10], tip[11] - target[11])
+    return in_axes(target, missing) if axes == GOAL_AXES else missing
+
+
+@njit
+def _axis_residual(tip: Frame, target: Frame) -> Vector:
+    a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
+    n = cross(b, a)
+    sine, cosine = norm(n), dot(a, b)
     if sine < 1e-12 and cosine < 0.0:  # opposite: any axis across will do, take the target's x
-        r[3], r[4], r[5] = math.pi * target[0], math.pi * target[3], math.pi * target[6]
-        return
-    scale = math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0
-    r[3], r[4], r[5] = scale * nx, scale * ny, scale * nz
+        return times(math.pi, (target[0], target[3], target[6]))
+    return times(math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0, n)
 
 
 @njit
-def goal_jacobian(
-    tree: IntArray,
-    geometry: Array,
-    frames: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    tips: Array,
-    raw: Array,
-    geometric: int,
-    rates: Array,
-    columns: Array,
-) -> None:
+def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
     """columns (variables, m): the transposed Jacobian of the stacked residual.
 
     Call after `goal_residuals` at the same frames. Where `geometric` is not 0, rotation
     vectors whose three rows share a weight get the angular velocity in the target's axes
     instead of their exact derivative: the same gradient, and a Gauss-Newton step that is exact
-    for a free rotation. `rates` (6, 3) is scratch.
+    for a free rotation.
     """
     for j in range(columns.shape[0]):
         for c in range(columns.shape[1]):
             columns[j, c] = 0.0
-    for i in range(goals.shape[0]):
-        tip, target = tips[i], targets[i]
-        if goals[i, 2] == VECTOR:
-            _vector_rate(target, raw[i], geometric != 0 and _share_weight(tools[i]), rates)
-        elif goals[i, 2] == AXIS:
-            _axis_rate(tip, target, rates)
-        elif goals[i, 2] == TWO_AXES:
-            _two_axes_rate(tip, rates)
-        k = goals[i, 0]
+    for i in range(p.goals.shape[0]):
+        tip, target = frame_at(p.tips, i), frame_at(p.targets, i)
+        point = (tip[9], tip[10], tip[11])
+        kind = p.goals[i, ROTATION]
+        rates = _rotation_rates(p, i, tip, target, geometric)
+        position, rotation, further = _scales(p, i, 0), _scales(p, i, 3), _scales(p, i, 6)
+        k = p.goals[i, BODY]
         while k >= 0:
-            f = frames[k]
-            scale = geometry[k, 12]
-            ax, ay, az = scale * f[2], scale * f[5], scale * f[8]
-            column = columns[tree[k, 2]]
-            if tree[k, 1] == PRISMATIC:
-                _add_position(goals, tools, target, i, ax, ay, az, column)
-            else:
-                if goals[i, 1] != NONE:
-                    dx, dy, dz = tip[9] - f[9], tip[10] - f[10], tip[11] - f[11]
-                    vx, vy, vz = ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx
-                    _add_position(goals, tools, target, i, vx, vy, vz, column)
-                if goals[i, 2] != NONE:
-                    for c in range(6 if goals[i, 2] == TWO_AXES else 3):
-                        row = goals[i, 6 + c]
-                        if row >= 0:
-                            rate = rates[c, 0] * ax + rates[c, 1] * ay + rates[c, 2] * az
-                            column[row] += tools[i, 15 + c] * rate
-            k = tree[k, 0]
+            j, turns = p.tree[k, VARIABLE], p.tree[k, KIND] != PRISMATIC
+            axis = joint_axis(p.geometry, p.frames, k)
+            if p.goals[i, POSITION] != NONE:
+                velocity = axis
+                if turns:
+                    velocity = cross(axis, minus(point, joint_origin(p.frames, k)))
+                if p.goals[i, POSITION] == GOAL_AXES:
+                    velocity = in_axes(target, velocity)
+                _add(p.goals, i, 0, position, velocity, columns, j)
+            if turns and kind == TWO_AXES:
+                _add(p.goals, i, 3, rotation, cross(axis, (tip[0], tip[3], tip[6])), columns, j)
+                _add(p.goals, i, 6, further, cross(axis, (tip[1], tip[4], tip[7])), columns, j)
+            elif turns and kind != NONE:
+                rate = (dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis))
+                _add(p.goals, i, 3, rotation, rate, columns, j)
+            k = p.tree[k, PARENT]
 
 
 @njit
-def _add_position(
-    goals: IntArray,
-    tools: Array,
-    target: Array,
-    i: int,
-    vx: float,
-    vy: float,
-    vz: float,
-    column: Array,
+def _scales(p: Packed, i: int, first: int) -> Vector:
+    """The scales of three components; 0 for those that are inside their box."""
+    return _scale(p, i, first), _scale(p, i, first + 1), _scale(p, i, first + 2)
+
+
+@njit
+def _scale(p: Packed, i: int, c: int) -> float:
+    slack = p.tools[i, SLACK + c]
+    inside = slack > 0.0 and abs(p.raw[i, c]) <= slack
+    return 0.0 if inside else p.tools[i, SCALE + c]
+
+
+@njit
+def _add(
+    goals: IntArray, i: int, first: int, scales: Vector, v: Vector, columns: Array, j: int
 ) -> None:
-    if goals[i, 1] == GOAL_AXES:
-        vx, vy, vz = (
-            target[0] * vx + target[3] * vy + target[6] * vz,
-            target[1] * vx + target[4] * vy + target[7] * vz,
-            target[2] * vx + target[5] * vy + target[8] * vz,
-        )
-    if goals[i, 3] >= 0:
-        column[goals[i, 3]] += tools[i, 12] * vx
-    if goals[i, 4] >= 0:
-        column[goals[i, 4]] += tools[i, 13] * vy
-    if goals[i, 5] >= 0:
-        column[goals[i, 5]] += tools[i, 14] * vz
+    """Add three components to the rows of column j that they go to."""
+    a, b, c = goals[i, ROWS + first], goals[i, ROWS + first + 1], goals[i, ROWS + first + 2]
+    if a >= 0:
+        columns[j, a] += scales[0] * v[0]
+    if b >= 0:
+        columns[j, b] += scales[1] * v[1]
+    if c >= 0:
+        columns[j, c] += scales[2] * v[2]
 
 
 @njit
-def _share_weight(tool: Array) -> bool:
-    """Whether the three rotation components have the same scale (masked: 0)."""
-    return tool[15] == tool[16] and tool[15] == tool[17]
+def _rotation_rates(
+    p: Packed, i: int, tip: Frame, target: Frame, geometric: int
+) -> tuple[Vector, Vector, Vector]:
+    """The rows of d(rotation residual) / d(angular velocity in the root's axes)."""
+    if p.goals[i, ROTATION] == AXIS:
+        return _axis_rates(p, i, tip, target)
+    x = (target[0], target[3], target[6])
+    y = (target[1], target[4], target[7])
+    z = (target[2], target[5], target[8])
+    if p.goals[i, ROTATION] != VECTOR or (geometric != 0 and p.goals[i, GEOMETRIC] != 0):
+        return x, y, z
+    a, b, c = inverse_left_jacobian(p.raw[i, 3], p.raw[i, 4], p.raw[i, 5])
+    return from_axes(target, a), from_axes(target, b), from_axes(target, c)
 
 
 @njit
-def _vector_rate(target: Array, r: Array, geometric: bool, rates: Array) -> None:
-    """rates = d log(Rt' R) / d(angular velocity in the root's axes)."""
-    if geometric:
-        for c in range(3):
-            for d in range(3):
-                rates[c, d] = target[3 * d + c]
-        return
-    inverse_left_jacobian(r[3], r[4], r[5], rates)
-    for c in range(3):
-        x, y, z = rates[c, 0], rates[c, 1], rates[c, 2]
-        for d in range(3):
-            rates[c, d] = x * target[3 * d] + y * target[3 * d + 1] + z * target[3 * d + 2]
-
-
-@njit
-def _axis_rate(tip: Array, target: Array, rates: Array) -> None:
-    """rates = d r / d(angular velocity) for r = (t / s) b x a, t = atan2(s, a.b), s = |b x a|.
+def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, Vector, Vector]:
+    """The rates of r = (t / s) b x a, t = atan2(s, a.b), s = |b x a|, outside its cone.
 
     With a' = w x a: r' = (t / s) b x a' + (t / s)' b x a, where (t / s)' = (1 - t c / s) t' / s
-    and t' = (b x a).w / s. In terms of w: b x (w x a) = (a.b) w - a (b.w).
+    and t' = (b x a).w / s. In terms of w: b x (w x a) = (a.b) w - a (b.w). With a cone of angle
+    g, f = 1 - g / t: (f r)' = f r' + (g / t) u t', for the unit vector u along r.
     """
-    a0, a1, a2 = tip[2], tip[5], tip[8]
-    b0, b1, b2 = target[2], target[5], target[8]
-    n0, n1, n2 = b1 * a2 - b2 * a1, b2 * a0 - b0 * a2, b0 * a1 - b1 * a0
-    cosine = a0 * b0 + a1 * b1 + a2 * b2
-    sine = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+    a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
+    n = cross(b, a)
+    cosine, sine = dot(a, b), norm(n)
     if sine < 1e-6:  # aligned: the limit; opposite: no derivative exists, the same finite one
-        ratio, growth = 1.0, 1.0 / 3.0
+        ratio, growth, along = 1.0, 1.0 / 3.0, 0.0
     else:
         ratio = math.atan2(sine, cosine) / sine
         growth = (1.0 - ratio * cosine) / (sine * sine)
-    a, b, n = (a0, a1, a2), (b0, b1, b2), (n0, n1, n2)
-    for c in range(3):
-        for d in range(3):
-            rates[c, d] = growth * n[c] * n[d] - ratio * a[c] * b[d]
-        rates[c, c] += ratio * cosine
+        along = (1.0 - _outside_cone(p, i)) / (sine * sine)
+    f = _outside_cone(p, i)
+    if f == 0.0:
+        along = 0.0
+    x, y, z = f * growth + along, -f * ratio, f * ratio * cosine
+    return (
+        (x * n[0] * n[0] + y * a[0] * b[0] + z, x * n[0] * n[1] + y * a[0] * b[1],
+         x * n[0] * n[2] + y * a[0] * b[2]),
+        (x * n[1] * n[0] + y * a[1] * b[0], x * n[1] * n[1] + y * a[1] * b[1] + z,
+         x * n[1] * n[2] + y * a[1] * b[2]),
+        (x * n[2] * n[0] + y * a[2] * b[0], x * n[2] * n[1] + y * a[2] * b[1],
+         x * n[2] * n[2] + y * a[2] * b[2] + z),
+    )  # fmt: skip
 
 
 @njit
-def _two_axes_rate(tip: Array, rates: Array) -> None:
-    """rates = d (x, y) / d(angular velocity): a' = w x a for both axes a."""
-    for axis in range(2):
-        a0, a1, a2 = tip[axis], tip[3 + axis], tip[6 + axis]
-        row = 3 * axis
-        rates[row, 0], rates[row, 1], rates[row, 2] = 0.0, a2, -a1
-        rates[row + 1, 0], rates[row + 1, 1], rates[row + 1, 2] = -a2, 0.0, a0
-        rates[row + 2, 0], rates[row + 2, 1], rates[row + 2, 2] = a1, -a0, 0.0
-
-
-@njit
-def add_curvature(
-    tree: IntArray,
-    geometry: Array,
-    frames: Array,
-    goals: IntArray,
-    tools: Array,
-    targets: Array,
-    tips: Array,
-    raw: Array,
-    hessian: Array,
-) -> None:
+def add_curvature(p: Packed, hessian: Array) -> None:
     """Add sum_i r_i r_i'' to the lower triangle of J'J, with J from geometric columns.
 
     hessian (variables, variables) is then half the exact Hessian of the cost, with which
@@ -275,76 +283,63 @@ def add_curvature(
     (r.b)' = a.b + k ((r.a)(r.b) - r.r a.b) + r.(a x b) / 2, k as in `inverse_left_jacobian`;
     the term a.b is J'J's.
     """
-    for i in range(goals.shape[0]):
-        px, py, pz = _position_pull(goals[i], tools[i], targets[i], raw[i])
-        rx, ry, rz, weight, k = _rotation_pull(goals[i], tools[i], targets[i], raw[i])
-        square = rx * rx + ry * ry + rz * rz
-        below = goals[i, 0]
+    for i in range(p.goals.shape[0]):
+        tip = frame_at(p.tips, i)
+        pull = _position_pull(p, i)
+        r, weight, k = _rotation_pull(p, i)
+        square = dot(r, r)
+        below = p.goals[i, BODY]
         while below >= 0:
-            f = frames[below]
-            bx, by, bz = f[2], f[5], f[8]
-            vx, vy, vz, turn = bx, by, bz, 0.0
-            if tree[below, 1] != PRISMATIC:
-                dx, dy, dz = tips[i, 9] - f[9], tips[i, 10] - f[10], tips[i, 11] - f[11]
-                vx, vy, vz = by * dz - bz * dy, bz * dx - bx * dz, bx * dy - by * dx
-                turn = weight
-            along = rx * bx + ry * by + rz * bz
-            # p.(a x v) = a.(v x p), and the same for the rotation's part: a.g in all
-            gx = (
-                vy * pz
-                - vz * py
-                + turn * (k * (rx * along - square * bx) + 0.5 * (by * rz - bz * ry))
-            )
-            gy = (
-                vz * px
-                - vx * pz
-                + turn * (k * (ry * along - square * by) + 0.5 * (bz * rx - bx * rz))
-            )
-            gz = (
-                vx * py
-                - vy * px
-                + turn * (k * (rz * along - square * bz) + 0.5 * (bx * ry - by * rx))
-            )
-            above = below
-            while above >= 0:
-                if tree[above, 1] != PRISMATIC:
-                    a = frames[above]
-                    term = geometry[below, 12] * geometry[above, 12]
-                    term *= a[2] * gx + a[5] * gy + a[8] * gz
-                    row, column = tree[below, 2], tree[above, 2]
-                    if row == column and above != below:
-                        term *= 2.0  # two joints of one variable: the pair counts both ways
-                    hessian[max(row, column), min(row, column)] += term
-                above = tree[above, 0]
-            below = tree[below, 0]
+            b = joint_axis(p.geometry, p.frames, below)
+            if p.tree[below, KIND] == PRISMATIC:
+                g = cross(b, pull)
+            else:
+                v = cross(b, minus((tip[9], tip[10], tip[11]), joint_origin(p.frames, below)))
+                # pull.(a x v) = a.(v x pull), and the same for the rotation's part: a.g in all
+                linear, angular = cross(v, pull), cross(b, r)
+                along = dot(r, b)
+                g = (
+                    linear[0] + weight * (k * (r[0] * along - square * b[0]) + 0.5 * angular[0]),
+                    linear[1] + weight * (k * (r[1] * along - square * b[1]) + 0.5 * angular[1]),
+                    linear[2] + weight * (k * (r[2] * along - square * b[2]) + 0.5 * angular[2]),
+                )
+            _add_pairs(p, below, g, hessian)
+            below = p.tree[below, PARENT]
 
 
 @njit
-def _position_pull(
-    goal: IntArray, tool: Array, target: Array, r: Array
-) -> tuple[float, float, float]:
+def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
+    """Add a.g for the axes a of all joints from `below` up."""
+    above = below
+    while above >= 0:
+        if p.tree[above, KIND] != PRISMATIC:
+            term = dot(joint_axis(p.geometry, p.frames, above), g)
+            row, column = p.tree[below, VARIABLE], p.tree[above, VARIABLE]
+            if row == column and above != below:
+                term *= 2.0  # two joints of one variable: the pair counts both ways
+            hessian[max(row, column), min(row, column)] += term
+        above = p.tree[above, PARENT]
+
+
+@njit
+def _position_pull(p: Packed, i: int) -> Vector:
     """The gradient of half the squared position residual, in the root's axes."""
-    x = tool[12] * tool[12] * r[0] if goal[3] >= 0 else 0.0
-    y = tool[13] * tool[13] * r[1] if goal[4] >= 0 else 0.0
-    z = tool[14] * tool[14] * r[2] if goal[5] >= 0 else 0.0
-    return _to_root(target, x, y, z) if goal[1] == GOAL_AXES else (x, y, z)
+    pull = (_pull(p, i, 0), _pull(p, i, 1), _pull(p, i, 2))
+    return from_axes(frame_at(p.targets, i), pull) if p.goals[i, POSITION] == GOAL_AXES else pull
 
 
 @njit
-def _rotation_pull(
-    goal: IntArray, tool: Array, target: Array, r: Array
-) -> tuple[float, float, float, float, float]:
+def _pull(p: Packed, i: int, c: int) -> float:
+    if p.goals[i, ROWS + c] < 0:
+        return 0.0
+    scale = p.tools[i, SCALE + c]
+    return scale * scale * _beyond(p.raw[i, c], p.tools[i, SLACK + c])
+
+
+@njit
+def _rotation_pull(p: Packed, i: int) -> tuple[Vector, float, float]:
     """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
-    if goal[2] != VECTOR or not _share_weight(tool):
-        return 0.0, 0.0, 0.0, 0.0, 0.0
-    x, y, z = _to_root(target, r[3], r[4], r[5])
-    return x, y, z, tool[15] * tool[15], log_curvature(x * x + y * y + z * z)
-
-
-@njit
-def _to_root(target: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
-    return (
-        target[0] * x + target[1] * y + target[2] * z,
-        target[3] * x + target[4] * y + target[5] * z,
-        target[6] * x + target[7] * y + target[8] * z,
-    )
+    if p.goals[i, ROTATION] != VECTOR or p.goals[i, GEOMETRIC] == 0:
+        return (0.0, 0.0, 0.0), 0.0, 0.0
+    r = from_axes(frame_at(p.targets, i), (p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))
+    return r, p.tools[i, SCALE + 3] ** 2, log_curvature(dot(r, r))

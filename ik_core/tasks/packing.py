@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..kinematics import body_frames
+from .. import kinematics
 from ..robot import Robot
 from ..rotations import Array, frame_of
 from . import kernels
@@ -46,38 +46,16 @@ class PackedGoals:
             self.targets[i] = task.target
         if self._frozen.size:
             angles = self._multiplier * q[self._frozen_joint] + self._offset
-            self.geometry[self._frozen, 13] = angles
+            self.geometry[self._frozen, kinematics.OFFSET] = angles
 
     def update(self, x: Array) -> float:
         """Compute `residual` (m,) and `errors` (G, 2) [m, rad] at x; return the cost |r|^2."""
-        body_frames(self.tree, self.geometry, x, self.frames)
-        return kernels.goal_residuals(
-            self.frames,
-            self.goals,
-            self.tools,
-            self.targets,
-            self.tips,
-            self.raw,
-            self.errors,
-            self.residual,
-        )
+        return kernels.update(self.arrays, x, self.residual)
 
     def jacobian(self) -> Array:
         """The exact Jacobian (m, variables) of the residual where `update` was called last."""
         columns = np.empty((len(self.variables), len(self.residual)))
-        kernels.goal_jacobian(
-            self.tree,
-            self.geometry,
-            self.frames,
-            self.goals,
-            self.tools,
-            self.targets,
-            self.tips,
-            self.raw,
-            0,
-            np.empty((6, 3)),
-            columns,
-        )
+        kernels.goal_jacobian(self.arrays, 0, columns)
         return columns.T
 
     def _pack_tree(self, robot: Robot) -> None:
@@ -91,39 +69,50 @@ class PackedGoals:
         # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
         self._frozen = np.flatnonzero([int(joint) not in column for joint in joints])
         self._frozen_joint = joints[self._frozen]
-        self._multiplier = self.geometry[self._frozen, 12].copy()
-        self._offset = self.geometry[self._frozen, 13].copy()
-        self.geometry[self._frozen, 12] = 0.0
+        self._multiplier = self.geometry[self._frozen, kinematics.MULTIPLIER].copy()
+        self._offset = self.geometry[self._frozen, kinematics.OFFSET].copy()
+        self.geometry[self._frozen, kinematics.MULTIPLIER] = 0.0
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
         place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
-        self.goals = np.full((len(self.tasks), 12), -1, np.int64)
-        self.tools = np.zeros((len(self.tasks), 21))
+        self.goals = np.full((len(self.tasks), kernels.GEOMETRIC + 1), -1, np.int64)
+        self.tools = np.zeros((len(self.tasks), kernels.CONE + 1))
         rows = 0
         for i, task in enumerate(self.tasks):
             where = robot.place(task.link)
             axes = task.position_axes if task.position_weights.any() else kernels.NONE
             rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
-            self.goals[i, :3] = place[where.body], axes, rotation
-            self.tools[i, :12] = frame_of(where.transform @ task.tool)
-            turned = np.zeros(6)  # the weights of the rotation components
-            turned[: len(task.rotation_weights)] = task.rotation_weights
-            weights = np.concatenate([task.position_weights, turned])
-            self.tools[i, 12:15] = np.sqrt(weights[:3])
-            self.tools[i, 15:21] = np.sqrt(weights[3:]) * orientation_length
+            self.goals[i, : kernels.ROWS] = place[where.body], axes, rotation
+            self.goals[i, kernels.GEOMETRIC] = task.has_geometric_columns
+            self.tools[i, : kernels.SCALE] = frame_of(where.transform @ task.tool)
+            weights, slack = np.zeros(kernels.COMPONENTS), np.zeros(kernels.COMPONENTS)
+            for values, position, turned in (
+                (weights, task.position_weights, task.rotation_weights),
+                (slack, task.position_box, task.orientation_box),
+            ):
+                values[:3] = position
+                values[3 : 3 + len(turned)] = turned
+            scales = np.sqrt(weights)
+            scales[3:] *= orientation_length
+            self.tools[i, kernels.SCALE : kernels.CONE + 1] = *scales, *slack, task.cone
             for component in np.flatnonzero(weights):
-                self.goals[i, 3 + component] = rows
+                self.goals[i, kernels.ROWS + component] = rows
                 rows += 1
         self.rows = rows
-        self.goal_rows = _slices(self.goals[:, 3:])
+        self.goal_rows = _slices(self.goals[:, kernels.ROWS : kernels.GEOMETRIC])
 
     def _make_buffers(self) -> None:
         count = len(self.tasks)
         self.frames = np.empty((len(self._bodies), 12))
         self.tips = np.empty((count, 12))
-        self.raw = np.zeros((count, 9))
+        self.raw = np.zeros((count, kernels.COMPONENTS))
         self.errors = np.zeros((count, 2))
         self.residual = np.zeros(self.rows)
+        self.arrays = kernels.Packed(
+            tree=self.tree, geometry=self.geometry, goals=self.goals, tools=self.tools,
+            targets=self.targets, frames=self.frames, tips=self.tips, raw=self.raw,
+            errors=self.errors,
+        )  # fmt: skip
 
 
 def _slices(rows: np.ndarray) -> list[slice]:

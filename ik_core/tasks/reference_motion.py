@@ -12,8 +12,7 @@ example; with `SmoothnessTask` it is Eq. 4.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
 from itertools import pairwise
 
 import numpy as np
@@ -22,11 +21,11 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidGoal, InvalidOption
 from ..robot import Robot
 from ..rotations import Array
-from .base import Task
+from .base import JointTask, Task
 from .joint_tasks import checked_weights
 
 
-class ReferenceMotionTask(Task):
+class ReferenceMotionTask(ABC):
     """What both patterns share. Call `advance` with every frame of the example, in order.
 
     `weight` is alpha (or beta), `velocity_weight` kv [s^2], `acceleration_weight` ka [s^4],
@@ -56,10 +55,6 @@ class ReferenceMotionTask(Task):
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """y(q)."""
 
-    @abstractmethod
-    def value_jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """dy/dq."""
-
     def advance(self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None) -> None:
         """Go on to the next frame of the example, Y; `achieved` (n,) is q of the last frame.
 
@@ -74,37 +69,27 @@ class ReferenceMotionTask(Task):
         self._achieved = [self.value(robot, achieved), *self._achieved][:2]
         self._example = [frame, *self._example][:3]
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
-        """The weighted residual at q (n,): position, then velocity and acceleration rows."""
+    def blocks(self) -> list[tuple[float, Array]]:
+        """(scale, offset) of the rows of position, velocity, acceleration: scale (y - offset).
+
+        With the errors e of the frames before, velocity's rows ask for y - Y = e1, acceleration's
+        for y - Y = 2 e1 - e2. Raises InvalidGoal where there is no example yet.
+        """
         if not self._example:
             raise InvalidGoal(f'{type(self).__name__} has no example yet; call advance')
-        error = self.value(robot, q) - self._example[0]
-        before = self._past_errors()
-        rows = [error]
-        for order, weight in self._differences():
-            past = before[0] if order == 1 else 2.0 * before[0] - before[1]
-            rows.append(np.sqrt(weight) * (error - past) / self.period**order)
-        return np.sqrt(self.weight) * np.concatenate(rows)
-
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """The exact derivative of `residual` with respect to q (n,)."""
-        jacobian = self.value_jacobian(robot, q)
-        rows = [jacobian]
-        for order, weight in self._differences():
-            rows.append(np.sqrt(weight) / self.period**order * jacobian)
-        return np.sqrt(self.weight) * np.vstack(rows)
-
-    def _past_errors(self) -> list[Array]:
-        return [y - e for y, e in zip(self._achieved, self._example[1:], strict=False)]
-
-    def _differences(self) -> Iterable[tuple[int, float]]:
-        """The orders of the differences that have a weight and enough past."""
-        for order, weight in ((1, self.velocity_weight), (2, self.acceleration_weight)):
-            if weight > 0.0 and len(self._achieved) >= order:
-                yield order, weight
+        errors = [y - e for y, e in zip(self._achieved, self._example[1:], strict=False)]
+        example, scale = self._example[0], np.sqrt(self.weight)
+        blocks = [(scale, example)]
+        if self.velocity_weight > 0.0 and len(errors) >= 1:
+            faster = scale * np.sqrt(self.velocity_weight) / self.period
+            blocks.append((faster, example + errors[0]))
+        if self.acceleration_weight > 0.0 and len(errors) >= 2:
+            faster = scale * np.sqrt(self.acceleration_weight) / self.period**2
+            blocks.append((faster, example + 2.0 * errors[0] - errors[1]))
+        return blocks
 
 
-class EndEffectorPatternTask(ReferenceMotionTask):
+class EndEffectorPatternTask(ReferenceMotionTask, Task):
     """E-error: the position of a link follows the example's (3,) [m] (Eq. 2)."""
 
     def __init__(
@@ -128,21 +113,27 @@ class EndEffectorPatternTask(ReferenceMotionTask):
         """The position (3,) of the link."""
         return robot.forward_kinematics(q, self.link)[:3, 3]
 
-    def value_jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """Its derivative (3, n)."""
-        return robot.jacobian(q, self.link)[:3]
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual at q (n,): position, then velocity and acceleration rows."""
+        value = self.value(robot, q)
+        return np.concatenate([scale * (value - offset) for scale, offset in self.blocks()])
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The exact derivative of `residual` with respect to q (n,)."""
+        jacobian = robot.jacobian(q, self.link)[:3]
+        return np.vstack([scale * jacobian for scale, _ in self.blocks()])
 
 
-class JointPatternTask(ReferenceMotionTask):
+class JointPatternTask(ReferenceMotionTask, JointTask):
     """A-error: the joints follow the example's (n,) [rad] (Eq. 3), times length^2 (4.3)."""
 
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """q itself."""
         return robot.checked(q)
 
-    def value_jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """The identity (n, n)."""
-        return np.eye(robot.n)
+    def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
+        """The scales and what the joints shall be, (n,) each."""
+        return [(np.full(robot.n, scale), offset) for scale, offset in self.blocks()]
 
 
 def total_link_length(robot: Robot, link: str) -> float:
