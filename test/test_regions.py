@@ -152,7 +152,7 @@ def test_an_axis_in_a_cone_and_a_free_roll_leave_what_they_should():
     ],
 )
 def test_bad_regions_are_refused(make):
-    with pytest.raises(InvalidOption, match='box|cone'):
+    with pytest.raises(InvalidOption, match=r'box|cone'):
         make()
 
 
