@@ -62,7 +62,7 @@ def compose(a: Frame, b: Frame) -> Frame:
 
 
 @njit
-def from_axes(frame: Frame, v: Vector) -> Vector:
+def from_axes(frame: Frame | Array, v: Vector) -> Vector:
     """The vector whose components in the axes of a frame are v: R v."""
     x, y, z = v
     return (
@@ -73,7 +73,7 @@ def from_axes(frame: Frame, v: Vector) -> Vector:
 
 
 @njit
-def in_axes(frame: Frame, v: Vector) -> Vector:
+def in_axes(frame: Frame | Array, v: Vector) -> Vector:
     """The components of a vector in the axes of a frame: R'v."""
     x, y, z = v
     return (
@@ -84,7 +84,7 @@ def in_axes(frame: Frame, v: Vector) -> Vector:
 
 
 @njit
-def relative_log(a: Frame, b: Frame) -> Vector:
+def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     """The rotation vector of A'B [rad], for the rotations A and B of two frames.
 
     Goes through the largest component of the quaternion, so it is accurate for small angles
