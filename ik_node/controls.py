@@ -11,6 +11,8 @@ from std_srvs.srv import SetBool, Trigger
 from .model import Model
 from .state_input import StartState
 
+NO_ROBOT = 'there is no robot yet'
+
 
 class Controls:
     """Serves ~/reset and ~/pause while open.
@@ -43,25 +45,37 @@ class Controls:
         while self._services:
             self._node.destroy_service(self._services.pop())
 
-    def _on_reset(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
-        """Drop all goals and come to rest; then start from the measured state, if there is one."""
+    def reset(self) -> bool:
+        """Drop all goals and come to rest; then start from the measured state, if there is one.
+
+        False without a robot.
+        """
         model = self._model()
-        if model is None:
-            answer.message = 'there is no robot yet'
-            return answer
-        self._drop_goals(model)
-        self._start_state.take_again()
-        answer.success, answer.message = True, 'coming to rest; the goals are dropped'
+        if model is not None:
+            self._drop_goals(model)
+            self._start_state.take_again()
+        return model is not None
+
+    def pause(self, paused: bool) -> bool:
+        """Come to rest and keep the goals; or go on with them, from where the robot is now.
+
+        False without a robot.
+        """
+        model = self._model()
+        if model is not None:
+            if not paused:
+                self._start_state.before_going_on(model)
+            model.pause(paused)
+        return model is not None
+
+    def _on_reset(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+        done = 'coming to rest; the goals are dropped'
+        answer.success = self.reset()
+        answer.message = done if answer.success else NO_ROBOT
         return answer
 
     def _on_pause(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
-        """Come to rest and keep the goals; or go on with them, from where the robot is now."""
-        model = self._model()
-        if model is None:
-            answer.message = 'there is no robot yet'
-            return answer
-        if not request.data:
-            self._start_state.before_going_on(model)
-        model.pause(request.data)
-        answer.success, answer.message = True, 'paused' if request.data else 'going on'
+        done = 'paused' if request.data else 'going on'
+        answer.success = self.pause(request.data)
+        answer.message = done if answer.success else NO_ROBOT
         return answer

@@ -105,12 +105,26 @@ class Goals:
             raise Refused('not_finite', 'the goal is not finite in the frame of the root link')
         self._new[tip] = goal, self._seconds()
 
+    def take(self, tip: int, message: PoseStamped) -> Array:
+        """Store a goal as it stands and return it, (4, 4) in the root link's frame."""
+        goal = self._frame_of(self._ready(), message.header) @ pose_to_transform(message.pose)
+        self.put(tip, goal)
+        return goal
+
+    def last(self, model: Model, tip: int) -> Array:
+        """A tip's last goal (4, 4); where it has none, where it is."""
+        new = self._new.get(tip)
+        if new is not None and not isinstance(new[0], Jog):
+            return new[0]
+        before = model.goals[tip]
+        return model.tip_pose(tip) if before is None else before
+
     def _on_pose(self, tip: int, message: PoseStamped) -> None:
         model = self._ready()
         frame = self._frame_of(model, message.header)
         goal, keep = pose_to_transform(message.pose), model.parameters.node.planar_goals
         if is_planar(goal) and self._frames.stands_still(message.header.frame_id):
-            goal = complete(goal, np.linalg.inv(frame) @ self._last(model, tip), keep)
+            goal = complete(goal, np.linalg.inv(frame) @ self.last(model, tip), keep)
         self.put(tip, frame @ goal)
 
     def _on_poses(self, message: PoseArray) -> None:
@@ -128,7 +142,7 @@ class Goals:
         """A goal without an orientation keeps that of the goal before, or of the tip."""
         model = self._ready()
         frame = self._frame_of(model, message.header)
-        goal = self._last(model, 0).copy()
+        goal = self.last(model, 0).copy()
         goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
         self.put(0, goal)
 
@@ -138,14 +152,6 @@ class Goals:
         turn = self._frame_of(model, message.header)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
         self._new[0] = Jog(turn @ linear, turn @ angular), self._seconds()
-
-    def _last(self, model: Model, tip: int) -> Array:
-        """A tip's last goal (4, 4); where it has none, where it is."""
-        new = self._new.get(tip)
-        if new is not None and not isinstance(new[0], Jog):
-            return new[0]
-        before = model.goals[tip]
-        return model.tip_pose(tip) if before is None else before
 
     def _frame_of(self, model: Model, header: Header) -> Array:
         """The header's frame in the root's; Refused for an old stamp where goals time out."""

@@ -37,12 +37,14 @@ from ik_core import IkError, Robot
 from ik_core.rotations import Array
 
 from .codes import Code
+from .compute_ik import ComputeIk
 from .controls import Controls
 from .conversions import Refused
 from .diagnostics import Diagnostics
 from .frames import TfFrames
 from .goals import Goals
 from .inputs import Inputs
+from .interactive_goal import InteractiveGoals
 from .jobs import Job
 from .markers import Markers
 from .model import Model, load_robot, read_description, tip_links
@@ -88,6 +90,13 @@ class IkNode(LifecycleNode):
         self._start_state = StartState(self, self._health, self._seconds)
         self._goals = Goals(self, self._health, self._ready, self._seconds, self._tf)
         self._controls = Controls(self, lambda: self._model, self._drop_goals, self._start_state)
+        menu = {
+            'Reset: drop the goals': self._controls.reset,
+            'Pause': lambda: self._controls.pause(True),
+            'Go on': lambda: self._controls.pause(False),
+        }
+        self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
+        self._compute_ik = ComputeIk(self, lambda: self._model, self._tf)
         self._beat = 0
         self._steady = self._tick_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._markers = Markers(self, self._steady, lambda: (self._model, self._health.command))
@@ -174,10 +183,18 @@ class IkNode(LifecycleNode):
             self._install(self._load_now(source, parameters))
         self._goals.open()
         self._controls.open()
+        self._compute_ik.open(parameters.node.compute_ik)
 
     def _tear_down(self) -> None:
         self._stop_ticking()
-        for part in (self._description_input, self._start_state, self._goals, self._controls):
+        for part in (
+            self._description_input,
+            self._start_state,
+            self._goals,
+            self._controls,
+            self._interactive,
+            self._compute_ik,
+        ):
             part.close()
         if self._publisher is not None:
             self.destroy_lifecycle_publisher(self._publisher)
@@ -216,6 +233,7 @@ class IkNode(LifecycleNode):
         self._health.show(self._model)
         self._goals.open_tips(self._model)
         self._start_state.open(self._model)
+        self._interactive.open(self._model)
         self._introduce(self._model)
 
     def _introduce(self, model: Model) -> None:
@@ -344,6 +362,7 @@ class IkNode(LifecycleNode):
             self._poll_loading()
             self._start_ticking()  # where it had to wait
             self._health.publish_status()
+            self._interactive.follow()
             self._beat += 1
             if self._beat % BEATS_PER_DIAGNOSTICS == 0:
                 self._health.publish_diagnostics()

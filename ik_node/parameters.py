@@ -136,6 +136,20 @@ class NodeOptions:
         unit='rad or m',
         bounds=(0.0, math.inf),
     )
+    interactive_markers: str = option(
+        'auto',
+        'markers to drag in RViz; auto: where the package interactive_markers is installed',
+        choices=('auto', 'true', 'false'),
+        static=True,
+    )
+    compute_ik: bool = option(
+        False, 'offer the service compute_ik, where moveit_msgs is installed', static=True
+    )
+    compute_ik_group: str = option(
+        '',
+        'the planning group that compute_ik answers for; empty: the name of the robot',
+        static=True,
+    )
     autostart: bool = option(
         True, 'configure and activate at start, without a lifecycle manager', static=True
     )
@@ -215,6 +229,11 @@ class Spec:
         """Whether this is a number that has bounds."""
         return self.kind in (int, float) and self.bounds != UNBOUNDED
 
+    @property
+    def switch(self) -> bool:
+        """Whether this may also be given as true or false, which YAML takes for no text."""
+        return 'true' in self.choices
+
     def declare(self, node: Node) -> None:
         """Declare the parameter; an override from the command line or a file wins."""
         default = self.default
@@ -234,7 +253,7 @@ class Spec:
         descriptor = ParameterDescriptor(
             description=self.doc + unit,
             additional_constraints='; '.join(filter(None, (choices, when))),
-            dynamic_typing=self.kind in (float, tuple, list),
+            dynamic_typing=self.kind in (float, tuple, list) or self.switch,
         )
         if self.bounded and self.kind is float:
             low, high = map(float, self.bounds)
@@ -246,6 +265,8 @@ class Spec:
 
     def read(self, value: Any) -> Any:
         """The value as this option has it; InvalidOption says what would be right."""
+        if self.switch and isinstance(value, bool):
+            value = str(value).lower()
         value = _READERS[self.kind](value)
         if value is None:
             raise InvalidOption(f'{self.name} must be {_KINDS[self.kind]}')
