@@ -10,6 +10,8 @@ Joint vectors q (n,) are the whole robot's; lengths are in metres, angles in rad
 quaternions (x, y, z, w), and poses in the root link's frame.
 """
 
+from .all_solutions import Solutions, solve_all
+from .batch import BatchResult, solve_batch
 from .driver import Budget
 from .exceptions import (
     FrameNotFound,
@@ -23,6 +25,7 @@ from .exceptions import (
 from .problem import IkProblem
 from .result import IkResult, IkStatus
 from .robot import Joint, Mimic, Robot
+from .selection import solve_best
 from .solvers import SOLVERS, Solver, make_solver, solve
 from .tasks import (
     AxisTask,
@@ -43,6 +46,7 @@ from .urdf import load_urdf
 __all__ = [
     'SOLVERS',
     'AxisTask',
+    'BatchResult',
     'Budget',
     'Command',
     'EndEffectorPatternTask',
@@ -66,6 +70,7 @@ __all__ = [
     'PostureTask',
     'Robot',
     'SmoothnessTask',
+    'Solutions',
     'Solver',
     'TrackStatus',
     'Tracker',
@@ -76,4 +81,7 @@ __all__ = [
     'load_urdf',
     'make_solver',
     'solve',
+    'solve_all',
+    'solve_batch',
+    'solve_best',
 ]

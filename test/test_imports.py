@@ -33,6 +33,7 @@ LAYERS = [
     {'solvers'},
     {'motion', 'cartesian', 'pursuit', 'tracking', 'reachability'},
     {'recording'},
+    {'batch', 'selection', 'all_solutions'},
     {'__init__'},
     {'bench', 'check', 'cli', 'commands', '__main__'},
 ]

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 
 from .._jit import COMPILED, njit
 from ..driver import Clock, DriverOptions, IterativeSearch, Search
+from ..kinematics import OFFSET
 from ..limits import TURN, random_configuration, take_nearest_turns
 from ..linalg import (
     SHORTEST_COLUMN,
@@ -858,3 +859,62 @@ def _copy(source: Array, target: Array) -> None:
     """target[:] = source; the loop compiles in a tenth of the time of the slice."""
     for i in range(source.shape[0]):
         target[i] = source[i]
+
+
+@njit
+def solve_many(
+    tree: IntArray,
+    geometry: Array,
+    goals: IntArray,
+    tools: Array,
+    target: Array,
+    bounds: Array,
+    options: Array,
+    counters: IntArray,
+    values: Array,
+    vectors: Array,
+    work: Array,
+    frozen: IntArray,
+    angles: Array,
+    targets: Array,
+    starts: Array,
+    near: Array,
+    seeds: IntArray,
+    first: int,
+    last: int,
+    answers: Array,
+    costs: Array,
+    errors: Array,
+    codes: IntArray,
+) -> None:
+    """Solve the problems first..last-1 of N with one workspace, each as a single solve does.
+
+    angles (N, F): where the frozen bodies (F,) stand; targets (N, G, 12); starts (N, variables);
+    near (N, variables): next to which turn an answer shall be, as a rule the starts; seeds (N,).
+    Filled: answers (N, variables), costs (N,), errors (N, G, 2), codes (N, 4): status,
+    iterations, evaluations, restarts.
+    """
+    run = _carve(
+        tree, geometry, goals, tools, target, bounds, options, counters, values, vectors, work
+    )
+    for i in range(first, last):
+        for k in range(frozen.shape[0]):
+            geometry[frozen[k], OFFSET] = angles[i, k]
+        for g in range(goals.shape[0]):
+            _copy(targets[i, g], target[g])
+        for k in range(counters.shape[0]):
+            counters[k] = 0
+        options[SEED] = seeds[i]
+        _copy(starts[i], vectors[START])
+        _begin(run)
+        _copy(near[i], vectors[START])  # read again only where the answer's turns are chosen
+        advance(
+            tree, geometry, goals, tools, target, bounds, options, counters, values, vectors,
+            work, FOREVER,
+        )  # fmt: skip
+        _copy(vectors[ANSWER], answers[i])
+        costs[i] = values[ANSWER_COST]
+        for g in range(goals.shape[0]):
+            errors[i, g, 0], errors[i, g, 1] = run.p.errors[g, 0], run.p.errors[g, 1]
+        codes[i, 0], codes[i, 1] = counters[ANSWER_STATUS], counters[ITERATIONS]
+        codes[i, 2], codes[i, 3] = counters[EVALUATIONS], counters[ATTEMPT]
