@@ -254,16 +254,17 @@ def values_of(status):
 class World(Client):
     """A client and an `ik_node` in this process, on threads and contexts of their own."""
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, remap=()):
         super().__init__(unique_namespace())
+        remaps = [f'/clock:={self.namespace}/clock']  # the one topic that all namespaces share
+        remaps += [':='.join(remap)] if remap else []
         self._ik_context = rclpy.Context()
         rclpy.init(context=self._ik_context, domain_id=DOMAIN)
         self.ik_node = IkNode(
             context=self._ik_context,
             namespace=self.namespace,
             parameter_overrides=overrides(parameters),
-            # The one topic that all namespaces share.
-            cli_args=['--ros-args', '-r', f'/clock:={self.namespace}/clock'],
+            cli_args=['--ros-args', *(part for text in remaps for part in ('-r', text))],
         )
         self._ik_spinner = Spinner(self.ik_node, self._ik_context, self.ik_node.autostart)
 
@@ -288,9 +289,12 @@ class World(Client):
 
 
 @contextmanager
-def world(**parameters):
-    """A running node with these parameters ('__' stands for '.') and a client for it."""
-    it = World({name.replace('__', '.'): value for name, value in parameters.items()})
+def world(remap=(), **parameters):
+    """A running node with these parameters ('__' stands for '.') and a client for it.
+
+    remap: a name and what to call it instead.
+    """
+    it = World({name.replace('__', '.'): value for name, value in parameters.items()}, remap)
     try:
         yield it
     finally:

@@ -8,6 +8,7 @@ pytest.importorskip('rclpy')
 from lifecycle_msgs.msg import Transition
 from node_harness import URDF, check_states, is_still, load, reachable_goal, world
 from rosgraph_msgs.msg import Clock
+from std_srvs.srv import SetBool, Trigger
 
 import ik_core as ik
 
@@ -328,6 +329,118 @@ def test_ticks_follow_simulated_time():
         assert is_still(node.states[-1]), 'a clock that jumps back stops the robot'
         node.until_code('idle')
         check_states(node.states[:count], robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_clock_that_jumps_ahead_is_not_caught_up_with():
+    robot = load('panda')
+    with panda_world(use_sim_time=True) as node:
+        node.until_code('active')
+        clock = SimTime(node, 100_000_000_000)
+        clock.run(5)
+        node.send_goal(reachable_goal(robot, TIP, 11))
+        node.until(lambda: clock.run(1) or np.abs(node.states[-1].velocity).max() > 0.3, 'motion')
+        count, late = len(node.states), int(node.diagnostics.get('late_ticks', 0))
+        clock.now += 10_000_000_000
+        clock.run(1)
+        assert node.set_parameters(replan_period=0.5).successful  # by now it has seen the time
+        assert len(node.states) <= count + 2, 'ticks were caught up with'
+        clock.run(5)
+        node.until(lambda: int(node.diagnostics.get('late_ticks', 0)) > late + 1000, 'late ticks')
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_paused_clock_keeps_goals_and_a_pause_longer_than_their_timeout_changes_nothing():
+    robot = load('panda')
+    with panda_world(use_sim_time=True, goal_timeout=10.0) as node:
+        node.until_code('active')
+        clock = SimTime(node, 100_000_000_000)
+        clock.run(3)
+        goal = reachable_goal(robot, TIP, 11)
+        node.send_goal(goal)
+        node.until(lambda: clock.run(1) or any(node.states[-1].velocity), 'motion')
+        for _ in range(50):
+            clock.show()  # the same time again and again
+        assert node.set_parameters(replan_period=1.0).successful
+        node.until(
+            lambda: (
+                clock.run(10)
+                or np.abs(tip_position(robot, node.states[-1]) - goal[:3, 3]).max() < 2e-5
+            ),
+            'the goal',
+        )
+
+
+def answer(node, kind, service, **request):
+    return node.call(kind, f'ik_node/{service}', kind.Request(**request))
+
+
+def test_reset_drops_the_goal_and_comes_to_rest_within_the_limits():
+    robot = load('panda')
+    with panda_world() as node:
+        node.more_states(1)
+        goal = reachable_goal(robot, TIP, 13)
+        node.send_goal(goal)
+        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        assert answer(node, Trigger, 'reset').success
+        node.until(lambda: is_still(node.more_states(1)[-1]), 'rest')
+        node.until_code('idle')
+        assert np.linalg.norm(tip_position(robot, node.states[-1]) - goal[:3, 3]) > 0.01
+        node.send_goal(goal)
+        until_at(node, robot, goal)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_pause_comes_to_rest_and_keeps_the_goal():
+    robot = load('panda')
+    with panda_world() as node:
+        node.more_states(1)
+        goal, other = (reachable_goal(robot, TIP, number) for number in (14, 15))
+        node.send_goal(goal)
+        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        assert answer(node, SetBool, 'pause', data=True).success
+        node.until(lambda: is_still(node.more_states(1)[-1]), 'rest')
+        node.until_code('paused')
+        node.send_goal(other)  # is kept for later, too
+        assert all(map(is_still, node.more_states(20)))
+        assert answer(node, SetBool, 'pause', data=False).success
+        until_at(node, robot, other)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_pause_outlives_another_robot_of_the_same_kind_and_other_tolerances():
+    speed = 'joint_limits.panda_joint1.velocity'
+    with topic_world() as node:
+        node.send_description(text_of('panda'))
+        node.more_states(1)
+        assert answer(node, SetBool, 'pause', data=True).success
+        assert node.set_parameters(position_tolerance=1e-4).successful
+        node.send_goal(reachable_goal(load('panda'), TIP, 16))
+        assert all(map(is_still, node.more_states(20)))
+        node.send_description(text_of('panda').replace('2.175', '1.0'))
+        node.until(lambda: node.ik_node.get_parameter(speed).value == 1.0, 'the other robot')
+        node.until_code('paused')
+        assert answer(node, SetBool, 'pause', data=False).success
+        node.until_code('idle')
+
+
+def test_without_a_robot_the_services_say_so():
+    with topic_world() as node:
+        node.until_code('no_model')
+        for kind, service in ((Trigger, 'reset'), (SetBool, 'pause')):
+            reply = answer(node, kind, service)
+            assert not reply.success
+            assert 'no robot' in reply.message
+
+
+def test_a_failure_on_the_way_leads_back_to_unconfigured():
+    """The DDS refuses a topic with two types: a failure that the node does not foresee."""
+    remap = ('clicked_point', 'goal_pose')
+    with panda_world(autostart=False, remap=remap) as node:
+        assert not node.transition(CONFIGURE)
+        assert node.state() == 'unconfigured'
+        node.until_code('unconfigured')
+        assert not node.transition(CONFIGURE), 'it can be tried again'
+        assert node.set_parameters(rate=100.0).successful, 'static parameters can change'
 
 
 def test_base_link_names_the_frame_of_goals_and_stays_where_it_is():
