@@ -12,8 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ik_core import SOLVERS, Budget, IkProblem, PoseTask, Robot, load_urdf, make_solver
+from ik_core import (
+    SOLVERS,
+    Budget,
+    IkError,
+    IkProblem,
+    PoseTask,
+    Robot,
+    load_urdf,
+    make_solver,
+)
 from ik_core.exceptions import InvalidOption, UrdfError
+from ik_core.recording import Recorder
 from ik_core.rotations import Array, matrix_from_rpy
 from ik_core.tracking import MotionLimits, Tracker
 
@@ -89,6 +99,7 @@ class Model:
         self.goals: list[Array | None] = [None] * len(self.tip_links)
         self._received = [0.0] * len(self.tip_links)
         self.paused = False
+        self.recorder: Recorder | None = None
         self.limits = motion_limits(robot, parameters)
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
@@ -159,6 +170,15 @@ class Model:
         if _solver(parameters) != _solver(before):
             self.tracker.set_solver(*_solver(parameters))
 
+    def record(self, recorder: Recorder | None) -> None:
+        """Let the recorder follow all from now on; None: no one. The motion goes on."""
+        before, self.recorder = self.recorder, recorder
+        try:
+            self._renew_tracker()
+        except IkError:
+            self.recorder = before
+            raise
+
     def warm_all_solvers(self) -> None:
         """Compile and import what any solver needs: the parameter may change in any tick."""
         problem = self._problem()
@@ -193,7 +213,8 @@ class Model:
 
     def _new_tracker(self, q0: Array | None) -> Tracker:
         solver, options = _solver(self.parameters)
-        return Tracker(
+        make = Tracker if self.recorder is None else self.recorder.new_tracker
+        return make(
             self._problem(),
             self.parameters.node.rate,
             limits=self.limits,

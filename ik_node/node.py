@@ -50,6 +50,7 @@ from .markers import Markers
 from .model import Model, load_robot, read_description, tip_links
 from .outputs import OUTPUTS, make_output
 from .parameters import NodeParameters, Parameters
+from .recording import Recording
 from .state_input import StartState
 from .ticker import Gate, SimulatedTicker, Ticker
 
@@ -76,6 +77,7 @@ class IkNode(LifecycleNode):
     def __init__(self, stopping: threading.Event | None = None, **options: Any) -> None:
         self._gate = Gate()  # before anything of the node can ask for it
         super().__init__('ik_node', **options)
+        self._source: str | Path = ''
         self._stopping = stopping or threading.Event()
         self._settings = Parameters(self)
         self._health = Diagnostics(self, self._state)
@@ -97,6 +99,7 @@ class IkNode(LifecycleNode):
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
         self._compute_ik = ComputeIk(self, lambda: self._model, self._tf)
+        self._recording = Recording(self, lambda: self._model, lambda: self._source)
         self._beat = 0
         self._steady = self._tick_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._markers = Markers(self, self._steady, lambda: (self._model, self._health.command))
@@ -180,14 +183,16 @@ class IkNode(LifecycleNode):
             )
             self.get_logger().info('waiting for a robot on the topic robot_description')
         else:
-            self._install(self._load_now(source, parameters))
+            self._install(self._load_now(source, parameters), source)
         self._goals.open()
         self._controls.open()
         self._compute_ik.open(parameters.node.compute_ik)
+        self._recording.open()
 
     def _tear_down(self) -> None:
         self._stop_ticking()
         for part in (
+            self._recording,
             self._description_input,
             self._start_state,
             self._goals,
@@ -218,7 +223,7 @@ class IkNode(LifecycleNode):
         self._loading = None
         return job.result()
 
-    def _install(self, robot: Robot) -> None:
+    def _install(self, robot: Robot, source: str | Path) -> None:
         """Make `robot` the one that is moved; the one before stays if this one can't be."""
         previous = self._model
         try:
@@ -229,6 +234,7 @@ class IkNode(LifecycleNode):
             if previous is not None:
                 self._settings.declare_robot(previous.robot, previous.tip_links)
             raise
+        self._source = source
         self._output = make_output(self._model)
         self._health.show(self._model)
         self._goals.open_tips(self._model)
@@ -267,7 +273,8 @@ class IkNode(LifecycleNode):
                 self._model.stop()
                 return
             self._stop_ticking()
-            self._install(robot)
+            self._recording.finish()
+            self._install(robot, self._description)
         except IkError as error:
             kept = f'; {self._model.robot.name} is kept' if self._model else ''
             self._health.error('robot_description', f'robot_description: {error}{kept}')
@@ -298,6 +305,7 @@ class IkNode(LifecycleNode):
         if not self._start_state.begin(model):
             return
         self._last_tick = 0
+        self._recording.begin(model)
         self._health.meter.restart()
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it in every tick
@@ -348,6 +356,7 @@ class IkNode(LifecycleNode):
         self._publish(command.q, command.dq)
         self._health.record(command)
         self._start_state.mind(model, command, 1e-9 * now)
+        self._recording.mind(model)
 
     def _publish(self, q: Array, dq: Array) -> None:
         self._publisher.publish(self._output.write(q, dq, self.get_clock().now().to_msg()))

@@ -153,6 +153,13 @@ class NodeOptions:
     autostart: bool = option(
         True, 'configure and activate at start, without a lifecycle manager', static=True
     )
+    record: bool = option(
+        False, 'record from the start; otherwise from when ~/record is asked to', static=True
+    )
+    record_folder: str = option('', 'where recordings are written; empty: the working directory')
+    record_minutes: float = option(
+        10.0, 'how much of the past a recording keeps', unit='min', bounds=(0.1, 1440.0)
+    )
     solver: str = option('levenberg_marquardt', 'the method', choices=SOLVERS)
     position_tolerance: float = option(
         1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, math.inf)
