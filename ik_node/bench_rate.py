@@ -419,6 +419,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             publish_goals(Arm(*json.loads(options.arm)))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the others, too
     os.environ['ROS_DOMAIN_ID'] = str(60 + os.getpid() % 40)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     with tempfile.TemporaryDirectory() as folder:
