@@ -46,7 +46,7 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (SHARE, ['package.xml']),
         files('launch', '*.py'),
-        files('config', '*.yaml', '*.rviz'),
+        files('config', '*.yaml', '*.rviz', '*.xml'),
         files('urdf', '*.urdf', '*.xacro'),
     ],
     zip_safe=False,
