@@ -67,7 +67,6 @@ def test_hard_cases_are_mastered(name):
 
 
 @pytest.mark.parametrize('name', SEARCHED)
-@pytest.mark.xfail(strict=False, reason='the pool of best attempts is too small for far goals')
 def test_a_closest_point_is_that_of_a_global_search(name):
     solver = make_solver(DEFAULT_SOLVER)
     for case in cases_of(name, 2):

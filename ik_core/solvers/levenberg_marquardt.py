@@ -23,6 +23,7 @@ tasks weighed against the goals the same method runs uncompiled, in the shared l
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -98,11 +99,22 @@ COST, BEST_COST, MARK, NU, GROWTH, BEST_STATUS, JOINT_COST, ANSWER_COST, POOL_CO
     WEIGHED,
 ) = range(9)
 
-POOL = 8
-"""How many of the best attempts are followed to their end where none reaches the goals."""
+POOL = 64
+"""How many of the best attempts are followed to their end where none reaches the goals.
+
+Far from a goal the costs at which attempts were left say little of where they would end.
+"""
+
+SETTLED = 5
+HOPE = 10.0
+"""After so many iterations an attempt that is followed is left where so many more decreases
+like its last would not take it below the best, as decreases become less and less."""
 
 ROUNDING = 1e-13
 """Changes of the cost below this share of it are noise."""
+
+SAME_COST = 1e-10
+"""Costs that differ by less than this share are those of the same closest point."""
 
 SADDLE_STEP = 0.3
 """First step off a saddle [rad or m]."""
@@ -483,6 +495,8 @@ def _begin_attempt(run: _Run) -> None:
     counters[STAGNANT] = counters[ATTEMPT_ITERATIONS] = counters[LEAVING] = 0
     values[MARK] = values[COST]
     values[NU] = run.options[DAMPING]
+    if counters[FINISHING] > 0:  # far away the Hessian grows with the distance, not its square
+        values[NU] /= max(1.0, math.sqrt(values[COST]))
     values[GROWTH] = 2.0
     counters[EVALUATIONS] += 1
     if _is_solved(run):
@@ -525,7 +539,8 @@ def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
     """Take the trial point or leave it; how the attempt ends here, or RUNNING."""
     counters, values = run.counters, run.values
     if cost < values[COST]:
-        values[NU] *= _damping_factor(values[COST] - cost, decrease)
+        drop = values[COST] - cost
+        values[NU] *= _damping_factor(drop, decrease)
         values[GROWTH] = 2.0
         values[COST] = cost
         _copy(run.trial, run.x)
@@ -535,6 +550,8 @@ def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
             counters[STATUS] = REACHED
             return REACHED
         _differentiate(run)
+        if _is_hopeless(run, drop):
+            return STALLED
         ended = CLOSEST if _is_stationary(run) else RUNNING
     elif counters[LEAVING] > 0:
         counters[LEAVING] += 1
@@ -553,6 +570,15 @@ def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
             counters[LEAVING] = 1
             return RUNNING
     return ended
+
+
+@njit
+def _is_hopeless(run: _Run, drop: float) -> bool:
+    """Whether an attempt that is followed will not end below the best one followed so far."""
+    counters, values = run.counters, run.values
+    if counters[FINISHING] <= 1 or counters[ATTEMPT_ITERATIONS] < SETTLED:
+        return False
+    return bool(values[COST] - HOPE * drop > values[BEST_COST] * (1.0 - SAME_COST))
 
 
 @njit
@@ -815,7 +841,9 @@ def _next_attempt(run: _Run, ended: int) -> None:
     searching = counters[FINISHING] == 0
     if ended == RUNNING:
         ended = EXHAUSTED
-    if values[COST] < values[BEST_COST]:
+    # Of two that end in the same point, one that is known to be stationary is the better one.
+    equal = SAME_COST * ((ended == CLOSEST) - (values[BEST_STATUS] == CLOSEST))
+    if values[COST] < values[BEST_COST] * (1.0 + equal):
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
         _copy(run.x, vectors[BEST])
