@@ -86,3 +86,7 @@ def _run(node: IkNode, stopping: threading.Event) -> bool:
     finally:
         executor.shutdown()
     return True
+
+
+if __name__ == '__main__':
+    sys.exit(main())

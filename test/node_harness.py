@@ -30,8 +30,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 import ik_core as ik
+from ik_core.tracking import TrackerOptions
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
+from ik_node.parameters import Limits, NodeOptions, NodeParameters, TwistScale
 
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 # Shared memory that killed processes leave behind can keep later ones from hearing each other.
@@ -322,6 +324,20 @@ def node_process(namespace, *arguments):
             process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
+
+
+def snapshot(tools=None, **node_options):
+    """Parameters as a model gets them, with these options of the node; the rest is default."""
+    node = NodeOptions(**node_options)
+    return NodeParameters(
+        node=node,
+        tracker=TrackerOptions(),
+        solver_options=ik.SOLVERS[node.solver].Options(),
+        scale=TwistScale(),
+        default_limits=Limits(),
+        joint_limits={},
+        tools=tools or {},
+    )
 
 
 def load(name):

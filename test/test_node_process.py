@@ -78,6 +78,54 @@ def test_a_signal_on_the_way_brings_the_joints_to_rest_first(client, number):
 
 
 @pytest.mark.parametrize('number', SIGNALS)
+def test_more_signals_while_it_stops_let_it_come_to_rest(client, number):
+    slow = ['-p', 'joint_limits.default.acceleration:=3.0']
+    with node_process(client.namespace, *PANDA, *slow) as process:
+        client.more_states(1)
+        client.send_goal(reachable_goal(load('panda'), 'panda_hand', 1))
+        client.until(lambda: max(map(abs, client.states[-1].velocity)) > 0.5, 'motion')
+        for other in (number, *SIGNALS):
+            before = len(client.states)
+            process.send_signal(other)
+            client.until(lambda n=before: len(client.states) > n or is_over(process), 'a state')
+        rest = process.stdout.read()
+        assert process.wait(PATIENCE) == 0, rest
+        assert 'Traceback' not in rest
+        client.until(lambda: max(map(abs, client.states[-1].velocity)) < 1e-9, 'rest')
+    check_states(client.states, load('panda'), 100.0, acceleration=3.0)
+
+
+def is_over(process):
+    """Whether the process has ended."""
+    return process.poll() is not None
+
+
+@pytest.mark.parametrize('module', ['ik_node', 'ik_node.node', 'ik_node.main'])
+def test_without_rclpy_one_line_says_what_is_missing(module):
+    """Started by a Python that finds the project and its dependencies, but no rclpy."""
+    blocked = (
+        'import runpy, sys\n'
+        'for name in list(sys.modules):\n'
+        '    if name.partition(".")[0] == "rclpy": del sys.modules[name]\n'
+        'sys.modules["rclpy"] = None\n'
+        f'runpy.run_module({module!r}, run_name="__main__", alter_sys=True)\n'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', blocked],
+        env={**os.environ, 'PYTHONPATH': python_path(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert 'Traceback' not in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith('ik_node: ')
+    assert 'rclpy' in line
+    assert 'source' in line
+
+
+@pytest.mark.parametrize('number', SIGNALS)
 def test_a_signal_while_waiting_for_the_robot_ends_it(number):
     with node_process(unique_namespace()) as process:
         wait_for_line(process, 'waiting for a robot')

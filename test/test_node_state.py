@@ -7,12 +7,15 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from node_harness import URDF, load, reachable_goal, world
+from node_harness import URDF, load, reachable_goal, snapshot, world
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
+
+from ik_core import IkError
+from ik_node.model import Model
 
 RATE = 100.0
 ACCELERATION = 20.0
@@ -343,26 +346,5 @@ def test_joint_states_of_some_joints_only():
     ],
 )
 def test_joints_that_can_not_be_meant_are_refused(parameters, said):
-    from ik_core import IkError
-    from ik_node.model import Model
-    from ik_node.parameters import NodeOptions
-
     with pytest.raises(IkError, match=said):
-        Model(load('panda'), parameters_of(NodeOptions(tip_links=(TIP,), **parameters)))
-
-
-def parameters_of(node):
-    """A snapshot with these options of the node and the defaults of the rest."""
-    from ik_core import SOLVERS
-    from ik_core.tracking import TrackerOptions
-    from ik_node.parameters import Limits, NodeParameters, TwistScale
-
-    return NodeParameters(
-        node=node,
-        tracker=TrackerOptions(),
-        solver_options=SOLVERS[node.solver].Options(),
-        scale=TwistScale(),
-        default_limits=Limits(),
-        joint_limits={},
-        tools={},
-    )
+        Model(load('panda'), snapshot(tip_links=(TIP,), **parameters))
