@@ -4,6 +4,7 @@
 PYTHON ?= python3
 DURATION ?= 20
 BENCHES ?=
+MINUTES ?= 10
 export PYTHON
 
 # Neither command may reach a robot on the network, unless asked to.
@@ -17,7 +18,7 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test lint format bench clean help
+.PHONY: demo test lint format bench soak clean help
 
 help:
 	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table'
@@ -25,6 +26,7 @@ help:
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
 	@echo 'make bench                the benchmarks, in full'
+	@echo 'make soak [MINUTES=10]    the node under faults, for long'
 	@echo 'make clean                remove what was built and installed here'
 	@echo 'PYTHON=python3.12 chooses the Python to start from.'
 
@@ -44,6 +46,9 @@ format:
 
 bench:
 	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench $(BENCHES)
+
+soak:
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.soak --minutes $(MINUTES)
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
