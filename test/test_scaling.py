@@ -107,6 +107,6 @@ def test_a_seeded_figure_moves_smoothly():
 def test_the_benchmark_measures_every_case():
     rows = scaling.run(argparse.Namespace(count=12))
     assert {row['joints'] for row in rows} == {*scaling.JOINTS, scaling.CROSSING_JOINTS, 60, ''}
-    assert sum(row['exponent'] != '' for row in rows) == 2
+    assert sum(row['exponent'] != '' for row in rows) == 3
     assert all(len(row) == len(rows[0]) for row in rows)
     assert 'figure' in table(rows)

@@ -71,6 +71,7 @@ def _row(name: str, outcomes: list[Outcome]) -> Row:
         'problems': len(outcomes),
         'mastered_percent': 100.0 * float(np.mean([outcome.mastered for outcome in outcomes])),
         'mean_us': float(times.mean()),
+        'median_us': float(np.median(times)),
         'p99_us': float(np.percentile(times, 99)),
         'mean_evaluations': float(np.mean([outcome.evaluations for outcome in outcomes])),
         'worst_gap_m': max(max(outcome.gap for outcome in outcomes), 0.0),

@@ -3,13 +3,16 @@
 - chains of 5 to 100 joints with one pose goal, and with four position goals of which two
   components count each: time per iteration, and the `exponent` that it grows with from 10
   joints on (1 is linear);
+- the same chains with a pose out of reach, without restarts, to the closest point: there the
+  last iterations solve with the exact Hessian, whose cost grows with the cube of the joints;
 - a chain of 24 joints with 1 to 24 position goals: from 8 goals on, 24 rows, the smaller of
   the two systems is the one over the joints;
 - a human-like figure of 60 joints that follows 8 position goals at 60 frames a second, each
   frame from the one before, as in animation: once seeded only, once with restarts allowed.
 
 The time per iteration is the slope of time over iterations, over solves of differing length
-from random starts, so what a call costs beside its iterations does not count.
+(cut off after 1 to 12) from random starts, so what a call costs beside its iterations does not
+count; out of reach, whole solves count, and their time is divided by their iterations.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     for name, pack in (('one pose', one_pose), ('4 masked', four_masked)):
         part = [_chain_row(name, pack(n), solves) for n in JOINTS]
         rows += [*part, _exponent_row(name, part)]
+    part = [_far_row(one_pose(n), solves // 10 + 1) for n in JOINTS]
+    rows += [*part, _exponent_row('pose out of reach', part)]
     for goals in GOALS:
         rows.append(_chain_row('positions', positions(CROSSING_JOINTS, goals), solves))
     return [*rows, *(_figure_row(restarts, arguments.count) for restarts in (0, 100))]
@@ -129,14 +134,20 @@ class Motion:
 def _chain_row(goals: str, problem: IkProblem, solves: int) -> Row:
     iterations, times = _timed_solves(problem, solves)
     count = len(problem.tasks)
+    named = f'{count} {goals}' if goals == 'positions' else goals
+    return _row(problem, named, _slope(iterations, times), iterations, times)
+
+
+def _row(problem: IkProblem, goals: str, us: float | str, iterations: Array, times: Array) -> Row:
     return {
         'robot': problem.robot.name,
-        'goals': f'{count} {goals}' if goals == 'positions' else goals,
+        'goals': goals,
         'joints': problem.robot.n,
         'rows': problem.goals.rows,
-        'us_per_iteration': _slope(iterations, times),
+        'us_per_iteration': us,
         'iterations': float(iterations.mean()),
         'mean_ms': 1e3 * float(times.mean()),
+        'median_ms': 1e3 * float(np.median(times)),
         'p99_ms': 1e3 * float(np.percentile(times, 99)),
         'reached_percent': '',
         'exponent': '',
@@ -146,21 +157,46 @@ def _chain_row(goals: str, problem: IkProblem, solves: int) -> Row:
 def _timed_solves(problem: IkProblem, solves: int) -> tuple[Array, Array]:
     """The iterations and times [s] of random solves, which are cut off after 1 to 12.
 
-    Of three times the shortest: what else the machine does only ever adds.
+    Of three times the shortest counts: what else the machine does only ever adds.
     """
-    solver = make_solver(DEFAULT_SOLVER, restarts=0)
+    solver = make_solver(DEFAULT_SOLVER)
     rng = np.random.default_rng(0)
     reach = 0.5 * problem.robot.upper
-    iterations, times = np.empty(solves), np.full(solves, np.inf)
+    iterations, times = np.empty(solves), np.empty(solves)
     for i in range(solves):
         aim(problem, rng.uniform(-reach, reach))
         q0 = rng.uniform(-reach, reach)
-        for _ in range(3):
-            started = time.perf_counter()
-            result = solver.solve(problem, q0, Budget(iterations=1 + i % 12))
-            times[i] = min(times[i], time.perf_counter() - started)
-        iterations[i] = result.iterations
+        budget = Budget(iterations=1 + i % 12)
+        iterations[i], times[i] = _best_of_three(solver, problem, q0, budget)
     return iterations, times
+
+
+def _best_of_three(
+    solver: Solver, problem: IkProblem, q0: Array, budget: Budget | None = None
+) -> tuple[int, float]:
+    """The iterations, and the shortest time [s]."""
+    shortest = np.inf
+    for _ in range(3):
+        started = time.perf_counter()
+        result = solver.solve(problem, q0, budget)
+        shortest = min(shortest, time.perf_counter() - started)
+    return result.iterations, shortest
+
+
+def _far_row(problem: IkProblem, solves: int) -> Row:
+    """A chain with poses three times as far away as its tip reaches."""
+    solver = make_solver(DEFAULT_SOLVER, restarts=0)
+    rng = np.random.default_rng(0)
+    robot, [task] = problem.robot, problem.tasks
+    iterations, times = np.empty(solves), np.empty(solves)
+    for i in range(solves):
+        target = robot.forward_kinematics(rng.uniform(0.5 * robot.lower, 0.5 * robot.upper), 'tip')
+        target[:3, 3] *= 3.0 / np.linalg.norm(target[:3, 3])
+        task.set_target(target)
+        q0 = rng.uniform(0.5 * robot.lower, 0.5 * robot.upper)
+        iterations[i], times[i] = _best_of_three(solver, problem, q0)
+    us = 1e6 * float(np.median(times / iterations))
+    return _row(problem, 'pose out of reach', us, iterations, times)
 
 
 def _slope(iterations: Array, times: Array) -> float:
@@ -185,15 +221,6 @@ def _figure_row(restarts: int, frames: int) -> Row:
     outcomes = list(motion.solves(solver, frames + 1))
     iterations = np.array([result.iterations for result, _ in outcomes], float)
     times = np.array([seconds for _, seconds in outcomes])
-    return {
-        'robot': motion.problem.robot.name,
-        'goals': f'8 positions, {restarts} restarts',
-        'joints': motion.problem.robot.n,
-        'rows': motion.problem.goals.rows,
-        'us_per_iteration': '',
-        'iterations': float(iterations.mean()),
-        'mean_ms': 1e3 * float(times.mean()),
-        'p99_ms': 1e3 * float(np.percentile(times, 99)),
-        'reached_percent': 100.0 * float(np.mean([result.success for result, _ in outcomes])),
-        'exponent': '',
-    }
+    row = _row(motion.problem, f'8 positions, {restarts} restarts', '', iterations, times)
+    reached = 100.0 * float(np.mean([result.success for result, _ in outcomes]))
+    return {**row, 'reached_percent': reached}
