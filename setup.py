@@ -59,6 +59,7 @@ setup(
         'bench': ['matplotlib'],
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
+        'dask': ['distributed'],
         'pybullet': ['pybullet'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },

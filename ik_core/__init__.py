@@ -23,6 +23,7 @@ from .exceptions import (
     UrdfError,
 )
 from .problem import IkProblem
+from .reachability import ReachabilityMap, reachability_map
 from .result import IkResult, IkStatus
 from .robot import Joint, Mimic, Robot
 from .selection import solve_best
@@ -68,6 +69,7 @@ __all__ = [
     'PoseTask',
     'PositionTask',
     'PostureTask',
+    'ReachabilityMap',
     'Robot',
     'SmoothnessTask',
     'Solutions',
@@ -80,6 +82,7 @@ __all__ = [
     'UrdfError',
     'load_urdf',
     'make_solver',
+    'reachability_map',
     'solve',
     'solve_all',
     'solve_batch',

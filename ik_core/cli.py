@@ -4,6 +4,7 @@
     ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
     ik solve dual_arm --tip left_palm --xyz 0.4 0.2 1 --tip right_palm --xyz 0.4 -0.2 1
     ik replay recording.npz
+    ik reach panda --out panda.npz --figure panda.png
     ik check my_robot.urdf --yaml my_robot.yaml
 
 Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
@@ -138,9 +139,9 @@ def _add_solve_arguments(solve: argparse.ArgumentParser) -> None:
 
 def _add_others(commands: Any) -> None:
     from . import bench  # these load robots by name through this module
-    from .commands import check
+    from .commands import check, reach
 
-    for command in (check, bench):
+    for command in (reach, check, bench):
         command.add_parser(commands)
 
 

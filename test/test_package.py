@@ -33,6 +33,7 @@ UNDECLARED = {
     'interactive_markers',
     'moveit_msgs',
     'matplotlib',
+    'distributed',
 }  # used where installed
 
 
