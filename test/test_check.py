@@ -275,7 +275,7 @@ def read_by_the_node(path, text, file):
     try:
         robot = ik.load_urdf(path)
         parameters = Parameters(node)
-        parameters.declare_limits(robot)
+        parameters.declare_robot(robot)
         taken = parameters.take()
         limits = motion_limits(robot, taken) if robot.n else None
         return robot, taken, limits, parameters.unread()

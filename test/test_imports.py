@@ -31,9 +31,10 @@ LAYERS = [
         'driver',
     },
     {'solvers'},
-    {'motion', 'cartesian', 'pursuit', 'tracking', 'reachability'},
+    {'motion', 'cartesian', 'pursuit', 'tracking'},
     {'recording'},
     {'batch', 'selection', 'all_solutions'},
+    {'reachability'},
     {'__init__'},
     {'bench', 'check', 'cli', 'commands', '__main__'},
 ]
