@@ -160,7 +160,7 @@ def ik_node(
         [
             SetRemap('joint_trajectory', topic),
             SetParameter('output', 'joint_trajectory'),
-            SetParameter('command_joints', joints),
+            SetParameter('command_joints', ','.join(joints)),  # a list would not survive it
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(str(IK_LAUNCH)),
                 launch_arguments={
