@@ -61,6 +61,7 @@ setup(
         'figures': ['matplotlib'],
         'dask': ['distributed'],
         'pybullet': ['pybullet'],
+        'ruckig': ['ruckig'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },
     entry_points={

@@ -33,8 +33,8 @@ SMOOTHING = 0.5
 """The share of the newest difference in the velocity of a stream of goals."""
 HORIZON = 0.1
 """[s] How long a velocity that was given with a goal holds."""
-SLOWEST = 0.02
-"""The share of full speed below which a way that can't be followed is blocked."""
+HESITATIONS = 6
+"""How often in a row the speed is halved before a way that can't be followed is blocked."""
 LEAST_WAY = 1e-12
 """[s] at full speed: where this is left, the reference has arrived."""
 
@@ -214,7 +214,9 @@ class Reference:
         self._accepted = np.zeros(12)  # the goal that is being followed
         self._wanted = np.zeros(6)  # the twist of a jog, or of the stream of goals
         self._horizon = 0.0  # [s] how long that twist holds
-        self._share = 0.0  # of full speed
+        self.share = 0.0
+        """How fast it moves on a line or a jog, of its full speed."""
+        self._hesitations = 0
         self._backup = np.zeros(12)
         self._refused_twist = np.zeros(6)
 
@@ -232,7 +234,7 @@ class Reference:
         """Stay at a frame (12,)."""
         self.goal[:] = self.frame[:] = self._accepted[:] = frame
         self.twist[:] = self._wanted[:] = 0.0
-        self.motion, self._share = Motion.STILL, 0.0
+        self.motion, self.share = Motion.STILL, 0.0
         self.linear = self.refused = self.fresh = False
 
     @property
@@ -243,7 +245,7 @@ class Reference:
     def resume(self, frame: Array) -> None:
         """Go on after a pause, a line from the frame (12,) where the tip is now."""
         self.twist[:] = 0.0
-        self._share, self.refused = 0.0, False
+        self.share, self.refused = 0.0, False
         if self.motion is Motion.LINE:
             self.frame[:] = frame
         elif self.motion is Motion.STREAM:
@@ -302,7 +304,7 @@ class Reference:
         self.refused = False
         if self.linear:
             if self.motion is not Motion.LINE and start is not None:
-                self.frame[:], self._share = start, 0.0
+                self.frame[:], self.share = start, 0.0
                 self.motion = Motion.LINE
         else:
             self.frame[:] = self.goal
@@ -323,12 +325,12 @@ class Reference:
         if self.motion is Motion.STREAM:
             self._extrapolate(now)
         elif self.motion is Motion.LINE:
-            share = self._share
-            self._share = approach(
+            share = self.share
+            self.share = approach(
                 self.frame, self.goal, self.twist, limits, share, pace.least * share,
-                pace.most(share), pace.period,
+                pace.most(share) * 0.5**self._hesitations, pace.period,
             )  # fmt: skip
-            if self._share == 0.0 and (self.frame == self.goal).all():
+            if self.share == 0.0 and (self.frame == self.goal).all():
                 self.motion, self.linear = Motion.STILL, False
         else:
             self._carry(now, limits, timeout, pace)
@@ -347,10 +349,10 @@ class Reference:
         if self.refused or not 0.0 <= now - self.received <= timeout:
             self._wanted[:] = 0.0
         fastest = share_of(self._wanted, limits)
-        most = pace.most(self._share) * pace.jog
+        most = pace.most(self.share) * pace.jog * 0.5**self._hesitations
         scale = min(1.0, most / fastest) if fastest > 0.0 else 0.0
         change_twist(self.twist, self._wanted, limits, scale, pace.period)
-        self._share = share_of(self.twist, limits)
+        self.share = share_of(self.twist, limits)
         carry(self.frame, self.twist, pace.period)
         self.goal[:] = self._accepted[:] = self.frame
 
@@ -362,12 +364,17 @@ class Reference:
     def hesitate(self) -> bool:
         """Take back the last `advance`, since it can't be followed, to go on at half the speed.
 
-        Returns whether that is too slow to go on.
+        Returns whether that was tried often enough.
         """
         self.frame[:] = self._backup
         self.twist *= 0.5
-        self._share *= 0.5
-        return self._share < SLOWEST
+        self.share *= 0.5
+        self._hesitations += 1
+        return self._hesitations > HESITATIONS
+
+    def go_on(self) -> None:
+        """The last `advance` could be followed."""
+        self._hesitations = 0
 
     def retreat(self, frame: Array) -> None:
         """Stand still at a frame (12,), since the way is blocked."""
@@ -375,4 +382,4 @@ class Reference:
         self.goal[:] = self.frame if self.motion is Motion.JOG else self.goal
         self._refused_twist[:] = self._wanted
         self.twist[:] = 0.0
-        self._share, self.refused = 0.0, True
+        self.share, self.refused, self._hesitations = 0.0, True, 0

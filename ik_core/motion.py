@@ -25,7 +25,7 @@ In kernels `limits` is a (4, n) array: lower, upper, velocity, acceleration; inf
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,6 @@ from .rotations import Array
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
 ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
-PACE = 0.9  # of a joint's velocity is what its target should ask for: the rest is to catch up
 BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
 BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
 
@@ -113,20 +112,25 @@ def _meeting_speed(
 
 
 @njit
-def pace_of(drift: Array, before: Array, limits: Array, period: float) -> tuple[float, float]:
+def pace_of(
+    target: Array, drift: Array, before: Array, limits: Array, period: float, share: float
+) -> tuple[float, float]:
     """Return by what factors the drift (n,) of the target may grow, and fall, in the next tick.
 
-    At most, so that no joint is to be faster than PACE of its velocity, or to speed up by more
-    than that of its acceleration: with `before` the drift of the last tick, a path that bends in
-    joint space asks for an acceleration that grows with the square of the speed. At least, what
-    BRAKING of the acceleration allows.
+    At most, so that no joint is to be faster than `share` of its velocity, or than it can stop at
+    its position limit, or is to speed up by more than BENDING of its acceleration: a path that
+    bends in joint space, with `before` the drift of the last tick, asks for an acceleration that
+    grows with the square of the speed. At least, what BRAKING of the acceleration allows.
     """
     growth, least = math.inf, 0.0
     for i in range(drift.size):
         speed, step = abs(drift[i]), limits[ACCELERATION, i] * period
         if speed > 0.0:
-            growth = min(growth, PACE * limits[VELOCITY, i] / speed, 1.0 + BENDING * step / speed)
+            growth = min(growth, share * limits[VELOCITY, i] / speed, 1.0 + BENDING * step / speed)
             least = max(least, 1.0 - BRAKING * step / speed)
+            limit = limits[UPPER, i] if drift[i] > 0.0 else limits[LOWER, i]
+            stoppable = approach_speed(abs(limit - target[i]), BRAKING * step, period)
+            growth = min(growth, stoppable / speed)
         bend = abs(drift[i] - before[i])
         if bend > BENDING * step:
             growth = min(growth, math.sqrt(BENDING * step / bend))
@@ -228,16 +232,20 @@ class MotionLimits:
     """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
 
     `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
-    positive; a joint that shall not move is one of the problem's `frozen_joints`. Raises
-    InvalidOption for NaN, a wrong length or sign, or lower > upper.
+    positive; `jerk` [rad/s^3 or m/s^3] too, none by default: keeping it needs the library Ruckig.
+    A joint that shall not move is one of the problem's `frozen_joints`. Raises InvalidOption for
+    NaN, a wrong length or sign, or lower > upper.
     """
 
     lower: Array
     upper: Array
     velocity: Array
     acceleration: Array
+    jerk: Array = field(default_factory=lambda: np.array(np.inf))
 
     def __post_init__(self) -> None:
+        if np.ndim(self.jerk) == 0:
+            object.__setattr__(self, 'jerk', np.full(np.shape(self.lower), self.jerk))
         for f in fields(self):
             row = np.array(getattr(self, f.name), float)
             row.flags.writeable = False
@@ -247,10 +255,16 @@ class MotionLimits:
         self._refuse(np.isposinf(self.lower) | np.isneginf(self.upper), 'no position is allowed')
         self._refuse(self.velocity <= 0.0, 'velocity must be positive')
         self._refuse(self.acceleration <= 0.0, 'acceleration must be positive')
+        self._refuse(self.jerk <= 0.0, 'jerk must be positive')
 
     @classmethod
     def of(
-        cls, robot: Robot, *, velocity: ArrayLike = np.inf, acceleration: ArrayLike = np.inf
+        cls,
+        robot: Robot,
+        *,
+        velocity: ArrayLike = np.inf,
+        acceleration: ArrayLike = np.inf,
+        jerk: ArrayLike = np.inf,
     ) -> MotionLimits:
         """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
         return cls(
@@ -258,12 +272,18 @@ class MotionLimits:
             robot.upper,
             np.minimum(robot.velocity, velocity),
             np.broadcast_to(np.asarray(acceleration, float), (robot.n,)),
+            np.broadcast_to(np.asarray(jerk, float), (robot.n,)),
         )
 
     @property
     def rows(self) -> Array:
-        """A new array (4, n) of all limits, for the kernels."""
-        return np.array([getattr(self, f.name) for f in fields(self)])
+        """A new array (4, n) of all limits but the jerk, for the kernels."""
+        return np.array([self.lower, self.upper, self.velocity, self.acceleration])
+
+    @property
+    def has_jerk(self) -> bool:
+        """Whether the jerk of a joint is limited."""
+        return bool(np.isfinite(self.jerk).any())
 
     def _check_shapes(self) -> None:
         for f in fields(self):
@@ -291,6 +311,10 @@ class RateLimiter:
         self._rows = limits.rows  # in force; a lowered acceleration may have to wait
         self._adopted = True
 
+    def reset(self, q: Array, dq: Array) -> None:
+        """Start again from here."""
+        self.q[:], self.dq[:] = q, dq
+
     def set_limits(self, limits: MotionLimits) -> None:
         """Move within these limits from the next step on."""
         self.limits = limits
@@ -309,9 +333,11 @@ class RateLimiter:
         velocity = self._still if drift is None else drift
         advance(self.q, self.dq, target, self._rows, self.period, together, velocity)
 
-    def pace(self, drift: Array, before: Array) -> tuple[float, float]:
+    def pace(
+        self, target: Array, drift: Array, before: Array, share: float
+    ) -> tuple[float, float]:
         """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
-        return pace_of(drift, before, self._rows, self.period)
+        return pace_of(target, drift, before, self._rows, self.period, share)
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""

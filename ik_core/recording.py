@@ -109,7 +109,7 @@ class Segment:
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, MotionLimits):
-            return {'limits': self.encode(value.rows)}
+            return {'limits': self.encode(np.vstack([value.rows, value.jerk]))}
         if isinstance(value, TrackerOptions):
             return {'options': vars(value)}
         if isinstance(value, Mapping):

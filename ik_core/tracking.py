@@ -41,8 +41,10 @@ from numpy.typing import ArrayLike
 from .cartesian import Motion, Pace, Reference
 from .driver import Clock, default_clock
 from .exceptions import InvalidGoal, InvalidOption
+from .jerk import JerkLimiter
 from .motion import MotionLimits, RateLimiter
 from .options import OptionSet, option
+from .posture import RestPosture
 from .problem import IkProblem
 from .pursuit import Pursuit
 from .rotations import Array, checked_transform, finite_vector, frame_of
@@ -55,6 +57,10 @@ NEAR = 0.1
 """[rad or m] Joints this close to a goal that moves on no longer wait for each other."""
 LEASH = 0.005
 """[rad or m] A line or a jog waits where a joint lags this far behind."""
+PACE = 0.9
+"""The share of a joint's velocity that a line or a jog may ask for; the rest is to catch up."""
+CRAWL = 0.1
+"""The share of the tip's full speed below which joints get slower too."""
 LOOK_AHEAD = 0.01
 """[rad or m] How far along a jog its condition number is compared."""
 
@@ -130,6 +136,10 @@ class TrackerOptions(OptionSet):
     feed_forward: bool = option(
         False, 'follow the velocity of a stream of goals too: no lag, but it may overshoot'
     )
+    rest_rate: float = option(
+        0.0, 'how fast joints are drawn to the rest posture where the goals leave them free: what '
+        'is left falls by this share in a second; 0: not at all', unit='1/s', bounds=(0.0, 100.0),
+    )  # fmt: skip
     twist_timeout: float = option(
         0.1, 'a twist older than this ends: the tip stops', unit='s', bounds=(0.0, math.inf)
     )
@@ -173,6 +183,7 @@ class Tracker:
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
         Searches are always by `levenberg_marquardt`, with these options where it is the solver
     q0 (n,) : where the joints are; by default the middle of the robot's limits
+    rest (n,) : the posture that joints are drawn to with `rest_rate`; by default q0
     clock : what the time budget of solving is measured with, where the solver is given by name
 
     `now` [s] is only compared with other `now`s: for the ages of goals and twists, and
@@ -190,6 +201,7 @@ class Tracker:
         solver_options: Mapping[str, Any] | None = None,
         options: TrackerOptions | None = None,
         q0: ArrayLike | None = None,
+        rest: ArrayLike | None = None,
         clock: Clock = default_clock,
     ) -> None:
         if not 0.0 < rate < math.inf:
@@ -202,12 +214,15 @@ class Tracker:
         self._given = [False] * count  # which tips have a goal
         self._references = [Reference() for _ in range(count)]
         self._dragged = self._together = self._paused = False
+        self._at_rest = False  # the rest posture is reached, as far as the goals allow
         self._pursuit = Pursuit(problem, limits, rate, clock)
         self._commanded = self._packed()
         q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
-        self._motion = RateLimiter(limits, self.period, q)
+        self._motion = self._limiter(limits, q)
         self._drift, self._last_drift = np.zeros(robot.n), np.zeros(robot.n)
         self._pace = Pace(self.period)
+        self._rest_q = q if rest is None else robot.checked(rest, 'rest')
+        self._posture = self._new_posture()
         self.stop()
         self._hold(range(count), self._pursuit.solution)
         self.set_options(options or TrackerOptions())
@@ -290,11 +305,17 @@ class Tracker:
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Change the limits. Raises InvalidOption where they are for another robot."""
-        if np.array_equal(limits.rows, self._motion.limits.rows):
+        before, motion = self._motion.limits, self._motion
+        if np.array_equal(limits.rows, before.rows) and np.array_equal(limits.jerk, before.jerk):
             return
+        if limits.has_jerk != before.has_jerk:
+            motion = self._limiter(limits, motion.q)
+            motion.reset(self._motion.q, self._motion.dq)
         self._pursuit.use(self._pursuit.problem, limits)
-        self._motion.set_limits(limits)
+        self._motion = motion
+        motion.set_limits(limits)
         self._commanded = self._packed()
+        self._posture = self._new_posture()
         self._think_again()
 
     def set_options(self, options: TrackerOptions) -> None:
@@ -305,6 +326,12 @@ class Tracker:
              options.linear_acceleration, options.angular_acceleration]
         )  # fmt: skip
         self._pursuit.set_budget(options.updates_per_tick, options.replan_period)
+        self._think_again()
+
+    def set_rest(self, rest: ArrayLike) -> None:
+        """Change the rest posture (n,). Raises InvalidConfiguration where it can't be one."""
+        self._rest_q = self._robot.checked(rest, 'rest')
+        self._posture = self._new_posture()
         self._think_again()
 
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
@@ -350,7 +377,7 @@ class Tracker:
         """
         position = self.q if q is None else self._robot.checked(q)
         velocity = np.zeros(self._robot.n) if dq is None else self._robot.checked(dq, 'dq')
-        self._motion.q[:], self._motion.dq[:] = position, velocity
+        self._motion.reset(position, velocity)
         self.stop()
 
     def warm(self) -> None:
@@ -459,16 +486,35 @@ class Tracker:
     def _follow(self, now: float) -> None:
         """Solve for the goals as they are now."""
         pursuit, before = self._pursuit, self._pursuit.solution
+        drawn = self._draw_to_rest()
         closely = self._moves_closely
         if closely:
             if not pursuit.settled and not pursuit.follow_closely(self._motion.q):
                 self._retreat()
                 return
+            if pursuit.settled:
+                for reference in self._references:
+                    reference.go_on()
         elif pursuit.searching or pursuit.is_new or not pursuit.settled:
             has_found = pursuit.follow(self._motion.q, now)
             self._together |= has_found
-        if closely or any(reference.moves for reference in self._references):
+        if drawn or closely or any(reference.moves for reference in self._references):
             self._drift[:] = (pursuit.solution - before) / self.period
+
+    def _draw_to_rest(self) -> bool:
+        """Move the solution on towards the rest posture; whether it moved."""
+        pursuit = self._pursuit
+        if self._options.rest_rate == 0.0 or self._together or pursuit.searching or pursuit.is_new:
+            self._posture.halt()
+            return False
+        if self._at_rest and pursuit.settled:
+            return False
+        solution = pursuit.solution.copy()
+        self._at_rest = not self._posture.step(solution, self._options.rest_rate)
+        if not self._at_rest:
+            pursuit.solution = solution
+            pursuit.think_again()
+        return not self._at_rest
 
     def _retreat(self) -> None:
         """The next step can't be followed: slow down, or stop where the way is blocked."""
@@ -505,7 +551,11 @@ class Tracker:
         if self._drift.any():
             lag = float(np.max(np.abs(solution - motion.q)))
             self._pace.slack = max(0.0, 1.0 - lag / LEASH)
-            self._pace.growth, self._pace.least = motion.pace(self._drift, self._last_drift)
+            # Where the tips can but crawl, joints should not race: a singularity is near.
+            slowest = min((r.share for r in self._references if r.moves), default=1.0)
+            share = PACE * min(1.0, math.sqrt(slowest / CRAWL))
+            self._pace.growth, least = motion.pace(solution, self._drift, self._last_drift, share)
+            self._pace.least = self._pace.slack * least
         else:
             self._pace.slack, self._pace.growth, self._pace.least = 1.0, math.inf, 0.0
         self._last_drift[:] = self._drift
@@ -582,6 +632,13 @@ class Tracker:
         return PackedGoals(
             problem.robot, problem.tasks, problem.variables, problem.orientation_length
         )
+
+    def _limiter(self, limits: MotionLimits, q: Array) -> RateLimiter | JerkLimiter:
+        return (JerkLimiter if limits.has_jerk else RateLimiter)(limits, self.period, q)
+
+    def _new_posture(self) -> RestPosture:
+        limits = self._motion.limits
+        return RestPosture(self._packed(), limits, self.period, self._rest_q)
 
     def _load(self, q: Array) -> None:
         """Judge by the goals as they are asked for."""

@@ -31,7 +31,7 @@ LAYERS = [
         'driver',
     },
     {'solvers'},
-    {'motion', 'cartesian', 'pursuit', 'tracking'},
+    {'motion', 'cartesian', 'posture', 'pursuit', 'jerk', 'tracking'},
     {'recording'},
     {'batch', 'selection', 'all_solutions'},
     {'reachability'},
