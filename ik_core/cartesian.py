@@ -99,6 +99,13 @@ def norm3(v: Array, first: int) -> float:
 
 
 @njit
+def copy_to(frame: Array, other: Array) -> None:
+    """frame[:] = other, which kernels without memory management can't say."""
+    for c in range(frame.size):
+        frame[c] = other[c]
+
+
+@njit
 def approach(
     frame: Array, goal: Array, twist: Array, limits: Array, share: float, least: float,
     most: float, period: float,
@@ -113,8 +120,9 @@ def approach(
     length, angle = norm3(twist, 0), norm3(twist, 3)
     left = max(length / limits[0], angle / limits[1])
     if left <= LEAST_WAY:
-        frame[:] = goal
-        twist[:] = 0.0
+        copy_to(frame, goal)
+        for c in range(6):
+            twist[c] = 0.0
         return 0.0
     growth = math.inf  # [1/s] of the share
     if length > 0.0:
@@ -126,7 +134,7 @@ def approach(
     share = min(max(min(wanted, most), min(share - step, least)), share + step)
     if share * period >= left:
         share = left / period
-        frame[:] = goal
+        copy_to(frame, goal)
     for c in range(6):
         twist[c] *= share / left
     if share * period < left:

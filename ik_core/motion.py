@@ -97,17 +97,18 @@ def common_rate(q: Array, dq: Array, target: Array, limits: Array, period: float
 
 @njit
 def _meeting_speed(
-    q: float, goal: float, drift: float, limits: Array, step: float, period: float
+    i: int, q: Array, goal: float, drift: float, limits: Array, period: float
 ) -> float:
-    """Return the velocity that catches up with a goal that moves at `drift`, and can still stop.
+    """Return the velocity with which joint i catches up with a goal that moves at `drift`.
 
     Seen from the goal the joint comes to rest: it starts at the goal's place of a tick ago, and
-    its own speed is what it has above the drift.
+    its own speed is what it has above the drift. It stays so slow that it stops inside its limits.
     """
-    lag = goal - drift * period - q
+    step = limits[ACCELERATION, i] * period
+    lag = goal - drift * period - q[i]
     wanted = drift + math.copysign(approach_speed(abs(lag), step, period), lag)
-    room = limits[UPPER] - q if wanted > 0.0 else q - limits[LOWER]
-    fastest = min(limits[VELOCITY], approach_speed(max(room, 0.0), step, period))
+    room = limits[UPPER, i] - q[i] if wanted > 0.0 else q[i] - limits[LOWER, i]
+    fastest = min(limits[VELOCITY, i], approach_speed(max(room, 0.0), step, period))
     return _inside(wanted, -fastest, fastest)
 
 
@@ -164,7 +165,7 @@ def advance(
             speed = min(speed, rate * abs(way))
         wanted = math.copysign(speed, way)
         if drift[i] != 0.0 and lower <= q[i] <= upper:
-            wanted = _meeting_speed(q[i], goal, drift[i], limits[:, i], step, period)
+            wanted = _meeting_speed(i, q, goal, drift[i], limits, period)
         dq[i] = _inside(wanted, dq[i] - step, dq[i] + step)
         q[i] = _landed(q[i] + dq[i] * period, goal, lower, upper)
 
