@@ -35,6 +35,8 @@ UNDECLARED = {
     'moveit_msgs',
     'matplotlib',
     'distributed',
+    'pinocchio',
+    'adapters',  # of `ik bench peers`: beside the program that imports it
 }  # used where installed
 
 
@@ -43,10 +45,15 @@ def depends(*tags: str) -> set[str]:
 
 
 def imported_modules() -> set[str]:
-    """Top-level modules that the installed code imports, wherever in a file."""
+    """Top-level modules that the installed code imports, wherever in a file.
+
+    But for the peers of the benchmark, which have environments of their own.
+    """
     modules: set[str] = set()
     for folder in ('ik_core', 'ik_node', 'launch'):
         for path in (ROOT / folder).rglob('*.py'):
+            if path.parent.name == 'adapters':
+                continue
             for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
                 if isinstance(node, ast.Import):
                     modules |= {alias.name.partition('.')[0] for alias in node.names}

@@ -28,6 +28,7 @@ BENCHMARKS = {
     'scaling': 'time an iteration as joints and goals grow; a 60-dof figure in motion',
     'load': 'time to load every URDF that is at hand',
     'rate': 'rate and jitter of the joint states of the node, beside a bare rclpy timer',
+    'peers': 'success and time beside every other solver that PyPI has, on nine arms',
 }
 
 
@@ -40,6 +41,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument('--count', type=int, default=2000, help='random goals per robot')
     parser.add_argument('--out', type=Path, metavar='DIR', help='write CSV and figures there')
+    parser.add_argument('--peers', metavar='NAMES', help='peers: only these, with commas between')
+    parser.add_argument(
+        '--peers-venv', type=Path, metavar='DIR', help='peers: where to keep what is installed'
+    )
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.set_defaults(run=run)
 
@@ -63,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
             write_csv(rows, arguments.out / f'{name}.csv')
             if hasattr(module, 'draw'):
                 _draw(module.draw, rows, arguments.out / f'{name}.svg')
+            if hasattr(module, 'report'):
+                module.report(rows, arguments.out)
     return 0
 
 
