@@ -27,6 +27,8 @@ class Peer:
 
 
 LOOP = {'restarts': 100}
+CLOSED = ('panda', 'iiwa14', 'ur5', 'kinova_j2s6s200')
+"""ssik's solvers of other arms take ten seconds for a goal, or as many minutes to derive."""
 
 PEERS = {
     peer.name: peer
@@ -49,7 +51,7 @@ PEERS = {
         Peer('EmbodiK', 'embodik', 'embodik', ('embodik',), 100),
         Peer('ik-geo', 'ik_geo', 'ik-geo', ('ik-geo', 'numpy'), 1, {}, ('ur5',)),
         Peer('EAIK', 'eaik', 'EAIK', ('EAIK',), 1, {}, ('ur5', 'kinova_j2s6s200')),
-        Peer('ssik', 'ssik', 'ssik', ('ssik[urdf]',), 20),
+        Peer('ssik', 'ssik', 'ssik', ('ssik[urdf]',), 1, {}, CLOSED),
         Peer('PyKDL', '', 'PyKDL', ('PyKDL',)),
     )
 }
