@@ -76,7 +76,7 @@ class TfFrames:
         except ImportError:
             return None
         if self._buffer is None:
-            self._buffer = tf2.Buffer(node=self._node)
+            self._buffer = tf2.Buffer()  # with the node, it would serve tf2_frames there for ever
             self._listener = tf2.TransformListener(self._buffer, self._node, spin_thread=False)
         try:
             stamped = self._buffer.lookup_transform(target, source, Time())
@@ -92,7 +92,7 @@ class TfFrames:
         return pose_to_transform(pose)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and forget what was heard; the next lookup listens anew."""
         if self._listener is not None:
             self._listener.unregister()
         self._buffer = self._listener = None

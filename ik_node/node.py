@@ -350,6 +350,7 @@ class IkNode(LifecycleNode):
         if now < self._last_tick:
             self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
             self._drop_goals(model)
+            self._tf.close()  # what it knows is of the time before
         self._last_tick = now
         self._goals.give(model)
         command = model.tracker.tick(1e-9 * now)
