@@ -204,21 +204,26 @@ def test_the_loop_around_steps_starts_anew_until_it_is_there(ur5):
 
 
 class Listing(ClosedForm):
-    def solve(self, prepared):
-        return prepared
+    def solutions(self, prepared):
+        return prepared[0]
+
+    def as_array(self, found):
+        return np.array(found)
 
 
-def test_the_first_solution_inside_the_limits_counts_turned_where_needed(tmp_path):
-    arm = Listing(write_chain('kinova_j2s6s200', tmp_path))
+@pytest.mark.parametrize('choose', [False, True])
+def test_the_solution_inside_the_limits_nearest_to_the_start_counts(tmp_path, choose):
+    arm = Listing(write_chain('kinova_j2s6s200', tmp_path), choose)
     outside = np.full(6, 3.0)
     outside[1] = arm.lower[1] - 0.1
     inside = 0.5 * (arm.lower + arm.upper)
-    inside[1] -= 2.0 * np.pi
-    answer = arm.answer([outside, inside, inside + 0.1])
+    turned = inside.copy()
+    turned[1] -= 2.0 * np.pi  # below the limit by a turn
+    answer = arm.answer(arm.solve(([outside, inside + 0.1, turned], inside)))
     assert np.abs(np.sin(0.5 * (answer - inside))).max() < 1e-12
     assert (answer >= arm.lower).all()
     assert (answer <= arm.upper).all()
-    assert arm.answer([outside]) is None
+    assert arm.answer(arm.solve(([outside], inside))) is None
 
 
 def test_every_peer_has_an_adapter_and_one_environment_for_it():

@@ -27,6 +27,7 @@ class Peer:
 
 
 LOOP = {'restarts': 100}
+ALL_ONLY, CHOSEN = {'choose': False}, {'choose': True}
 CLOSED = ('panda', 'iiwa14', 'ur5', 'kinova_j2s6s200')
 """ssik's solvers of other arms take ten seconds for a goal, or as many minutes to derive."""
 
@@ -49,8 +50,10 @@ PEERS = {
         Peer('scipy', 'scipy_ls', 'scipy', ('scipy', 'pin'), 50),
         Peer('ikpy', 'ikpy', 'ikpy', ('ikpy',), 100),
         Peer('EmbodiK', 'embodik', 'embodik', ('embodik',), 100),
-        Peer('ik-geo', 'ik_geo', 'ik-geo', ('ik-geo', 'numpy'), 1, {}, ('ur5',)),
-        Peer('EAIK', 'eaik', 'EAIK', ('EAIK',), 1, {}, ('ur5', 'kinova_j2s6s200')),
+        Peer('ik-geo', 'ik_geo', 'ik-geo', ('ik-geo', 'numpy'), 1, ALL_ONLY, ('ur5',)),
+        Peer('ik-geo + choice', 'ik_geo', 'ik-geo', ('ik-geo', 'numpy'), 1, CHOSEN, ('ur5',)),
+        Peer('EAIK', 'eaik', 'EAIK', ('EAIK',), 1, ALL_ONLY, ('ur5', 'kinova_j2s6s200')),
+        Peer('EAIK + choice', 'eaik', 'EAIK', ('EAIK',), 1, CHOSEN, ('ur5', 'kinova_j2s6s200')),
         Peer('ssik', 'ssik', 'ssik', ('ssik[urdf]',), 1, {}, CLOSED),
         Peer('PyKDL', '', 'PyKDL', ('PyKDL',)),
     )

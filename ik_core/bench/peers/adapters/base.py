@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+TURN = 2.0 * np.pi
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class Adapter(ABC):
         for _ in range(restarts):
             yield self._rng.uniform(self.lower, self.upper)
 
-    def turned_inside(self, q: Any) -> Array:
-        """q with every joint turned by whole turns to the highest value that its limit allows."""
-        q = np.asarray(q, float)
-        turned: Array = q - 2.0 * np.pi * np.ceil((q - self.upper) / (2.0 * np.pi))
+    def turned_inside(self, q: Any, near: Array) -> Array:
+        """q (..., n) by whole turns as near to `near` (n,) as the limits allow, if they do."""
+        q = q + TURN * np.round((near - q) / TURN)
+        q = q - TURN * np.ceil(np.maximum(q - self.upper, 0.0) / TURN)
+        turned: Array = q + TURN * np.ceil(np.maximum(self.lower - q, 0.0) / TURN)
         return turned
 
 
@@ -114,11 +116,36 @@ class Stepper(Adapter):
 
 
 class ClosedForm(Adapter):
-    """A peer that returns all solutions, of which the first that fits the limits counts."""
+    """A peer that returns all solutions: the one nearest to the start, within limits, counts.
+
+    `choose`: whether making that choice, in numpy, is timed as well.
+    """
+
+    def __init__(self, chain: Chain, choose: bool) -> None:
+        super().__init__(chain)
+        self._choose = choose
+        self.extent = 'all solutions and the choice' if choose else 'all solutions, unchosen'
+
+    @abstractmethod
+    def solutions(self, prepared: Any) -> Any:
+        """What the peer's call returns for the goal as `prepare` made it, the last but q0."""
+
+    @abstractmethod
+    def as_array(self, found: Any) -> Array:
+        """The joint positions (k, n) of all solutions."""
+
+    def solve(self, prepared: Any) -> Any:
+        *goal, q0 = prepared
+        found = self.solutions(goal)
+        return self._nearest(found, q0) if self._choose else (found, q0)
 
     def answer(self, raw: Any) -> Any:
-        for solution in raw:
-            q = self.turned_inside(solution)
-            if (q >= self.lower).all():
-                return q
-        return None
+        return raw if self._choose else self._nearest(*raw)
+
+    def _nearest(self, found: Any, q0: Array) -> Array | None:
+        q = self.turned_inside(self.as_array(found), q0)
+        q = q[((q >= self.lower) & (q <= self.upper)).all(axis=1)]
+        if not len(q):
+            return None
+        nearest: Array = q[np.abs(q - q0).max(axis=1).argmin()]
+        return nearest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pybullet
 
 from .base import Adapter, Array, Chain
@@ -42,4 +43,4 @@ class Peer(Adapter):
         )  # fmt: skip
 
     def answer(self, raw: Any) -> Any:
-        return self.turned_inside(raw)
+        return self.turned_inside(np.array(raw), 0.5 * (self.lower + self.upper))

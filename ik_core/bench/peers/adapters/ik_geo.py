@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import ik_geo
+import numpy as np
 
 from .base import Array, Chain, ClosedForm
 from .exponentials import axes_and_offsets
@@ -13,19 +14,18 @@ from .exponentials import axes_and_offsets
 class Peer(ClosedForm):
     """All solutions of a UR arm: three parallel and two intersecting axes."""
 
-    settings = 'three_parallel_two_intersecting, all solutions'
-
-    def __init__(self, chain: Chain) -> None:
-        super().__init__(chain)
+    def __init__(self, chain: Chain, choose: bool) -> None:
+        super().__init__(chain, choose)
         axes, offsets, self._rotation = axes_and_offsets(chain)
         self._robot = ik_geo.Robot.three_parallel_two_intersecting(axes, offsets)
+        self.settings = f'three_parallel_two_intersecting, {self.extent}'
 
     def prepare(self, goal: Array, q0: Array) -> Any:
         turned = goal[:3, :3] @ self._rotation.T
-        return turned.T.tolist(), goal[:3, 3].tolist()  # it takes the columns
+        return turned.T.tolist(), goal[:3, 3].tolist(), q0  # it takes the columns
 
-    def solve(self, prepared: Any) -> Any:
-        return self._robot.get_ik_sorted(*prepared)
+    def solutions(self, prepared: Any) -> Any:
+        return self._robot.get_ik(*prepared)
 
-    def answer(self, raw: Any) -> Any:
-        return super().answer([solution[0] for solution in raw])
+    def as_array(self, found: Any) -> Array:
+        return np.array([q for q, inexact in found if not inexact]).reshape(-1, 6)
