@@ -119,7 +119,7 @@ def bare(urdf: str, rate: float) -> None:
     publisher, clock = node.create_publisher(JointState, 'joint_states', 10), node.get_clock()
 
     def tick() -> None:
-        publisher.publish(writer.write(q, q, clock.now().to_msg()))
+        publisher.publish(writer.write(q, q, clock.now().nanoseconds))
 
     node.create_timer(1.0 / rate, tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
     rclpy.spin(node)

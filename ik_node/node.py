@@ -101,7 +101,8 @@ class IkNode(LifecycleNode):
         self._compute_ik = ComputeIk(self, lambda: self._model, self._tf)
         self._recording = Recording(self, lambda: self._model, lambda: self._source)
         self._beat = 0
-        self._steady = self._tick_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._follow_clock(False)
         self._markers = Markers(self, self._steady, lambda: (self._model, self._health.command))
         self.create_timer(HOUSEKEEPING_PERIOD, self._housekeeping, clock=self._steady)
 
@@ -121,8 +122,7 @@ class IkNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, and the robot unless it comes by topic."""
         self._settings.locked = True
-        sim_time = self.get_parameter('use_sim_time').value
-        self._tick_clock = self.get_clock() if sim_time else self._steady
+        self._follow_clock(self.get_parameter('use_sim_time').value)
         result = self._attempt(self._configure)
         if result != SUCCESS:
             self._tear_down()
@@ -309,11 +309,11 @@ class IkNode(LifecycleNode):
         self._health.meter.restart()
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it in every tick
-        rate, meter, clock = model.parameters.node.rate, self._health.meter, self._tick_clock
+        rate, meter = model.parameters.node.rate, self._health.meter
         self._ticker = (
-            Ticker(rate, self._tick, meter, self._gate.lock)
-            if clock is self._steady
-            else SimulatedTicker(self, clock, rate, self._tick, meter)
+            SimulatedTicker(self, self.get_clock(), rate, self._tick, meter)
+            if self._simulated
+            else Ticker(rate, self._tick, meter, self._gate.lock)
         )
         topic = self.resolve_topic_name(self._output.topic)
         self.get_logger().info(f'ready: publishing {topic} at {rate:g} Hz')
@@ -346,7 +346,7 @@ class IkNode(LifecycleNode):
     def _step(self, model: Model) -> None:
         if self._settings.changed:
             model.apply(self._settings.take())
-        now = self._tick_clock.now().nanoseconds
+        now = self._now()
         if now < self._last_tick:
             self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
             self._drop_goals(model)
@@ -360,10 +360,21 @@ class IkNode(LifecycleNode):
         self._recording.mind(model)
 
     def _publish(self, q: Array, dq: Array) -> None:
-        self._publisher.publish(self._output.write(q, dq, self.get_clock().now().to_msg()))
+        self._publisher.publish(self._output.write(q, dq, self._stamp()))
+
+    def _follow_clock(self, simulated: bool) -> None:
+        """What ticks go by and messages are stamped with [ns]: Python's clocks are the cheaper."""
+
+        def simulated_time() -> int:
+            nanoseconds: int = self.get_clock().now().nanoseconds
+            return nanoseconds
+
+        self._simulated = simulated
+        self._now = simulated_time if simulated else time.monotonic_ns
+        self._stamp = simulated_time if simulated else time.time_ns
 
     def _seconds(self) -> float:
-        return 1e-9 * self._tick_clock.now().nanoseconds
+        return 1e-9 * self._now()
 
     # Everything that is not urgent
 
