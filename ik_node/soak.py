@@ -77,7 +77,7 @@ class Checker:
     def receive(self, message: JointState) -> None:
         """Check one message, and its step from the one before."""
         now = time.monotonic()
-        self.longest_silence = max(self.longest_silence, (now - self.last_arrival, self.fault))
+        self.note_silence(now)
         self.last_arrival = now
         self.states += 1
         names = tuple(message.name)
@@ -90,6 +90,10 @@ class Checker:
         if self._last is not None and self._last[0] == names:
             self._check_step(self._last[1], self._last[2], q, dq)
         self._last = names, q, dq
+
+    def note_silence(self, now: float) -> None:
+        """Take the time since the last message into account."""
+        self.longest_silence = max(self.longest_silence, (now - self.last_arrival, self.fault))
 
     def _check_state(self, robot: Robot, q: Array, dq: Array) -> None:
         if not (np.isfinite(q).all() and np.isfinite(dq).all()):
@@ -140,6 +144,9 @@ class Client:
     def __init__(self, robots: list[Robot], texts: list[str], rate: float, seed: int) -> None:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node('soak', namespace='/soak')
+        self.user = rclpy.create_node('user', namespace='/soak')  # only publishes: not spun
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
         self.checker = Checker(robots, rate)
         self.told: dict[str, str] = {}
         self.random = random.Random(seed)
@@ -152,25 +159,31 @@ class Client:
         self._parameters = self.node.create_client(
             SetParametersAtomically, 'ik_node/set_parameters_atomically'
         )
-        self.open()
+        self._open()
+        self._listen()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._spin)
         self._thread.start()
 
-    def open(self) -> None:
-        """Publishers of goals, and another listener."""
-        self._poses = self.node.create_publisher(PoseStamped, 'goal_pose', 1)
-        self._arrays = self.node.create_publisher(PoseArray, 'goal_poses', 1)
+    def _open(self) -> None:
+        self._poses = self.user.create_publisher(PoseStamped, 'goal_pose', 1)
+        self._arrays = self.user.create_publisher(PoseArray, 'goal_poses', 1)
+
+    def _listen(self) -> None:
         self._listener = self.node.create_subscription(
             JointState, 'joint_states', lambda message: None, 10
         )
 
-    def restart(self, node: subprocess.Popen[bytes]) -> None:
-        """Close and open all of them."""
-        for publisher in (self._poses, self._arrays):
-            self.node.destroy_publisher(publisher)
+    def _listen_anew(self) -> None:
         self.node.destroy_subscription(self._listener)
-        self.open()
+        self._listen()
+
+    def restart(self, node: subprocess.Popen[bytes]) -> None:
+        """Close and open the publishers of goals, and a listener on the thread that spins."""
+        for publisher in (self._poses, self._arrays):
+            self.user.destroy_publisher(publisher)
+        self._open()
+        self._executor.create_task(self._listen_anew)
 
     def goal(self, node: subprocess.Popen[bytes]) -> None:
         """One goal somewhere, or beyond reach."""
@@ -253,6 +266,7 @@ class Client:
         """Leave the graph."""
         self._stopping.set()
         self._thread.join()
+        self.user.destroy_node()
         self.node.destroy_node()
         rclpy.try_shutdown()
 
@@ -276,11 +290,9 @@ class Client:
             self.told = {pair.key: pair.value for pair in status.values}
 
     def _spin(self) -> None:
-        executor = SingleThreadedExecutor()
-        executor.add_node(self.node)
         while not self._stopping.is_set():
-            executor.spin_once(timeout_sec=0.1)
-        executor.shutdown()
+            self._executor.spin_once(timeout_sec=0.1)
+        self._executor.shutdown()
 
 
 WEIGHTS: dict[str, int] = {
@@ -310,6 +322,7 @@ def endure(client: Client, node: subprocess.Popen[bytes], seconds: float) -> dic
         act(node)
         time.sleep(client.random.uniform(0.05, 0.4))
     time.sleep(1.2)  # for the last /diagnostics
+    client.checker.note_silence(time.monotonic())
     return {
         'seconds': time.monotonic() - began,
         'crashed': node.poll() is not None,
@@ -348,6 +361,7 @@ def report(
         ('faults', ', '.join(f'{name} {n}' for name, n in sorted(run['faults'].items()))),
         ('ticks', told.get('ticks', '?')),
         ('late ticks, skipped', told.get('late_ticks', '?')),
+        ('periods in all', f'{rate * run["seconds"]:.0f}'),
         ('joint states checked', str(checker.states)),
         ('pairs not one step apart', f'{checker.gaps} (lost on the way here)'),
         ('longest silence', f'{silence:.2f} s, after {fault}'),
