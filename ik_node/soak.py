@@ -345,7 +345,7 @@ def report(
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The lines of the table, and what is wrong."""
     checker, told, memory = client.checker, client.told, run['memory']
-    growth = memory.growth(rate)
+    growth = memory.growth(max(int(told.get('ticks', 0)), 1) / run['seconds'])
     failures = [f'{count} x {kind}' for kind, count in checker.violations.items()]
     failures += ['the node crashed'] * run['crashed'] + ['it did not end cleanly'] * (not clean)
     if int(told.get('errors', 1)):
