@@ -38,11 +38,14 @@ HAS_STATE_PUBLISHER = any(
 
 @pytest.fixture(scope='module')
 def environment(tmp_path_factory):
-    """The environment of a shell that has sourced a workspace with this package in it."""
+    """The environment of a shell that has sourced a workspace with this package in it.
+
+    But for the modules, which are those of the tree: their kernels are compiled already.
+    """
     prefix = install_like_colcon(tmp_path_factory.mktemp('launch'))
     paths = {
         'AMENT_PREFIX_PATH': [prefix, PREFIXES],
-        'PYTHONPATH': [site_packages(prefix), os.environ.get('PYTHONPATH', '')],
+        'PYTHONPATH': [ROOT, site_packages(prefix), os.environ.get('PYTHONPATH', '')],
     }
     joined = {name: os.pathsep.join(filter(None, map(str, p))) for name, p in paths.items()}
     return {**os.environ, **joined, 'ROS_DOMAIN_ID': str(DOMAIN)}

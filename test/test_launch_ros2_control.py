@@ -88,6 +88,15 @@ def yaml_files(call):
     return [yaml.safe_load(text) for text in call['files'].values() if 'ros__parameters' in text]
 
 
+@pytest.fixture
+def patient(tmp_path):
+    """The launch argument of parameters for a busy machine, where the controller may be late."""
+    path = tmp_path / 'patient.yaml'
+    limits = 'joint_limits.default.velocity: 1.0'
+    path.write_text(f'/**:\n  ros__parameters:\n    state_timeout: 60.0\n    {limits}\n')
+    return f'params_file:={path}'
+
+
 def controller(listener, q):
     """Publish q as joint_states now and then, as a joint_state_broadcaster does."""
     message = JointState(name=list(q), position=list(q.values()))
@@ -100,7 +109,7 @@ def controller(listener, q):
     listener.node.create_timer(0.02, publish)
 
 
-def test_goals_reach_the_controller_as_trajectories(recorded, listener):
+def test_goals_reach_the_controller_as_trajectories(recorded, listener, patient):
     environment, notes = recorded  # noqa: F811
     robot = ik.load_urdf(ROOT / 'urdf' / 'panda.urdf')
     q = robot.middle_configuration
@@ -109,13 +118,14 @@ def test_goals_reach_the_controller_as_trajectories(recorded, listener):
     topic = '/arm/joint_trajectory'
     listener.node.create_subscription(JointTrajectory, topic, trajectories.append, 10)
     goals = listener.node.create_publisher(PoseStamped, '/goal_pose', 1)
-    with Launch(environment, FILE, 'controller:=arm', f'tip_links:={TIP}') as launch:
+    arguments = ('controller:=arm', f'tip_links:={TIP}', 'rate:=50', patient)
+    with Launch(environment, FILE, *arguments) as launch:
         listener.until(goals.get_subscription_count, launch)
         listener.until(lambda: trajectories, launch)
         first = trajectories[0]
         pose = PoseStamped(pose=transform_to_pose(robot.forward_kinematics(q + 0.2, TIP)))
         pose.header.frame_id = 'panda_link0'
-        goals.publish(pose)
+        listener.node.create_timer(0.2, lambda: goals.publish(pose))  # until it is taken
         moved = lambda: max(abs(a - b) for a, b in zip(  # noqa: E731
             q[:7], trajectories[-1].points[0].positions, strict=True)) > 0.02  # fmt: skip
         listener.until(moved, launch)
@@ -150,7 +160,7 @@ def check_mock(call, robot):
     assert starts == dict(zip(robot.joint_names, middle, strict=True))
 
 
-def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, listener):
+def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, listener, patient):
     environment, notes = recorded  # noqa: F811
     robot = ik.load_urdf(ROOT / 'urdf' / 'ur5e.urdf')
     controller(listener, robot.joint_values(robot.middle_configuration))
@@ -158,7 +168,7 @@ def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, liste
     listener.node.create_subscription(
         JointTrajectory, '/joint_trajectory_controller/joint_trajectory', trajectories.append, 10
     )
-    with Launch(environment, FILE, 'hardware:=running', 'urdf:=ur5e') as launch:
+    with Launch(environment, FILE, 'hardware:=running', 'urdf:=ur5e', patient) as launch:
         listener.until(lambda: trajectories, launch)
     assert list(notes.iterdir()) == []
 
