@@ -1,4 +1,4 @@
-"""`njit`: numba's where numba is installed, otherwise nothing; one source for both.
+"""`njit`, `inner`: numba's where numba is installed, otherwise nothing; one source for both.
 
 numba's own cache does not notice an edited function in another file that a kernel calls, so
 the cache directory is keyed by a hash of every kernel source of this package. The directory
@@ -32,7 +32,7 @@ def _kernel_hash() -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob('*.py')):
         source = path.read_bytes()
-        if b'@njit' in source:
+        if b'@njit' in source or b'@inner' in source:
             digest.update(path.name.encode() + b'\0' + source)
     return digest.hexdigest()[:16]
 
@@ -77,15 +77,28 @@ _CACHE_DIRECTORY = _cache_directory() if COMPILED else None
 
 def njit(function: F) -> F:
     """Compile `function` on its first call, without the interpreter lock, cached on disk."""
+    return _compiled(function, _OPTIONS)
+
+
+def inner(function: F) -> F:
+    """As `njit`, for kernels that only other kernels call.
+
+    Python has no way into one: calling it would end the process. Without the ways in, the
+    compiler needs a quarter less time.
+    """
+    return _compiled(function, _OPTIONS | {'no_cpython_wrapper': True})
+
+
+def _compiled(function: F, options: dict[str, Any]) -> F:
     if not COMPILED:
         return function
     if _CACHE_DIRECTORY is None:
-        return numba.njit(**_OPTIONS)(function)
+        return numba.njit(**options)(function)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE_DIRECTORY
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no place to cache in after all
-        return numba.njit(**_OPTIONS)(function)
+        return numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = before

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ._jit import njit
+from ._jit import inner, njit
 from .rotations import Array
 
 STATIONARY = 1e-6
@@ -160,7 +160,7 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
             hessian[j, k] = s
 
 
-@njit
+@inner
 def _dual_step(
     columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
@@ -189,7 +189,7 @@ def _dual_step(
             dx[j] = s
 
 
-@njit
+@inner
 def _primal_step(
     hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
@@ -227,7 +227,7 @@ def _primal_step(
             free += 1
 
 
-@njit
+@inner
 def _regularise(normal: Array, mu: float, size: int) -> float:
     """Add the damping, and the little that keeps a singular matrix positive definite.
 

@@ -156,9 +156,9 @@ def names_read(function):
     return {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
 
 
-def is_kernel(node):
+def is_kernel(node, decorators=('njit', 'inner')):
     return isinstance(node, ast.FunctionDef) and any(
-        isinstance(d, ast.Name) and d.id == 'njit' for d in node.decorator_list
+        isinstance(d, ast.Name) and d.id in decorators for d in node.decorator_list
     )
 
 
@@ -179,6 +179,31 @@ def test_what_a_kernel_reads_stands_in_a_file_that_the_cache_is_keyed_by(path):
                 name = alias.asname or alias.name
                 if name in read and name not in ('Array', 'IntArray'):
                     assert '\n@njit' in module.read_text(), f'{name} of {module.name}'
+
+
+def called_from_python(tree):
+    """The names of the functions that are called outside of kernels."""
+    names = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Call):
+            names.add(getattr(node.func, 'id', None))
+        if not is_kernel(node):
+            names |= called_from_python(node)
+    return names
+
+
+def test_no_inner_kernel_is_called_from_python():
+    """It would end the process: an inner kernel has no way in for Python."""
+    inner = set()
+    for path in kernel_files():
+        found = [n for n in ast.parse(path.read_text()).body if is_kernel(n, ('inner',))]
+        inner |= {node.name for node in found}
+    assert '_iterate' in inner
+    for path in [*sorted(CORE.rglob('*.py')), *sorted(Path(__file__).parent.glob('*.py'))]:
+        tree = ast.parse(path.read_text())
+        own = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+        own -= {n.name for n in tree.body if is_kernel(n, ('inner',))}
+        assert not (called_from_python(tree) - own) & inner, path
 
 
 @needs_numba

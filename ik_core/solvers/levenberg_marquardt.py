@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import COMPILED, njit
+from .._jit import COMPILED, inner, njit
 from ..driver import Clock, DriverOptions, IterativeSearch, Search
 from ..kinematics import OFFSET
 from ..limits import TURN, random_configuration, take_nearest_turns
@@ -411,7 +411,7 @@ def conclude(
     _conclude(run)
 
 
-@njit
+@inner
 def _carve(
     tree: IntArray,
     geometry: Array,
@@ -472,7 +472,7 @@ def _carve(
     )
 
 
-@njit
+@inner
 def _begin(run: _Run) -> None:
     """Begin the first attempt at the start, put inside the limits."""
     for j in range(run.x.shape[0]):
@@ -486,7 +486,7 @@ def _begin(run: _Run) -> None:
         run.values[POOL_COSTS + i] = np.inf
 
 
-@njit
+@inner
 def _begin_attempt(run: _Run) -> None:
     counters, values = run.counters, run.values
     values[COST] = _cost_at(run, run.x, run.residual)
@@ -504,7 +504,7 @@ def _begin_attempt(run: _Run) -> None:
         _differentiate(run)
 
 
-@njit
+@inner
 def _iterate(run: _Run) -> None:
     """Try a step, judge it, and see whether the attempt is over."""
     counters, values = run.counters, run.values
@@ -533,7 +533,7 @@ def _iterate(run: _Run) -> None:
         _next_attempt(run, ended)
 
 
-@njit
+@inner
 def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
     """Take the trial point or leave it; how the attempt ends here, or RUNNING."""
     counters, values = run.counters, run.values
@@ -571,7 +571,7 @@ def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
     return ended
 
 
-@njit
+@inner
 def _is_hopeless(run: _Run, drop: float) -> bool:
     """Whether an attempt that is followed will not end below the best one followed so far."""
     counters, values = run.counters, run.values
@@ -580,7 +580,7 @@ def _is_hopeless(run: _Run, drop: float) -> bool:
     return bool(values[COST] - HOPE * drop > values[BEST_COST] * (1.0 - SAME_COST))
 
 
-@njit
+@inner
 def _cost_at(run: _Run, x: Array, residual: Array) -> float:
     """Evaluate everything at x; return the cost."""
     cost = update(run.p, x, residual)
@@ -592,7 +592,7 @@ def _cost_at(run: _Run, x: Array, residual: Array) -> float:
     return cost
 
 
-@njit
+@inner
 def _differentiate(run: _Run) -> None:
     """The Jacobian's columns, their squares (of vanishing ones more), and half the cost's
     gradient, at x as evaluated."""
@@ -611,7 +611,7 @@ def _differentiate(run: _Run) -> None:
         run.squares[j] = max(run.squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
 
 
-@njit
+@inner
 def _model_hessian(run: _Run, exact: bool) -> None:
     """hessian = half the cost's at x: of the Gauss-Newton model, or the exact one."""
     gauss_newton_hessian(run.columns, run.hessian)
@@ -622,7 +622,7 @@ def _model_hessian(run: _Run, exact: bool) -> None:
         run.hessian[j, j] += run.vectors[WEIGHTS, j]
 
 
-@njit
+@inner
 def _is_solved(run: _Run) -> bool:
     """Whether all goals are reached. Weighed against other tasks, that alone is not the end."""
     if run.options[WEIGHED] > 0.0:
@@ -630,7 +630,7 @@ def _is_solved(run: _Run) -> bool:
     return _within_tolerances(run)
 
 
-@njit
+@inner
 def _within_tolerances(run: _Run) -> bool:
     errors = run.p.errors
     for i in range(errors.shape[0]):
@@ -641,7 +641,7 @@ def _within_tolerances(run: _Run) -> bool:
     return errors.shape[0] > 0
 
 
-@njit
+@inner
 def _conclude(run: _Run) -> None:
     """The answer: the best point, the nearest such turns, judged anew; as `Search.finish`."""
     counters, values, vectors = run.counters, run.values, run.vectors
@@ -666,7 +666,7 @@ def _conclude(run: _Run) -> None:
     counters[ANSWER_STATUS] = status
 
 
-@njit
+@inner
 def _differ(a: Array, b: Array) -> bool:
     apart = 0.0
     for j in range(a.shape[0]):
@@ -708,7 +708,7 @@ def _predicted_decrease(
     return -(2.0 * linear + quadratic)
 
 
-@njit
+@inner
 def _move(run: _Run) -> float:
     """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
     largest = 0.0
@@ -726,7 +726,7 @@ def _damping_factor(actual: float, predicted: float) -> float:
     return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
 
 
-@njit
+@inner
 def _find_descent(run: _Run) -> bool:
     """At a stationary point: vectors[DESCENT] = a way down along negative curvature.
 
@@ -761,7 +761,7 @@ def _find_descent(run: _Run) -> bool:
     return True
 
 
-@njit
+@inner
 def _leave_saddle(run: _Run) -> None:
     """dx = a step along the way down, to one side and the other, ever shorter."""
     trial = run.counters[LEAVING] - 1
@@ -772,7 +772,7 @@ def _leave_saddle(run: _Run) -> None:
         run.dx[j] = length * run.vectors[DESCENT, j]
 
 
-@njit
+@inner
 def _is_stationary(run: _Run) -> bool:
     """As driver.is_stationary: no column of a free variable leans on the residual."""
     leaning = 0
@@ -782,19 +782,19 @@ def _is_stationary(run: _Run) -> bool:
     return leaning == 0
 
 
-@njit
+@inner
 def _leans(run: _Run, j: int) -> bool:
     """Whether the cost's slope along a variable is more than nothing."""
     gradient = run.gradient[j]
     return gradient * gradient > STATIONARY * STATIONARY * run.squares[j] * run.values[COST]
 
 
-@njit
+@inner
 def _is_blocked(run: _Run, j: int) -> bool:
     return is_blocked(run.x[j], run.bounds[0, j], run.bounds[1, j], run.gradient[j])
 
 
-@njit
+@inner
 def _is_over(run: _Run, ended: int) -> bool:
     """Whether the attempt stands still, or has had its iterations; counts stagnant ones."""
     counters, values, options = run.counters, run.values, run.options
@@ -808,7 +808,7 @@ def _is_over(run: _Run, ended: int) -> bool:
     return counters[FINISHING] == 0 and counters[STAGNANT] >= options[PATIENCE]
 
 
-@njit
+@inner
 def _turned_round(run: _Run) -> bool:
     """Turn joints that a limit blocks by a whole turn, where there is room; the attempt goes on.
 
@@ -833,7 +833,7 @@ def _turned_round(run: _Run) -> bool:
     return turned
 
 
-@njit
+@inner
 def _next_attempt(run: _Run, ended: int) -> None:
     """After an attempt: search on, or finish the best attempts, or end."""
     counters, values, vectors, bounds = run.counters, run.values, run.vectors, run.bounds
@@ -866,7 +866,7 @@ def _next_attempt(run: _Run, ended: int) -> None:
         counters[STATUS] = int(values[BEST_STATUS])
 
 
-@njit
+@inner
 def _pool(run: _Run) -> None:
     """Keep x among the best attempts, sorted by cost."""
     vectors, values, cost = run.vectors, run.values, run.values[COST]
@@ -881,7 +881,7 @@ def _pool(run: _Run) -> None:
         _copy(run.x, vectors[POOLED + place])
 
 
-@njit
+@inner
 def _copy(source: Array, target: Array) -> None:
     """target[:] = source; the loop compiles in a tenth of the time of the slice."""
     for i in range(source.shape[0]):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .._jit import njit
+from .._jit import inner, njit
 from ..kinematics import KIND, PARENT, PRISMATIC, VARIABLE, body_frames, joint_axis, joint_origin
 from ..rotations import (
     Array,
@@ -107,12 +107,12 @@ def goal_residuals(p: Packed, residual: Array) -> float:
     return cost
 
 
-@njit
+@inner
 def _put(raw: Array, i: int, first: int, v: Vector) -> None:
     raw[i, first], raw[i, first + 1], raw[i, first + 2] = v
 
 
-@njit
+@inner
 def _stack(p: Packed, i: int, first: int, last: int, residual: Array) -> float:
     """Put these components into their rows; return the sum of their squares, unscaled."""
     outside = _outside_cone(p, i) if first > 0 else 1.0
@@ -126,13 +126,13 @@ def _stack(p: Packed, i: int, first: int, last: int, residual: Array) -> float:
     return square
 
 
-@njit
+@inner
 def _beyond(value: float, slack: float) -> float:
     """What of a component is outside the box [-slack, slack]."""
     return value - min(max(value, -slack), slack)
 
 
-@njit
+@inner
 def _outside_cone(p: Packed, i: int) -> float:
     """The share of an axis goal's residual that is outside its cone; 1 without a cone."""
     cone = p.tools[i, CONE]
@@ -142,13 +142,13 @@ def _outside_cone(p: Packed, i: int) -> float:
     return 1.0 - cone / angle if angle > cone else 0.0
 
 
-@njit
+@inner
 def _position_residual(axes: int, tip: Frame, target: Frame) -> Vector:
     missing = (tip[9] - target[9], tip[10] - target[10], tip[11] - target[11])
     return in_axes(target, missing) if axes == GOAL_AXES else missing
 
 
-@njit
+@inner
 def _axis_residual(tip: Frame, target: Frame) -> Vector:
     a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
     n = cross(b, a)
@@ -196,20 +196,20 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
             k = p.tree[k, PARENT]
 
 
-@njit
+@inner
 def _scales(p: Packed, i: int, first: int) -> Vector:
     """The scales of three components; 0 for those that are inside their box."""
     return _scale(p, i, first), _scale(p, i, first + 1), _scale(p, i, first + 2)
 
 
-@njit
+@inner
 def _scale(p: Packed, i: int, c: int) -> float:
     slack = p.tools[i, SLACK + c]
     inside = slack > 0.0 and abs(p.raw[i, c]) <= slack
     return 0.0 if inside else p.tools[i, SCALE + c]
 
 
-@njit
+@inner
 def _add(
     goals: IntArray, i: int, first: int, scales: Vector, v: Vector, columns: Array, j: int
 ) -> None:
@@ -223,7 +223,7 @@ def _add(
         columns[j, c] += scales[2] * v[2]
 
 
-@njit
+@inner
 def _rotation_rates(
     p: Packed, i: int, tip: Frame, target: Frame, geometric: int
 ) -> tuple[Vector, Vector, Vector]:
@@ -239,7 +239,7 @@ def _rotation_rates(
     return from_axes(target, a), from_axes(target, b), from_axes(target, c)
 
 
-@njit
+@inner
 def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, Vector, Vector]:
     """The rates of r = (t / s) b x a, t = atan2(s, a.b), s = |b x a|, outside its cone.
 
@@ -307,7 +307,7 @@ def add_curvature(p: Packed, hessian: Array) -> None:
             below = p.tree[below, PARENT]
 
 
-@njit
+@inner
 def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
     """Add a.g for the axes a of all joints from `below` up."""
     above = below
@@ -321,14 +321,14 @@ def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
         above = p.tree[above, PARENT]
 
 
-@njit
+@inner
 def _position_pull(p: Packed, i: int) -> Vector:
     """The gradient of half the squared position residual, in the root's axes."""
     pull = (_pull(p, i, 0), _pull(p, i, 1), _pull(p, i, 2))
     return from_axes(frame_at(p.targets, i), pull) if p.goals[i, POSITION] == GOAL_AXES else pull
 
 
-@njit
+@inner
 def _pull(p: Packed, i: int, c: int) -> float:
     if p.goals[i, ROWS + c] < 0:
         return 0.0
@@ -336,7 +336,7 @@ def _pull(p: Packed, i: int, c: int) -> float:
     return scale * scale * _beyond(p.raw[i, c], p.tools[i, SLACK + c])
 
 
-@njit
+@inner
 def _rotation_pull(p: Packed, i: int) -> tuple[Vector, float, float]:
     """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
     if p.goals[i, ROTATION] != VECTOR or p.goals[i, GEOMETRIC] == 0:
