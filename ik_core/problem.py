@@ -46,8 +46,9 @@ class IkProblem:
         reach: the closest point has the least weighted sum of position^2 + (length angle)^2
 
     A problem moves only joints that move one of its goals' links: `variables`, indices into
-    q, which `columns` selects the quickest way. Structure is fixed here; targets move by `task.set_target` and are read once at the
-    start of each solve. A problem belongs to one thread; `clone` makes another.
+    q, which `columns` selects the quickest way. Structure is fixed here; targets move by
+    `task.set_target` and are read once at the start of each solve. A problem belongs to one
+    thread; `clone` makes another.
     """
 
     def __init__(

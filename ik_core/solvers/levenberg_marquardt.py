@@ -834,6 +834,11 @@ def _turned_round(run: _Run) -> bool:
 
 
 @inner
+def _is_known(status: float) -> float:
+    return 1.0 if status == CLOSEST else 0.0
+
+
+@inner
 def _next_attempt(run: _Run, ended: int) -> None:
     """After an attempt: search on, or finish the best attempts, or end."""
     counters, values, vectors, bounds = run.counters, run.values, run.vectors, run.bounds
@@ -841,7 +846,7 @@ def _next_attempt(run: _Run, ended: int) -> None:
     if ended == RUNNING:
         ended = EXHAUSTED
     # Of two that end in the same point, one that is known to be stationary is the better one.
-    equal = SAME_COST * ((ended == CLOSEST) - (values[BEST_STATUS] == CLOSEST))
+    equal = SAME_COST * (_is_known(ended) - _is_known(values[BEST_STATUS]))
     if values[COST] < values[BEST_COST] * (1.0 + equal):
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
