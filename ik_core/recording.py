@@ -395,8 +395,8 @@ def _run(
 ) -> Iterator[Command]:
     """The commands of a tracker that is made and told the same at the same ticks."""
     numbers = columns['numbers']
-    problem = make_problem(robot, _decode(made['problem'], numbers))
-    arguments = _decode(made['arguments'], numbers)
+    problem = make_problem(robot, decode(made['problem'], numbers))
+    arguments = decode(made['arguments'], numbers)
     tracker = Tracker(problem, made['rate'], clock=clock, **arguments)
     told = deque(made['told'])
     for tick, now in enumerate(columns['now'].tolist()):
@@ -404,7 +404,7 @@ def _run(
             _, name, args, kwargs = told.popleft()
             if name not in TOLD:
                 raise InvalidRecording(f'a tracker of this version has no {name}')
-            TOLD[name](tracker, *_decode(args, numbers), **_decode(kwargs, numbers))
+            TOLD[name](tracker, *decode(args, numbers), **decode(kwargs, numbers))
         yield tracker.tick(now)
 
 
@@ -418,9 +418,10 @@ def make_problem(robot: Robot, described: dict[str, Any]) -> IkProblem:
     return IkProblem(robot, tasks, secondary=secondary, **rest)
 
 
-def _decode(value: Any, numbers: Array) -> Any:
+def decode(value: Any, numbers: Array) -> Any:
+    """What `Segment.encode` made JSON of; its arrays are in `numbers`."""
     if isinstance(value, list):
-        return [_decode(entry, numbers) for entry in value]
+        return [decode(entry, numbers) for entry in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
@@ -428,10 +429,10 @@ def _decode(value: Any, numbers: Array) -> Any:
         offset, *shape = content
         return numbers[offset : offset + int(np.prod(shape))].reshape(shape).copy()
     if kind == 'limits':
-        return MotionLimits(*_decode(content, numbers))
+        return MotionLimits(*decode(content, numbers))
     if kind == 'options':
         return TrackerOptions(**content)
-    return {key: _decode(entry, numbers) for key, entry in content.items()}
+    return {key: decode(entry, numbers) for key, entry in content.items()}
 
 
 def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None:
