@@ -6,11 +6,15 @@ share p of the starts is missed by k searches with the probability (1 - p)^k. So
 after LEAST searches at the earliest, and when every solution has been found REPEATS times: one
 that draws half as many starts as the rarest of those is then missed with a probability of about
 exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
+
+What a search finds, to the tolerances, belongs to a known solution where it is nearer to it than
+a second solution can be: within a share of the smallest singular value there, since Newton's
+method converges to one from all around (Kantorovich). All else is first followed to TIGHT: near
+a singularity postures far apart are within the tolerances of one and the same solution.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,21 +28,28 @@ from .exceptions import InvalidOption, UnsupportedProblem
 from .limits import TURN
 from .options import exact_number
 from .problem import IkProblem
+from .result import IkStatus
 from .rotations import Array
 from .solvers import make_solver
-from .solvers.levenberg_marquardt import LevenbergMarquardt
 
 LEAST = 128
 REPEATS = 12
-TIGHT = 1e-9
-"""Solutions are followed to this position [m] and orientation [rad], where that can be met."""
+TIGHT = 1e-11
+"""Solutions are followed to this position [m] and orientation [rad], or as near as they get."""
+LOOSE = 1e-5, 1e-4
+"""Largest tolerances of a search, position [m] and orientation [rad]."""
+EXACT = 1e-9
+"""Errors [m, rad] of a solution; above, where there are better ones, it is a near miss."""
 SAME = 1e-4
-"""Solutions no further apart in any joint are the same [rad or m]; where TIGHT can't be met,
-as many times further as the tolerances are looser than theirs by default."""
+"""Solutions no further apart in any joint are the same [rad or m]."""
+NEWTON = 0.03
+"""The share of the smallest singular value (of the largest) within which a solution is alone."""
 SINGULAR = 1e-6
 """Smallest singular value of a regular Jacobian, as a share of the largest."""
 MOST_SINGULAR = 16
 """So many solutions found once only, all at singularities, are taken for a continuum."""
+MOST_LOST = 0.01
+"""Share of searches whose end could not be followed to a solution, so near to a singularity."""
 MOST_TURNS = 10**6
 
 
@@ -97,70 +108,105 @@ def solve_all(
     started = time.perf_counter()
     limit = _checked_searches(max_searches)
     own = _checked_problem(problem)
-    start = own.start(q0)[0]
+    start = own.load(q0)
     solver = make_solver(random_seed=random_seed, **options)
-    assert isinstance(solver, LevenbergMarquardt)
-    first, same = _tighten(own, solver, start)
-    found = _Found(own, same)
-    found.add(first, len(first))
+    found = _Found(own, start)
     many = ManySolves(own, solver, threads)
-    while found.points and not found.ended and found.searches < limit:
-        count = min(CHUNK, limit - found.searches)
+    first = solver.solve(own, start)
+    found.add(first.q[np.newaxis][: int(first.success)], 1)
+    while first.success and not found.ended and found.searches < limit:
+        count = min(CHUNK if found.searches >= LEAST else LEAST, limit - found.searches)
         starts, seeds = scattered_starts(own, start, found.searches, count, random_seed)
         batch = many.run(None, starts, near=start, seeds=seeds)
-        reached = batch.q[batch.success]
-        found.add(reached[:, own.variables], count)
-    q = np.tile(start, (len(found.points), 1))
-    q[:, own.variables] = np.reshape(found.points, (len(q), -1))
+        found.add(batch.q[batch.success], count)
+    q, singular = found.solutions()
     if turns:
-        q = _with_turns(own, q)
-    q = q[np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')]
-    complete = found.complete and bool(found.points)
-    return Solutions(q, *_judge(own, q), complete, found.searches, time.perf_counter() - started)
+        q, singular = _with_turns(own, q, singular)
+    order = np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')
+    errors = np.array([own.errors(one) for one in q[order]]).reshape(len(q), 2, len(own.tasks))
+    return Solutions(
+        q[order],
+        errors[:, 0].copy(),
+        errors[:, 1].copy(),
+        singular[order],
+        found.complete,
+        found.searches,
+        time.perf_counter() - started,
+    )
 
 
 class _Found:
     """The different solutions so far, and how often each was found."""
 
-    def __init__(self, problem: IkProblem, same: float) -> None:
+    def __init__(self, problem: IkProblem, start: Array) -> None:
         self.problem = problem
-        self.same = same
+        self.start = start
         self.points: list[Array] = []
         self.counts: list[int] = []
+        self.radii: list[float] = []
+        self.exact: list[bool] = []
         self.singular: list[bool] = []
-        self.searches = 0
+        self.searches = self.lost = 0
+        tight = problem.clone()
+        tight.position_tolerance = tight.orientation_tolerance = TIGHT
+        self.polish = ManySolves(tight, make_solver(restarts=0), threads=1)
 
-    def add(self, points: Array, searches: int) -> None:
-        """Take over what so many searches found, points (N, variables), the best ones first."""
+    def add(self, q: Array, searches: int) -> None:
+        """Take over what so many searches found, q (N, n)."""
         self.searches += searches
-        for i in itertools.count():
-            if i == len(self.points):
-                if not len(points):
-                    return
-                self.points.append(points[0])
-                self.counts.append(0)
-                self.singular.append(_is_singular(self.problem, points[0]))
-            known = self._is_same(points, self.points[i])
-            self.counts[i] += int(known.sum())
-            points = points[~known]
+        q = self._count(q)
+        followed = self.polish.run(None, q, near=self.start)
+        kept = (
+            (followed.status != IkStatus.ITERATION_LIMIT)
+            & (followed.position_errors <= self.problem.position_tolerance).all(1)
+            & (followed.orientation_errors <= self.problem.orientation_tolerance).all(1)
+        )
+        self.lost += int((~kept).sum())
+        exact = (np.maximum(followed.position_errors, followed.orientation_errors) <= EXACT).all(1)
+        for which, is_exact in ((kept & exact, True), (kept & ~exact, False)):
+            q = self._count(followed.q[which])
+            while len(q):
+                self._append(q[0, self.problem.variables], is_exact)
+                q = self._count(q)
 
-    def _is_same(self, points: Array, point: Array) -> NDArray[np.bool_]:
-        gap = points - point
+    def _append(self, point: Array, exact: bool) -> None:
+        s = np.linalg.svd(self.problem.at(point).jacobian, compute_uv=False)
+        self.points.append(point)
+        self.counts.append(0)
+        self.exact.append(exact)
+        self.radii.append(max(SAME, NEWTON * float(s[-1] / s[0])))
+        self.singular.append(bool(s[-1] <= SINGULAR * s[0]))
+
+    def _count(self, q: Array) -> Array:
+        """Count those of q (N, n) that are known; return the others."""
         turning = self.problem.limits.turns
-        gap[:, turning] -= TURN * np.round(gap[:, turning] / TURN)
-        return np.asarray((np.abs(gap) <= self.same).all(1))
+        for i, point in enumerate(self.points):
+            gap = q[:, self.problem.variables] - point
+            gap[:, turning] -= TURN * np.round(gap[:, turning] / TURN)
+            known = (np.abs(gap) <= self.radii[i]).all(1)
+            self.counts[i] += int(known.sum())
+            q = q[~known]
+        return q
 
     @property
     def complete(self) -> bool:
         """Whether the stopping rule is met; a singular solution has to be found again only."""
         needed = np.where(self.singular, 2, REPEATS)
-        return self.searches >= LEAST and bool((self.counts >= needed).all())
+        often = bool((np.array(self.counts) >= needed).all()) and len(self.counts) > 0
+        return often and self.searches >= LEAST and self.lost <= MOST_LOST * self.searches
 
     @property
     def ended(self) -> bool:
         """Whether looking on is of no use."""
         lonely = sum(s and c == 1 for s, c in zip(self.singular, self.counts, strict=True))
         return self.complete or lonely > MOST_SINGULAR
+
+    def solutions(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The exact solutions (k, n) and which are singular; where none is, the nearly exact."""
+        q = np.tile(self.start, (len(self.points), 1))
+        q[:, self.problem.variables] = np.reshape(self.points, (len(q), -1)) if len(q) else 0.0
+        kept = np.array(self.exact, bool) | (not any(self.exact))
+        return q[kept], np.array(self.singular, bool)[kept]
 
 
 def _checked_problem(problem: IkProblem) -> IkProblem:
@@ -170,7 +216,9 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
     own = problem.clone()
     own.secondary = ()
-    own.start()
+    own.position_tolerance = min(own.position_tolerance, LOOSE[0])
+    own.orientation_tolerance = min(own.orientation_tolerance, LOOSE[1])
+    own.load()
     n, ranks = len(own.variables), [own.goals.rows]
     if ranks[0] >= n:
         starts, _ = scattered_starts(own, own.default_configuration, 0, 3, 0)
@@ -185,50 +233,26 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
     return own
 
 
-def _tighten(problem: IkProblem, solver: LevenbergMarquardt, q0: Array) -> tuple[Array, float]:
-    """Narrow the tolerances of `problem`, if they can be met; the points (0 or 1, variables)
-    that the attempt found, and how near to each other two have to be to be the same."""
-    given = problem.position_tolerance, problem.orientation_tolerance
-    problem.position_tolerance, problem.orientation_tolerance = np.minimum(given, TIGHT)
-    result = solver.solve(problem, q0)
-    same = SAME
-    if not result.success:
-        problem.position_tolerance, problem.orientation_tolerance = given
-        result = solver.solve(problem, q0)
-        same *= max(1.0, given[0] / 1e-5, given[1] / 1e-4) * 10.0
-    return result.q[np.newaxis, problem.variables][: int(result.success)], same
-
-
-def _is_singular(problem: IkProblem, x: Array) -> bool:
-    s = np.linalg.svd(problem.at(x).jacobian, compute_uv=False)
-    return bool(s[-1] <= SINGULAR * s[0])
-
-
-def _with_turns(problem: IkProblem, q: Array) -> Array:
-    """Every copy of q (k, n) by whole turns inside the limits."""
+def _with_turns(
+    problem: IkProblem, q: Array, singular: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Every copy of q (k, n) by whole turns inside the limits, and whether it is singular."""
     limits, moving = problem.limits, problem.variables
-    bounded = limits.turns & np.isfinite(limits.lower) & np.isfinite(limits.upper)
-    copies = []
-    for one in q:
-        x = one[moving]
-        few = np.where(bounded, np.ceil((np.where(bounded, limits.lower, 0) - x) / TURN), 0)
-        many = np.where(bounded, np.floor((np.where(bounded, limits.upper, 0) - x) / TURN), 0)
-        ranges = [np.arange(a, b + 1) for a, b in zip(few, many, strict=True)]
-        if len(q) * np.prod([float(len(r)) for r in ranges]) > MOST_TURNS:
+    turning = limits.turns & np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    lower, upper = np.where(turning, limits.lower, 0.0), np.where(turning, limits.upper, 0.0)
+    copies, sources = [q[:0]], [singular[:0]]
+    for one, flag in zip(q, singular, strict=True):
+        x = np.where(turning, one[moving], 0.0)
+        first, last = np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
+        if len(q) * np.prod(last - first + 1.0) > MOST_TURNS:
             raise UnsupportedProblem(f'there are more than {MOST_TURNS} copies by whole turns')
+        ranges = [np.arange(a, b + 1.0) for a, b in zip(first, last, strict=True)]
         whole = np.stack(np.meshgrid(*ranges, indexing='ij'), -1).reshape(-1, len(moving))
         turned = np.tile(one, (len(whole), 1))
-        turned[:, moving] = limits.project(x + TURN * whole)
+        turned[:, moving] += TURN * whole
         copies.append(turned)
-    return np.concatenate(copies) if copies else q
-
-
-def _judge(problem: IkProblem, q: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """The goals' errors (k, goals) of each q, and whether it is singular."""
-    shape = (len(q), len(problem.tasks))
-    errors = np.array([problem.errors(one) for one in q]).reshape(len(q), 2, shape[1])
-    singular = [_is_singular(problem, one[problem.variables]) for one in q]
-    return errors[:, 0].copy(), errors[:, 1].copy(), np.array(singular, bool)
+        sources.append(np.repeat(flag, len(whole)))
+    return np.concatenate(copies), np.concatenate(sources)
 
 
 def _checked_searches(max_searches: int) -> int:

@@ -198,8 +198,8 @@ class ManySolves:
         chunks = deque(range(0, count, CHUNK))
         threads = min(self.threads, len(chunks))
         while len(self._workspaces) < threads:
-            own = Workspace(self.problem.clone(), self.solver.options)
-            self._workspaces.append(own.arguments)
+            own = self.problem.clone() if self._workspaces else self.problem
+            self._workspaces.append(Workspace(own, self.solver.options).arguments)
 
         def work(workspace: tuple[Any, ...], report: Progress | None = None) -> None:
             while chunks:
@@ -364,11 +364,16 @@ def scattered_starts(
     return starts, (random_seed + 1 + index) % 2**32
 
 
+def available_threads() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _checked_threads(threads: int | None) -> int:
     if threads is None:
-        if hasattr(os, 'sched_getaffinity'):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        return available_threads()
     number = exact_number(threads, int)
     if number is None or number < 1:
         raise InvalidOption(f'threads = {threads!r}: a whole number >= 1 is needed')

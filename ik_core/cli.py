@@ -20,11 +20,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from .all_solutions import Solutions, solve_all
 from .driver import Budget
 from .exceptions import IkError, UrdfError
 from .problem import IkProblem
@@ -32,6 +34,7 @@ from .recording import Recording, Replay, draw_replay, read_recording, replay, v
 from .result import IkResult
 from .robot import Robot
 from .rotations import matrix_from_rpy, quaternion_from_matrix
+from .selection import CHOICES, solve_best
 from .solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from .tasks import GoalTask, OrientationTask, PoseTask, PositionTask
 from .urdf import load_urdf
@@ -134,6 +137,17 @@ def _add_solve_arguments(solve: argparse.ArgumentParser) -> None:
         dest='options',
         metavar='NAME=VALUE',
         help='an option of the solver, as in restarts=5; may be repeated',
+    )
+    several = solve.add_mutually_exclusive_group()
+    several.add_argument(
+        '--choose',
+        choices=CHOICES,
+        default='first',
+        help='which of many solutions: the first found, the nearest to the start, the farthest '
+        'from the limits, the most manipulable',
+    )
+    several.add_argument(
+        '--all', action='store_true', help='all solutions, where there are finitely many'
     )
 
 
@@ -296,15 +310,59 @@ def _solve(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
     goals = [_task(robot, goal) for goal in arguments.goals or [_Goal()]]
     problem = IkProblem(robot, goals)
-    solver = make_solver(arguments.solver, **dict(arguments.options))
+    if arguments.all:
+        return _solve_all(arguments, problem)
+    options = dict(arguments.options)
+    solver = make_solver(arguments.solver, **options)
+    run = partial(solver.solve, problem, arguments.q0)
+    if arguments.choose != 'first':
+        choose = {'choose': arguments.choose, 'solver': arguments.solver, **options}
+        run = partial(solve_best, problem, arguments.q0, **choose)
     # Compiles what is needed, so that the time below is that of solving.
-    solver.solve(problem, arguments.q0, Budget(iterations=1))
-    result = solver.solve(problem, arguments.q0)
+    run(budget=Budget(iterations=1))
+    result = run()
     if arguments.json:
         print(as_json(_result_data(problem, solver.name, result)))
     else:
         print(_result_text(problem, solver.name, result))
     return REACHED if result.success else NOT_REACHED
+
+
+def _solve_all(arguments: argparse.Namespace, problem: IkProblem) -> int:
+    if arguments.solver != DEFAULT_SOLVER:
+        raise _UsageError(f'--all works by {DEFAULT_SOLVER}; leave out --solver')
+    found = solve_all(problem, arguments.q0, **dict(arguments.options))
+    if arguments.json:
+        data = {
+            'robot': problem.robot.name,
+            'complete': found.complete,
+            'searches': found.searches,
+            'solve_time': found.solve_time,
+            'solutions': [
+                {'q': q, 'joints': problem.robot.joint_values(q), 'singular': bool(singular)}
+                for q, singular in zip(found, found.singular, strict=True)
+            ],
+        }
+        print(as_json(data))
+    else:
+        print(_solutions_text(problem, found))
+    return REACHED if len(found) else NOT_REACHED
+
+
+def _solutions_text(problem: IkProblem, found: Solutions) -> str:
+    """One column for each solution, the nearest to the start first."""
+    robot = problem.robot
+    numbers = range(1, len(found) + 1)
+    joints: list[tuple[str, ...]] = [('joint', *map(str, numbers))]
+    for i, name in enumerate(robot.joint_names):
+        unit = unit_of(robot, i)
+        joints.append((name, *(quantity(q[i], unit) for q in found)))
+    said = 'complete' if found.complete else 'there may be more'
+    if found.singular.any():
+        said += f', {found.singular.sum()} at a singularity'
+    count = f'{len(found)} solution{"" if len(found) == 1 else "s"}, {said}'
+    effort = f'{1e3 * found.solve_time:.3g} ms, {found.searches} searches'
+    return '\n\n'.join((table(joints), f'{count}\n{effort}'))
 
 
 def _task(robot: Robot, goal: _Goal) -> GoalTask:

@@ -370,3 +370,42 @@ def test_a_directory_does_not_hide_a_shipped_robot(tmp_path, monkeypatch):
     (tmp_path / 'panda').mkdir()
     monkeypatch.chdir(tmp_path)
     assert cli.load_robot('panda').name == 'panda'
+
+
+# --- choice among solutions ----------------------------------------------------------------------
+
+REACHABLE = ['--xyz', '0.4', '0.2', '0.5', '--rpy', '3.1', '0', '0']
+
+
+def test_all_solutions_are_columns_of_a_table_and_json(capsys):
+    code, text = output(capsys, 'solve', 'ur5e', *REACHABLE, '--all')
+    assert code == 0
+    assert rows(text)[0] == 'joint 1 2 3 4 5 6 7 8'
+    assert '8 solutions, complete' in text
+    _, data = as_json(capsys, 'solve', 'ur5e', *REACHABLE, '--all')
+    assert data['complete'] is True
+    robot = load_urdf(URDF / 'ur5e.urdf')
+    for solution in data['solutions']:
+        pose = robot.forward_kinematics(solution['q'], 'tool0')
+        np.testing.assert_allclose(pose[:3, 3], [0.4, 0.2, 0.5], atol=1e-9)
+    assert len(data['solutions']) == 8
+
+
+def test_all_solutions_of_what_has_none_or_too_many(capsys):
+    assert main(['solve', 'ur5e', '--xyz', '3', '0', '0', '--rpy', '0', '0', '0', '--all']) == 1
+    assert '0 solutions' in capsys.readouterr().out
+    assert main(['solve', 'panda', *REACHABLE, '--all']) == 2
+    assert 'infinitely many' in capsys.readouterr().err
+    for other in (['--choose', 'nearest'], ['--solver', 'bfgs']):
+        assert main(['solve', 'ur5e', *REACHABLE, '--all', *other]) == 2
+
+
+def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
+    q0 = [1.0, -2.0, 1.0, 2.0, -1.0, 3.0]
+    away = []
+    for choose in ('first', 'nearest'):
+        arguments = ['solve', 'ur5e', *REACHABLE, '--q0', *map(str, q0), '--choose', choose]
+        _, data = as_json(capsys, *arguments)
+        away.append(np.linalg.norm(np.array(data['q']) - q0))
+    assert away[1] <= away[0]
+    assert main(['solve', 'ur5e', *REACHABLE, '--choose', 'best']) == 2

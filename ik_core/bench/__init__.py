@@ -22,6 +22,7 @@ Row = dict[str, Any]
 
 BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
+    'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
     'startup': 'time from starting Python to the first solution, first ever and cached',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',

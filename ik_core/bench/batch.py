@@ -1,0 +1,132 @@
+"""`ik bench batch`: many targets at once, one thread and all; and all solutions of a UR5e.
+
+- `single`: calls of `solver.solve`, one after the other; `batch`: `solve_batch` with one thread
+  and with one for every core. Random reachable poses to 1e-5 m and 1e-5 rad, from random starts
+  and from near ones, up to 0.2 rad (or m) away in every joint. `agree`: whether the batch is the
+  single solves' result to the last bit.
+- `all`: `solve_all` for random poses of a UR5e. Here `success_percent` counts the poses where
+  another random seed leads to as many solutions: elsewhere one at least was missed.
+
+Rates are goals a second by the wall clock; `per_core` divides by the time on all cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..all_solutions import solve_all
+from ..batch import available_threads, solve_batch
+from ..cli import load_robot
+from ..problem import IkProblem
+from ..rotations import Array
+from ..solvers import DEFAULT_SOLVER, make_solver
+from ..tasks import PoseTask
+from . import Row
+
+ROBOTS = ('panda', 'ur5e', 'iiwa14')
+TOLERANCE = 1e-5
+NEAR = 0.2
+REPEATS = 10
+"""A batch has so many times the goals that single solves get: it is that much faster."""
+
+
+def run(arguments: argparse.Namespace) -> list[Row]:
+    """One row for each robot, kind of start and way to call; then those of all solutions."""
+    rows = []
+    for name in ROBOTS:
+        rows += _robot_rows(name, arguments.count)
+    return [*rows, _all_row(arguments.count)]
+
+
+def _robot_rows(name: str, count: int) -> list[Row]:
+    robot = load_robot(name)
+    tip, rng = robot.default_tip(), np.random.default_rng(0)
+    problem = IkProblem(
+        robot, [PoseTask(tip)], position_tolerance=TOLERANCE, orientation_tolerance=TOLERANCE
+    )
+    q = _random(problem, rng, REPEATS * count)
+    targets = np.array([robot.forward_kinematics(one, tip) for one in q])
+    near = q.copy()
+    near[:, problem.variables] = problem.limits.project(
+        (q + rng.uniform(-NEAR, NEAR, q.shape))[:, problem.variables]
+    )
+    rows = []
+    for kind, starts in (('random', _random(problem, rng, len(q))), ('near', near)):
+        rows += _rows(name, kind, problem, targets, starts)
+    return rows
+
+
+def _rows(name: str, kind: str, problem: IkProblem, targets: Array, starts: Array) -> list[Row]:
+    count = len(targets) // REPEATS
+    solver, goal = make_solver(DEFAULT_SOLVER), problem.tasks[0]
+    solve_batch(problem, targets[:2], starts[:2])  # compile
+    goal.set_target(targets[0])
+    solver.solve(problem, starts[0])
+
+    def singly() -> list[Any]:
+        results = []
+        for target, start in zip(targets[:count], starts, strict=False):
+            goal.set_target(target)
+            results.append(solver.solve(problem, start))
+        return results
+
+    head = {'robot': name, 'start': kind}
+    singles, row = _timed(head, 'single', 1, count, singly)
+    rows = [{**row, 'success_percent': 100.0 * np.mean([r.success for r in singles]), 'agree': ''}]
+    for threads in sorted({1, available_threads()}):
+        together = partial(solve_batch, problem, targets, starts, threads=threads)
+        batch, row = _timed(head, 'batch', threads, len(targets), together)
+        agree = all((batch.q[i] == single.q).all() for i, single in enumerate(singles))
+        percent = 100.0 * float(batch.success.mean())
+        rows.append({**row, 'success_percent': percent, 'agree': agree})
+    return rows
+
+
+def _timed(
+    head: Row, way: str, threads: int, count: int, call: Callable[[], Any]
+) -> tuple[Any, Row]:
+    """What `call` returns, and a row with its rates over `count` goals."""
+    wall, cores = time.perf_counter(), time.process_time()
+    answer = call()
+    wall, cores = time.perf_counter() - wall, time.process_time() - cores
+    return answer, {
+        **head,
+        'way': way,
+        'threads': threads,
+        'goals': count,
+        'per_second': count / wall,
+        'per_core': count / cores,
+    }
+
+
+def _all_row(count: int) -> Row:
+    robot, rng = load_robot('ur5e'), np.random.default_rng(0)
+    goal = PoseTask(robot.default_tip())
+    problem = IkProblem(robot, [goal])
+
+    def search() -> list[bool]:
+        same = []
+        for q in rng.uniform(-np.pi, np.pi, (count, robot.n)):
+            goal.set_target(robot.forward_kinematics(q, goal.link))
+            a, b = (solve_all(problem, random_seed=seed) for seed in (0, 1))
+            same.append(len(a) == len(b))
+        return same
+
+    goal.set_target(robot.forward_kinematics(problem.default_configuration + 0.5, goal.link))
+    solve_all(problem)
+    same, row = _timed({'robot': 'ur5e', 'start': 'all'}, 'all', available_threads(), 2 * count,
+                       search)  # fmt: skip
+    return {**row, 'success_percent': 100.0 * np.mean(same), 'agree': all(same)}
+
+
+def _random(problem: IkProblem, rng: np.random.Generator, count: int) -> Array:
+    q = np.tile(problem.default_configuration, (count, 1))
+    limits, shape = problem.limits, (count, len(problem.variables))
+    q[:, problem.variables] = rng.uniform(limits.sample_lower, limits.sample_upper, shape)
+    return q
