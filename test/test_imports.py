@@ -15,6 +15,7 @@ CORE = ROOT / 'ik_core'
 # From the bottom up; what stands in one set may import each other (without cycles: they load).
 LAYERS = [
     {'exceptions', '_jit', 'options'},
+    {'vectors'},
     {'rotations'},
     {'kinematics'},
     {'joints', 'robot'},

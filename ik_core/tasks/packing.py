@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import kinematics
+from ..kinematics import MULTIPLIER, OFFSET
 from ..robot import Robot
 from ..rotations import Array, frame_of
 from . import kernels
@@ -46,7 +46,7 @@ class PackedGoals:
             self.targets[i] = task.target
         if self._frozen.size:
             angles = self._multiplier * q[self._frozen_joint] + self._offset
-            self.geometry[self._frozen, kinematics.OFFSET] = angles
+            self.geometry[self._frozen, OFFSET] = angles
 
     def update(self, x: Array) -> float:
         """Compute `residual` (m,) and `errors` (G, 2) [m, rad] at x; return the cost |r|^2."""
@@ -69,9 +69,9 @@ class PackedGoals:
         # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
         self._frozen = np.flatnonzero([int(joint) not in column for joint in joints])
         self._frozen_joint = joints[self._frozen]
-        self._multiplier = self.geometry[self._frozen, kinematics.MULTIPLIER].copy()
-        self._offset = self.geometry[self._frozen, kinematics.OFFSET].copy()
-        self.geometry[self._frozen, kinematics.MULTIPLIER] = 0.0
+        self._multiplier = self.geometry[self._frozen, MULTIPLIER].copy()
+        self._offset = self.geometry[self._frozen, OFFSET].copy()
+        self.geometry[self._frozen, MULTIPLIER] = 0.0
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
         place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
