@@ -1,6 +1,7 @@
 """The comparison with peers: its chains, problems, judge, processes and tables; no network."""
 
 import argparse
+import dataclasses
 import signal
 import sys
 from pathlib import Path
@@ -323,12 +324,13 @@ def test_an_unknown_peer_is_refused_with_the_names():
 
 
 def test_ours_the_broken_and_the_absent_all_have_rows(tmp_path, monkeypatch):
-    """The broken one is installed, but its adapter is not there."""
+    """The broken one is installed, but its adapter is not there; the slow one is ours again."""
+    slow = dataclasses.replace(PEERS[OURS], name='slow', every=2)
     broken = Peer('broken', 'no_such_adapter', '', ())
     absent = Peer('absent', 'absent', 'absent', ('absent',))
-    monkeypatch.setattr(peers, 'PEERS', {OURS: PEERS[OURS], 'broken': broken, 'absent': absent})
+    known = (PEERS[OURS], slow, broken, absent)
+    monkeypatch.setattr(peers, 'PEERS', {peer.name: peer for peer in known})
     monkeypatch.setattr(peers, 'ARMS', {'ur5': ARMS['ur5']})
-    monkeypatch.setenv('PIP_NO_INDEX', '1')
     monkeypatch.setattr(environments, '_run', fail)
     rows = peers.run(arguments(peers=None, peers_venv=tmp_path))
     found = {(row['peer'], row['arm'], row['set']): row for row in rows}
@@ -336,6 +338,7 @@ def test_ours_the_broken_and_the_absent_all_have_rows(tmp_path, monkeypatch):
         ours = found[OURS, 'ur5', kind]
         assert (ours['goals'], ours['reached_at_1e-6_percent']) == (3, 100.0)
         assert ours['mean_to_ours'] == 1.0
+        assert found['slow', 'ur5', kind]['goals'] == 2
         assert 'no_such_adapter' in found['broken', 'ur5', kind]['note']
         assert found['broken', 'ur5', kind]['goals'] == 0
     assert found['absent', ALL, '']['note'] == 'not installable: no network'

@@ -13,8 +13,8 @@ class Peer:
     """One row of every table: an adapter with its options, in an environment of its own.
 
     `adapter`: empty for one that could never be installed, so that there is nothing to call.
-    `every`: only every so-manieth problem is put to a slow peer. `distribution`: whose version is
-    reported. `requirements`: for pip; empty for ours, which runs in the project's interpreter.
+    `every`: a slow peer gets one problem in so many. `distribution`: whose version is reported.
+    `requirements`: for pip; empty for ours, which runs in the project's interpreter.
     """
 
     name: str
