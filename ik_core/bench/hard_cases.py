@@ -60,13 +60,13 @@ def is_mastered(case: Case, result: IkResult) -> bool:
 def global_best(problem: IkProblem, q0: Array, rng: Random, starts: int = 300) -> float:
     """The least sqrt(cost) found from many random starts, the best of them polished by scipy.
 
-    Each start is a solve without restarts; a tenth of them is left to scipy alone.
+    Each start is a solve without restarts; as many as a thirtieth more are left to scipy alone.
     """
     solver = make_solver(DEFAULT_SOLVER, restarts=0)
     found = [solver.solve(problem, random_q(problem, q0, rng)) for _ in range(starts)]
     found.sort(key=lambda result: result.cost)
     ends = [result.q for result in found[:5]]
-    ends += [random_q(problem, q0, rng) for _ in range(starts // 10)]
+    ends += [random_q(problem, q0, rng) for _ in range(starts // 30)]
     problem.start(q0)
     costs = [found[0].cost, *(_polished(problem, q[problem.variables]) for q in ends)]
     return math.sqrt(min(costs))
@@ -88,7 +88,7 @@ def _polished(problem: IkProblem, x: Array) -> float:
         lambda part: problem.at(whole(part)).residual,
         np.clip(x, low + room, high - room)[free],
         lambda part: problem.at(whole(part)).jacobian[:, free],
-        bounds=(low[free], high[free]), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=300,
+        bounds=(low[free], high[free]), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=100,
     )  # fmt: skip
     return 2.0 * float(found.cost)
 
