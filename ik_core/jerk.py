@@ -79,9 +79,12 @@ def keep_inside(before: Array, after: Array, limits: Array, jerk: Array, period:
 class JerkLimiter:
     """A commanded state that keeps position, velocity, acceleration and jerk limits.
 
-    As RateLimiter, with the acceleration `ddq` (n,) as part of the state. Raises InvalidOption
-    where Ruckig is not installed.
+    As RateLimiter, with the acceleration `ddq` (n,) as part of the state. Lines and jogs do not
+    wait for joints that lag while their acceleration builds up. Raises InvalidOption where Ruckig
+    is not installed.
     """
+
+    leash = math.inf
 
     def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
         self._ruckig = _ruckig()

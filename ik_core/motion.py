@@ -39,6 +39,7 @@ from .rotations import Array
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
 ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
 BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
+LEASH = 0.005  # [rad or m] a line or a jog waits where a joint lags this far behind
 BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
 
 
@@ -302,6 +303,9 @@ class MotionLimits:
 
 class RateLimiter:
     """A commanded state, `q` and `dq` (n,), that moves within its limits one period at a time."""
+
+    leash = LEASH
+    """How far a joint may lag behind a line."""
 
     def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
         self.limits = limits

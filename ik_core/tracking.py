@@ -55,8 +55,6 @@ __all__ = ['Command', 'MotionLimits', 'TrackStatus', 'Tracker', 'TrackerOptions'
 
 NEAR = 0.1
 """[rad or m] Joints this close to a goal that moves on no longer wait for each other."""
-LEASH = 0.005
-"""[rad or m] A line or a jog waits where a joint lags this far behind."""
 PACE = 0.9
 """The share of a joint's velocity that a line or a jog may ask for; the rest is to catch up."""
 CRAWL = 0.1
@@ -550,7 +548,7 @@ class Tracker:
             self._together = bool(away > (NEAR if self._dragged else 0.0))
         if self._drift.any():
             lag = float(np.max(np.abs(solution - motion.q)))
-            self._pace.slack = max(0.0, 1.0 - lag / LEASH)
+            self._pace.slack = max(0.0, 1.0 - lag / motion.leash)
             # Where the tips can but crawl, joints should not race: a singularity is near.
             slowest = min((r.share for r in self._references if r.moves), default=1.0)
             share = PACE * min(1.0, math.sqrt(slowest / CRAWL))
