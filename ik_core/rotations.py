@@ -220,15 +220,41 @@ def checked_transform(transform: ArrayLike) -> Array:
         raise InvalidGoal(f'transform is not made of numbers: {transform!r}') from error
     if t.shape != (4, 4):
         raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
+    if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):
+        _refuse(t)
+    return t
+
+
+@njit
+def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
+    """Whether t (4, 4) is a rigid transform of numbers up to `largest`: all that `_refuse` asks.
+
+    Comparisons with NaN are false, so it fails them.
+    """
+    for i in range(3):
+        for j in range(3):
+            dot = t[0, i] * t[0, j] + t[1, i] * t[1, j] + t[2, i] * t[2, j]
+            if not abs(dot - (1.0 if i == j else 0.0)) <= tolerance:
+                return False
+        if not abs(t[i, 3]) <= largest or not abs(t[3, i]) <= tolerance:
+            return False
+    volume = (
+        t[0, 0] * (t[1, 1] * t[2, 2] - t[1, 2] * t[2, 1])
+        + t[0, 1] * (t[1, 2] * t[2, 0] - t[1, 0] * t[2, 2])
+        + t[0, 2] * (t[1, 0] * t[2, 1] - t[1, 1] * t[2, 0])
+    )
+    return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
+
+
+def _refuse(t: Array) -> None:
+    """Say why t (4, 4) is no rigid transform."""
     _check_numbers(t, 'transform', LARGEST)
     rotation = t[:3, :3]
     if np.max(np.abs(rotation.T @ rotation - np.eye(3))) > ORTHOGONALITY_TOLERANCE:
         raise InvalidGoal('the upper left (3, 3) block of transform is not a rotation matrix')
     if np.linalg.det(rotation) < 0.0:
         raise InvalidGoal('the upper left (3, 3) block of transform is a reflection')
-    if np.max(np.abs(t[3] - (0.0, 0.0, 0.0, 1.0))) > ORTHOGONALITY_TOLERANCE:
-        raise InvalidGoal('the last row of transform is not (0, 0, 0, 1)')
-    return t
+    raise InvalidGoal('the last row of transform is not (0, 0, 0, 1)')
 
 
 def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:

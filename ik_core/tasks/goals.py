@@ -22,7 +22,6 @@ from ..rotations import (
     Array,
     checked_transform,
     finite_vector,
-    frame_of,
     matrix_from_quaternion,
     matrix_onto_axis,
     transform_of,
@@ -80,7 +79,9 @@ class GoalTask(Task):
         """
         target = self.target.copy()
         if transform is not None:
-            target[:] = frame_of(checked_transform(transform))
+            rigid = checked_transform(transform)
+            target[:9].reshape(3, 3)[:] = rigid[:3, :3]
+            target[9:] = rigid[:3, 3]
         if quaternion is not None:
             target[:9] = matrix_from_quaternion(quaternion).ravel()
         if position is not None:
