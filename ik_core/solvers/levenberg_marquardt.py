@@ -141,7 +141,7 @@ class LevenbergMarquardtOptions(DriverOptions):
         100, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
     )
     patience: int = option(
-        3, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
+        5, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
     )
     max_step: float = option(1.0, 'largest move of a joint in an iteration', unit='rad or m',
                              bounds=(1e-6, np.inf))  # fmt: skip
