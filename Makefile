@@ -25,7 +25,7 @@ help:
 	@echo 'make test                 build with colcon, run the tests'
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
-	@echo 'make bench                the benchmarks, in full'
+	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make soak [MINUTES=10]    the node under faults, for long'
 	@echo 'make clean                remove what was built and installed here'
 	@echo 'PYTHON=python3.12 chooses the Python to start from.'

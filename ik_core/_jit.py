@@ -2,8 +2,9 @@
 
 numba's own cache does not notice an edited function in another file that a kernel calls, so
 the cache directory is keyed by a hash of every kernel source of this package. The directory
-is handed to numba only while it decorates: other users of numba keep theirs. Where no place
-is writable, kernels are compiled without a cache.
+is handed to numba only while it decorates: other users of numba keep theirs. Directories of
+other versions are deleted, but for the few used last. Where no place is writable, kernels are
+compiled without a cache.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +28,9 @@ F = TypeVar('F', bound=Callable[..., Any])
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled in this process."""
+
+VERSIONS_KEPT = 8
+"""Versions of the kernels whose compiled code stays in the cache."""
 
 
 def _kernel_hash() -> str:
@@ -59,10 +64,27 @@ def _cache_directory() -> str | None:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=directory):
-                return str(directory)
+                os.utime(directory)
         except OSError:
             continue
+        _prune(place, directory)
+        return str(directory)
     return None
+
+
+def _prune(place: Path, used: Path) -> None:
+    """Delete what was compiled for all versions but this one and those used last.
+
+    Other processes may do the same meanwhile. One that still uses what is deleted loses nothing
+    but time: numba takes what it misses for not yet compiled, and makes its directory anew.
+    """
+    ages = {}
+    for path in place.glob(f'kernels-{16 * "[0-9a-f]"}'):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            ages[path] = path.stat().st_mtime
+    ages.pop(used, None)
+    for path in sorted(ages, key=ages.__getitem__, reverse=True)[VERSIONS_KEPT - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 _OPTIONS: dict[str, Any] = {'nogil': True, 'error_model': 'numpy', 'no_cfunc_wrapper': True}

@@ -33,7 +33,6 @@ from .solvers.levenberg_marquardt import (
     Workspace,
     solve_many,
 )
-from .tasks.packing import PackedGoals
 
 CHUNK = 64 if COMPILED else 1
 """Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
@@ -160,11 +159,10 @@ class ManySolves:
     ) -> BatchResult:
         problem, count, goals = self.problem, len(starts), len(self.problem.tasks)
         own = self.solver.options.random_seed
-        frozen, angles = _frozen_angles(problem.goals, starts)
         x0 = problem.limits.project(starts[:, problem.variables])
         given = (
-            frozen,
-            angles,
+            problem.goals.frozen,
+            problem.goals.frozen_values(starts),
             self._targets(transforms, count),
             x0,
             x0 if near is None else np.tile(near[problem.variables], (count, 1)),
@@ -282,12 +280,6 @@ def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResul
         column('evaluations', int),
         column('restarts', int),
     )
-
-
-def _frozen_angles(goals: PackedGoals, starts: Array) -> tuple[IntArray, Array]:
-    """The frozen bodies (F,), and where they stand in each of the starts (N, F)."""
-    angles = goals._multiplier * starts[:, goals._frozen_joint] + goals._offset
-    return goals._frozen, angles
 
 
 def checked_targets(targets: ArrayLike, goals: int) -> Array:

@@ -1,5 +1,6 @@
 """The `ik` command: what it prints, its exit codes, and its one-line refusals."""
 
+import argparse
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from robots import python_path
 
-from ik_core import cli
+from ik_core import bench, cli
 from ik_core.cli import main
 from ik_core.urdf import load_urdf
 
@@ -300,6 +301,14 @@ def test_nonsense_is_exit_code_2_and_one_line(argv, message, capsys):
     assert captured.err.startswith('ik: ')
     assert captured.err.count('\n') == 1
     assert message in captured.err
+
+
+def test_what_installs_is_measured_only_when_it_is_named():
+    parser = argparse.ArgumentParser()
+    bench.add_parser(parser.add_subparsers())
+    names = parser.parse_args(['bench']).names
+    assert names == [name for name in bench.BENCHMARKS if name != 'peers']
+    assert parser.parse_args(['bench', 'peers']).names == ['peers']
 
 
 def test_bench_is_a_subcommand(capsys):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,43 @@ def test_places_are_tried_in_order(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv('HOME', str(tmp_path / 'home'))
     assert _jit._cache_directory() == str(tmp_path / 'home' / '.cache' / 'ik_core' / kernels)
+
+
+def old_versions(place, count):
+    """Directories of other versions, the last one used last, with something in each."""
+    made = [place / f'kernels-{number:016x}' for number in range(count)]
+    for age, path in enumerate(reversed(made)):
+        (path / 'deep').mkdir(parents=True)
+        (path / 'deep' / 'kernel.nbc').write_text('')
+        os.utime(path, (0, 1e9 - age))
+    return made
+
+
+def test_of_other_versions_those_used_last_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
+    used, *old = old_versions(tmp_path, 30)
+    used = used.rename(tmp_path / f'kernels-{_jit._kernel_hash()}')  # the oldest, until now
+    others = [tmp_path / name for name in ('kernels-of-mine', 'peers', 'kernels-12')]
+    for path in others:
+        path.mkdir()
+        os.utime(path, (0, 0))
+    assert _jit._cache_directory() == str(used)
+    assert used.stat().st_mtime > 1e9
+    assert [path for path in old if path.exists()] == old[-(_jit.VERSIONS_KEPT - 1) :]
+    assert (used / 'deep' / 'kernel.nbc').exists()
+    assert all(path.exists() for path in others)
+
+
+def test_processes_that_start_together_may_delete_together(tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path / 'cache'))
+    old = old_versions(tmp_path / 'cache', 30)
+    elsewhere = old[0].rename(tmp_path / 'elsewhere')
+    old[0].symlink_to(elsewhere)  # links are not followed
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: _jit._cache_directory(), range(32)))
+    assert found == {str(tmp_path / 'cache' / f'kernels-{_jit._kernel_hash()}')}
+    assert not any(path.exists() for path in old[1:23])
+    assert (elsewhere / 'deep' / 'kernel.nbc').exists()
 
 
 @needs_numba

@@ -31,6 +31,8 @@ BENCHMARKS = {
     'rate': 'rate and jitter of the joint states of the node, beside a bare rclpy timer',
     'peers': 'success and time beside every other solver that PyPI has, on nine arms',
 }
+INSTALLING = ('peers',)
+"""Run only when named: they install what they compare with, gigabytes of it."""
 
 
 def add_parser(commands: Any) -> None:
@@ -38,7 +40,11 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser('bench', help='run a benchmark', allow_abbrev=False)
     listed = '; '.join(f'{name}: {text}' for name, text in BENCHMARKS.items())
     parser.add_argument(
-        'names', metavar='NAME', nargs='*', default=list(BENCHMARKS), help=f'all, or {listed}'
+        'names',
+        metavar='NAME',
+        nargs='*',
+        default=[name for name in BENCHMARKS if name not in INSTALLING],
+        help=f'{listed}. Without a name all but peers, which installs 6 GB',
     )
     parser.add_argument('--count', type=int, default=2000, help='random goals per robot')
     parser.add_argument('--out', type=Path, metavar='DIR', help='write CSV and figures there')

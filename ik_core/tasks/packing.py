@@ -44,9 +44,12 @@ class PackedGoals:
         for i, task in enumerate(self.tasks):
             task.check_target()
             self.targets[i] = task.target
-        if self._frozen.size:
-            angles = self._multiplier * q[self._frozen_joint] + self._offset
-            self.geometry[self._frozen, OFFSET] = angles
+        if self.frozen.size:
+            self.geometry[self.frozen, OFFSET] = self.frozen_values(q)
+
+    def frozen_values(self, q: Array) -> Array:
+        """Where the joints of the `frozen` bodies stand at q (..., n): (..., frozen) [rad, m]."""
+        return self._multiplier * q[..., self._frozen_joint] + self._offset
 
     def update(self, x: Array) -> float:
         """Compute `residual` (m,) and `errors` (G, 2) [m, rad] at x; return the cost |r|^2."""
@@ -67,11 +70,11 @@ class PackedGoals:
         self.tree[:, 0] = [place[int(parent)] for parent in self.tree[:, 0]]
         self.tree[:, 2] = [column.get(int(joint), 0) for joint in joints]
         # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
-        self._frozen = np.flatnonzero([int(joint) not in column for joint in joints])
-        self._frozen_joint = joints[self._frozen]
-        self._multiplier = self.geometry[self._frozen, MULTIPLIER].copy()
-        self._offset = self.geometry[self._frozen, OFFSET].copy()
-        self.geometry[self._frozen, MULTIPLIER] = 0.0
+        self.frozen = np.flatnonzero([int(joint) not in column for joint in joints])
+        self._frozen_joint = joints[self.frozen]
+        self._multiplier = self.geometry[self.frozen, MULTIPLIER].copy()
+        self._offset = self.geometry[self.frozen, OFFSET].copy()
+        self.geometry[self.frozen, MULTIPLIER] = 0.0
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
         place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
