@@ -166,12 +166,19 @@ def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, perio
             twist[c] += change if part == 1.0 else part * change
 
 
+@njit
 def change_between(old: Array, new: Array) -> tuple[float, float]:
-    """How far [m] and by what angle [rad] a frame (12,) moved."""
-    if (old == new).all():
+    """Return how far [m] and by what angle [rad] a frame (12,) moved."""
+    trace, square, same = 0.0, 0.0, True  # of old' new
+    for c in range(12):
+        same = same and old[c] == new[c]
+        if c < 9:
+            trace += old[c] * new[c]
+        else:
+            square += (new[c] - old[c]) ** 2
+    if same:
         return 0.0, 0.0
-    cosine = 0.5 * (float(old[:9] @ new[:9]) - 1.0)  # half of the trace of old' new, less one
-    return math.dist(old[9:], new[9:]), math.acos(min(max(cosine, -1.0), 1.0))
+    return math.sqrt(square), math.acos(min(max(0.5 * (trace - 1.0), -1.0), 1.0))
 
 
 @dataclass

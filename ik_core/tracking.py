@@ -217,7 +217,9 @@ class Tracker:
         self._commanded = self._packed()
         q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
         self._motion = self._limiter(limits, q)
+        # The velocity of the solution, where it moves on by itself, and that of the last tick.
         self._drift, self._last_drift = np.zeros(robot.n), np.zeros(robot.n)
+        self._drifts = self._drifted = False
         self._pace = Pace(self.period)
         self._rest_q = q if rest is None else robot.checked(rest, 'rest')
         self._posture = self._new_posture()
@@ -401,6 +403,7 @@ class Tracker:
         trial.set_twist(0, np.ones(3), np.ones(3), 0.0)
         trial.tick(0.0)
         trial.condition_number()
+        self._new_posture().step(self.q, 1.0)
         self._think_again()  # a Solver that was given has begun another problem
 
     # The tick
@@ -409,7 +412,7 @@ class Tracker:
         """Advance by one nominal period and return the command."""
         self._pursuit.begin_tick()
         self._drop_stale_goals(now)
-        self._drift[:] = 0.0
+        self._drifts = False
         if any(self._given) and not self._paused:
             self._move_goals(now)
             self._follow(now)
@@ -438,9 +441,9 @@ class Tracker:
 
     def _move_goals(self, now: float) -> None:
         """Accept new goals, and move on those that move by themselves."""
-        for reference in self._references:
+        for index, reference in enumerate(self._references):
             if reference.fresh:
-                self._accept(reference)
+                self._accept(index, reference)
         moving = [reference for reference in self._references if reference.moves]
         if moving and (self._pursuit.settled or not self._moves_closely):
             self._pace.jog = self._scale_near_singularities(moving)
@@ -448,9 +451,8 @@ class Tracker:
                 reference.advance(now, self._speeds, self._options.twist_timeout, self._pace)
             self._set_targets()
 
-    def _accept(self, reference: Reference) -> None:
+    def _accept(self, index: int, reference: Reference) -> None:
         """Go for a new goal; look out for one that jumped."""
-        index = self._references.index(reference)
         linear = reference.linear
         start = self._frames_at([index], self._motion.stop_point())[0] if linear else None
         position, orientation = reference.accept(start)
@@ -497,7 +499,9 @@ class Tracker:
             has_found = pursuit.follow(self._motion.q, now)
             self._together |= has_found
         if drawn or closely or any(reference.moves for reference in self._references):
-            self._drift[:] = (pursuit.solution - before) / self.period
+            np.subtract(pursuit.solution, before, out=self._drift)
+            self._drift *= self.rate
+            self._drifts = bool(self._drift.any())
 
     def _draw_to_rest(self) -> bool:
         """Move the solution on towards the rest posture; whether it moved."""
@@ -542,11 +546,11 @@ class Tracker:
 
     def _move(self) -> None:
         motion, solution = self._motion, self._pursuit.solution
-        motion.step(solution, self._together, self._drift)
+        motion.step(solution, self._together, self._drift if self._drifts else None)
         if self._together:
             away = np.max(np.abs(solution - motion.q))
             self._together = bool(away > (NEAR if self._dragged else 0.0))
-        if self._drift.any():
+        if self._drifts:
             lag = float(np.max(np.abs(solution - motion.q)))
             self._pace.slack = max(0.0, 1.0 - lag / motion.leash)
             # Where the tips can but crawl, joints should not race: a singularity is near.
@@ -554,9 +558,11 @@ class Tracker:
             share = PACE * min(1.0, math.sqrt(slowest / CRAWL))
             self._pace.growth, least = motion.pace(solution, self._drift, self._last_drift, share)
             self._pace.least = self._pace.slack * least
-        else:
+            self._last_drift[:] = self._drift
+        elif self._drifted:
             self._pace.slack, self._pace.growth, self._pace.least = 1.0, math.inf, 0.0
-        self._last_drift[:] = self._drift
+            self._last_drift[:] = 0.0
+        self._drifted = self._drifts
 
     def _scale_near_singularities(self, moving: Iterable[Reference]) -> float:
         """The share of its speed that a jog keeps: less on the way into a singularity."""
@@ -640,18 +646,18 @@ class Tracker:
 
     def _load(self, q: Array) -> None:
         """Judge by the goals as they are asked for."""
-        self._commanded.load(q)
-        for index, reference in enumerate(self._references):
-            self._commanded.targets[index] = reference.target
+        self._commanded.load_frozen(q)
+        for target, reference in zip(self._commanded.targets, self._references, strict=True):
+            target[:] = reference.target
 
     def _command(self) -> Command:
         q, goals, pursuit = self._motion.q, self._commanded, self._pursuit
         if any(self._given):
             self._load(q)
-            goals.update(q[goals.variables])
+            goals.update(q[pursuit.problem.columns])
         else:
-            goals.errors[:] = 0.0
-        position, orientation = goals.errors.T.copy()
+            goals.errors.fill(0.0)
+        position, orientation = goals.errors[:, 0].copy(), goals.errors[:, 1].copy()
         return Command(
             q=q.copy(),
             dq=self._motion.dq.copy(),

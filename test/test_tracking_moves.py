@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import ik_core as ik
 from ik_core import cartesian
+from ik_core.posture import RestPosture
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 PERIOD = 0.005
@@ -295,6 +296,34 @@ def test_the_way_to_the_rest_posture_leaves_the_goal_reached_and_ends():
     left = robot.middle_configuration - tracker.q
     jacobian = robot.jacobian(tracker.q, tip_of(robot))
     assert np.linalg.norm(left - np.linalg.pinv(jacobian) @ jacobian @ left) < 1e-3
+
+
+@pytest.mark.parametrize('name', ['panda', 'iiwa14', 'dual_arm'])
+def test_the_step_to_the_rest_posture_is_the_null_part_of_the_way_over_the_free_joints(name):
+    robot, rng = shipped(name), np.random.default_rng(5)
+    problem = ik.IkProblem(robot, [ik.PoseTask(tip) for tip in robot.tips()[:2]])
+    limits = MotionLimits.of(robot, velocity=np.inf)
+    v, held_somewhere = problem.variables, False
+    for _ in range(20):
+        q, rest = random_q(robot, rng), random_q(robot, rng)
+        at_limit = rng.random(robot.n) < 0.3
+        q[at_limit] = limits.lower[at_limit]
+        for task in problem.tasks:
+            task.set_target(robot.forward_kinematics(random_q(robot, rng), task.link))
+        posture = RestPosture(problem.goals, limits, PERIOD, rest)
+        wanted = 0.01 * (rest - q)[v]  # slow enough for every joint
+        jacobian, free = problem.evaluate(q).jacobian, np.ones(len(v), bool)
+        for _ in range(len(v) + 1):
+            seen = np.linalg.pinv(jacobian[:, free]) @ jacobian[:, free]
+            expected = np.zeros(len(v))
+            expected[free] = wanted[free] - seen @ wanted[free]
+            out = (q[v] <= limits.lower[v]) & (expected < 0.0)
+            free &= ~out
+        held_somewhere |= not free.all()
+        after = q.copy()
+        posture.step(after, 0.01)
+        np.testing.assert_allclose((after - q)[v] / PERIOD, expected, atol=1e-7)
+    assert held_somewhere
 
 
 # Condition numbers

@@ -44,6 +44,10 @@ class PackedGoals:
         for i, task in enumerate(self.tasks):
             task.check_target()
             self.targets[i] = task.target
+        self.load_frozen(q)
+
+    def load_frozen(self, q: Array) -> None:
+        """Take over from q (n,) the joints that are no variables, alone."""
         if self.frozen.size:
             self.geometry[self.frozen, OFFSET] = self.frozen_values(q)
 
