@@ -173,8 +173,9 @@ def _dual_step(
     for j in range(n):
         if held[j] == 0.0:
             for i in range(m):
+                c = columns[j, i]
                 for k in range(i + 1):
-                    normal[i, k] += columns[j, i] * columns[j, k]
+                    normal[i, k] += c * columns[j, k]
         elif dx[j] != 0.0:
             for i in range(m):
                 rhs[i] += columns[j, i] * dx[j]
@@ -200,31 +201,43 @@ def _primal_step(
     n = hessian.shape[0]
     solved = False
     for _ in range(40):
-        free = 0
+        free = free_block(hessian, held, normal)
+        row = 0
         for j in range(n):
-            if held[j] != 0.0:
-                continue
-            a = 0
-            s = -gradient[j]
-            for k in range(n):
-                h = hessian[j, k] if k <= j else hessian[k, j]
-                if held[k] != 0.0:
-                    s -= h * dx[k]
-                elif k <= j:
-                    normal[free, a] = h
-                    a += 1
-            rhs[free] = s
-            free += 1
+            if held[j] == 0.0:
+                rhs[row] = -gradient[j]
+                for k in range(n):
+                    if held[k] != 0.0:
+                        rhs[row] -= hessian[max(j, k), min(j, k)] * dx[k]
+                row += 1
         size = _regularise(normal, mu, free)
         solved = cholesky_solve(normal, rhs, free)
         if solved:
             break
         mu = max(4.0 * mu, 1e-6 * size)
-    free = 0
+    row = 0
     for j in range(n):
         if held[j] == 0.0:
-            dx[j] = rhs[free] if solved else 0.0
-            free += 1
+            dx[j] = rhs[row] if solved else 0.0
+            row += 1
+
+
+@njit
+def free_block(matrix: Array, held: Array, block: Array) -> int:
+    """block = the rows and columns of a symmetric matrix (n, n) that are not held; their number.
+
+    Of both the lower triangle.
+    """
+    row = 0
+    for j in range(held.shape[0]):
+        if held[j] == 0.0:
+            column = 0
+            for k in range(j + 1):
+                if held[k] == 0.0:
+                    block[row, column] = matrix[j, k]
+                    column += 1
+            row += 1
+    return row
 
 
 @inner

@@ -88,7 +88,8 @@ class Robot:
         lower, upper, velocity, more_warnings = joint_limits(independent, bodies, index)
         continuous = np.array([j.kind == 'continuous' for j in independent], bool)
         turns = full_turns(bodies, len(independent), index)
-        for array in (lower, upper, velocity, continuous, turns, tree, geometry):
+        # Not tree and geometry: numba would compile every kernel twice.
+        for array in (lower, upper, velocity, continuous, turns):
             array.flags.writeable = False
         return cls(
             name=name,

@@ -38,6 +38,7 @@ from ..linalg import (
     SHORTEST_COLUMN,
     STATIONARY,
     bounded_step,
+    free_block,
     gauss_newton_hessian,
     is_blocked,
     negative_curvature,
@@ -229,7 +230,7 @@ class Workspace:
         )  # fmt: skip
         count, size = len(goals.tasks), max(m, n)
         work = np.zeros(
-            (2 + 12 + COMPONENTS) * count + 12 * len(goals.tree)
+            (2 + 12 + 2 * COMPONENTS) * count + 12 * len(goals.tree)
             + 2 * m + size + n * m + n * n + size * size
         )  # fmt: skip
         self.errors = work[: 2 * count].reshape(count, 2)
@@ -338,12 +339,6 @@ class _Run(NamedTuple):
     counters: IntArray
     values: Array
     vectors: Array
-    x: Array
-    trial: Array
-    dx: Array
-    held: Array
-    gradient: Array
-    squares: Array
     residual: Array
     trial_residual: Array
     rhs: Array
@@ -435,7 +430,8 @@ def _carve(
     a = 2 * count
     b = a + 12 * count
     c = b + COMPONENTS * count
-    d = c + 12 * bodies
+    s = c + COMPONENTS * count
+    d = s + 12 * bodies
     e = d + 2 * m + size
     f = e + n * m
     g = f + n * n
@@ -445,9 +441,10 @@ def _carve(
         goals,
         tools,
         targets,
-        work[c:d].reshape(bodies, 12),
+        work[s:d].reshape(bodies, 12),
         work[a:b].reshape(count, 12),
         work[b:c].reshape(count, COMPONENTS),
+        work[c:s].reshape(count, COMPONENTS),
         work[:a].reshape(count, 2),
     )
     return _Run(
@@ -457,12 +454,6 @@ def _carve(
         counters,
         values,
         vectors,
-        vectors[X],
-        vectors[TRIAL],
-        vectors[DX],
-        vectors[HELD],
-        vectors[GRADIENT],
-        vectors[SQUARES],
         work[d : d + m],
         work[d + m : d + 2 * m],
         work[d + 2 * m : e],
@@ -475,9 +466,9 @@ def _carve(
 @inner
 def _begin(run: _Run) -> None:
     """Begin the first attempt at the start, put inside the limits."""
-    for j in range(run.x.shape[0]):
+    for j in range(run.vectors.shape[1]):
         inside = min(max(run.vectors[START, j], run.bounds[0, j]), run.bounds[1, j])
-        run.vectors[START, j] = run.vectors[BEST, j] = run.x[j] = inside
+        run.vectors[START, j] = run.vectors[BEST, j] = run.vectors[X, j] = inside
     run.counters[PHASE] = BEGIN
     run.counters[FINISHING] = 1 if run.options[RESTARTS] == 0.0 else 0
     run.values[BEST_COST] = np.inf
@@ -489,7 +480,7 @@ def _begin(run: _Run) -> None:
 @inner
 def _begin_attempt(run: _Run) -> None:
     counters, values = run.counters, run.values
-    values[COST] = _cost_at(run, run.x, run.residual)
+    values[COST] = _cost_at(run, run.vectors[X], run.residual)
     counters[PHASE] = STEP
     counters[STAGNANT] = counters[ATTEMPT_ITERATIONS] = counters[LEAVING] = 0
     values[MARK] = values[COST]
@@ -508,6 +499,7 @@ def _begin_attempt(run: _Run) -> None:
 def _iterate(run: _Run) -> None:
     """Try a step, judge it, and see whether the attempt is over."""
     counters, values = run.counters, run.values
+    gradient, dx = run.vectors[GRADIENT], run.vectors[DX]
     counters[ITERATIONS] += 1
     counters[ATTEMPT_ITERATIONS] += 1
     leaving = counters[LEAVING] > 0
@@ -520,13 +512,13 @@ def _iterate(run: _Run) -> None:
         if given:
             _model_hessian(run, exact)
         bounded_step(
-            run.columns, run.residual, run.gradient, run.hessian, given,
-            values[NU] * values[COST], run.x, run.bounds, run.dx, run.held, run.normal, run.rhs,
+            run.columns, run.residual, gradient, run.hessian, given, values[NU] * values[COST],
+            run.vectors[X], run.bounds, dx, run.vectors[HELD], run.normal, run.rhs,
         )  # fmt: skip
-        _cap(run.dx, run.options[MAX_STEP])
-    decrease = _predicted_decrease(run.columns, run.hessian, given, run.gradient, run.dx)
+        _cap(dx, run.options[MAX_STEP])
+    decrease = _predicted_decrease(run.columns, run.hessian, given, gradient, dx)
     largest = _move(run)
-    cost = _cost_at(run, run.trial, run.trial_residual)
+    cost = _cost_at(run, run.vectors[TRIAL], run.trial_residual)
     counters[EVALUATIONS] += 1
     ended = _judge(run, cost, decrease, largest)
     if counters[STATUS] == RUNNING and _is_over(run, ended) and not _turned_round(run):
@@ -542,7 +534,7 @@ def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
         values[NU] *= _damping_factor(drop, decrease)
         values[GROWTH] = 2.0
         values[COST] = cost
-        _copy(run.trial, run.x)
+        _copy(run.vectors[TRIAL], run.vectors[X])
         _copy(run.trial_residual, run.residual)
         counters[LEAVING] = 0
         if _is_solved(run):
@@ -564,7 +556,7 @@ def _judge(run: _Run, cost: float, decrease: float, largest: float) -> int:
     else:
         ended = CLOSEST if _is_stationary(run) else STALLED
     if ended == CLOSEST and counters[FINISHING] > 0:
-        _model_hessian(run, True)
+        _model_hessian(run, counters[FINISHING] > 0)
         if _find_descent(run):
             counters[LEAVING] = 1
             return RUNNING
@@ -601,14 +593,15 @@ def _differentiate(run: _Run) -> None:
     longest = 0.0
     for j in range(n):
         weight = run.vectors[WEIGHTS, j]
-        gradient, square = weight * (run.x[j] - run.vectors[REST, j]), weight
+        gradient, square = weight * (run.vectors[X, j] - run.vectors[REST, j]), weight
         for i in range(m):
             gradient += run.columns[j, i] * run.residual[i]
             square += run.columns[j, i] * run.columns[j, i]
-        run.gradient[j], run.squares[j] = gradient, square
+        run.vectors[GRADIENT, j], run.vectors[SQUARES, j] = gradient, square
         longest = max(longest, square)
+    shortest = SHORTEST_COLUMN * SHORTEST_COLUMN * longest
     for j in range(n):
-        run.squares[j] = max(run.squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
+        run.vectors[SQUARES, j] = max(run.vectors[SQUARES, j], shortest)
 
 
 @inner
@@ -616,9 +609,9 @@ def _model_hessian(run: _Run, exact: bool) -> None:
     """hessian = half the cost's at x: of the Gauss-Newton model, or the exact one."""
     gauss_newton_hessian(run.columns, run.hessian)
     if exact:
-        update(run.p, run.x, run.residual)
+        update(run.p, run.vectors[X], run.residual)
         add_curvature(run.p, run.hessian)
-    for j in range(run.x.shape[0]):
+    for j in range(run.vectors.shape[1]):
         run.hessian[j, j] += run.vectors[WEIGHTS, j]
 
 
@@ -656,9 +649,9 @@ def _conclude(run: _Run) -> None:
         status = REACHED
     elif status == REACHED:  # lost to rounding in the last digit of a tolerance
         status = STALLED
-    elif status == CLOSEST and _differ(answer, run.x):
+    elif status == CLOSEST and _differ(answer, run.vectors[X]):
         # a limit that held the closest point may hold it no more a whole turn away
-        _copy(answer, run.x)
+        _copy(answer, run.vectors[X])
         _copy(run.trial_residual, run.residual)
         values[COST] = values[ANSWER_COST]
         _differentiate(run)
@@ -712,10 +705,11 @@ def _predicted_decrease(
 def _move(run: _Run) -> float:
     """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
     largest = 0.0
-    for j in range(run.x.shape[0]):
-        moved = min(max(run.x[j] + run.dx[j], run.bounds[0, j]), run.bounds[1, j])
-        run.trial[j] = moved
-        largest = max(largest, abs(moved - run.x[j]))
+    for j in range(run.vectors.shape[1]):
+        x = run.vectors[X, j]
+        moved = min(max(x + run.vectors[DX, j], run.bounds[0, j]), run.bounds[1, j])
+        run.vectors[TRIAL, j] = moved
+        largest = max(largest, abs(moved - x))
     return largest
 
 
@@ -733,18 +727,13 @@ def _find_descent(run: _Run) -> bool:
     False at a minimum. Saddles are where arms are stretched out towards or away from a goal.
     Joints on a limit stay there.
     """
-    x, held, hessian, normal = run.x, run.held, run.hessian, run.normal
-    size, trace = 0, 0.0
+    x, held, normal = run.vectors[X], run.vectors[HELD], run.normal
     for j in range(x.shape[0]):
         held[j] = 0.0 if run.bounds[0, j] < x[j] < run.bounds[1, j] else 1.0
-        if held[j] == 0.0:
-            column = 0
-            for k in range(j + 1):
-                if held[k] == 0.0:
-                    normal[size, column] = hessian[j, k]
-                    column += 1
-            trace += abs(hessian[j, j])
-            size += 1
+    size = free_block(run.hessian, held, normal)
+    trace = 0.0
+    for i in range(size):
+        trace += abs(normal[i, i])
     for i in range(size):
         normal[i, i] += 1e-7 * trace  # motions that change nothing have no curvature to speak of
     if not negative_curvature(normal, run.rhs, size):
@@ -752,12 +741,12 @@ def _find_descent(run: _Run) -> bool:
     largest = 0.0
     for i in range(size):
         largest = max(largest, abs(run.rhs[i]))
-    size = 0
+    row = 0
     for j in range(x.shape[0]):
         run.vectors[DESCENT, j] = 0.0
         if held[j] == 0.0:
-            run.vectors[DESCENT, j] = run.rhs[size] / largest
-            size += 1
+            run.vectors[DESCENT, j] = run.rhs[row] / largest
+            row += 1
     return True
 
 
@@ -768,15 +757,15 @@ def _leave_saddle(run: _Run) -> None:
     length = SADDLE_STEP * 0.5 ** (trial // 2)
     if trial % 2 == 1:
         length = -length
-    for j in range(run.dx.shape[0]):
-        run.dx[j] = length * run.vectors[DESCENT, j]
+    for j in range(run.vectors.shape[1]):
+        run.vectors[DX, j] = length * run.vectors[DESCENT, j]
 
 
 @inner
 def _is_stationary(run: _Run) -> bool:
     """As driver.is_stationary: no column of a free variable leans on the residual."""
     leaning = 0
-    for j in range(run.x.shape[0]):
+    for j in range(run.vectors.shape[1]):
         if _leans(run, j) and not _is_blocked(run, j):
             leaning += 1
     return leaning == 0
@@ -785,13 +774,14 @@ def _is_stationary(run: _Run) -> bool:
 @inner
 def _leans(run: _Run, j: int) -> bool:
     """Whether the cost's slope along a variable is more than nothing."""
-    gradient = run.gradient[j]
-    return gradient * gradient > STATIONARY * STATIONARY * run.squares[j] * run.values[COST]
+    gradient, square = run.vectors[GRADIENT, j], run.vectors[SQUARES, j]
+    return gradient * gradient > STATIONARY * STATIONARY * square * run.values[COST]
 
 
 @inner
 def _is_blocked(run: _Run, j: int) -> bool:
-    return is_blocked(run.x[j], run.bounds[0, j], run.bounds[1, j], run.gradient[j])
+    x, gradient = run.vectors[X, j], run.vectors[GRADIENT, j]
+    return is_blocked(x, run.bounds[0, j], run.bounds[1, j], gradient)
 
 
 @inner
@@ -815,7 +805,7 @@ def _turned_round(run: _Run) -> bool:
     The posture stays the same, but the joint is free to move on. Only where restarts are
     allowed: who solves from a start wants the joints near it.
     """
-    counters, x, bounds = run.counters, run.x, run.bounds
+    counters, x, bounds = run.counters, run.vectors[X], run.bounds
     if run.options[RESTARTS] == 0.0:
         return False
     if counters[ATTEMPT_ITERATIONS] >= run.options[MAX_ITERATIONS]:
@@ -823,7 +813,7 @@ def _turned_round(run: _Run) -> bool:
     turned = False
     for j in range(x.shape[0]):
         if bounds[4, j] > 0.0 and _is_blocked(run, j) and _leans(run, j):
-            x[j] += TURN if run.gradient[j] > 0.0 else -TURN
+            x[j] += TURN if run.vectors[GRADIENT, j] > 0.0 else -TURN
             x[j] = min(max(x[j], bounds[0, j]), bounds[1, j])
             turned = True
     if turned:
@@ -846,27 +836,27 @@ def _next_attempt(run: _Run, ended: int) -> None:
     if ended == RUNNING:
         ended = EXHAUSTED
     # Of two that end in the same point, one that is known to be stationary is the better one.
-    equal = SAME_COST * (_is_known(ended) - _is_known(values[BEST_STATUS]))
+    equal = SAME_COST * (_is_known(float(ended)) - _is_known(values[BEST_STATUS]))
     if values[COST] < values[BEST_COST] * (1.0 + equal):
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
-        _copy(run.x, vectors[BEST])
+        _copy(run.vectors[X], vectors[BEST])
     counters[PHASE] = BEGIN
     if searching:
         _pool(run)
         if counters[ATTEMPT] < run.options[RESTARTS]:
             counters[ATTEMPT] += 1
             random_configuration(
-                int(run.options[SEED]), counters[ATTEMPT], bounds[2], bounds[3], run.x
+                int(run.options[SEED]), counters[ATTEMPT], bounds[2], bounds[3], run.vectors[X]
             )
             return
         values[BEST_COST] = np.inf
     following = counters[FINISHING]
     if following < POOL and values[POOL_COSTS + following] < np.inf:
-        _copy(vectors[POOLED + following], run.x)
+        _copy(vectors[POOLED + following], run.vectors[X])
         counters[FINISHING] += 1
     else:
-        _copy(vectors[BEST], run.x)
+        _copy(vectors[BEST], run.vectors[X])
         values[COST] = values[BEST_COST]
         counters[STATUS] = int(values[BEST_STATUS])
 
@@ -883,7 +873,7 @@ def _pool(run: _Run) -> None:
         _copy(vectors[POOLED + i - 1], vectors[POOLED + i])
     if place < POOL:
         values[POOL_COSTS + place] = cost
-        _copy(run.x, vectors[POOLED + place])
+        _copy(run.vectors[X], vectors[POOLED + place])
 
 
 @inner

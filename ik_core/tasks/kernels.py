@@ -56,6 +56,7 @@ class Packed(NamedTuple):
     targets (G, 12): the frames that the goals' frames shall reach, in the root link's
     frames (K, 12), tips (G, 12): of the bodies and the goals, in the root's
     raw (G, 9): all components, unscaled, from the target itself
+    scales (G, 9): of the components that are asked for; 0 for those inside their box
     errors (G, 2): the norms of the unmasked components [m, rad]; for two axes the angle
     """
 
@@ -67,6 +68,7 @@ class Packed(NamedTuple):
     frames: Array
     tips: Array
     raw: Array
+    scales: Array
     errors: Array
 
 
@@ -88,18 +90,16 @@ def goal_residuals(p: Packed, residual: Array) -> float:
         put_frame(p.tips, i, tip)
         target = frame_at(p.targets, i)
         if p.goals[i, POSITION] != NONE:
-            _put(p.raw, i, 0, _position_residual(p.goals[i, POSITION], tip, target))
-        if p.goals[i, ROTATION] == VECTOR:
-            _put(p.raw, i, 3, relative_log(target, tip))
-        elif p.goals[i, ROTATION] == AXIS:
-            _put(p.raw, i, 3, _axis_residual(tip, target))
-        elif p.goals[i, ROTATION] == TWO_AXES:
-            _put(p.raw, i, 3, (tip[0] - target[0], tip[3] - target[3], tip[6] - target[6]))
-            _put(p.raw, i, 6, (tip[1] - target[1], tip[4] - target[4], tip[7] - target[7]))
-        square = _stack(p, i, 0, 3, residual)
-        p.errors[i, 0] = math.sqrt(square)
-        square = _stack(p, i, 3, COMPONENTS, residual)
-        p.errors[i, 1] = math.sqrt(square)
+            x, y, z = _position_residual(p.goals[i, POSITION], tip, target)
+            p.raw[i, 0], p.raw[i, 1], p.raw[i, 2] = x, y, z
+        if p.goals[i, ROTATION] != NONE:
+            x, y, z = _rotation_residual(p.goals[i, ROTATION], tip, target)
+            p.raw[i, 3], p.raw[i, 4], p.raw[i, 5] = x, y, z
+        if p.goals[i, ROTATION] == TWO_AXES:
+            for c in range(3):
+                p.raw[i, 6 + c] = tip[3 * c + 1] - target[3 * c + 1]
+        position, rotation = _stack(p, i, residual)
+        p.errors[i, 0], p.errors[i, 1] = math.sqrt(position), math.sqrt(rotation)
         if p.goals[i, ROTATION] == TWO_AXES:
             p.errors[i, 1] = norm(relative_log(target, tip))
     for row in range(residual.shape[0]):
@@ -108,22 +108,27 @@ def goal_residuals(p: Packed, residual: Array) -> float:
 
 
 @inner
-def _put(raw: Array, i: int, first: int, v: Vector) -> None:
-    raw[i, first], raw[i, first + 1], raw[i, first + 2] = v
+def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
+    """Put the components into their rows; return the sums of their squares, unscaled.
 
-
-@inner
-def _stack(p: Packed, i: int, first: int, last: int, residual: Array) -> float:
-    """Put these components into their rows; return the sum of their squares, unscaled."""
-    outside = _outside_cone(p, i) if first > 0 else 1.0
-    square = 0.0
-    for c in range(first, last):
+    Fills `scales`: a component inside its box has none.
+    """
+    outside = _outside_cone(p, i)
+    position = rotation = 0.0
+    for c in range(COMPONENTS):
         row = p.goals[i, ROWS + c]
-        if row >= 0:
-            value = outside * _beyond(p.raw[i, c], p.tools[i, SLACK + c])
-            square += value * value
-            residual[row] = p.tools[i, SCALE + c] * value
-    return square
+        if row < 0:
+            continue
+        slack = p.tools[i, SLACK + c]
+        value = _beyond(p.raw[i, c], slack)
+        p.scales[i, c] = 0.0 if slack > 0.0 and value == 0.0 else p.tools[i, SCALE + c]
+        if c < 3:
+            position += value * value
+        else:
+            value *= outside
+            rotation += value * value
+        residual[row] = p.tools[i, SCALE + c] * value
+    return position, rotation
 
 
 @inner
@@ -146,6 +151,16 @@ def _outside_cone(p: Packed, i: int) -> float:
 def _position_residual(axes: int, tip: Frame, target: Frame) -> Vector:
     missing = (tip[9] - target[9], tip[10] - target[10], tip[11] - target[11])
     return in_axes(target, missing) if axes == GOAL_AXES else missing
+
+
+@inner
+def _rotation_residual(kind: int, tip: Frame, target: Frame) -> Vector:
+    """The first three rotation components."""
+    if kind == VECTOR:
+        return relative_log(target, tip)
+    if kind == AXIS:
+        return _axis_residual(tip, target)
+    return tip[0] - target[0], tip[3] - target[3], tip[6] - target[6]
 
 
 @inner
@@ -175,52 +190,33 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
         point = (tip[9], tip[10], tip[11])
         kind = p.goals[i, ROTATION]
         rates = _rotation_rates(p, i, tip, target, geometric)
-        position, rotation, further = _scales(p, i, 0), _scales(p, i, 3), _scales(p, i, 6)
         k = p.goals[i, BODY]
         while k >= 0:
             j, turns = p.tree[k, VARIABLE], p.tree[k, KIND] != PRISMATIC
+            linear = first = second = (0.0, 0.0, 0.0)
             axis = joint_axis(p.geometry, p.frames, k)
             if p.goals[i, POSITION] != NONE:
-                velocity = axis
+                linear = axis
                 if turns:
-                    velocity = cross(axis, minus(point, joint_origin(p.frames, k)))
+                    linear = cross(axis, minus(point, joint_origin(p.frames, k)))
                 if p.goals[i, POSITION] == GOAL_AXES:
-                    velocity = in_axes(target, velocity)
-                _add(p.goals, i, 0, position, velocity, columns, j)
+                    linear = in_axes(target, linear)
             if turns and kind == TWO_AXES:
-                _add(p.goals, i, 3, rotation, cross(axis, (tip[0], tip[3], tip[6])), columns, j)
-                _add(p.goals, i, 6, further, cross(axis, (tip[1], tip[4], tip[7])), columns, j)
+                first = cross(axis, (tip[0], tip[3], tip[6]))
+                second = cross(axis, (tip[1], tip[4], tip[7]))
             elif turns and kind != NONE:
-                rate = (dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis))
-                _add(p.goals, i, 3, rotation, rate, columns, j)
+                first = (dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis))
+            _add(p, i, j, (linear, first, second), columns)
             k = p.tree[k, PARENT]
 
 
 @inner
-def _scales(p: Packed, i: int, first: int) -> Vector:
-    """The scales of three components; 0 for those that are inside their box."""
-    return _scale(p, i, first), _scale(p, i, first + 1), _scale(p, i, first + 2)
-
-
-@inner
-def _scale(p: Packed, i: int, c: int) -> float:
-    slack = p.tools[i, SLACK + c]
-    inside = slack > 0.0 and abs(p.raw[i, c]) <= slack
-    return 0.0 if inside else p.tools[i, SCALE + c]
-
-
-@inner
-def _add(
-    goals: IntArray, i: int, first: int, scales: Vector, v: Vector, columns: Array, j: int
-) -> None:
-    """Add three components to the rows of column j that they go to."""
-    a, b, c = goals[i, ROWS + first], goals[i, ROWS + first + 1], goals[i, ROWS + first + 2]
-    if a >= 0:
-        columns[j, a] += scales[0] * v[0]
-    if b >= 0:
-        columns[j, b] += scales[1] * v[1]
-    if c >= 0:
-        columns[j, c] += scales[2] * v[2]
+def _add(p: Packed, i: int, j: int, rates: tuple[Vector, Vector, Vector], columns: Array) -> None:
+    """Add the rates of the nine components to the rows of column j that they go to."""
+    for c in range(COMPONENTS):
+        row = p.goals[i, ROWS + c]
+        if row >= 0:
+            columns[j, row] += p.scales[i, c] * rates[c // 3][c % 3]
 
 
 @inner
@@ -324,16 +320,12 @@ def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
 @inner
 def _position_pull(p: Packed, i: int) -> Vector:
     """The gradient of half the squared position residual, in the root's axes."""
-    pull = (_pull(p, i, 0), _pull(p, i, 1), _pull(p, i, 2))
-    return from_axes(frame_at(p.targets, i), pull) if p.goals[i, POSITION] == GOAL_AXES else pull
-
-
-@inner
-def _pull(p: Packed, i: int, c: int) -> float:
-    if p.goals[i, ROWS + c] < 0:
-        return 0.0
-    scale = p.tools[i, SCALE + c]
-    return scale * scale * _beyond(p.raw[i, c], p.tools[i, SLACK + c])
+    x = p.scales[i, 0] * p.scales[i, 0] * _beyond(p.raw[i, 0], p.tools[i, SLACK])
+    y = p.scales[i, 1] * p.scales[i, 1] * _beyond(p.raw[i, 1], p.tools[i, SLACK + 1])
+    z = p.scales[i, 2] * p.scales[i, 2] * _beyond(p.raw[i, 2], p.tools[i, SLACK + 2])
+    if p.goals[i, POSITION] == GOAL_AXES:
+        return from_axes(frame_at(p.targets, i), (x, y, z))
+    return x, y, z
 
 
 @inner

@@ -113,12 +113,13 @@ class PackedGoals:
         self.frames = np.empty((len(self._bodies), 12))
         self.tips = np.empty((count, 12))
         self.raw = np.zeros((count, kernels.COMPONENTS))
+        self.scales = np.zeros((count, kernels.COMPONENTS))
         self.errors = np.zeros((count, 2))
         self.residual = np.zeros(self.rows)
         self.arrays = kernels.Packed(
             tree=self.tree, geometry=self.geometry, goals=self.goals, tools=self.tools,
             targets=self.targets, frames=self.frames, tips=self.tips, raw=self.raw,
-            errors=self.errors,
+            scales=self.scales, errors=self.errors,
         )  # fmt: skip
 
 
