@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import COMPILED, inner, njit
-from ..driver import Clock, DriverOptions, IterativeSearch, Search
+from ..driver import Budget, Clock, DriverOptions, IterativeSearch, Search
 from ..kinematics import OFFSET
 from ..limits import TURN, random_configuration, take_nearest_turns
 from ..linalg import (
@@ -160,13 +160,30 @@ class LevenbergMarquardt(Solver):
         super().__init__(**options)
         self._workspace: Workspace | None = None
 
+    def solve(
+        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+    ) -> IkResult:
+        """As every solver's; what needs no second look at anything is one call of the kernel."""
+        if budget is None and not problem.secondary and not self.options.record_history:
+            workspace = self._workspace_for(problem)
+            if workspace is not None:
+                return workspace.solve(q0, self.clock)
+        return super().solve(problem, q0, budget)
+
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+        workspace = self._workspace_for(problem)
+        if workspace is None:
+            return IterativeSearch(self, problem, q0, self.clock)
+        return _CompiledSearch(q0, self.clock, self.options, workspace)
+
+    def _workspace_for(self, problem: IkProblem) -> Workspace | None:
+        """The buffers for a problem; None where it has tasks that the kernel does not know."""
         workspace = self._workspace
         if workspace is None or workspace.problem is not problem:
             if not all(isinstance(task, JointTask) for task in problem.soft):
-                return IterativeSearch(self, problem, q0, self.clock)
+                return None
             workspace = self._workspace = Workspace(problem, self.options)
-        return _CompiledSearch(q0, self.clock, self.options, workspace)
+        return workspace
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """The state of the uncompiled loop, for tasks that the kernel does not know."""
@@ -251,6 +268,36 @@ class Workspace:
             self._load_joint_tasks(q)
         return q
 
+    def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
+        """A whole solve, without a budget."""
+        started = clock()
+        q = self.load(q0)
+        advance(*self.arguments, FOREVER)
+        return self.result(q, clock() - started)
+
+    def result(
+        self,
+        q: Array,
+        solve_time: float,
+        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
+        history: tuple[float, ...] = (),
+    ) -> IkResult:
+        """What was concluded, with the answer written into the start q (n,)."""
+        counters, errors = self.counters.tolist(), self.errors.copy()
+        q[self.problem.columns] = self.answer
+        return IkResult(
+            q,
+            STATUSES.get(counters[ANSWER_STATUS], limited_by),
+            errors[:, 0],
+            errors[:, 1],
+            self.values.item(ANSWER_COST),
+            counters[ITERATIONS],
+            counters[EVALUATIONS],
+            counters[ATTEMPT],
+            solve_time,
+            history,
+        )
+
     def _load_joint_tasks(self, q: Array) -> None:
         """One row for each joint: sum s^2 (x - c)^2 = W (x - C)^2 + a constant."""
         problem = self.problem
@@ -309,25 +356,10 @@ class _CompiledSearch(Search):
 
     def result(self) -> IkResult:
         """The best so far."""
-        workspace = self.workspace
         if not self.done:
-            conclude(*workspace.arguments)
-        counters = workspace.counters.tolist()
-        errors = workspace.errors.copy()
-        q = self.q0.copy()
-        q[self.problem.columns] = workspace.answer
-        return IkResult(
-            q,
-            STATUSES.get(counters[ANSWER_STATUS]) or self._limited_by,
-            errors[:, 0],
-            errors[:, 1],
-            workspace.values.item(ANSWER_COST),
-            counters[ITERATIONS],
-            counters[EVALUATIONS],
-            counters[ATTEMPT],
-            self.solve_time,
-            tuple(self.history),
-        )
+            conclude(*self.workspace.arguments)
+        history = tuple(self.history)
+        return self.workspace.result(self.q0.copy(), self.solve_time, self._limited_by, history)
 
 
 class _Run(NamedTuple):
@@ -643,8 +675,11 @@ def _conclude(run: _Run) -> None:
     answer = vectors[ANSWER]
     _copy(vectors[START if counters[EVALUATIONS] == 0 else best], answer)
     take_nearest_turns(answer, vectors[START], run.bounds[0], run.bounds[1], run.bounds[4])
-    values[ANSWER_COST] = _cost_at(run, answer, run.trial_residual)
     status = counters[STATUS]
+    counters[ANSWER_STATUS], values[ANSWER_COST] = status, values[COST]
+    if status == REACHED and not _differ(answer, vectors[X]):
+        return  # as judged just now
+    values[ANSWER_COST] = _cost_at(run, answer, run.trial_residual)
     if _within_tolerances(run):
         status = REACHED
     elif status == REACHED:  # lost to rounding in the last digit of a tolerance
