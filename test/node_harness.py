@@ -41,9 +41,11 @@ os.environ['FASTDDS_BUILTIN_TRANSPORTS'] = 'UDPv4'
 DOMAIN = 40 + os.getpid() % 40
 ROOT = Path(__file__).parents[1]
 URDF = ROOT / 'urdf'
+NEAR = 0.3  # share of the joint ranges that goals are taken from: the way there takes time
 PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 numbers = itertools.count()
+gc.freeze()  # what is imported by now stays: clients that close need not search it
 
 
 def unique_namespace():
@@ -118,6 +120,7 @@ class Spinner:
     def stop(self):
         """Stop spinning; the thread has ended when this returns."""
         self._stop.set()
+        self._executor.create_task(lambda: None)  # wakes it
         self._thread.join()
         self._executor.shutdown()
 
@@ -346,10 +349,12 @@ def load(name):
 
 
 def reachable_goal(robot, tip, number):
-    """The transform of a tip at the numbered random configuration inside the limits."""
+    """The transform of a tip at the numbered random configuration around the middle one."""
     rng = np.random.default_rng(number)
     lower, upper = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
-    return robot.forward_kinematics(rng.uniform(lower, upper), tip)
+    middle = robot.middle_configuration
+    q = middle + NEAR * (rng.uniform(lower, upper) - middle)
+    return robot.forward_kinematics(q, tip)
 
 
 def is_still(message):

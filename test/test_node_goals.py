@@ -37,7 +37,7 @@ def panda(robot):
     ) as it:
         it.more_states(1)
         yield it
-        it.more_states()
+        it.more_states(5)
         check_states(it.states, robot, RATE, acceleration=ACCELERATION)
 
 
@@ -87,11 +87,11 @@ def test_all_joints_are_published_mimic_joints_too(panda, robot):
     assert message.header.stamp.sec > 0
 
 
-@pytest.mark.parametrize('frame', ['', 'panda_link0', '/panda_link0'])
-def test_an_empty_frame_is_the_base(panda, robot, frame):
-    goal = reachable_goal(robot, TIP, 6)
-    panda.send_goal(goal, frame=frame)
-    until_at(panda, robot, goal)
+def test_an_empty_frame_is_the_base(panda, robot):
+    for number, frame in enumerate(['', 'panda_link0', '/panda_link0']):
+        goal = reachable_goal(robot, TIP, number)
+        panda.send_goal(goal, frame=frame)
+        until_at(panda, robot, goal)
 
 
 def test_a_goal_in_the_frame_of_a_moving_link_is_transformed_once(panda, robot):
@@ -142,16 +142,15 @@ BAD_GOALS = {
 }
 
 
-@pytest.mark.parametrize('kind', BAD_GOALS)
-def test_a_bad_goal_is_refused_and_the_good_one_held(panda, robot, kind):
+def test_bad_goals_are_refused_and_the_good_one_held(panda, robot):
     goal = reachable_goal(robot, TIP, 8)
     panda.send_goal(goal)
     until_at(panda, robot, goal)
-    pose, frame, reason = BAD_GOALS[kind]
-    panda.send_goal(pose, frame=frame)
-    panda.until_refused(reason)
-    assert is_at(robot, panda.more_states()[-1], goal)
-    assert panda.status['refused'] == '1'
+    for sent, (pose, frame, reason) in enumerate(BAD_GOALS.values(), 1):
+        panda.send_goal(pose, frame=frame)
+        panda.until(lambda n=sent: panda.status.get('refused') == str(n), f'{reason} refused')
+        assert int(panda.status[f'refused.{reason}']) > 0
+        assert is_at(robot, panda.more_states(10)[-1], goal)
 
 
 def test_bad_goals_do_not_stop_a_good_one_on_the_way(panda, robot):
@@ -188,7 +187,7 @@ def test_a_reachable_goal_after_an_unreachable_one(panda, robot):
 
 def test_a_goal_that_jumps_at_every_tick(panda, robot):
     goals = [reachable_goal(robot, TIP, number) for number in range(20)]
-    for i in range(300):
+    for i in range(150):
         panda.send_goal(goals[i % len(goals)])
         panda.more_states(1)
     panda.send_goal(goals[0])
@@ -208,29 +207,29 @@ def test_a_flood_of_goals_good_and_bad(panda, robot):
     goal = reachable_goal(robot, TIP, 11)
     panda.send_goal(goal)
     until_at(panda, robot, goal)
-    assert int(panda.status['refused']) == int(panda.status['refused.not_finite'])
+    status = panda.status
+    assert status['refused'] == status.get('refused.not_finite', '0')
 
 
-@pytest.mark.parametrize(
-    'message',
-    [
-        JointState(name=['panda_joint1', 'panda_joint2'], position=[9.0]),
-        JointState(name=['no_such_joint'], position=[1.0]),
-        JointState(name=['panda_joint1', 'panda_joint1'], position=[1.0, 2.0]),
-        JointState(name=['panda_joint1'], position=[math.nan]),
-    ],
-    ids=['ragged', 'foreign', 'twice', 'nan'],
-)
-def test_joint_states_of_others_do_not_move_the_robot(panda, robot, message):
+STATES_OF_OTHERS = [
+    JointState(name=['panda_joint1', 'panda_joint2'], position=[9.0]),
+    JointState(name=['no_such_joint'], position=[1.0]),
+    JointState(name=['panda_joint1', 'panda_joint1'], position=[1.0, 2.0]),
+    JointState(name=['panda_joint1'], position=[math.nan]),
+]
+
+
+def test_joint_states_of_others_do_not_move_the_robot(panda, robot):
     goal = reachable_goal(robot, TIP, 12)
     panda.send_goal(goal)
     until_at(panda, robot, goal)
-    rival = panda.node.create_publisher(JointState, 'joint_states', 10)
-    for _ in range(20):
+    rival = panda.node.create_publisher(JointState, 'joint_states', 100)
+    hearing = panda.node.count_subscribers('joint_states')
+    panda.until(lambda: rival.get_subscription_count() >= hearing, 'all who hear the rival')
+    for message in 10 * STATES_OF_OTHERS:
         rival.publish(message)
-    foreign = panda.inbox.until_taken_out('joint_states', lambda m: len(m.name) < 3, count=20)
+    panda.inbox.until_taken_out('joint_states', lambda m: len(m.name) < 3, count=40)
     panda.node.destroy_publisher(rival)
-    assert len(foreign) == 20
     assert all(is_at(robot, state, goal) for state in panda.more_states(100))
 
 

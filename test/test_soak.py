@@ -87,6 +87,6 @@ def test_every_fault_is_one_of_the_clients():
 def test_a_short_run_breaks_nothing(capfd, monkeypatch):
     for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE'):
         monkeypatch.setenv(name, os.environ.get(name, ''))  # put back afterwards
-    arguments = ['--minutes', '0.05', '--rate', '200', '--seed', '3', '--domain', str(DOMAIN)]
+    arguments = ['--minutes', '0.03', '--rate', '200', '--seed', '3', '--domain', str(DOMAIN)]
     assert main(arguments) == 0, capfd.readouterr().out
     assert 'nothing was broken' in capfd.readouterr().out
