@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .cartesian import Motion, Pace, Reference
+from .cartesian import STREAM_GAP, Motion, Pace, Reference
 from .driver import Clock, default_clock
 from .exceptions import InvalidGoal, InvalidOption
 from .jerk import JerkLimiter
@@ -59,6 +59,8 @@ PACE = 0.9
 """The share of a joint's velocity that a line or a jog may ask for; the rest is to catch up."""
 CRAWL = 0.1
 """The share of the tip's full speed below which joints get slower too."""
+SEVERAL = 3
+"""Ticks after which a line or a jog is under way."""
 LOOK_AHEAD = 0.01
 """[rad or m] How far along a jog its condition number is compared."""
 
@@ -389,6 +391,7 @@ class Tracker:
             limits=self._motion.limits,
             solver=solver,
             solver_options=solver_options,
+            options=TrackerOptions(feed_forward=True),
             q0=self._pursuit.solution,
             clock=self._clock,
         )
@@ -398,11 +401,21 @@ class Tracker:
         trial.tick(0.0)
         trial._pursuit._begin_search(0.0)
         trial.tick(0.0)
+        trial.set_goal(0, out_of_reach, STREAM_GAP)
+        trial.stop()
         trial.set_goal(0, out_of_reach, 0.0, move='linear')
-        trial.tick(0.0)
+        for _ in range(SEVERAL):
+            trial.tick(0.0)
+        trial.stop()
         trial.set_twist(0, np.ones(3), np.ones(3), 0.0)
-        trial.tick(0.0)
+        for _ in range(SEVERAL):
+            trial.tick(0.0)
         trial.condition_number()
+        trial._motion.pace(trial.q, trial.dq, trial.dq, PACE)
+        trial._motion.set_limits(self._motion.limits)
+        trial._motion.step(trial.q)
+        trial._pursuit._adopt(trial.q, trial.q)
+        trial._pursuit._try_other_turns()
         self._new_posture().step(self.q, 1.0)
         self._think_again()  # a Solver that was given has begun another problem
 

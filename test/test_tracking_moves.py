@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -324,6 +327,60 @@ def test_the_step_to_the_rest_posture_is_the_null_part_of_the_way_over_the_free_
         posture.step(after, 0.01)
         np.testing.assert_allclose((after - q)[v] / PERIOD, expected, atol=1e-7)
     assert held_somewhere
+
+
+# Warming up
+
+
+STORY = """
+import sys
+import numpy as np
+import ik_core as ik
+from ik_core.cli import load_robot
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
+
+def compiled():
+    kernels = [
+        value for name, module in list(sys.modules.items()) if name.startswith('ik_core')
+        for value in vars(module).values() if hasattr(value, 'signatures')
+    ]
+    return {f'{k.py_func.__module__}.{k.py_func.__name__}' for k in kernels if k.signatures}
+
+robot = load_robot('panda')
+problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])])
+tracker = Tracker(problem, 200.0, limits=MotionLimits.of(robot, acceleration=20.0))
+tracker.warm()
+warm = compiled()
+goal = robot.forward_kinematics(tracker.q, robot.tips()[0])
+for move in ('joint', 'linear'):
+    goal[:3, 3] -= 0.05
+    tracker.set_goal(0, goal, 0.0, move=move)
+    for _ in range(50):
+        tracker.tick(0.0)
+tracker.set_options(TrackerOptions(rest_rate=1.0, feed_forward=True))
+tracker.set_rest(robot.upper)
+for k in range(20):
+    goal[2, 3] += 0.002
+    tracker.set_goal(0, goal, 0.005 * k)
+    tracker.tick(0.005 * k)
+for k in range(50):
+    tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.1, 0.0], 0.1)
+    tracker.tick(0.1)
+tracker.set_limits(MotionLimits.of(robot, acceleration=10.0))
+tracker.set_goal(0, robot.forward_kinematics(robot.lower, robot.tips()[0]), 0.1)
+for _ in range(20):
+    tracker.tick(0.1)
+print(*(compiled() - warm))
+"""
+
+
+def test_no_kernel_is_compiled_or_loaded_in_a_tick_after_warming_up():
+    done = subprocess.run(
+        [sys.executable, '-c', STORY], cwd=Path(__file__).parents[1],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
 
 
 # Condition numbers
