@@ -60,6 +60,7 @@ setup(
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
         'dask': ['distributed'],
+        'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
