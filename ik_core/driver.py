@@ -128,6 +128,13 @@ class Search(ABC):
     def result(self) -> IkResult:
         """The best so far."""
 
+    def memory(self) -> State | None:
+        """What a search for goals that moved on a little can `resume`; None without any."""
+        return None
+
+    def resume(self, memory: State) -> None:  # noqa: B027 (most take over nothing)
+        """Before the first `advance`: take over the memory of the solver's last search."""
+
     def finish(
         self,
         x: Array,
@@ -212,6 +219,14 @@ class SecondarySearch(Search):
             self.descent.iterate()
         if self.descent.done:
             self.status = reached.status
+
+    def memory(self) -> State | None:
+        """See Search."""
+        return self.primary.memory()
+
+    def resume(self, memory: State) -> None:
+        """See Search."""
+        self.primary.resume(memory)
 
     def result(self) -> IkResult:
         """The best so far; what is reached for the goals does not wait for the descent."""
@@ -310,6 +325,14 @@ class IterativeSearch(Search):
         if self._attempt_iterations >= self.options.max_iterations:
             return IkStatus.ITERATION_LIMIT
         return None
+
+    def memory(self) -> State | None:
+        """See Search."""
+        return self.state
+
+    def resume(self, memory: State) -> None:
+        """See Search."""
+        self.state.resume(memory)
 
     def result(self) -> IkResult:
         """The best so far."""

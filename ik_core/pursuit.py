@@ -21,6 +21,7 @@ from .problem import IkProblem
 from .result import IkResult, IkStatus
 from .rotations import Array
 from .solvers import Solver, make_solver
+from .solvers.base import State
 
 SOLVING_SHARE = 0.5
 """The part of the period that solving may take."""
@@ -63,6 +64,7 @@ class Pursuit:
         self.is_new = False
         """The goals jumped: where they are not reached, a search is to come."""
         self._solve: Search | None = None
+        self._memory: State | None = None  # of the last seeded solve, while goals do not jump
         self._patience = 0  # ticks until it is settled anyway
         self._cost_mark, self._stagnant_iterations = math.inf, 0
         self._next_search = -math.inf
@@ -96,6 +98,7 @@ class Pursuit:
         self._turning = robot.full_turns & (limits.upper - limits.lower >= TURN)
         self._nearby = np.minimum(NEARBY, 1e-3 + 2.0 * limits.velocity / self._rate)
         np.clip(self.solution, limits.lower, limits.upper, out=self.solution)
+        self._memory = None
         if self.searching:  # inside the old limits
             self.searching, self.is_new = False, True
 
@@ -114,7 +117,7 @@ class Pursuit:
         own = options if solver == SEARCHER else {}
         searcher = make_solver(SEARCHER, clock=self._clock, **own)
         follower.begin(self.problem, self.solution)  # refuses what it can't do
-        self._solver, self._searcher = follower, searcher
+        self._solver, self._searcher, self._memory = follower, searcher, None
 
     def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
         """The named solver, without restarts."""
@@ -127,12 +130,14 @@ class Pursuit:
         """Forget what was solved and aim at q (n,)."""
         self.solution = q
         self.is_new = self.searching = False
+        self._memory = None
         self._next_search = -math.inf
         self.think_again()
 
     def jump(self) -> None:
         """The goals are new and far: search for them where they are not reached."""
         self.is_new, self.searching = True, False
+        self._memory = None
 
     def think_again(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
@@ -194,8 +199,9 @@ class Pursuit:
 
     def _refine(self, budget: Budget) -> bool:
         """Go on with the seeded solve; whether it has ended."""
-        solve = self._solve or self._begin(self._solver, self.problem)
+        solve = self._solve or self._begin(self._solver, self.problem, self._memory)
         self._latest = self._advance(solve, budget)
+        self._memory = solve.memory()
         self.settled = self._has_ended(solve, self._latest)
         if solve.done:
             self._solve = None
@@ -241,12 +247,14 @@ class Pursuit:
         if solve.done:
             better = found.cost < BETTER * self._latest.cost
             self._adopt(found.q if better else self._latest.q, q)
-            self.searching = False
+            self.searching, self._memory = False, None
             self.think_again()  # for the goals as they are now, from there
         return solve.done
 
-    def _begin(self, solver: Solver, problem: IkProblem) -> Search:
+    def _begin(self, solver: Solver, problem: IkProblem, memory: State | None = None) -> Search:
         self._solve = solve = solver.begin(problem, self.solution)
+        if memory is not None:
+            solve.resume(memory)
         self._counted = 0  # iterations
         return solve
 

@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 import ik_core as ik
 from ik_core import cartesian
 from ik_core.posture import RestPosture
+from ik_core.solvers.damped_least_squares import DampedLeastSquares
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 PERIOD = 0.005
@@ -381,6 +382,47 @@ def test_no_kernel_is_compiled_or_loaded_in_a_tick_after_warming_up():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+# What methods remember
+
+
+class Watched(DampedLeastSquares):
+    """Notes the Dmax that each step begins with, and the last one's end."""
+
+    def step(self, problem, state):
+        self.begun.append(state.max_errors.copy())
+        state = super().step(problem, state)
+        self.ended = state.max_errors.copy()
+        return state
+
+
+def test_a_method_remembers_over_ticks_until_the_goal_jumps():
+    """Buss's Dmax is infinite only where a target jumped (2009, section 2)."""
+    robot = shipped('panda')
+    solver = Watched(max_error_rule='resetting', max_error=0.02)
+    solver.begun = []
+    tracker = Tracker(
+        ik.IkProblem(robot, [ik.PoseTask(tip_of(robot))]), 100.0, solver=solver,
+        limits=MotionLimits.of(robot), q0=random_q(robot, np.random.default_rng(1), 0.3),
+        clock=lambda: 0.0,
+    )  # fmt: skip
+    goal = robot.forward_kinematics(tracker.q, tip_of(robot))
+    before = np.array([np.inf])
+    for _ in range(10):  # dragged
+        goal[2, 3] += 0.003
+        tracker.set_goal(0, goal, 0.0)
+        solver.begun.clear()
+        tracker.tick(0.0)
+        np.testing.assert_array_equal(solver.begun[0], before)
+        before = solver.ended
+        assert np.isfinite(before).all()
+    goal[0, 3] -= 0.15  # beyond goal_jump_position
+    tracker.set_goal(0, goal, 0.0)
+    solver.begun.clear()
+    tracker.tick(0.0)
+    assert np.isinf(solver.begun[0]).all()
+    assert np.isfinite(solver.begun[1]).all()
 
 
 # Condition numbers

@@ -72,6 +72,9 @@ class State:
     at: Evaluation
     evaluations: int = 1
 
+    def resume(self, last: State) -> None:
+        """At a start: take over what the method remembers of the last state of its kind."""
+
 
 class IterativeSolver(Solver):
     """A solver run by the shared driver: a method is just its step."""

@@ -91,6 +91,11 @@ class JacobianState(State):
     max_errors: Array
     scale: Array
 
+    def resume(self, last: State) -> None:
+        """Keep Dmax, which is reset only where a target jumped."""
+        assert isinstance(last, JacobianState)
+        self.max_errors = last.max_errors
+
 
 class JacobianMethod(IterativeSolver):
     """A solver that follows the linear model; a method is `update`."""
