@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._jit import COMPILED
+from .damped_search import solve_many
 from .exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
 from .limits import TURN, random_configuration
 from .options import exact_number
@@ -27,12 +28,7 @@ from .problem import IkProblem
 from .result import IkResult, IkStatus
 from .rotations import LARGEST, ORTHOGONALITY_TOLERANCE, Array, IntArray
 from .solvers import DEFAULT_SOLVER, Solver, make_solver
-from .solvers.levenberg_marquardt import (
-    STATUSES,
-    LevenbergMarquardt,
-    Workspace,
-    solve_many,
-)
+from .solvers.levenberg_marquardt import STATUSES, LevenbergMarquardt, Workspace
 
 CHUNK = 64 if COMPILED else 1
 """Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""

@@ -29,6 +29,7 @@ LAYERS = [
         'limit_terms',
         'priority',
         'goal_equalities',
+        'damped_search',
         'driver',
     },
     {'solvers'},
