@@ -36,7 +36,11 @@ HEADER = """\
   ros__parameters:
 """
 INTRODUCTIONS = {
-    '': 'The node, and how it follows goals',
+    '': """\
+The node, and how it follows goals. They are for the tool centre point where a tip has one, in
+its frame, by position [m] and roll, pitch, yaw [rad]; for example
+    tools.panda_hand.xyz: [0.0, 0.0, 0.1034]
+    tools.panda_hand.rpy: [0.0, 0.0, 0.0]""",
     'joint_limits': """\
 Limits of the motion. Those of the URDF hold; a joint's own can only tighten them, for example
     joint_limits.panda_joint1.lower: -1.5

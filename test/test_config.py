@@ -81,6 +81,8 @@ def test_the_examples_can_be_taken_over(read):
     assert len(examples) >= 4
     text = '/**:\n  ros__parameters:\n' + ''.join(f'    {line}\n' for line in examples)
     _, parameters = read(text)
-    parameters.declare_robot(load('panda'))
+    parameters.declare_robot(load('panda'), ['panda_hand'])
     assert parameters.unread() == []
-    assert parameters.take().joint_limits['panda_joint1'].velocity == 0.5
+    taken = parameters.take()
+    assert taken.joint_limits['panda_joint1'].velocity == 0.5
+    assert taken.tools['panda_hand'].xyz == (0.0, 0.0, 0.1034)
