@@ -19,11 +19,13 @@ import numpy as np
 
 from ._jit import njit
 from .exceptions import InvalidOption
-from .motion import MotionLimits, pace_of
+from .motion import BRAKING, MotionLimits, pace_of
 from .rotations import Array
 
 ROUNDING = 1e-9
 """[rad or m] What Ruckig's rounding may add to a position at a limit."""
+LAG = 1e-4
+"""[rad or m] How far joints may fall behind a line while their acceleration builds up."""
 REST = 1e-9
 """[rad or m; a second's] A joint this near to its target, and this slow, is there."""
 
@@ -80,8 +82,9 @@ class JerkLimiter:
     """A commanded state that keeps position, velocity, acceleration and jerk limits.
 
     As RateLimiter, with the acceleration `ddq` (n,) as part of the state. Lines and jogs do not
-    wait for joints that lag while their acceleration builds up. Raises InvalidOption where Ruckig
-    is not installed.
+    wait for joints that lag while their acceleration builds up (to wait is a jerk, too), but
+    speed up so slowly that they lag little: lines bend by a few millimetres. Raises
+    InvalidOption where Ruckig is not installed.
     """
 
     leash = math.inf
@@ -93,6 +96,7 @@ class JerkLimiter:
         self.q, self.dq, self.ddq = q.copy(), np.zeros(n), np.zeros(n)
         self._planner = self._ruckig.Ruckig(n, period)
         self._input = self._ruckig.InputParameter(n)
+        self._input.target_position = self._input.target_velocity = [0.0] * n
         self._output = self._ruckig.OutputParameter(n)
         self.set_limits(limits)
 
@@ -103,7 +107,10 @@ class JerkLimiter:
         # No limit of the acceleration is one that the jerk does not reach from full speed.
         unlimited = np.where(np.isfinite(limits.velocity), limits.velocity, 1e3)
         self._rows[3] = np.minimum(self._rows[3], np.sqrt(unlimited * self._jerks) + 1.0)
-        self._input.max_velocity = np.minimum(limits.velocity, 1e6).tolist()
+        # A target that speeds up at once by a leaves a joint a^3 / 6 J^2 behind.
+        self._pace_rows = self._rows.copy()
+        followed = np.cbrt(6.0 * LAG * self._jerks**2) / BRAKING
+        self._pace_rows[3] = np.minimum(self._rows[3], followed)
         self._input.max_acceleration = self._rows[3].tolist()
         self._input.max_jerk = self._jerks.tolist()
 
@@ -135,20 +142,28 @@ class JerkLimiter:
         self._land(after, goal)
 
     def _planned(self, goal: Array, together: bool, drift: Array | None) -> Array | None:
-        """One period on the way to the goal (n,), (3, n); None where there is no plan."""
+        """One period on the way to the goal (n,), (3, n); None where there is no plan.
+
+        Seen from the goal, which moved here with the velocity `drift` and will move on so.
+        """
         given, result = self._input, self._output
         modes = self._ruckig.Synchronization
         given.synchronization = modes.Time if together else modes.No
-        given.current_position, given.target_position = self.q.tolist(), goal.tolist()
-        given.current_velocity, given.current_acceleration = self.dq.tolist(), self.ddq.tolist()
+        fastest = np.minimum(self.limits.velocity, 1e6)
         speed = np.zeros(len(goal)) if drift is None else drift
-        fastest = 0.99 * np.minimum(self.limits.velocity, 1e6)
-        given.target_velocity = np.clip(speed, -fastest, fastest).tolist()
+        speed = np.clip(speed, -0.99 * fastest, 0.99 * fastest)
+        given.current_position = (self.q - (goal - self.period * speed)).tolist()
+        given.current_velocity = (self.dq - speed).tolist()
+        given.current_acceleration = self.ddq.tolist()
+        given.max_velocity = (fastest - speed).tolist()
+        given.min_velocity = (-fastest - speed).tolist()
         try:
             code = self._planner.update(given, result)
         except RuntimeError:
             return None
         state = np.array([result.new_position, result.new_velocity, result.new_acceleration])
+        state[0] += goal
+        state[1] += speed
         failed = int(code) < 0 or not np.isfinite(state).all()
         return None if failed else state
 
@@ -170,7 +185,7 @@ class JerkLimiter:
         self, target: Array, drift: Array, before: Array, share: float
     ) -> tuple[float, float]:
         """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
-        return pace_of(target, drift, before, self._rows, self.period, share)
+        return pace_of(target, drift, before, self._pace_rows, self.period, share)
 
 
 def _ruckig() -> Any:

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import ik_core as ik
 from ik_core import cartesian
+from ik_core.jerk import JerkLimiter
 from ik_core.posture import RestPosture
 from ik_core.solvers.damped_least_squares import DampedLeastSquares
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
@@ -454,6 +455,38 @@ def test_jerk_limits_without_ruckig_are_refused(monkeypatch):
     problem = ik.IkProblem(robot, [ik.PoseTask(tip_of(robot))])
     with pytest.raises(ik.InvalidOption, match="pip install 'ruckig'"):
         Tracker(problem, 100.0, limits=MotionLimits.of(robot, jerk=100.0))
+
+
+@pytest.mark.parametrize('jerk', [20.0, 200.0])
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'iiwa14'])
+def test_a_linear_move_within_jerk_limits_bends_by_millimetres(name, jerk):
+    pytest.importorskip('ruckig')
+    tracker = new_tracker(name, linear_velocity=0.2, linear_acceleration=0.8)
+    start, shift = pose(tracker), np.array([0.09, 0.075, -0.105])
+    limits = MotionLimits.of(shipped_of(tracker), acceleration=20.0, jerk=jerk)
+    tracker.set_limits(limits)
+    tracker.set_goal(0, moved(start, shift), 0.0, move='linear')
+    commands = ticks(tracker, 0, 1800)
+    assert commands[-1].status is TrackStatus.REACHED
+    path = np.array([pose(tracker, command.q) for command in commands])
+    off = np.cross(path[:, :3, 3] - start[:3, 3], shift) / np.linalg.norm(shift)
+    assert np.linalg.norm(off, axis=1).max() < 2.5e-3
+    turned = Rotation.from_matrix(path[:, :3, :3] @ start[:3, :3].T).magnitude()
+    assert turned.max() < 0.03
+
+
+def test_joints_with_a_jerk_limit_meet_a_goal_that_moves_on_and_stay_with_it():
+    pytest.importorskip('ruckig')
+    limits = MotionLimits(
+        -np.ones(2) * 50.0, np.ones(2) * 50.0, [2.0, 3.0], [5.0, 8.0], [40.0, 9.0]
+    )
+    limiter, drift = JerkLimiter(limits, PERIOD, np.zeros(2)), np.array([1.0, -0.7])
+    goal = np.array([0.3, 0.5])
+    for _ in range(1200):
+        goal += PERIOD * drift
+        limiter.step(goal, drift=drift)
+    np.testing.assert_allclose(limiter.q, goal, atol=1e-6)
+    np.testing.assert_allclose(limiter.dq, drift, atol=1e-6)
 
 
 def test_moves_keep_the_jerk_and_all_joints_arrive_together():
