@@ -87,16 +87,7 @@ def read_request(request: Any, model: Model, frames: Frames, group: str) -> Quer
     q0 = _start(request.robot_state, model)
     node, timeout = model.parameters.node, request.timeout
     try:
-        problem = IkProblem(
-            model.robot,
-            _goals(request, model, frames, q0),
-            frozen_joints=model.frozen_joints,
-            lower=model.limits.lower,
-            upper=model.limits.upper,
-            position_tolerance=node.position_tolerance,
-            orientation_tolerance=node.orientation_tolerance,
-            orientation_length=node.orientation_length,
-        )
+        problem = model.problem(_goals(request, model, frames, q0))
     except FrameNotFound as error:
         raise Declined(Code.INVALID_LINK_NAME, str(error)) from error
     except IkError as error:

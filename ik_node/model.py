@@ -7,6 +7,7 @@ goals. It knows no node and no topic, only the names that topics are made of.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from ik_core import (
 from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.recording import Recorder
 from ik_core.rotations import Array, matrix_from_rpy
+from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
 
 from .parameters import Limits, NodeParameters, Tool
@@ -181,7 +183,7 @@ class Model:
 
     def warm_all_solvers(self) -> None:
         """Compile and import what any solver needs: the parameter may change in any tick."""
-        problem = self._problem()
+        problem = self.problem(self._pose_goals())
         elsewhere = problem.default_configuration + 0.1  # not at the goals: a step is needed
         for name in SOLVERS:
             make_solver(name).solve(problem, elsewhere, Budget(iterations=2))
@@ -215,7 +217,7 @@ class Model:
         solver, options = _solver(self.parameters)
         make = Tracker if self.recorder is None else self.recorder.new_tracker
         return make(
-            self._problem(),
+            self.problem(self._pose_goals()),
             self.parameters.node.rate,
             limits=self.limits,
             solver=solver,
@@ -237,15 +239,12 @@ class Model:
             if goal is not None:
                 self.tracker.set_goal(tip, goal, self._received[tip])
 
-    def _problem(self) -> IkProblem:
-        """One pose task per tip."""
+    def problem(self, goals: Sequence[GoalTask]) -> IkProblem:
+        """These goals within the joints, limits and tolerances that the node was told."""
         node = self.parameters.node
         return IkProblem(
             self.robot,
-            [
-                PoseTask(tip, transform=self._middle(tip), tool=self.tool(tip))
-                for tip in self.tip_links
-            ],
+            goals,
             frozen_joints=self.frozen_joints,
             lower=self.limits.lower,
             upper=self.limits.upper,
@@ -253,6 +252,13 @@ class Model:
             orientation_tolerance=node.orientation_tolerance,
             orientation_length=node.orientation_length,
         )
+
+    def _pose_goals(self) -> list[PoseTask]:
+        """One for each tip."""
+        return [
+            PoseTask(tip, transform=self._middle(tip), tool=self.tool(tip))
+            for tip in self.tip_links
+        ]
 
     def _frozen_joints(self) -> tuple[str, ...]:
         """The joints that stay where they are: those asked for, and what would move base_link."""

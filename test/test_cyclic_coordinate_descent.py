@@ -33,7 +33,7 @@ from ik_core.solvers.cyclic_coordinate_descent import (
     SKIP,
     CyclicCoordinateDescent,
     _step_inside,
-    own_cost,
+    chordal_cost,
     sweep_plan,
 )
 
@@ -117,6 +117,12 @@ def random_problem(name, goals, rng, **more):
         pose = robot.forward_kinematics(robots.random_q(robot, rng), link)
         tasks += GOALS[goals](link, shaken(rng, pose, 0.4))
     return IkProblem(robot, tasks, orientation_length=0.3, **more)
+
+
+def own_cost(problem, x):
+    """The cost [m^2] that sweeps lower, at variables x."""
+    problem.goals.update(x)
+    return chordal_cost(problem.goals.arrays)
 
 
 @pytest.mark.parametrize('goals', GOALS)

@@ -196,12 +196,6 @@ def half_turn(axis: Array) -> Array:
     return turn
 
 
-def least_singular_value(problem: IkProblem, q: Array) -> float:
-    """Of the Jacobian of the first goal's link at q (n,): 0 at a singularity."""
-    jacobian = problem.robot.jacobian(q, problem.tasks[0].link)
-    return float(np.linalg.svd(jacobian, compute_uv=False)[-1])
-
-
 # --- the boundary of the workspace ---------------------------------------------------------------
 
 

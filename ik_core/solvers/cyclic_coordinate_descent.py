@@ -131,13 +131,6 @@ class CyclicCoordinateDescent(IterativeSolver):
         return State(problem.at(x), evaluations=2)
 
 
-def own_cost(problem: IkProblem, x: Array) -> float:
-    """The cost [m^2] that sweeps lower, at variables x; see the module."""
-    goals = problem.goals
-    goals.update(x)
-    return float(chordal_cost(goals.arrays))
-
-
 def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> IntArray:
     """The bodies (K, GOALS + G) int in the order of a sweep, and how each takes its step.
 
