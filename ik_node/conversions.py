@@ -36,10 +36,11 @@ class Refused(IkError, ValueError):
 
 def point_to_position(point: Point) -> Array:
     """The (3,) position [m] of a point; Refused unless finite and nearer than MAX_DISTANCE."""
-    position = np.array((point.x, point.y, point.z))
-    if not np.isfinite(position).all():
+    x, y, z = point.x, point.y, point.z  # as floats: checked faster than a small array
+    position = np.array((x, y, z))
+    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
         raise Refused('not_finite', f'the position {_show(position)} is not finite')
-    if np.abs(position).max() > MAX_DISTANCE:
+    if max(abs(x), abs(y), abs(z)) > MAX_DISTANCE:
         raise Refused('too_far', f'the position {_show(position)} is over {MAX_DISTANCE:g} m away')
     return position
 
@@ -49,10 +50,11 @@ def pose_to_transform(pose: Pose) -> Array:
     transform = np.eye(4)
     transform[:3, 3] = point_to_position(pose.position)
     o = pose.orientation
-    quaternion = np.array((o.x, o.y, o.z, o.w))
-    if not np.isfinite(quaternion).all():
+    numbers = (o.x, o.y, o.z, o.w)
+    quaternion = np.array(numbers)
+    if not all(map(math.isfinite, numbers)):
         raise Refused('not_finite', f'the quaternion {_show(quaternion)} is not finite')
-    if np.abs(quaternion).max() < MIN_QUATERNION:
+    if max(map(abs, numbers)) < MIN_QUATERNION:
         raise Refused('zero_quaternion', f'the quaternion {_show(quaternion)} is zero')
     transform[:3, :3] = matrix_from_quaternion(quaternion)
     return transform

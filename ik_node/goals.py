@@ -1,4 +1,4 @@
-"""Goals by topic: callbacks check what comes and store it, the tick hands it to the model.
+"""Goals by topic: what comes is checked and stored, the tick hands it to the model.
 
 Of several goals for a tip between two ticks the last one counts. What can't be used is refused
 when it comes (`inputs`), and the goal before stays.
@@ -83,6 +83,11 @@ class Goals:
         self._common.close()
         self._by_tip.close()
         self.drop()
+
+    def poll(self) -> None:
+        """Handle what came."""
+        self._common.poll()
+        self._by_tip.poll()
 
     def drop(self) -> None:
         """Forget what no tick has taken yet."""

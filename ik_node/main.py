@@ -18,6 +18,8 @@ from ik_core.exceptions import InvalidOption
 if TYPE_CHECKING:
     from .node import IkNode
 
+SIGNAL_PERIOD = 0.25
+"""[s] How often signals are looked for: Python can't while the executor waits."""
 NO_ROS = (
     "ik_node: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
     "or install the wheels: pip install '.[fast,ros]'"
@@ -70,7 +72,7 @@ def _stop_on_signals(stopping: threading.Event) -> None:
 
 
 def _run(node: IkNode, stopping: threading.Event) -> bool:
-    """Spin until `stopping`; false when the node could not start. Housekeeping wakes the loop."""
+    """Spin until `stopping`; false when the node could not start."""
     from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
     executor = SingleThreadedExecutor()
@@ -79,7 +81,7 @@ def _run(node: IkNode, stopping: threading.Event) -> bool:
         if not node.autostart():
             return False
         while not stopping.is_set():
-            executor.spin_once()
+            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
         node.finish()
     except ExternalShutdownException:
         pass

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
-from rclpy.clock import Clock
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
@@ -48,7 +47,7 @@ class Markers:
     """Publishes ~/markers. `look` gives what is moved and its last command, None for neither."""
 
     def __init__(
-        self, node: Node, clock: Clock, look: Callable[[], tuple[Model | None, Command | None]]
+        self, node: Node, look: Callable[[], tuple[Model | None, Command | None]]
     ) -> None:
         self._node = node
         self._look = look
@@ -56,9 +55,9 @@ class Markers:
         self._model: Model | None = None
         self._traces: list[Trace] = []
         self._samples = 0
-        node.create_timer(SAMPLING_PERIOD, self._sample, clock=clock)
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
+        """Add to the traces, and publish them now and then; every SAMPLING_PERIOD."""
         model, command = self._look()
         if model is None or command is None or not self._publisher.get_subscription_count():
             self._model = None

@@ -1,14 +1,15 @@
 """The node `ik_node`: goals in, rate-limited joint commands out.
 
 This module only wires: the lifecycle, the tick, which asks the tracker for one step and publishes
-it, and a slow timer that tells the rest of the world how it is going. What is decided elsewhere:
+it, and chores that tell the rest of the world how it is going. What is decided elsewhere:
 solving and limits in `ik_core.tracking`, parameters in `parameters`, which goals are taken in
 `goals`, what is published in `outputs`, what is reported in `diagnostics`, the process in `main`.
 
 The node is a lifecycle node. Configuring reads the parameters and loads the robot (or waits for
 it on the topic robot_description), activating starts the joint states. With `autostart` it takes
-both steps by itself. The tick has a thread of its own, and never runs while a callback does
-(`ticker`); loading a robot and compiling kernels run beside both (`jobs`).
+both steps by itself. Ticks, and messages and chores between them, have a thread of their own, and
+never run while a callback does; while there are no ticks, a timer does the rest (`ticker`).
+Loading a robot and compiling kernels run beside both (`jobs`).
 """
 
 from __future__ import annotations
@@ -46,16 +47,20 @@ from .goals import Goals
 from .inputs import Inputs
 from .interactive_goal import InteractiveGoals
 from .jobs import Job
-from .markers import Markers
+from .markers import SAMPLING_PERIOD, Markers
 from .model import Model, load_robot, read_description, tip_links
 from .outputs import OUTPUTS, make_output
 from .parameters import NodeParameters, Parameters
 from .recording import Recording
 from .state_input import StartState
-from .ticker import Gate, SimulatedTicker, Ticker
+from .ticker import Chores, Gate, SimulatedTicker, Ticker
 
-HOUSEKEEPING_PERIOD = 0.1
-BEATS_PER_DIAGNOSTICS = 10
+HOUSEKEEPING_PERIOD = 0.05
+"""[s] Of the timer that takes messages and does chores while nothing ticks,"""
+CHORES_SHARE = 0.3
+"""and the share of a tick's period after which no chore begins in it."""
+STATUS_PERIOD = 0.1
+DIAGNOSTICS_PERIOD = 1.0
 STOPPING_TIME = 0.5
 """Seconds that a node which stops publishing may take to bring the joints to rest."""
 AT_REST = 1e-9
@@ -100,11 +105,19 @@ class IkNode(LifecycleNode):
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
         self._compute_ik = ComputeIk(self, lambda: self._model, self._tf)
         self._recording = Recording(self, lambda: self._model, lambda: self._source)
-        self._beat = 0
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._follow_clock(False)
-        self._markers = Markers(self, self._steady, lambda: (self._model, self._health.command))
-        self.create_timer(HOUSEKEEPING_PERIOD, self._housekeeping, clock=self._steady)
+        self._markers = Markers(self, lambda: (self._model, self._health.command))
+        self._chores = Chores(
+            (SAMPLING_PERIOD, self._markers.sample),
+            (STATUS_PERIOD, self._health.publish_status),
+            (STATUS_PERIOD, self._interactive.follow),
+            (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
+            (DIAGNOSTICS_PERIOD, self._look_for_rivals),
+        )
+        self._timer = self.create_timer(
+            HOUSEKEEPING_PERIOD, self._housekeeping, clock=self._steady
+        )
 
     @property
     def default_callback_group(self) -> Gate:
@@ -255,12 +268,13 @@ class IkNode(LifecycleNode):
         self.get_logger().info(f'robot {model.robot.name}: {model.robot.n} joints; goals: {goals}')
 
     def _on_description(self, message: String) -> None:
-        """Load a new robot beside the one that is moved; `_poll_loading` swaps them."""
+        """Load a new robot beside the one that is moved; the timer swaps them."""
         if message.data == self._description:
             return
         self._description = message.data
         parameters = self._settings.take()
         self._loading = Job(lambda: load_robot(message.data, parameters))
+        self._keep_house()
 
     def _poll_loading(self) -> None:
         """Take a robot that is loaded, once the one before is at rest."""
@@ -311,9 +325,9 @@ class IkNode(LifecycleNode):
         gc.freeze()  # what is there now stays: the collector need not look at it in every tick
         rate, meter = model.parameters.node.rate, self._health.meter
         self._ticker = (
-            SimulatedTicker(self, self.get_clock(), rate, self._tick, meter)
+            SimulatedTicker(self, self.get_clock(), rate, self, meter)
             if self._simulated
-            else Ticker(rate, self._tick, meter, self._gate.lock)
+            else Ticker(rate, self, meter, self._gate.lock)
         )
         topic = self.resolve_topic_name(self._output.topic)
         self.get_logger().info(f'ready: publishing {topic} at {rate:g} Hz')
@@ -324,16 +338,24 @@ class IkNode(LifecycleNode):
         self._drop_goals(self._model)
         deadline = time.monotonic() + STOPPING_TIME
         while not self._is_at_rest() and time.monotonic() < deadline:
-            self._tick()
+            self.tick()
             time.sleep(self._model.tracker.period)
         self._ticker.stop()
         self._ticker = None
+        self._keep_house()
         gc.unfreeze()
 
     def _is_at_rest(self) -> bool:
         return self._model is None or not np.any(np.abs(self._model.tracker.dq) > AT_REST)
 
-    def _tick(self) -> None:
+    def prepare(self) -> None:
+        """Take the messages that came."""
+        self._description_input.poll()
+        self._start_state.poll()
+        self._goals.poll()
+
+    def tick(self) -> None:
+        """One step of the tracker, published; after an error, the last position."""
         model = self._model
         if model is None:
             return
@@ -342,6 +364,15 @@ class IkNode(LifecycleNode):
         except Exception:
             self._health.error('tick', f'holding, after an error: {traceback.format_exc()}')
             self._publish(model.hold(), np.zeros(model.robot.n))
+
+    def rest(self) -> None:
+        """Chores, as far as there is time before the next tick."""
+        if self._model is not None:
+            self._chores.run(CHORES_SHARE * self._model.tracker.period)
+
+    def failed(self, text: str) -> None:
+        """Count an exception that came out of a tick or of what goes with it."""
+        self._health.error('thread', text)
 
     def _step(self, model: Model) -> None:
         if self._settings.changed:
@@ -379,17 +410,24 @@ class IkNode(LifecycleNode):
     # Everything that is not urgent
 
     def _housekeeping(self) -> None:
+        """What the ticks do, where there are none, and what can't be done beside the executor."""
         try:
             self._poll_loading()
             self._start_ticking()  # where it had to wait
-            self._health.publish_status()
-            self._interactive.follow()
-            self._beat += 1
-            if self._beat % BEATS_PER_DIAGNOSTICS == 0:
-                self._health.publish_diagnostics()
-                self._look_for_rivals()
+            if isinstance(self._ticker, Ticker):
+                if self._loading is None:
+                    self._timer.cancel()
+                return
+            self.prepare()
+            self._chores.run(HOUSEKEEPING_PERIOD)
         except Exception:
             self._health.error('housekeeping', traceback.format_exc())
+
+    def _keep_house(self) -> None:
+        """Let the timer run until it is not needed any more."""
+        self._timer.reset()
+        if self.executor is not None:
+            self.executor.wake()
 
     def _state(self) -> Code:
         """What the node is doing; ACTIVE where the tracker says more."""

@@ -110,6 +110,10 @@ class StartState:
         self._measured = None
         self._stop_waiting()
 
+    def poll(self) -> None:
+        """Handle what came."""
+        self._input.poll()
+
     def begin(self, model: Model) -> bool:
         """Start the model from where the robot is; false while that is not known."""
         if self._measured is None:

@@ -2,9 +2,11 @@
 
 A rclpy timer would do, but each wake-up of an executor rebuilds its wait set in Python, over all
 entities of the node: at 1 kHz that alone takes about a fifth of a core (`ik bench rate`: the bare
-timer). So the tick has a thread that sleeps until each deadline and the executor wakes only for
-messages. What the executor runs and the tick exclude each other: all callbacks are in one `Gate`,
-whose lock the tick holds too, so no other code of the node needs to think of threads.
+timer). So the tick has a thread that sleeps until each deadline. The same thread takes messages
+shortly before the tick (`inputs`), and does chores after it, when the time to the next one is
+longest: as long as the executor sleeps, nothing keeps the interpreter from the tick. It wakes
+for services and parameters. What it runs and the tick exclude each other: all callbacks are in
+one `Gate`, whose lock the tick holds too, so no other code of the node needs to think of threads.
 
 Under simulated time, which jumps and pauses, the ticks come from a rclpy timer.
 """
@@ -13,8 +15,9 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import ROSClock
@@ -24,6 +27,46 @@ from .diagnostics import TickMeter
 
 SWITCH_INTERVAL = 1e-4
 """[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""
+
+
+LEAD = 200_000
+"""[ns] How long before a tick messages are taken: about what a goal needs, read and checked."""
+
+
+class Worker(Protocol):
+    """What a ticker runs; none of it may take long."""
+
+    def prepare(self) -> None:
+        """Before a tick: take what came."""
+
+    def tick(self) -> None:
+        """At the deadline."""
+
+    def rest(self) -> None:
+        """After a tick: chores that are not urgent."""
+
+    def failed(self, text: str) -> None:
+        """One of these raised an exception, whose traceback is told."""
+
+
+class Chores:
+    """Actions that are each due once per so many seconds."""
+
+    def __init__(self, *chores: tuple[float, Callable[[], None]]) -> None:
+        self._chores = chores
+        self._due = [0.0] * len(chores)
+
+    def run(self, seconds: float) -> None:
+        """Do what is due, the longest overdue first; begin nothing after so many seconds."""
+        began = now = time.monotonic()
+        while now - began <= seconds:
+            i = self._due.index(min(self._due))
+            if now < self._due[i]:
+                return
+            period, action = self._chores[i]
+            self._due[i] = now + period
+            action()
+            now = time.monotonic()
 
 
 class Gate(MutuallyExclusiveCallbackGroup):
@@ -47,35 +90,46 @@ class Gate(MutuallyExclusiveCallbackGroup):
 
 
 class Ticker:
-    """Calls `tick` at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
+    """Runs a worker at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
 
     Deadlines are multiples of the period on the steady clock, so lateness does not add up. Those
-    that have passed when a tick ends are skipped, never caught up; the meter counts them.
+    that have passed when a tick ends are skipped, never caught up; the meter counts them. What
+    the worker raises is told to it, and the ticks go on.
     """
 
     def __init__(
-        self, rate: float, tick: Callable[[], None], meter: TickMeter, lock: threading.RLock
+        self, rate: float, worker: Worker, meter: TickMeter, lock: threading.RLock
     ) -> None:
         self._period = round(1e9 / rate)
-        self._tick, self._meter, self._lock = tick, meter, lock
+        self._lead = min(LEAD, self._period // 4)
+        self._worker, self._meter, self._lock = worker, meter, lock
         self._stopped = threading.Event()
         threading.Thread(target=self._run, name='ik_node_tick', daemon=True).start()
 
     def stop(self) -> None:
-        """No tick begins after this, which the holder of the lock calls."""
+        """Nothing begins after this, which the holder of the lock calls."""
         self._stopped.set()
 
     def _run(self) -> None:
         due = time.monotonic_ns()
         while not self._stopped.is_set():
             due = self._next_after(due)
-            time.sleep(max(due - time.monotonic_ns(), 0) * 1e-9)
-            with self._lock:
-                if self._stopped.is_set():
-                    return
-                started = time.monotonic_ns()
-                self._tick()
-                self._meter.tick(due, self._period, time.monotonic_ns() - started)
+            _sleep_until(due - self._lead)
+            duration = self._attempt(self._worker.prepare)
+            _sleep_until(due)
+            duration += self._attempt(self._worker.tick)
+            if self._stopped.is_set():
+                return
+            self._meter.tick(due, self._period, duration)
+            self._attempt(self._worker.rest)
+
+    def _attempt(self, action: Callable[[], None]) -> int:
+        """Do it, unless stopped; how long that took [ns]."""
+        with self._lock:
+            started = time.monotonic_ns()
+            if not self._stopped.is_set():
+                _guarded(action, self._worker)
+            return time.monotonic_ns() - started
 
     def _next_after(self, due: int) -> int:
         """The next deadline; not one that lies a whole period back already."""
@@ -83,13 +137,27 @@ class Ticker:
         return due + self._period * (1 + max(behind // self._period, 0))
 
 
+def _sleep_until(due: int) -> None:
+    time.sleep(max(due - time.monotonic_ns(), 0) * 1e-9)
+
+
+def _guarded(action: Callable[[], None], worker: Worker) -> None:
+    try:
+        action()
+    except Exception:
+        worker.failed(traceback.format_exc())
+
+
 class SimulatedTicker:
-    """The same, by the time on /clock: what is skipped and what is not is the timer's to say."""
+    """The same, by the time on /clock: what is skipped and what is not is the timer's to say.
+
+    Chores are left to others: /clock may stand still.
+    """
 
     def __init__(
-        self, node: Node, clock: ROSClock, rate: float, tick: Callable[[], None], meter: TickMeter
+        self, node: Node, clock: ROSClock, rate: float, worker: Worker, meter: TickMeter
     ) -> None:
-        self._node, self._clock, self._tick, self._meter = node, clock, tick, meter
+        self._node, self._clock, self._worker, self._meter = node, clock, worker, meter
         self._timer = node.create_timer(1.0 / rate, self._run, clock=clock)
 
     def stop(self) -> None:
@@ -98,7 +166,8 @@ class SimulatedTicker:
 
     def _run(self) -> None:
         started = time.monotonic_ns()
-        self._tick()
+        _guarded(self._worker.prepare, self._worker)
+        _guarded(self._worker.tick, self._worker)
         nominal = self._clock.now().nanoseconds + self._timer.time_until_next_call()
         period = self._timer.timer_period_ns
         self._meter.tick(nominal, period, time.monotonic_ns() - started)
