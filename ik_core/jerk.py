@@ -90,7 +90,7 @@ class JerkLimiter:
     leash = math.inf
 
     def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
-        self._ruckig = _ruckig()
+        self._ruckig = load_ruckig()
         self.period = period
         n = len(q)
         self.q, self.dq, self.ddq = q.copy(), np.zeros(n), np.zeros(n)
@@ -188,7 +188,8 @@ class JerkLimiter:
         return pace_of(target, drift, before, self._pace_rows, self.period, share)
 
 
-def _ruckig() -> Any:
+def load_ruckig() -> Any:
+    """The library; InvalidOption where it is not installed."""
     try:
         return importlib.import_module('ruckig')
     except ImportError as error:

@@ -69,8 +69,8 @@ def goal_topic(tip_link: str) -> str:
 def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
     """The limits of every step: the URDF's, tightened, and the defaults where there are none."""
     rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
-    lower, upper, velocity, acceleration = np.array(
-        [(row.lower, row.upper, row.velocity, row.acceleration) for row in rows]
+    lower, upper, velocity, acceleration, jerk = np.array(
+        [(row.lower, row.upper, row.velocity, row.acceleration, row.jerk) for row in rows]
     ).T
     default = parameters.default_limits
     velocity = np.minimum(robot.velocity, velocity)
@@ -79,6 +79,7 @@ def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
         upper=np.minimum(robot.upper, upper),
         velocity=np.where(np.isfinite(velocity), velocity, default.velocity),
         acceleration=np.where(np.isfinite(acceleration), acceleration, default.acceleration),
+        jerk=np.where(np.isfinite(jerk), jerk, default.jerk),
     )
 
 

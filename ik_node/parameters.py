@@ -31,6 +31,7 @@ from rclpy.parameter import Parameter
 
 from ik_core import SOLVERS, IkError, Robot
 from ik_core.exceptions import InvalidOption
+from ik_core.jerk import load_ruckig
 from ik_core.tracking import TrackerOptions
 
 from .planar import KEEP
@@ -40,7 +41,7 @@ UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
 TIGHTEST = 1e-12
 SLOWEST = 1e-6
-"""The lowest velocity and acceleration limit; at 0 a joint could neither move nor stop."""
+"""The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
 
 
 def option(
@@ -203,6 +204,7 @@ class Limits:
     upper: float = math.inf
     velocity: float = math.inf
     acceleration: float = math.inf
+    jerk: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -366,6 +368,7 @@ def _limits_of(robot: Robot, i: int) -> list[tuple[str, float, str, tuple[float,
     rates = [
         ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
         ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
+        ('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf)),
     ]
     if robot.continuous[i]:
         return rates
@@ -394,17 +397,22 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
 def default_limit_specs() -> list[Spec]:
     """What holds where the URDF and the limits of the joint give none."""
     doc = '{} limit of joints that have none of their own; inf: none'
-    unit = {'velocity': 'rad/s or m/s', 'acceleration': 'rad/s^2 or m/s^2'}
+    unit = {
+        'velocity': 'rad/s or m/s',
+        'acceleration': 'rad/s^2 or m/s^2',
+        'jerk': 'rad/s^3 or m/s^3',
+    }
+    note = {'jerk': '; needs the Python library ruckig'}
     return [
         Spec(
             name=f'joint_limits.default.{limit}',
             kind=float,
             default=math.inf,
-            doc=doc.format(limit),
+            doc=doc.format(limit) + note.get(limit, ''),
             unit=unit[limit],
             bounds=(SLOWEST, math.inf),
         )
-        for limit in ('velocity', 'acceleration')
+        for limit in unit
     ]
 
 
@@ -517,12 +525,15 @@ class Parameters:
                 raise InvalidOption(
                     f'joint_limits.{joint}.lower is {limit.lower:g}, above upper, {limit.upper:g}'
                 )
+        default = _make(Limits, read, 'joint_limits.default.')
+        if any(math.isfinite(limit.jerk) for limit in (default, *limits.values())):
+            load_ruckig()
         return NodeParameters(
             node=node,
             tracker=_make(TrackerOptions, read),
             solver_options=solvers[node.solver],
             scale=_make(TwistScale, read, 'scale.'),
-            default_limits=_make(Limits, read, 'joint_limits.default.'),
+            default_limits=default,
             joint_limits=MappingProxyType(limits),
             tools=MappingProxyType(
                 {tip: _make(Tool, read, f'tools.{tip}.') for tip in self._tips}

@@ -1,8 +1,10 @@
 """Parameters: made from metadata, refused with a reason, checked as a whole set."""
 
 import math
+import sys
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy')
@@ -14,6 +16,7 @@ from rclpy.parameter import Parameter
 import ik_core as ik
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
+from ik_node.model import motion_limits
 from ik_node.parameters import NodeOptions, Parameters
 
 
@@ -231,6 +234,29 @@ def test_limits_can_only_be_tightened(make, limit, value):
     result = change(node, **{name: value})
     assert not result.successful
     assert name in result.reason
+
+
+def test_jerk_limits_reach_the_motion_where_ruckig_is_installed(make):
+    pytest.importorskip('ruckig')
+    node, parameters = make(joint_limits__default__jerk=50.0)
+    robot = load('panda')
+    parameters.declare_robot(robot)
+    assert change(node, joint_limits__panda_joint2__jerk=20.0).successful
+    jerk = motion_limits(robot, parameters.take()).jerk
+    assert jerk[1] == 20.0
+    assert (np.delete(jerk, 1) == 50.0).all()
+
+
+@pytest.mark.parametrize('name', ['default', 'panda_joint2'])
+def test_jerk_limits_are_refused_without_ruckig(make, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, 'ruckig', None)
+    node, parameters = make()
+    robot = load('panda')
+    parameters.declare_robot(robot)
+    done = change(node, **{f'joint_limits__{name}__jerk': 20.0})
+    assert not done.successful
+    assert "pip install 'ruckig'" in done.reason
+    assert np.isinf(motion_limits(robot, parameters.take()).jerk).all()
 
 
 def test_lower_and_upper_limits_must_not_cross(make):
