@@ -163,10 +163,10 @@ class Model:
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is."""
         before, self.parameters = self.parameters, parameters
+        self.limits = motion_limits(self.robot, parameters)
         if _problem_options(parameters) != _problem_options(before):
             self._renew_tracker()
             return
-        self.limits = motion_limits(self.robot, parameters)
         self.tracker.set_limits(self.limits)
         if parameters.tracker != before.tracker:
             self.tracker.set_options(parameters.tracker)
@@ -225,6 +225,7 @@ class Model:
             solver_options=options,
             options=self.parameters.tracker,
             q0=q0,
+            rest=self.robot.middle_configuration,
         )
 
     def _renew_tracker(self) -> None:
