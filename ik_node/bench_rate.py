@@ -1,13 +1,16 @@
 """`python -m ik_node.bench_rate`: the node as a source of joint states, beside a bare rclpy timer.
 
-For each robot and rate three processes run: `ik_node`, `bare` (a rclpy timer that publishes the
-same message and does nothing else) and `goals`, which publishes goals; a subscriber here watches.
-Node and bare timer take turns of a few seconds, the other one stopped (SIGSTOP), so what else the
-machine does meets both. The node's turns are of two kinds:
+For each robot and rate four processes run: `ik_node`, `bare` (a rclpy timer that publishes the
+same message and does nothing else), `echo` (which answers each goal at once with that message)
+and `goals`, which publishes goals; a subscriber here watches. Node, bare timer and echo take turns
+of a few seconds, the others stopped (SIGSTOP), so what else the machine does meets all.
+The node's turns are of two kinds:
 
 - it follows a goal that goes round all the time: jitter, processor time, time in a tick;
-- it rests, and small steps of the goal come at random moments: latency, from the stamp of the
-  goal to the arrival here of the first joint state that moves.
+- it rests, and small steps of the goal come at random moments: latency, from just before the
+  goal is published to the callback here of the first joint state that moves. Both ways through
+  the middleware and rclpy are in it; the latency in the row of the bare timer is the echo's,
+  which is what these ways alone take. The node's has up to one period of waiting besides.
 
 Jitter is how much the time between two stamps differs from the period; at arrivals this process's
 own scheduling blurs it. Time in a tick and its share for solving are the node's word
@@ -125,6 +128,21 @@ def bare(urdf: str, rate: float) -> None:
     rclpy.spin(node)
 
 
+def echo(urdf: str) -> None:
+    """Answer every goal at once."""
+    robot = load_urdf(Path(urdf))
+    writer = JointStateWriter(robot, [*robot.joint_names, *robot.mimic_joints])
+    q = np.ones(robot.n)
+    node = rclpy.create_node('echo')
+    publisher = node.create_publisher(JointState, '/echo/joint_states', 10)
+
+    def answer(goal: PoseArray) -> None:
+        publisher.publish(writer.write(q, q, time.time_ns()))
+
+    node.create_subscription(PoseArray, 'goal_poses', answer, 1)
+    rclpy.spin(node)
+
+
 def publish_goals(arm: Arm) -> None:
     """Do what lines of stdin ask for: '<kind> <seconds>'; answer with when goals were sent [s]."""
     robot = load_urdf(Path(arm.urdf))
@@ -187,7 +205,7 @@ class Watcher:
         self.node = rclpy.create_node('watcher', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
-        for source in ('node', 'bare'):
+        for source in ('node', 'bare', 'echo'):
             topic = f'/{source}/joint_states'
             self.node.create_subscription(JointState, topic, self._receiver(source), 1000)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._read, 10)
@@ -209,7 +227,7 @@ class Watcher:
 
     def forget(self) -> None:
         """Start anew."""
-        self.states = {'node': [], 'bare': []}
+        self.states = {'node': [], 'bare': [], 'echo': []}
         self.told.clear()
 
     def spin(self, seconds: float) -> None:
@@ -305,6 +323,14 @@ def latencies(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterato
             yield 1e-9 * answer[1] - goal
 
 
+def echoes(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterator[float]:
+    """Seconds from each goal sent to the arrival of the next message."""
+    stamps = [1e-9 * state[0] for state in states]
+    for goal, index in zip(sent, np.searchsorted(stamps, sent).tolist(), strict=True):
+        if index < len(states):
+            yield 1e-9 * states[index][1] - goal
+
+
 # --- the benchmark -----------------------------------------------------------------------------
 
 
@@ -339,6 +365,7 @@ class Bench:
         self.bare = stack.enter_context(
             running(*child, '--child', 'bare', '--rates', str(rate), namespace='/bare')
         )
+        self.echo = stack.enter_context(running(*child, '--child', 'echo', namespace='/node'))
         goals = [*child, '--child', 'goals', '--arm', json.dumps(arm)]
         self.goals = stack.enter_context(running(*goals, namespace='/node', pipes=True))
         self.watcher.wait('node')
@@ -352,11 +379,14 @@ class Bench:
         for _ in range(rounds):
             with stopped(self.node):
                 self._turn('bare timer', 'bare', self.bare, lambda: self.watcher.spin(seconds))
-            with stopped(self.bare):
+            with stopped(self.bare), stopped(self.echo):
                 self._publish('circle', SETTLING)
                 self._turn('ik_node', 'node', self.node, lambda: self._publish('circle', seconds))
                 self._publish('steps', 2.0 * SETTLING)
-                self._measure_latency(seconds)
+                self._measure_latency('ik_node', 'node', seconds, latencies)
+            with stopped(self.bare), stopped(self.node):
+                self._publish('steps', SETTLING)
+                self._measure_latency('bare timer', 'echo', seconds, echoes)
 
     def _turn(
         self, name: str, source: str, process: subprocess.Popen[bytes], act: Callable[[], Any]
@@ -371,10 +401,12 @@ class Bench:
         if source == 'node':
             turns.ticks += self.watcher.told
 
-    def _measure_latency(self, seconds: float) -> None:
+    def _measure_latency(
+        self, name: str, source: str, seconds: float, find: Callable[..., Iterator[float]]
+    ) -> None:
         self.watcher.forget()
         sent = self._publish('steps', seconds)
-        self.turns['ik_node'].latencies += latencies(sent, self.watcher.states['node'])
+        self.turns[name].latencies += find(sent, self.watcher.states[source])
 
     def _publish(self, kind: str, seconds: float) -> list[float]:
         """Let goals be published for so long; when they were."""
@@ -416,6 +448,8 @@ def main(arguments: list[str] | None = None) -> int:
         rclpy.init(args=ros, signal_handler_options=SignalHandlerOptions.NO)
         if options.child == 'bare':
             bare(options.urdf, options.rates[0])
+        elif options.child == 'echo':
+            echo(options.urdf)
         else:
             publish_goals(Arm(*json.loads(options.arm)))
         return 0

@@ -29,7 +29,7 @@ SWITCH_INTERVAL = 1e-4
 """[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""
 
 
-LEAD = 200_000
+LEAD = 350_000
 """[ns] How long before a tick messages are taken: about what a goal needs, read and checked."""
 
 
@@ -101,7 +101,7 @@ class Ticker:
         self, rate: float, worker: Worker, meter: TickMeter, lock: threading.RLock
     ) -> None:
         self._period = round(1e9 / rate)
-        self._lead = min(LEAD, self._period // 4)
+        self._lead = min(LEAD, self._period // 2)
         self._worker, self._meter, self._lock = worker, meter, lock
         self._stopped = threading.Event()
         threading.Thread(target=self._run, name='ik_node_tick', daemon=True).start()
