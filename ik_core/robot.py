@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,8 +89,7 @@ class Robot:
         lower, upper, velocity, more_warnings = joint_limits(independent, bodies, index)
         continuous = np.array([j.kind == 'continuous' for j in independent], bool)
         turns = full_turns(bodies, len(independent), index)
-        # Not tree and geometry: numba would compile every kernel twice.
-        for array in (lower, upper, velocity, continuous, turns):
+        for array in (lower, upper, velocity, continuous, turns, tree, geometry):
             array.flags.writeable = False
         return cls(
             name=name,
@@ -109,6 +109,12 @@ class Robot:
             geometry=geometry,
             places=places,
         )
+
+    @cached_property
+    def _kernel_arrays(self) -> tuple[NDArray[np.int64], Array]:
+        """`tree` and `geometry` as kernels take them: for read-only arrays numba would compile
+        every kernel a second time."""
+        return self.tree.copy(), self.geometry.copy()
 
     @property
     def n(self) -> int:
@@ -206,7 +212,7 @@ class Robot:
     def frames(self, q: ArrayLike) -> Array:
         """The frames (K, 12) of all bodies in the root link's frame, for `link_transform`."""
         frames = np.empty((len(self.tree), 12))
-        body_frames(self.tree, self.geometry, self.checked(q), frames)
+        body_frames(*self._kernel_arrays, self.checked(q), frames)
         return frames
 
     def link_transform(self, frames: Array, link: str) -> Array:
@@ -226,7 +232,7 @@ class Robot:
         x, y, z = self.link_transform(frames, link)[:3, 3].tolist()
         columns = np.zeros((self.n, 6))
         body = self.place(link).body
-        point_jacobian(self.tree, self.geometry, frames, body, (x, y, z), columns)
+        point_jacobian(*self._kernel_arrays, frames, body, (x, y, z), columns)
         return columns.T.copy()
 
     def joint_values(self, q: ArrayLike) -> dict[str, float]:
