@@ -31,7 +31,7 @@ help:
 	@echo 'PYTHON=python3.12 chooses the Python to start from.'
 
 demo:
-	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.demo --duration $(DURATION)
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.demo --duration $(DURATION)
 
 test:
 	@python=$$(scripts/environment test) && exec scripts/test "$$python"
@@ -48,7 +48,7 @@ bench:
 	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench $(BENCHES)
 
 soak:
-	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.soak --minutes $(MINUTES)
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak --minutes $(MINUTES)
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

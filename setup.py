@@ -67,9 +67,9 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            'ik = ik_core.cli:main',
+            'ik = ik_core.cli.main:main',
             'ik_node = ik_node.main:main',
-            'ik_demo = ik_node.demo:main',
+            'ik_demo = ik_node.tools.demo:main',
         ],
     },
 )

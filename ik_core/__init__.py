@@ -10,9 +10,10 @@ Joint vectors q (n,) are the whole robot's; lengths are in metres, angles in rad
 quaternions (x, y, z, w), and poses in the root link's frame.
 """
 
-from .all_solutions import Solutions, solve_all
-from .batch import BatchResult, solve_batch
-from .driver import Budget
+from .analysis.reachability import ReachabilityMap, reachability_map
+from .batch.solve_all import Solutions, solve_all
+from .batch.solve_batch import BatchResult, solve_batch
+from .batch.solve_best import solve_best
 from .exceptions import (
     FrameNotFound,
     IkError,
@@ -22,11 +23,11 @@ from .exceptions import (
     UnsupportedProblem,
     UrdfError,
 )
+from .optim.search import Budget
 from .problem import IkProblem
-from .reachability import ReachabilityMap, reachability_map
 from .result import IkResult, IkStatus
-from .robot import Joint, Mimic, Robot
-from .selection import solve_best
+from .robot.robot import Joint, Mimic, Robot
+from .robot.urdf import load_urdf
 from .solvers import SOLVERS, Solver, make_solver, solve
 from .tasks import (
     AxisTask,
@@ -41,8 +42,7 @@ from .tasks import (
     SmoothnessTask,
     TwoAxisTask,
 )
-from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
-from .urdf import load_urdf
+from .tracking.tracker import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 __all__ = [
     'SOLVERS',

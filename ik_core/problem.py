@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
-from .limits import JointLimits
+from .maths.rotations import Array
 from .options import exact_number
-from .robot import Robot
-from .rotations import Array
+from .robot.limits import JointLimits
+from .robot.robot import Robot
 from .tasks import GoalTask, Task
 from .tasks.packing import PackedGoals
 

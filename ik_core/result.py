@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from .rotations import Array
+from .maths.rotations import Array
 
 
 class IkStatus(Enum):

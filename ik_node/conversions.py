@@ -14,7 +14,7 @@ from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from sensor_msgs.msg import JointState
 
 from ik_core import IkError
-from ik_core.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
+from ik_core.maths.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
 
 MAX_DISTANCE = 1e6
 """Goals farther than this [m] are refused: squared distances would drown the robot's own size."""

@@ -13,23 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ik_core import (
-    SOLVERS,
-    Budget,
-    IkError,
-    IkProblem,
-    PoseTask,
-    Robot,
-    load_urdf,
-    make_solver,
-)
+from ik_core import SOLVERS, Budget, IkError, IkProblem, PoseTask, Robot, load_urdf, make_solver
 from ik_core.exceptions import InvalidOption, UrdfError
-from ik_core.recording import Recorder
-from ik_core.rotations import Array, matrix_from_rpy
+from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.tasks import GoalTask
-from ik_core.tracking import MotionLimits, Tracker
+from ik_core.tracking.recording import Recorder
+from ik_core.tracking.tracker import MotionLimits, Tracker
 
-from .parameters import Limits, NodeParameters, Tool
+from .parameters.store import Limits, NodeParameters, Tool
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:

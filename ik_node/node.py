@@ -35,24 +35,24 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ik_core import IkError, Robot
-from ik_core.rotations import Array
+from ik_core.maths.rotations import Array
 
-from .codes import Code
-from .compute_ik import ComputeIk
-from .controls import Controls
 from .conversions import Refused
-from .diagnostics import Diagnostics
-from .frames import TfFrames
-from .goals import Goals
-from .inputs import Inputs
-from .interactive_goal import InteractiveGoals
+from .inputs.frames import TfFrames
+from .inputs.goals import Goals
+from .inputs.interactive_goals import InteractiveGoals
+from .inputs.joint_states import StartState
+from .inputs.subscriptions import Inputs
 from .jobs import Job
-from .markers import SAMPLING_PERIOD, Markers
 from .model import Model, load_robot, read_description, tip_links
-from .outputs import OUTPUTS, make_output
-from .parameters import NodeParameters, Parameters
-from .recording import Recording
-from .state_input import StartState
+from .outputs.codes import Code
+from .outputs.commands import OUTPUTS, make_output
+from .outputs.diagnostics import Diagnostics
+from .outputs.markers import SAMPLING_PERIOD, Markers
+from .parameters.store import NodeParameters, Parameters
+from .services.compute_ik import ComputeIk
+from .services.controls import Controls
+from .services.recording import Recording
 from .ticker import Chores, Gate, SimulatedTicker, Ticker
 
 HOUSEKEEPING_PERIOD = 0.05

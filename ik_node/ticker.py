@@ -23,7 +23,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
-from .diagnostics import TickMeter
+from .outputs.diagnostics import TickMeter
 
 SWITCH_INTERVAL = 1e-4
 """[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""

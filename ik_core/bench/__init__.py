@@ -14,9 +14,11 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ..exceptions import InvalidOption
+from ..robot.shipped import TREE
 
 Row = dict[str, Any]
 
@@ -33,7 +35,7 @@ BENCHMARKS = {
     'peers': 'success and time beside every other solver that PyPI has, on nine arms',
 }
 INSTALLING = ('peers',)
-"""Run only when named: they install what they compare with, gigabytes of it."""
+"""Run only when named: they install what they compare with, gigabytes of it. Not in the wheel."""
 
 
 def add_parser(commands: Any) -> None:
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.count < 1:
         raise InvalidOption(f'--count {arguments.count} must be positive')
     for name in arguments.names:
-        module = importlib.import_module(f'.{name}', __package__)
+        module = _module(name)
         rows: list[Row] = module.run(arguments)
         print(json.dumps({name: rows}) if arguments.json else f'{name}\n{table(rows)}\n')
         if arguments.out and rows:
@@ -79,6 +81,17 @@ def run(arguments: argparse.Namespace) -> int:
             if hasattr(module, 'report'):
                 module.report(rows, arguments.out)
     return 0
+
+
+def _module(name: str) -> ModuleType:
+    """The module of a benchmark. Raises InvalidOption where it is not here."""
+    if name not in INSTALLING:
+        return importlib.import_module(f'.{name}', __package__)
+    if not (TREE / 'benchmark' / name).is_dir():
+        raise InvalidOption(f'`ik bench {name}` runs in a clone of the repository only')
+    if str(TREE) not in sys.path:
+        sys.path.append(str(TREE))
+    return importlib.import_module(f'benchmark.{name}')
 
 
 def _draw(draw: Callable[[list[Row], Path], None], rows: list[Row], path: Path) -> None:

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..all_solutions import solve_all
-from ..batch import available_threads, solve_batch
-from ..cli import load_robot
+from ..batch.solve_all import solve_all
+from ..batch.solve_batch import available_threads, solve_batch
+from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..rotations import Array
+from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import PoseTask
 from . import Row

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..robot import Robot
-from ..urdf import load_urdf
+from ..robot.robot import Robot
+from ..robot.urdf import load_urdf
 
 Vector = tuple[float, float, float]
 

@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from ..cli import load_robot, shipped_robots
+from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
-from ..robot import Robot
-from ..rotations import Array
+from ..robot.robot import Robot
+from ..robot.shipped import load_robot, shipped_robots
+from ..robot.urdf import load_urdf
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask
-from ..urdf import load_urdf
 from .generated import X, Y, Z, fixed, joint, robot
 
 TOLERANCE = 1e-6

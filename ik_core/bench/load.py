@@ -8,9 +8,9 @@ import importlib.metadata
 import time
 from pathlib import Path
 
-from ..cli import shipped_robots
 from ..exceptions import UrdfError
-from ..urdf import load_urdf
+from ..robot.shipped import shipped_robots
+from ..robot.urdf import load_urdf
 from . import Row
 
 REPEATS = 5

@@ -16,11 +16,11 @@ from . import Row
 
 
 def run(arguments: argparse.Namespace) -> list[Row]:
-    """The rows of `python -m ik_node.bench_rate`; none where rclpy is not installed."""
+    """The rows of `python -m ik_node.tools.bench_rate`; none where rclpy is not installed."""
     if importlib.util.find_spec('rclpy') is None:
         print('rate: rclpy is not installed, so there is no node to measure', file=sys.stderr)
         return []
-    command = [sys.executable, '-m', 'ik_node.bench_rate']
+    command = [sys.executable, '-m', 'ik_node.tools.bench_rate']
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('{'))
     rows = [{key: '' if value != value else value for key, value in row.items()} for row in lines]

@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..driver import Budget
+from ..maths.rotations import Array
+from ..optim.search import Budget
 from ..problem import IkProblem
 from ..result import IkResult
-from ..rotations import Array
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..solvers.base import Solver
 from ..tasks import GoalTask, PoseTask, PositionTask

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cli import load_robot
+from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..rotations import Array
+from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import LimitAvoidanceTask, ManipulabilityTask, PostureTask, Task
 from . import Row

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..cli import load_robot
-from ..driver import Budget
+from ..optim.search import Budget
 from ..problem import IkProblem
 from ..result import IkResult
+from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..tasks import PoseTask
 from . import Row

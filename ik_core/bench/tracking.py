@@ -26,16 +26,16 @@ from typing import Any
 
 import numpy as np
 
-from ..cli import load_robot
-from ..limits import random_configuration
-from ..motion import RateLimiter
+from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..robot import Robot
-from ..rotations import Array
+from ..robot.limits import random_configuration
+from ..robot.robot import Robot
+from ..robot.shipped import load_robot
 from ..solvers import make_solver
 from ..solvers.base import IterativeSolver
 from ..tasks import GoalTask, PoseTask, PositionTask
-from ..tracking import MotionLimits, Tracker, TrackerOptions
+from ..tracking.rate_limiter import RateLimiter
+from ..tracking.tracker import MotionLimits, Tracker, TrackerOptions
 from . import Row
 from .generated import X, Y, Z, fixed, joint, robot
 

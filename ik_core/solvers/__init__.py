@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..driver import Budget
 from ..exceptions import InvalidOption
+from ..optim.search import Budget
 from ..problem import IkProblem
 from ..result import IkResult
 from .augmented_lagrangian import AugmentedLagrangian

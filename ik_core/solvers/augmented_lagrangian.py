@@ -34,15 +34,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..driver import Descent, Search, SecondarySearch
-from ..goal_equalities import GoalEqualities
-from ..limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
-from ..limits import JointLimits
+from ..maths.rotations import Array
+from ..optim.goal_constraints import GoalEqualities
+from ..optim.limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
+from ..optim.null_space import NullSpaceDescent
+from ..optim.quasi_newton import QuasiNewtonOptions, linear_hessian
+from ..optim.search import Descent, Search, SecondarySearch
 from ..options import option
-from ..priority import NullSpaceDescent
 from ..problem import Evaluation, IkProblem
-from ..quasi_newton import QuasiNewtonOptions, linear_hessian
-from ..rotations import Array
+from ..robot.limits import JointLimits
 from .limit_method import LimitMethod
 
 NEARER = 0.25

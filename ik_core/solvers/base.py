@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from ..driver import (
+from ..exceptions import InvalidOption
+from ..optim.search import (
     Budget,
     Clock,
     DriverOptions,
@@ -17,7 +18,6 @@ from ..driver import (
     SecondarySearch,
     default_clock,
 )
-from ..exceptions import InvalidOption
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult

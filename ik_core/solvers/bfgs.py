@@ -32,11 +32,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..limits import JointLimits
+from ..maths.rotations import Array
+from ..optim.quasi_newton import QuasiNewtonOptions, descend, linear_hessian
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..quasi_newton import QuasiNewtonOptions, descend, linear_hessian
-from ..rotations import Array
+from ..robot.limits import JointLimits
 from .base import IterativeSolver, State
 
 

@@ -43,13 +43,14 @@ from typing import ClassVar
 import numpy as np
 
 from .._jit import njit
-from ..driver import DriverOptions
 from ..exceptions import UnsupportedProblem
-from ..kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
-from ..limits import TURN
+from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
+from ..maths.vectors import Vector, cross, dot, minus, norm
+from ..optim.search import DriverOptions
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..rotations import Array, Frame, IntArray, frame_at, in_axes
+from ..robot.kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
+from ..robot.limits import TURN
 from ..tasks.kernels import (
     AXIS,
     COMPONENTS,
@@ -64,7 +65,6 @@ from ..tasks.kernels import (
     Packed,
     update,
 )
-from ..vectors import Vector, cross, dot, minus, norm
 from .base import IterativeSolver, State
 
 # How a body takes its step

@@ -23,10 +23,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..linalg import damped_step
+from ..maths.linalg import damped_step
+from ..maths.rotations import Array
 from ..options import option
 from ..problem import IkProblem
-from ..rotations import Array
 from .jacobian_method import JacobianMethod, JacobianMethodOptions, JacobianState
 
 

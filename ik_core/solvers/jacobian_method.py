@@ -39,12 +39,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..driver import DriverOptions
 from ..exceptions import InvalidOption
-from ..kinematics import MULTIPLIER
+from ..maths.rotations import Array
+from ..optim.search import DriverOptions
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..rotations import Array
+from ..robot.kinematics import MULTIPLIER
 from ..tasks.kernels import goal_jacobian
 from .base import IterativeSolver, State
 

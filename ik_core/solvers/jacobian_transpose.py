@@ -29,9 +29,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..maths.rotations import Array
 from ..options import option
 from ..problem import IkProblem
-from ..rotations import Array
 from .jacobian_method import (
     JacobianMethod,
     JacobianMethodOptions,

@@ -30,7 +30,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import COMPILED
-from ..damped_search import (
+from ..maths.linalg import bounded_step
+from ..maths.rotations import Array
+from ..optim.search import Budget, Clock, DriverOptions, IterativeSearch, Search
+from ..options import option
+from ..problem import Evaluation, IkProblem
+from ..result import IkResult, IkStatus
+from ..tasks import JointTask
+from ..tasks.kernels import COMPONENTS
+from .base import Solver, State
+from .levenberg_marquardt_kernel import (
     ANSWER,
     ANSWER_COST,
     ANSWER_STATUS,
@@ -60,15 +69,6 @@ from ..damped_search import (
     damping_factor,
     predicted_decrease,
 )
-from ..driver import Budget, Clock, DriverOptions, IterativeSearch, Search
-from ..linalg import bounded_step
-from ..options import option
-from ..problem import Evaluation, IkProblem
-from ..result import IkResult, IkStatus
-from ..rotations import Array
-from ..tasks import JointTask
-from ..tasks.kernels import COMPONENTS
-from .base import Solver, State
 
 STATUSES = {
     REACHED: IkStatus.REACHED,

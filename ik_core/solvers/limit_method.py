@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
+from ..optim.limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
+from ..optim.quasi_newton import linear_hessian
 from ..problem import Evaluation, IkProblem
-from ..quasi_newton import linear_hessian
 from .base import IterativeSolver, State
 
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..limit_terms import FreePoint, Limited, free_point
+from ..optim.limit_terms import FreePoint, Limited, free_point
+from ..optim.quasi_newton import QuasiNewtonOptions
 from ..options import option
-from ..quasi_newton import QuasiNewtonOptions
 from .limit_method import LimitMethod
 
 LARGEST_WEIGHT = 1e12

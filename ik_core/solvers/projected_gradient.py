@@ -34,10 +34,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..line_search import LineSearchOptions, armijo, cost_gradient
+from ..maths.rotations import Array
+from ..optim.line_search import LineSearchOptions, armijo, cost_gradient
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..rotations import Array
 from .base import IterativeSolver, State
 
 STEP_RANGE = (1e-6, 1e6)

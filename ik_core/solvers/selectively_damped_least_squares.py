@@ -32,15 +32,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..maths.rotations import Array
 from ..options import option
 from ..problem import IkProblem
-from ..rotations import Array
-from .jacobian_method import (
-    JacobianMethod,
-    JacobianMethodOptions,
-    JacobianState,
-    truncated_svd,
-)
+from .jacobian_method import JacobianMethod, JacobianMethodOptions, JacobianState, truncated_svd
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this, relative to the largest, are 0."""

@@ -39,14 +39,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..driver import Descent, Search, SecondarySearch
-from ..goal_equalities import GoalEqualities
-from ..limits import JointLimits
-from ..linalg import damped_step
-from ..priority import NullSpaceDescent
+from ..maths.linalg import damped_step
+from ..maths.rotations import Array
+from ..optim.goal_constraints import GoalEqualities
+from ..optim.null_space import NullSpaceDescent
+from ..optim.quasi_newton import QuasiNewtonOptions, bfgs_update, descend, linear_hessian
+from ..optim.search import Descent, Search, SecondarySearch
 from ..problem import Evaluation, IkProblem
-from ..quasi_newton import QuasiNewtonOptions, bfgs_update, descend, linear_hessian
-from ..rotations import Array
+from ..robot.limits import JointLimits
 from .base import IterativeSolver, State
 
 EQUALITY = 1e5

@@ -28,11 +28,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..driver import DriverOptions
-from ..line_search import onto_near_limits
+from ..maths.rotations import Array
+from ..optim.line_search import onto_near_limits
+from ..optim.search import DriverOptions
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..rotations import Array
 from .base import IterativeSolver, State
 
 NEAR = 1e-6

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal, InvalidOption
-from ..rotations import (
+from ..maths.rotations import (
     LARGEST,
     Array,
     checked_transform,
@@ -30,7 +30,7 @@ from . import kernels
 from .base import Task
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
     from .packing import PackedGoals
 
 

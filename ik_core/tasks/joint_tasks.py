@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
-from ..robot import Robot
-from ..rotations import Array
+from ..maths.rotations import Array
+from ..robot.robot import Robot
 from .base import JointTask
 
 

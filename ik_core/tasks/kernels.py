@@ -17,8 +17,7 @@ import math
 from typing import NamedTuple
 
 from .._jit import inner, njit
-from ..kinematics import KIND, PARENT, PRISMATIC, VARIABLE, body_frames, joint_axis, joint_origin
-from ..rotations import (
+from ..maths.rotations import (
     Array,
     Frame,
     IntArray,
@@ -31,7 +30,16 @@ from ..rotations import (
     put_frame,
     relative_log,
 )
-from ..vectors import Vector, cross, dot, minus, norm, times
+from ..maths.vectors import Vector, cross, dot, minus, norm, times
+from ..robot.kinematics import (
+    KIND,
+    PARENT,
+    PRISMATIC,
+    VARIABLE,
+    body_frames,
+    joint_axis,
+    joint_origin,
+)
 
 # columns of `goals`; from ROWS on, the rows of the stacked residual that the three position and
 # up to six rotation components go to (-1: masked or not there)

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
-from ..kinematics import PRISMATIC
-from ..robot import Robot
-from ..rotations import Array
+from ..maths.rotations import Array
+from ..robot.kinematics import PRISMATIC
+from ..robot.robot import Robot
 from .base import Task
 from .joint_tasks import checked_weights
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..kinematics import MULTIPLIER, OFFSET
-from ..robot import Robot
-from ..rotations import Array, frame_of
+from ..maths.rotations import Array, frame_of
+from ..robot.kinematics import MULTIPLIER, OFFSET
+from ..robot.robot import Robot
 from . import kernels
 from .goals import GoalTask
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal, InvalidOption
-from ..robot import Robot
-from ..rotations import Array
+from ..maths.rotations import Array
+from ..robot.robot import Robot
 from .base import JointTask, Task
 from .joint_tasks import checked_weights
 

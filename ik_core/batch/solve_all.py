@@ -1,0 +1,262 @@
+"""All solutions of a problem that has finitely many, such as a pose for an arm of six joints.
+
+Searches start all over the joint space, evenly, each with restarts, so each ends in a solution
+unless there is none; what they find is collected modulo whole turns. A solution that draws the
+share p of the starts is missed by k searches with the probability (1 - p)^k. So the search ends
+after LEAST searches at the earliest, and when every solution has been found REPEATS times: one
+that draws half as many starts as the rarest of those is then missed with a probability of about
+exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
+
+What a search finds, to the tolerances, belongs to a known solution where it is nearer to it than
+a second solution can be: within a share of the smallest singular value there, since Newton's
+method converges to one from all around (Kantorovich). All else is first followed to TIGHT: near
+a singularity postures far apart are within the tolerances of one and the same solution.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.rotations import Array
+from ..options import exact_number
+from ..problem import IkProblem
+from ..result import IkStatus
+from ..robot.limits import TURN
+from ..solvers import make_solver
+from .solve_batch import CHUNK, ManySolves, scattered_starts
+
+LEAST = 128
+REPEATS = 12
+TIGHT = 1e-11
+"""Solutions are followed to this position [m] and orientation [rad], or as near as they get."""
+LOOSE = 1e-5, 1e-4
+"""Largest tolerances of a search, position [m] and orientation [rad]."""
+EXACT = 1e-9
+"""Errors [m, rad] of a solution; above, where there are better ones, it is a near miss."""
+SAME = 1e-4
+"""Solutions no further apart in any joint are the same [rad or m]."""
+NEWTON = 0.03
+"""The share of the smallest singular value (of the largest) within which a solution is alone."""
+SINGULAR = 1e-6
+"""Smallest singular value of a regular Jacobian, as a share of the largest."""
+MOST_SINGULAR = 16
+"""So many solutions found once only, all at singularities, are taken for a continuum."""
+MOST_LOST = 0.01
+"""Share of searches whose end could not be followed to a solution, so near to a singularity."""
+MOST_TURNS = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Solutions `q` (k, n), nearest to the start first; indexing and iterating gives each.
+
+    `position_errors`, `orientation_errors` (k, goals) [m, rad] of exactly these q. `singular`
+    (k,): where the Jacobian loses rank, so that the solution may belong to a continuum, of which
+    samples are here. `complete`: whether the stopping rule was met, see `solve_all`. `searches`:
+    how many there were. `solve_time` [s].
+    """
+
+    q: Array
+    position_errors: Array
+    orientation_errors: Array
+    singular: NDArray[np.bool_]
+    complete: bool
+    searches: int
+    solve_time: float
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __getitem__(self, i: int) -> Array:
+        return self.q[i]
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.q)
+
+
+def solve_all(
+    problem: IkProblem,
+    q0: ArrayLike | None = None,
+    *,
+    turns: bool = False,
+    max_searches: int = 4096,
+    random_seed: int = 0,
+    threads: int | None = None,
+    **options: Any,
+) -> Solutions:
+    """All solutions of a problem with finitely many; the module says when it stops looking.
+
+    q0 (n,) : solutions are sorted by their distance to it, and of those that differ by whole
+        turns only the nearest is given; joints that the problem does not move keep their value
+    turns : give every copy within the limits; of joints without limits only the nearest
+    max_searches : after so many `complete` is False, as it is where singular solutions keep
+        coming: at a singularity (two axes of a wrist in line, say) there is a continuum, and
+        `singular` marks the samples of it that were found
+    options : those of `levenberg_marquardt`
+
+    An empty answer means that no search reached the goals. Raises UnsupportedProblem where the
+    goals leave freedom, so that there are infinitely many solutions, or where tasks are weighed
+    against them.
+    """
+    started = time.perf_counter()
+    limit = _checked_searches(max_searches)
+    own = _checked_problem(problem)
+    start = own.load(q0)
+    solver = make_solver(random_seed=random_seed, **options)
+    found = _Found(own, start)
+    many = ManySolves(own, solver, threads)
+    first = solver.solve(own, start)
+    found.add(first.q[np.newaxis][: int(first.success)], 1)
+    while first.success and not found.ended and found.searches < limit:
+        count = min(CHUNK if found.searches >= LEAST else LEAST, limit - found.searches)
+        starts, seeds = scattered_starts(own, start, found.searches, count, random_seed)
+        batch = many.run(None, starts, near=start, seeds=seeds)
+        found.add(batch.q[batch.success], count)
+    q, singular = found.solutions()
+    if turns:
+        q, singular = _with_turns(own, q, singular)
+    order = np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')
+    errors = np.array([own.errors(one) for one in q[order]]).reshape(len(q), 2, len(own.tasks))
+    return Solutions(
+        q[order],
+        errors[:, 0].copy(),
+        errors[:, 1].copy(),
+        singular[order],
+        found.complete,
+        found.searches,
+        time.perf_counter() - started,
+    )
+
+
+class _Found:
+    """The different solutions so far, and how often each was found."""
+
+    def __init__(self, problem: IkProblem, start: Array) -> None:
+        self.problem = problem
+        self.start = start
+        self.points: list[Array] = []
+        self.counts: list[int] = []
+        self.radii: list[float] = []
+        self.exact: list[bool] = []
+        self.singular: list[bool] = []
+        self.searches = self.lost = 0
+        tight = problem.clone()
+        tight.position_tolerance = tight.orientation_tolerance = TIGHT
+        self.polish = ManySolves(tight, make_solver(restarts=0), threads=1)
+
+    def add(self, q: Array, searches: int) -> None:
+        """Take over what so many searches found, q (N, n)."""
+        self.searches += searches
+        q = self._count(q)
+        followed = self.polish.run(None, q, near=self.start)
+        kept = (
+            (followed.status != IkStatus.ITERATION_LIMIT)
+            & (followed.position_errors <= self.problem.position_tolerance).all(1)
+            & (followed.orientation_errors <= self.problem.orientation_tolerance).all(1)
+        )
+        self.lost += int((~kept).sum())
+        exact = (np.maximum(followed.position_errors, followed.orientation_errors) <= EXACT).all(1)
+        for which, is_exact in ((kept & exact, True), (kept & ~exact, False)):
+            q = self._count(followed.q[which])
+            while len(q):
+                self._append(q[0, self.problem.variables], is_exact)
+                q = self._count(q)
+
+    def _append(self, point: Array, exact: bool) -> None:
+        s = np.linalg.svd(self.problem.at(point).jacobian, compute_uv=False)
+        self.points.append(point)
+        self.counts.append(0)
+        self.exact.append(exact)
+        self.radii.append(max(SAME, NEWTON * float(s[-1] / s[0])))
+        self.singular.append(bool(s[-1] <= SINGULAR * s[0]))
+
+    def _count(self, q: Array) -> Array:
+        """Count those of q (N, n) that are known; return the others."""
+        turning = self.problem.limits.turns
+        for i, point in enumerate(self.points):
+            gap = q[:, self.problem.variables] - point
+            gap[:, turning] -= TURN * np.round(gap[:, turning] / TURN)
+            known = (np.abs(gap) <= self.radii[i]).all(1)
+            self.counts[i] += int(known.sum())
+            q = q[~known]
+        return q
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stopping rule is met; a singular solution has to be found again only."""
+        needed = np.where(self.singular, 2, REPEATS)
+        often = bool((np.array(self.counts) >= needed).all()) and len(self.counts) > 0
+        return often and self.searches >= LEAST and self.lost <= MOST_LOST * self.searches
+
+    @property
+    def ended(self) -> bool:
+        """Whether looking on is of no use."""
+        lonely = sum(s and c == 1 for s, c in zip(self.singular, self.counts, strict=True))
+        return self.complete or lonely > MOST_SINGULAR
+
+    def solutions(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The exact solutions (k, n) and which are singular; where none is, the nearly exact."""
+        q = np.tile(self.start, (len(self.points), 1))
+        q[:, self.problem.variables] = np.reshape(self.points, (len(q), -1)) if len(q) else 0.0
+        kept = np.array(self.exact, bool) | (not any(self.exact))
+        return q[kept], np.array(self.singular, bool)[kept]
+
+
+def _checked_problem(problem: IkProblem) -> IkProblem:
+    """A copy to work on; UnsupportedProblem where it has infinitely many solutions."""
+    if problem.soft:
+        names = ', '.join(type(task).__name__ for task in problem.soft)
+        raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
+    own = problem.clone()
+    own.secondary = ()
+    own.position_tolerance = min(own.position_tolerance, LOOSE[0])
+    own.orientation_tolerance = min(own.orientation_tolerance, LOOSE[1])
+    own.load()
+    n, ranks = len(own.variables), [own.goals.rows]
+    if ranks[0] >= n:
+        starts, _ = scattered_starts(own, own.default_configuration, 0, 3, 0)
+        jacobians = [own.at(start[own.variables]).jacobian for start in starts]
+        ranks = [int(np.linalg.matrix_rank(j, tol=1e-9 * np.linalg.norm(j))) for j in jacobians]
+    if max(ranks) < n:
+        raise UnsupportedProblem(
+            f'the goals leave {n - max(ranks)} of {n} joints free, so there are infinitely many '
+            'solutions: freeze as many joints (frozen_joints=), or choose one by solve_best or '
+            'by secondary tasks'
+        )
+    return own
+
+
+def _with_turns(
+    problem: IkProblem, q: Array, singular: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Every copy of q (k, n) by whole turns inside the limits, and whether it is singular."""
+    limits, moving = problem.limits, problem.variables
+    turning = limits.turns & np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    lower, upper = np.where(turning, limits.lower, 0.0), np.where(turning, limits.upper, 0.0)
+    copies, sources = [q[:0]], [singular[:0]]
+    for one, flag in zip(q, singular, strict=True):
+        x = np.where(turning, one[moving], 0.0)
+        first, last = np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
+        if len(q) * np.prod(last - first + 1.0) > MOST_TURNS:
+            raise UnsupportedProblem(f'there are more than {MOST_TURNS} copies by whole turns')
+        ranges = [np.arange(a, b + 1.0) for a, b in zip(first, last, strict=True)]
+        whole = np.stack(np.meshgrid(*ranges, indexing='ij'), -1).reshape(-1, len(moving))
+        turned = np.tile(one, (len(whole), 1))
+        turned[:, moving] += TURN * whole
+        copies.append(turned)
+        sources.append(np.repeat(flag, len(whole)))
+    return np.concatenate(copies), np.concatenate(sources)
+
+
+def _checked_searches(max_searches: int) -> int:
+    number = exact_number(max_searches, int)
+    if number is None or number < 1:
+        raise InvalidOption(f'max_searches = {max_searches!r}: a whole number >= 1 is needed')
+    return int(number)

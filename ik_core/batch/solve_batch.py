@@ -1,0 +1,368 @@
+"""Many problems at once: one robot and its goals, N targets, N starts, all cores.
+
+The problems are handed out in chunks to threads. Each thread has a workspace of its own and
+runs a compiled kernel that holds no lock, so the threads do not wait for each other. Every
+problem is solved as if it were alone: neither the number of threads nor the order of the
+chunks changes a result.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._jit import COMPILED
+from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
+from ..maths.rotations import LARGEST, ORTHOGONALITY_TOLERANCE, Array, IntArray
+from ..options import exact_number
+from ..problem import IkProblem
+from ..result import IkResult, IkStatus
+from ..robot.limits import TURN, random_configuration
+from ..solvers import DEFAULT_SOLVER, Solver, make_solver
+from ..solvers.levenberg_marquardt import STATUSES, LevenbergMarquardt, Workspace
+from ..solvers.levenberg_marquardt_kernel import solve_many
+
+CHUNK = 64 if COMPILED else 1
+"""Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
+
+Progress = Callable[[int, int], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchResult:
+    """The answers to N problems, as arrays; `batch[i]` is the i-th as an IkResult.
+
+    `q` (N, n); `success` (N,) bool; `status` (N,) of IkStatus; `position_errors` and
+    `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations` and
+    `restarts` (N,), all as in IkResult. `solve_time` [s] is that of the whole batch; an
+    IkResult taken from it has the mean of a problem.
+    """
+
+    q: Array
+    success: NDArray[np.bool_]
+    status: NDArray[np.object_]
+    position_errors: Array
+    orientation_errors: Array
+    cost: Array
+    iterations: IntArray
+    evaluations: IntArray
+    restarts: IntArray
+    solve_time: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __getitem__(self, i: int) -> IkResult:
+        return IkResult(
+            self.q[i],
+            self.status[i],
+            self.position_errors[i],
+            self.orientation_errors[i],
+            float(self.cost[i]),
+            int(self.iterations[i]),
+            int(self.evaluations[i]),
+            int(self.restarts[i]),
+            self.solve_time / len(self),
+        )
+
+
+def solve_batch(
+    problem: IkProblem,
+    targets: ArrayLike,
+    q0: ArrayLike | None = None,
+    random_seed: int = 0,
+    *,
+    solver: str = DEFAULT_SOLVER,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> BatchResult:
+    """Solve the problem for N sets of targets: the results of N single solves, on all cores.
+
+    targets (N, goals, 4, 4), or (N, 4, 4) for one goal : for the goals in the order of
+        `problem.tasks`, each as its `set_target` takes it; the problem itself is not changed
+    q0 : where to start, (n,) for all, (N, n) one for each, or None as in `solve`; joints that
+        the problem does not move keep their value in it
+    threads : by default as many as there are cores that this process may use
+    progress : called now and then with (solved, N), in the calling thread
+    options : those of the solver, as in `make_solver`
+
+    All input is checked before anything is solved: InvalidGoal and InvalidConfiguration name
+    the first bad index. Solvers other than `levenberg_marquardt`, and problems with tasks that
+    are no goals, soft or secondary, have no compiled loop: they are solved one after the
+    other, where threads do not help.
+    """
+    many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
+    transforms = checked_targets(targets, len(problem.tasks))
+    starts = checked_starts(problem, q0, len(transforms))
+    return many.run(transforms, starts, progress=progress)
+
+
+class ManySolves:
+    """A solver over many targets and starts, with buffers for every thread."""
+
+    def __init__(self, problem: IkProblem, solver: Solver, threads: int | None = None) -> None:
+        self.problem = problem.clone()
+        self.solver = solver
+        self.threads = _checked_threads(threads)
+        self._workspaces: list[tuple[Any, ...]] = []
+        if getattr(solver.options, 'record_history', False):
+            raise InvalidOption('record_history: a batch keeps no histories')
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the kernel knows this solver and all of the problem's tasks."""
+        known = not (self.problem.soft or self.problem.secondary)
+        return known and isinstance(self.solver, LevenbergMarquardt)
+
+    def run(
+        self,
+        transforms: Array | None,
+        starts: Array,
+        *,
+        near: Array | None = None,
+        seeds: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> BatchResult:
+        """Solve for checked transforms (N, goals, 4, 4) and starts (N, n).
+
+        transforms None: the problem's own targets, as they were when this was made;
+        `near` (n,): the configuration next to which full turns are chosen, instead of the starts;
+        `seeds` (N,): random seeds in the place of the one in the solver's options.
+        """
+        started = time.perf_counter()
+        if self.compiled:
+            result = self._run_kernel(transforms, starts, near, seeds, progress)
+        else:
+            result = self._run_one_by_one(transforms, starts, near, progress)
+        return replace(result, solve_time=time.perf_counter() - started)
+
+    def _run_kernel(
+        self,
+        transforms: Array | None,
+        starts: Array,
+        near: Array | None,
+        seeds: ArrayLike | None,
+        progress: Progress | None,
+    ) -> BatchResult:
+        problem, count, goals = self.problem, len(starts), len(self.problem.tasks)
+        own = self.solver.options.random_seed
+        x0 = problem.limits.project(starts[:, problem.variables])
+        given = (
+            problem.goals.frozen,
+            problem.goals.frozen_values(starts),
+            self._targets(transforms, count),
+            x0,
+            x0 if near is None else np.tile(near[problem.variables], (count, 1)),
+            np.broadcast_to(own if seeds is None else np.asarray(seeds, np.int64), count).copy(),
+        )
+        x, cost = np.empty((count, len(problem.variables))), np.empty(count)
+        errors, codes = np.empty((count, goals, 2)), np.zeros((count, 4), np.int64)
+
+        def solve(workspace: tuple[Any, ...], first: int) -> None:
+            last = min(first + CHUNK, count)
+            arguments = (*workspace, *given, first, last, x, cost, errors, codes)
+            solve_many(*arguments)
+
+        self._share_out(count, solve, progress)
+        q = starts.copy()
+        q[:, problem.variables] = x
+        success = codes[:, 0] == REACHED_CODE
+        position, orientation = errors[:, :, 0].copy(), errors[:, :, 1].copy()
+        counts = codes[:, 1:].T.copy()
+        return BatchResult(
+            q, success, STATUS_OF[codes[:, 0]], position, orientation, cost, *counts
+        )
+
+    def _share_out(
+        self,
+        count: int,
+        solve: Callable[[tuple[Any, ...], int], None],
+        progress: Progress | None,
+    ) -> None:
+        """Call solve(workspace, first) for every chunk, in this thread and in helping ones."""
+        chunks = deque(range(0, count, CHUNK))
+        threads = min(self.threads, len(chunks))
+        while len(self._workspaces) < threads:
+            own = self.problem.clone() if self._workspaces else self.problem
+            self._workspaces.append(Workspace(own, self.solver.options).arguments)
+
+        def work(workspace: tuple[Any, ...], report: Progress | None = None) -> None:
+            while chunks:
+                try:
+                    first = chunks.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                solve(workspace, first)
+                if report is not None:
+                    report(max(0, count - CHUNK * (len(chunks) + threads - 1)), count)
+
+        with ThreadPoolExecutor(max(1, threads - 1)) as pool:
+            helping = [pool.submit(work, own) for own in self._workspaces[1:threads]]
+            try:
+                if threads:
+                    work(self._workspaces[0], progress)
+                for helper in helping:
+                    helper.result()
+            finally:
+                chunks.clear()  # where Ctrl-C or an error came: the helpers end after a chunk
+        if progress is not None:
+            progress(count, count)
+
+    def _run_one_by_one(
+        self,
+        transforms: Array | None,
+        starts: Array,
+        near: Array | None,
+        progress: Progress | None,
+    ) -> BatchResult:
+        results = []
+        for i, start in enumerate(starts):
+            if transforms is not None:
+                for task, transform in zip(self.problem.tasks, transforms[i], strict=True):
+                    task.set_target(transform)
+            results.append(self._solve_near(start, near))
+            if progress is not None:
+                progress(len(results), len(starts))
+        return _stacked(results, starts.shape[1], len(self.problem.tasks))
+
+    def _targets(self, transforms: Array | None, count: int) -> Array:
+        """The targets as flat frames (N, goals, 12)."""
+        if transforms is not None:
+            rotations = transforms[..., :3, :3].reshape(*transforms.shape[:2], 9)
+            return np.concatenate([rotations, transforms[..., :3, 3]], axis=2)
+        own = [task.target for task in self.problem.tasks]
+        return np.tile(np.reshape(own, (1, -1, 12)), (count, 1, 1))
+
+    def _solve_near(self, start: Array, near: Array | None) -> IkResult:
+        result = self.solver.solve(self.problem, start)
+        if near is not None:
+            q, moving = result.q.copy(), self.problem.variables
+            q[moving] = self.problem.limits.nearest_turn(q[moving], near[moving])
+            if (q != result.q).any():  # judged anew: what is reported is what q achieves
+                result = self.solver.solve(self.problem, q)
+        return result
+
+
+STATUS_OF = np.array([None, *STATUSES.values()], object)
+REACHED_CODE = next(code for code, status in STATUSES.items() if status is IkStatus.REACHED)
+
+
+def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResult:
+    """One result of many, or of none."""
+
+    def column(name: str, kind: type, *more: int) -> NDArray[Any]:
+        values: NDArray[Any] = np.empty((len(results), *more), kind)
+        for i, result in enumerate(results):
+            values[i] = getattr(result, name)
+        return values
+
+    return BatchResult(
+        column('q', float, joints),
+        column('success', bool),
+        column('status', object),
+        column('position_errors', float, goals),
+        column('orientation_errors', float, goals),
+        column('cost', float),
+        column('iterations', int),
+        column('evaluations', int),
+        column('restarts', int),
+    )
+
+
+def checked_targets(targets: ArrayLike, goals: int) -> Array:
+    """Targets as (N, goals, 4, 4); InvalidGoal names the first that is no rigid transform."""
+    try:
+        array = np.array(targets, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
+    if array.ndim == 3 and goals == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 4 or array.shape[1:] != (goals, 4, 4):
+        one = ' or (N, 4, 4)' if goals == 1 else ''
+        raise InvalidGoal(f'targets have shape {array.shape}; (N, {goals}, 4, 4){one} is needed')
+    rotations = array[..., :3, :3]
+    with np.errstate(all='ignore'):
+        product = np.swapaxes(rotations, -1, -2) @ rotations - np.eye(3)
+        corner = np.abs(array[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(-1)
+        for wrong, what in (
+            (~np.isfinite(array).all((-1, -2)), 'has a number that is not finite'),
+            (np.abs(array).max((-1, -2)) > LARGEST, f'has a number beyond {LARGEST:g}'),
+            (np.abs(product).max((-1, -2)) > ORTHOGONALITY_TOLERANCE, 'has no rotation matrix'),
+            (np.linalg.det(rotations) < 0.0, 'is a reflection'),
+            (corner > ORTHOGONALITY_TOLERANCE, 'has a last row that is not (0, 0, 0, 1)'),
+        ):
+            if wrong.any():
+                i, goal = np.argwhere(wrong)[0]
+                raise InvalidGoal(f'targets[{i}, {goal}] {what}: {array[i, goal].tolist()}')
+    return array
+
+
+def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:
+    """The starts (N, n), a copy; InvalidConfiguration names the first bad one."""
+    robot = problem.robot
+    if q0 is None:
+        return np.tile(problem.default_configuration, (count, 1))
+    try:
+        array = np.array(q0, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidConfiguration(f'q0 is not one array of numbers: {error}') from error
+    if array.ndim < 2:
+        return np.tile(robot.checked(array, 'q0'), (count, 1))
+    if array.shape != (count, robot.n):
+        raise InvalidConfiguration(
+            f'q0 has shape {array.shape}; ({robot.n},) or ({count}, {robot.n}) is needed'
+        )
+    wrong = ~np.isfinite(array).all(1)
+    if wrong.any():
+        robot.checked(array[np.argmax(wrong)], f'q0[{np.argmax(wrong)}]')
+    return array
+
+
+def scattered_starts(
+    problem: IkProblem, q0: Array, first: int, count: int, random_seed: int
+) -> tuple[Array, IntArray]:
+    """Starts (count, n) and their random seeds (count,), number `first` and on of a sequence.
+
+    The variables follow the additive recurrence with the generalised golden ratio, which fills
+    their box evenly however many are taken (Roberts 2018, "The unreasonable effectiveness of
+    quasirandom sequences"), shifted by the random seed. Those for which a whole turn is the same
+    posture get one turn.
+    """
+    limits, n = problem.limits, len(problem.variables)
+    lower, upper = limits.sample_lower, limits.sample_upper
+    spare = np.where(limits.turns, np.maximum(upper - lower - TURN, 0.0), 0.0)
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1.0 + ratio) ** (1.0 / (n + 1))
+    shift = np.empty(n)
+    random_configuration(random_seed, 0, np.zeros(n), np.ones(n), shift)
+    index = first + np.arange(count)
+    share = (shift + index[:, np.newaxis] * ratio ** -np.arange(1.0, n + 1)) % 1.0
+    starts = np.tile(q0, (count, 1))
+    starts[:, problem.variables] = lower + 0.5 * spare + share * (upper - lower - spare)
+    return starts, (random_seed + 1 + index) % 2**32
+
+
+def available_threads() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _checked_threads(threads: int | None) -> int:
+    if threads is None:
+        return available_threads()
+    number = exact_number(threads, int)
+    if number is None or number < 1:
+        raise InvalidOption(f'threads = {threads!r}: a whole number >= 1 is needed')
+    return int(number)

@@ -1,0 +1,214 @@
+"""Choice among solutions: the nearest, the farthest from the limits, the most manipulable.
+
+The solve types of TRAC-IK (Beeson & Ames 2015, "TRAC-IK: An open-source library for improved
+solving of generic inverse kinematics"): many searches from scattered starts, as far as a budget
+goes, and of what they find the best by a criterion. A redundant arm has a continuum of
+solutions, of which searches find random ones: there the best is then improved in the null
+space of the goals, with the criterion as the secondary task (`priority`). Distances fall by
+some per cent by that; the manipulability gains less than one for ten times the time, so it is
+left as the searches find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..optim.search import Budget
+from ..options import exact_number
+from ..problem import IkProblem
+from ..result import IkResult
+from ..solvers import DEFAULT_SOLVER, Solver, make_solver
+from ..tasks import ManipulabilityTask, PostureTask, Task
+from .solve_batch import CHUNK, BatchResult, ManySolves, scattered_starts
+
+CHOICES = ('first', 'nearest', 'limits', 'manipulable')
+ATTEMPTS = 64
+
+Choice = str | Callable[[Array], float]
+
+
+def solve_best(
+    problem: IkProblem,
+    q0: ArrayLike | None = None,
+    choose: Choice = 'nearest',
+    *,
+    weights: ArrayLike = 1.0,
+    attempts: int | None = None,
+    budget: Budget | None = None,
+    random_seed: int = 0,
+    solver: str = DEFAULT_SOLVER,
+    threads: int | None = None,
+    **options: Any,
+) -> IkResult:
+    """Solve many times and return the best solution by a criterion; see the module.
+
+    choose : 'first': the first found, as `solve`. 'nearest': the least sum of weights (q - q0)^2
+        (TRAC-IK's Distance). 'limits': farthest from the limits, the least sum of weights
+        ((q - middle) / (half the range))^2. 'manipulable': the largest product of the singular
+        values of the goals' links' Jacobians (Manip1). Or a function of q (n,): the least value
+    weights : one number, or one per joint (n,)
+    attempts : searches, each with the solver's restarts; by default 64, or as many as fit
+        into the budget's seconds where it has them
+    budget : seconds for all, looked at between searches; iterations bound the first search only
+
+    Deterministic where no seconds are given. Returns what the first search found where it does
+    not reach the goals. Counts and times are of all searches.
+    """
+    method = make_solver(solver, random_seed=random_seed, **options)
+    started = method.clock()
+    first = method.solve(problem, q0, budget)
+    start = problem.start(q0)[0]
+    criterion = _criterion(problem, start, choose, weights)
+    if criterion is None or not first.success:
+        return first
+    seconds = None if budget is None else budget.seconds
+    deadline = np.inf if seconds is None else started + seconds
+    limit = _checked_attempts(attempts, unlimited=seconds is not None)
+    found = _Found(first, criterion)
+    many = ManySolves(problem, method, threads)
+    size = CHUNK if many.compiled else 1
+    for done in range(1, limit, size):
+        if method.clock() >= deadline:
+            break
+        starts, seeds = scattered_starts(
+            problem, start, done, min(size, limit - done), random_seed
+        )
+        found.add(many.run(None, starts, near=criterion.near, seeds=seeds))
+    if criterion.task and not problem.secondary and problem.goals.rows < len(problem.variables):
+        found.improve(problem, criterion.task, method, deadline)
+    return found.result(method.clock() - started)
+
+
+@dataclass(frozen=True)
+class _Criterion:
+    """What is best: the least of `costs` (N,), a function of configurations (N, n)."""
+
+    costs: Callable[[Array], Array]
+    near: Array
+    """The configuration next to which full turns are chosen."""
+    task: Task | None = None
+    """The same as a secondary task, where it is worth the time."""
+
+
+def _criterion(
+    problem: IkProblem, q0: Array, choose: Choice, weights: ArrayLike
+) -> _Criterion | None:
+    """The criterion by name, or of a function; None for 'first'."""
+    if callable(choose):
+        return _Criterion(lambda q: np.array([float(choose(one)) for one in q]), q0)
+    if choose not in CHOICES:
+        raise InvalidOption(
+            f'choose = {choose!r}: a function of q, or one of {", ".join(CHOICES)}'
+        )
+    if choose == 'nearest':
+        return _posture(q0, np.broadcast_to(_checked_weights(problem, weights), q0.shape))
+    if choose == 'limits':
+        middle, scale = _middle(problem, q0)
+        return _posture(middle, _checked_weights(problem, weights) * scale)
+    return _manipulability(problem, q0) if choose == 'manipulable' else None
+
+
+def _posture(rest: Array, weights: Array) -> _Criterion:
+    return _Criterion(
+        lambda q: (q - rest) ** 2 @ weights, rest, PostureTask(rest, weights=weights)
+    )
+
+
+def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
+    """The middle of the limits (n,), and 1 / (half the range)^2; q0 and 0 where there is none."""
+    lower, upper = problem.limits.lower, problem.limits.upper
+    half = 0.5 * (upper - lower)
+    ranged = np.isfinite(half) & (half > 0.0)
+    middle, scale = q0.copy(), np.zeros(len(q0))
+    moving = problem.variables[ranged]
+    middle[moving] = lower[ranged] + half[ranged]
+    scale[moving] = half[ranged] ** -2
+    return middle, scale
+
+
+def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
+    """Of several goals, the sum of what ManipulabilityTask makes of each."""
+    robot, tasks = problem.robot, []
+    for link in dict.fromkeys(task.link for task in problem.tasks):
+        own = [task for task in problem.tasks if task.link == link]
+        asks = [any(task.position_weights.any() for task in own),
+                any(task.rotation_weights.any() for task in own)]  # fmt: skip
+        rows = 'pose' if all(asks) else 'position' if asks[0] else 'orientation'
+        tasks.append(ManipulabilityTask(link, rows=rows))
+
+    def costs(q: Array) -> Array:
+        residuals = [[task.residual(robot, one)[0] for task in tasks] for one in q]
+        return np.square(residuals).sum(1)
+
+    return _Criterion(costs, q0)
+
+
+class _Found:
+    """The best solution so far, and what finding it took."""
+
+    def __init__(self, first: IkResult, criterion: _Criterion) -> None:
+        self.criterion = criterion
+        self.best = first
+        self.cost = float(criterion.costs(first.q[np.newaxis])[0])
+        self.spent = np.array([first.iterations, first.evaluations, first.restarts])
+
+    def add(self, batch: BatchResult) -> None:
+        """Take over the best of a batch of searches, where it is better."""
+        self.spent += [batch.iterations.sum(), batch.evaluations.sum(), batch.restarts.sum()]
+        reached = np.flatnonzero(batch.success)
+        if not reached.size:
+            return
+        costs = self.criterion.costs(batch.q[reached])
+        best = int(np.argmin(costs))
+        if costs[best] < self.cost:
+            self.best, self.cost = batch[int(reached[best])], float(costs[best])
+
+    def improve(self, problem: IkProblem, task: Task, method: Solver, deadline: float) -> None:
+        """Lower the criterion of the best by motions that leave the goals alone."""
+        left = deadline - method.clock()
+        if left <= 0.0:
+            return
+        own = problem.clone()
+        own.secondary = (task,)
+        budget = None if np.isinf(left) else Budget(seconds=left)
+        improved = method.solve(own, self.best.q, budget)
+        self.spent += [improved.iterations, improved.evaluations, improved.restarts]
+        if improved.success:
+            self.best = improved
+
+    def result(self, seconds: float) -> IkResult:
+        """The best, with the counts and the time of all searches."""
+        iterations, evaluations, restarts = map(int, self.spent)
+        return replace(
+            self.best,
+            iterations=iterations,
+            evaluations=evaluations,
+            restarts=restarts,
+            solve_time=seconds,
+        )
+
+
+def _checked_weights(problem: IkProblem, weights: ArrayLike) -> Array:
+    array = np.asarray(weights, float)
+    fits = array.shape in ((), (problem.robot.n,))
+    if not fits or not np.isfinite(array).all() or (array < 0.0).any():
+        raise InvalidOption(
+            f'weights {weights!r}: one number or {problem.robot.n}, finite and not negative'
+        )
+    return array
+
+
+def _checked_attempts(attempts: int | None, unlimited: bool) -> int:
+    if attempts is None:
+        return 2**31 if unlimited else ATTEMPTS
+    number = exact_number(attempts, int)
+    if number is None or number < 1:
+        raise InvalidOption(f'attempts = {attempts!r}: a whole number >= 1 is needed')
+    return int(number)

@@ -1,0 +1,124 @@
+"""`ik check`: what a robot description lacks or gets wrong before it drives hardware.
+
+    ik check my_robot.urdf
+    ik check my_robot.urdf --tip tool0 --yaml my_robot.yaml     # parameters for ik_node
+
+Exit codes: 0 no problems, 1 problems found, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..analysis.self_test import Report, TipReport, check, suggested_yaml
+from ..robot.shipped import robot_path
+from .text import as_json, quantity, table
+
+NO_PROBLEMS, PROBLEMS = 0, 1
+
+
+def add_parser(commands: Any) -> None:
+    """Add `check` to the subcommands of `ik`."""
+    parser = commands.add_parser(
+        'check', help='test a robot description before it drives hardware', allow_abbrev=False
+    )
+    add = parser.add_argument
+    add('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
+    add(
+        '--tip', metavar='LINK', action='append', default=[], dest='tips',
+        help='a link to move (default: the end of the longest chain); may be repeated',
+    )  # fmt: skip
+    add('--goals', type=_count, default=200, metavar='N', help='random poses to solve for')
+    add('--yaml', type=Path, metavar='FILE', help='write suggested parameters for ik_node')
+    add('--json', action='store_true', help='print JSON')
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the robot and print the report; the exit code."""
+    report = check(robot_path(arguments.robot), arguments.tips, arguments.goals)
+    if arguments.yaml:
+        arguments.yaml.write_text(suggested_yaml(report), encoding='utf-8')
+    print(as_json(_data(report)) if arguments.json else _text(report))
+    return PROBLEMS if report.problems else NO_PROBLEMS
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f'{count}: one or more are needed')
+    return count
+
+
+def _data(report: Report) -> dict[str, Any]:
+    return {
+        'name': report.robot.name,
+        'base_link': report.robot.base_link,
+        'joints': [asdict(joint) for joint in report.joints],
+        'tips': [asdict(tip) for tip in report.tips],
+        'problems': report.problems,
+        'notes': report.notes,
+        'yaml': suggested_yaml(report),
+    }
+
+
+def _text(report: Report) -> str:
+    robot = report.robot
+    head = f'{robot.name}: {len(robot.link_names)} links, {robot.n} joints'
+    chosen = [('base', robot.base_link, 'the link without a parent')]
+    chosen += [('tip', tip.link, _why(report, tip)) for tip in report.tips]
+    found = [f'problem: {problem}' for problem in report.problems]
+    found += [f'note: {note}' for note in report.notes]
+    count = len(report.problems)
+    verdict = {0: 'no problems found', 1: '1 problem found'}.get(count, f'{count} problems found')
+    parts = [head, table(chosen), _joints(report), _tips(report), '\n'.join(found), verdict]
+    return '\n\n'.join(filter(None, parts))
+
+
+def _why(report: Report, tip: TipReport) -> str:
+    others = [link for link in report.robot.tips() if link not in {t.link for t in report.tips}]
+    count = len(tip.joints)
+    other = f'; other tips: {", ".join(others)}' if others else ''
+    return f'{tip.why}: {count} joint{"s" if count > 1 else ""}{other}'
+
+
+def _joints(report: Report) -> str:
+    rows: list[tuple[str, ...]] = [('joint', 'type', 'lower', 'upper', 'velocity', 'effort', '')]
+    for joint in report.joints:
+        effort_unit = 'N' if joint.unit == 'm' else 'N m'
+        remarks = joint.remarks if joint.moves_a_tip else ('moves no tip', *joint.remarks)
+        rows.append(
+            (
+                joint.name,
+                joint.kind,
+                quantity(joint.lower, joint.unit),
+                quantity(joint.upper, joint.unit),
+                quantity(joint.velocity, f'{joint.unit}/s'),
+                f'{joint.effort:g} {effort_unit}' if math.isfinite(joint.effort) else '-',
+                '; '.join(remarks),
+            )
+        )
+    return table(rows) if len(rows) > 1 else ''
+
+
+def _tips(report: Report) -> str:
+    rows: list[tuple[str, ...]] = [
+        ('tip', 'goals reached', 'worst error', '', 'mean', 'worst', 'reach')
+    ]
+    for tip in report.tips:
+        rows.append(
+            (
+                tip.link,
+                f'{tip.reached} of {tip.goals}',
+                f'{tip.worst_position_error:.1e} m',
+                f'{tip.worst_orientation_error:.1e} rad',
+                f'{1e3 * tip.mean_time:.3f} ms',
+                f'{1e3 * tip.worst_time:.3f} ms',
+                quantity(tip.reach, 'm'),
+            )
+        )
+    return table(rows) if len(rows) > 1 else ''

@@ -1,0 +1,148 @@
+"""`ik reach`: make a reachability map, and a picture of it.
+
+ik reach panda --out panda.npz                          # positions, voxels of 5 cm
+ik reach panda --orientations 32 --out panda.npz --figure panda.png
+ik reach panda --orientations 32 --out panda.npz --resume        # after a kill
+ik reach panda --orientations 200 --out panda.npz --scheduler tcp://10.0.0.1:8786
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
+from ..robot.shipped import load_robot
+from .exit_codes import REACHED
+from .text import as_json
+
+
+def add_parser(commands: Any) -> None:
+    """Add `reach` to the subcommands of `ik`."""
+    parser = commands.add_parser(
+        'reach', help='which part of the space a link reaches', allow_abbrev=False
+    )
+    add = parser.add_argument
+    add('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
+    add('--tip', metavar='LINK', help='the link to move (default: the end of the longest chain)')
+    add('--out', type=Path, metavar='FILE', required=True, help='the map, an .npz file')
+    add('--step', type=float, default=0.05, help='distance of the voxels [m] (default 0.05)')
+    add(
+        '--orientations', type=int, default=1, metavar='N',
+        help='orientations tried in each voxel; 1: any will do (default)',
+    )  # fmt: skip
+    add(
+        '--box', type=float, nargs=6, metavar=('X', 'Y', 'Z', 'X2', 'Y2', 'Z2'),
+        help='two corners of what is mapped [m] (default: all that may be in reach)',
+    )  # fmt: skip
+    add('--manipulability', action='store_true', help='map it too')
+    add('--restarts', type=int, default=20, help='random starts until a cell is given up')
+    add('--seed', type=int, default=0, help='chooses the random starts')
+    add('--resume', action='store_true', help='go on with a map that was interrupted')
+    add('--scheduler', metavar='ADDRESS', help='of a dask cluster: its workers solve')
+    add('--figure', type=Path, metavar='FILE', help='draw slices through the map')
+    add('--json', action='store_true', help='print JSON')
+    add('--quiet', action='store_true', help='no progress line (there is none but on a terminal)')
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the map and print what it says; exit code 0."""
+    line = ProgressLine(arguments.quiet or not sys.stderr.isatty())
+    try:
+        made = reachability_map(
+            load_robot(arguments.robot),
+            arguments.tip,
+            step=arguments.step,
+            orientations=arguments.orientations,
+            box=(arguments.box[:3], arguments.box[3:]) if arguments.box else None,
+            restarts=arguments.restarts,
+            random_seed=arguments.seed,
+            manipulability=arguments.manipulability,
+            out=arguments.out,
+            resume=arguments.resume,
+            scheduler=arguments.scheduler,
+            progress=line.show,
+        )
+    except KeyboardInterrupt:
+        line.end()
+        print('ik: interrupted; --resume goes on where it was', file=sys.stderr)
+        raise
+    finally:
+        line.end()
+    if arguments.figure:
+        from ..analysis.reachability.figure import draw
+
+        draw(made, arguments.figure)
+    data = _data(made, arguments.out)
+    print(as_json(data) if arguments.json else _text(data))
+    return REACHED
+
+
+class ProgressLine:
+    """One line on stderr that is written over and over."""
+
+    def __init__(self, silent: bool) -> None:
+        self.silent = silent
+        self._begun = False
+
+    def show(self, progress: Progress) -> None:
+        """Show how far it is."""
+        if self.silent:
+            return
+        share = 100.0 * progress.done / progress.voxels
+        rate = progress.solved / progress.seconds if progress.seconds else 0.0
+        text = (
+            f'{share:5.1f} % of {progress.voxels:,} voxels, {rate:,.0f} solves/s, '
+            f'{_duration(progress.remaining)} left'
+        )
+        print(f'\r{text:<70}', end='', file=sys.stderr, flush=True)
+        self._begun = True
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._begun:
+            print(file=sys.stderr)
+        self._begun = False
+
+
+def _duration(seconds: float) -> str:
+    if seconds == float('inf'):
+        return '?'
+    minutes, rest = divmod(round(seconds), 60)
+    return f'{minutes // 60}:{minutes % 60:02d}:{rest:02d}'
+
+
+def _data(made: ReachabilityMap, path: Path) -> dict[str, Any]:
+    reached = made.reached > 0
+    return {
+        'map': str(path),
+        'robot': made.settings['robot'],
+        'link': made.settings['link'],
+        'step': made.grid.step,
+        'shape': made.grid.shape,
+        'orientations': made.orientations,
+        'cells': made.grid.voxels * made.orientations,
+        'solved': int(made.tried.sum()),
+        'reached': int(made.reached.sum()),
+        'volume': made.volume,
+        'mean_fraction': float(made.fraction[reached].mean()) if reached.any() else 0.0,
+    }
+
+
+def _text(data: dict[str, Any]) -> str:
+    shape = ' x '.join(map(str, data['shape']))
+    lines = [
+        f'{data["link"]} of {data["robot"]}: {data["volume"]:.4g} m^3 in reach',
+        f'{shape} voxels of {data["step"]:g} m; of {data["cells"]:,} cells {data["solved"]:,} may '
+        f'be in reach, {data["reached"]:,} are',
+    ]
+    if data['orientations'] > 1:
+        share = 100.0 * data['mean_fraction']
+        lines.append(
+            f'of {data["orientations"]} orientations {share:.1f} % are reached, on the mean over '
+            'the voxels that are reached at all'
+        )
+    return '\n'.join([*lines, f'written to {data["map"]}'])

@@ -1,0 +1,61 @@
+"""How commands print: tables, numbers with units, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..robot.robot import Robot
+
+
+def unit_of(robot: Robot, joint: int) -> str:
+    return 'm' if robot.joint_types[joint] == 'prismatic' else 'rad'
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with its unit, or a dash where there is none."""
+    return f'{value:.4f} {unit}' if math.isfinite(value) else '-'
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns of the width they need; numbers to the right, all else to the left."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    right = [
+        any(cell[-1:].isalpha() and is_number(cell.split()[0]) for cell in c) for c in columns
+    ]
+    return '\n'.join(
+        '  '.join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_json(data: Any) -> str:
+    """The data as JSON, which has no infinity and no NaN: null stands for both."""
+    return json.dumps(_plain(data), indent=2, allow_nan=False)
+
+
+def _plain(data: Any) -> Any:
+    """`data` with what JSON has: lists for arrays, null for 'no limit'."""
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple, np.ndarray)):
+        return [_plain(value) for value in data]
+    if isinstance(data, float):  # numpy's included
+        return float(data) if math.isfinite(data) else None
+    return data

@@ -1,1 +1,0 @@
-"""Subcommands of `ik` with a module of their own."""

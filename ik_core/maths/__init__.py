@@ -1,0 +1,4 @@
+"""Scalar kernels: vectors, rotations, small linear systems.
+
+Nothing here knows a robot; only `exceptions` and `_jit` stand below.
+"""

@@ -1,0 +1,292 @@
+"""Linear algebra of steps: small Cholesky solves, damped steps, damped steps inside limits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._jit import inner, njit
+from .rotations import Array
+
+STATIONARY = 1e-6
+"""Largest cosine between the residual and a free column of the Jacobian at a closest point."""
+
+SHORTEST_COLUMN = 1e-3
+"""A column shorter than this share of the longest counts as that long: where one vanishes with
+the slope along it, the angle between it and the residual says nothing."""
+
+
+RANK_TOLERANCE = 1e-9
+"""Singular values below this share of the largest count as zero for the null space."""
+
+
+WELL_CONDITIONED = 1e-8
+"""Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""
+
+
+@njit
+def cholesky_solve(a: Array, b: Array, n: int) -> bool:
+    """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
+
+    Uses and overwrites the lower triangle. False, with b spoilt, where A is not positive
+    definite.
+    """
+    for j in range(n):
+        s = a[j, j]
+        for k in range(j):
+            s -= a[j, k] * a[j, k]
+        if not s > 0.0:
+            return False
+        d = 1.0 / math.sqrt(s)
+        a[j, j] = d  # the inverse of the factor's diagonal: divisions are dear
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            a[i, j] = s * d
+    for i in range(n):
+        s = b[i]
+        for k in range(i):
+            s -= a[i, k] * b[k]
+        b[i] = s * a[i, i]
+    for i in range(n - 1, -1, -1):
+        s = b[i]
+        for k in range(i + 1, n):
+            s -= a[k, i] * b[k]
+        b[i] = s * a[i, i]
+    return True
+
+
+@njit
+def negative_curvature(a: Array, v: Array, n: int) -> bool:
+    """Find v (n,) with v'Av < 0 for the leading n x n block of `a`; False where A has none.
+
+    Uses and overwrites the lower triangle: a Cholesky factorisation L L' up to the first pivot
+    p that is not positive, in row j. With l the part of that row that is done, v = (-L^-T l, 1,
+    0...) has v'Av = p.
+    """
+    for j in range(n):
+        pivot = a[j, j]
+        for k in range(j):
+            pivot -= a[j, k] * a[j, k]
+        if pivot < 0.0:
+            for i in range(n):
+                v[i] = -a[j, i] if i < j else 0.0
+            v[j] = 1.0
+            for i in range(j - 1, -1, -1):
+                for k in range(i + 1, j):
+                    v[i] -= a[k, i] * v[k]
+                v[i] *= a[i, i]
+            return True
+        d = 1.0 / math.sqrt(max(pivot, 1e-300))
+        a[j, j] = d
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            a[i, j] = s * d
+    return False
+
+
+@njit
+def bounded_step(
+    columns: Array,
+    residual: Array,
+    gradient: Array,
+    hessian: Array,
+    given: bool,
+    mu: float,
+    x: Array,
+    bounds: Array,
+    dx: Array,
+    held: Array,
+    normal: Array,
+    rhs: Array,
+) -> None:
+    """dx (n,) = the minimiser of |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds.
+
+    columns (n, m) is J', residual (m,) is r, gradient (n,) J'r, bounds (2+, n) lower and upper.
+    Where `given`, the lower triangle of `hessian` (n, n) stands in for J'J, and the gradient for
+    J'r: any other quadratic model. held (n,) is filled with 1 for the variables on a limit;
+    normal and rhs are scratch.
+
+    An active-set method: variables at a limit that descent would have cross it are held;
+    those that a solution puts outside are put on their limit and held, and the rest is solved
+    for again. At most n + 1 rounds, most often one.
+    """
+    n, m = columns.shape
+    free = 0
+    for j in range(n):
+        dx[j] = 0.0
+        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
+        free += 1 if held[j] == 0.0 else 0
+    have_hessian = given
+    while free > 0:
+        if free >= m and not given:
+            _dual_step(columns, residual, mu, dx, held, normal, rhs)
+        else:
+            if not have_hessian:
+                gauss_newton_hessian(columns, hessian)
+                have_hessian = True
+            _primal_step(hessian, gradient, mu, dx, held, normal, rhs)
+        before = free
+        for j in range(n):
+            if held[j] == 0.0:
+                bounded = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+                if bounded != x[j] + dx[j]:
+                    dx[j] = bounded - x[j]
+                    held[j] = 1.0
+                    free -= 1
+        if free == before:
+            break
+
+
+@njit
+def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
+    """Whether x is at a limit that a step against the gradient would cross."""
+    return (x <= lower and gradient > 0.0) or (x >= upper and gradient < 0.0)
+
+
+@njit
+def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
+    """hessian = J'J, its lower triangle, for columns (n, m) = J'."""
+    n, m = columns.shape
+    for j in range(n):
+        for k in range(j + 1):
+            s = 0.0
+            for i in range(m):
+                s += columns[j, i] * columns[k, i]
+            hessian[j, k] = s
+
+
+@inner
+def _dual_step(
+    columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
+) -> None:
+    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m (Buss Eq. 11)."""
+    n, m = columns.shape
+    for i in range(m):
+        rhs[i] = residual[i]
+        for k in range(i + 1):
+            normal[i, k] = 0.0
+    for j in range(n):
+        if held[j] == 0.0:
+            for i in range(m):
+                c = columns[j, i]
+                for k in range(i + 1):
+                    normal[i, k] += c * columns[j, k]
+        elif dx[j] != 0.0:
+            for i in range(m):
+                rhs[i] += columns[j, i] * dx[j]
+    _regularise(normal, mu, m)
+    solved = cholesky_solve(normal, rhs, m)
+    for j in range(n):
+        if held[j] == 0.0:
+            s = 0.0
+            if solved:
+                for i in range(m):
+                    s -= columns[j, i] * rhs[i]
+            dx[j] = s
+
+
+@inner
+def _primal_step(
+    hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
+) -> None:
+    """Free dx = -(H + mu I)^-1 (g + H dx of the held), over the free (Buss Eq. 10).
+
+    Where H is not positive definite, mu is raised until H + mu I is.
+    """
+    n = hessian.shape[0]
+    solved = False
+    for _ in range(40):
+        free = free_block(hessian, held, normal)
+        row = 0
+        for j in range(n):
+            if held[j] == 0.0:
+                rhs[row] = -gradient[j]
+                for k in range(n):
+                    if held[k] != 0.0:
+                        rhs[row] -= hessian[max(j, k), min(j, k)] * dx[k]
+                row += 1
+        size = _regularise(normal, mu, free)
+        solved = cholesky_solve(normal, rhs, free)
+        if solved:
+            break
+        mu = max(4.0 * mu, 1e-6 * size)
+    row = 0
+    for j in range(n):
+        if held[j] == 0.0:
+            dx[j] = rhs[row] if solved else 0.0
+            row += 1
+
+
+@njit
+def free_block(matrix: Array, held: Array, block: Array) -> int:
+    """block = the rows and columns of a symmetric matrix (n, n) that are not held; their number.
+
+    Of both the lower triangle.
+    """
+    row = 0
+    for j in range(held.shape[0]):
+        if held[j] == 0.0:
+            column = 0
+            for k in range(j + 1):
+                if held[k] == 0.0:
+                    block[row, column] = matrix[j, k]
+                    column += 1
+            row += 1
+    return row
+
+
+@inner
+def _regularise(normal: Array, mu: float, size: int) -> float:
+    """Add the damping, and the little that keeps a singular matrix positive definite.
+
+    Returns the sum of the diagonal's magnitudes.
+    """
+    trace = 0.0
+    for i in range(size):
+        trace += abs(normal[i, i])
+    for i in range(size):
+        normal[i, i] += mu + 1e-14 * trace
+    return trace
+
+
+def null_space(jacobian: Array) -> Array:
+    """An orthonormal basis (n, n - rank) of the motions that J (m, n) does not see: J z = 0.
+
+    I - J+ J (Buss, section 4) is the basis times its transpose.
+    """
+    _, s, vt = np.linalg.svd(jacobian)
+    rank = int((s > RANK_TOLERANCE * max(s, default=0.0)).sum())
+    return np.asarray(vt[rank:].T, float)
+
+
+def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
+    """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
+
+    J'(JJ' + d^2 I)^-1 e (Buss Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the smaller
+    matrix. Where damping is too small to keep that matrix well conditioned, the step comes from
+    singular values: sum of s / (s^2 + d^2) v u'e (Buss, section 6). Those lost to rounding count
+    as 0, so without damping it is the shortest of the least-squares steps.
+    """
+    m, n = jacobian.shape
+    square = damping * damping
+    if square <= WELL_CONDITIONED * np.einsum('ij,ij', jacobian, jacobian):
+        return _step_by_singular_values(jacobian, error, square)
+    if m <= n:
+        dual = jacobian @ jacobian.T
+        dual.flat[:: m + 1] += square
+        return np.asarray(jacobian.T @ np.linalg.solve(dual, error), float)
+    primal = jacobian.T @ jacobian
+    primal.flat[:: n + 1] += square
+    return np.asarray(np.linalg.solve(primal, jacobian.T @ error), float)
+
+
+def _step_by_singular_values(jacobian: Array, error: Array, square: float) -> Array:
+    u, s, vt = np.linalg.svd(jacobian, full_matrices=False)
+    kept = s > np.finfo(float).eps * max(jacobian.shape) * s[0]
+    u, s, vt = u[:, kept], s[kept], vt[kept]
+    return np.asarray((s / (s * s + square) * (error @ u)) @ vt, float)

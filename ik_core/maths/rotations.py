@@ -1,0 +1,277 @@
+"""Rotations: quaternions (x, y, z, w), rotation vectors and matrices.
+
+A *frame* is twelve numbers: the rotation matrix row by row, then the position. It is what the
+kernels compute with, as a tuple; several are kept in the rows of an array. Users see (4, 4)
+transforms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._jit import njit
+from ..exceptions import InvalidGoal
+from .vectors import Vector
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Frame = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
+
+LARGEST = 1e9
+"""Largest number in a target [m]: beyond it a double no longer resolves a micrometre."""
+
+ORTHOGONALITY_TOLERANCE = 1e-6
+"""How far R'R may be from the identity in a matrix that a user hands in."""
+
+
+@njit
+def frame_at(frames: Array, k: int) -> Frame:
+    """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are dear."""
+    return (
+        frames[k, 0], frames[k, 1], frames[k, 2], frames[k, 3], frames[k, 4], frames[k, 5],
+        frames[k, 6], frames[k, 7], frames[k, 8], frames[k, 9], frames[k, 10], frames[k, 11],
+    )  # fmt: skip
+
+
+@njit
+def put_frame(frames: Array, k: int, frame: Frame) -> None:
+    """Row k of frames (K, 12) = frame."""
+    frames[k, 0], frames[k, 1], frames[k, 2] = frame[0], frame[1], frame[2]
+    frames[k, 3], frames[k, 4], frames[k, 5] = frame[3], frame[4], frame[5]
+    frames[k, 6], frames[k, 7], frames[k, 8] = frame[6], frame[7], frame[8]
+    frames[k, 9], frames[k, 10], frames[k, 11] = frame[9], frame[10], frame[11]
+
+
+@njit
+def compose(a: Frame, b: Frame) -> Frame:
+    """The frame a * b."""
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = a
+    b0, b1, b2, b3, b4, b5, b6, b7, b8, bx, by, bz = b
+    return (
+        a0 * b0 + a1 * b3 + a2 * b6, a0 * b1 + a1 * b4 + a2 * b7, a0 * b2 + a1 * b5 + a2 * b8,
+        a3 * b0 + a4 * b3 + a5 * b6, a3 * b1 + a4 * b4 + a5 * b7, a3 * b2 + a4 * b5 + a5 * b8,
+        a6 * b0 + a7 * b3 + a8 * b6, a6 * b1 + a7 * b4 + a8 * b7, a6 * b2 + a7 * b5 + a8 * b8,
+        a0 * bx + a1 * by + a2 * bz + ax,
+        a3 * bx + a4 * by + a5 * bz + ay,
+        a6 * bx + a7 * by + a8 * bz + az,
+    )  # fmt: skip
+
+
+@njit
+def from_axes(frame: Frame | Array, v: Vector) -> Vector:
+    """The vector whose components in the axes of a frame are v: R v."""
+    x, y, z = v
+    return (
+        frame[0] * x + frame[1] * y + frame[2] * z,
+        frame[3] * x + frame[4] * y + frame[5] * z,
+        frame[6] * x + frame[7] * y + frame[8] * z,
+    )
+
+
+@njit
+def in_axes(frame: Frame | Array, v: Vector) -> Vector:
+    """The components of a vector in the axes of a frame: R'v."""
+    x, y, z = v
+    return (
+        frame[0] * x + frame[3] * y + frame[6] * z,
+        frame[1] * x + frame[4] * y + frame[7] * z,
+        frame[2] * x + frame[5] * y + frame[8] * z,
+    )
+
+
+@njit
+def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
+    """The rotation vector of A'B [rad], for the rotations A and B of two frames.
+
+    Goes through the largest component of the quaternion, so it is accurate for small angles
+    and finite and non-zero at 180 degrees. Norm in [0, pi].
+    """
+    m00, m10, m20 = in_axes(a, (b[0], b[3], b[6]))
+    m01, m11, m21 = in_axes(a, (b[1], b[4], b[7]))
+    m02, m12, m22 = in_axes(a, (b[2], b[5], b[8]))
+    x, y, z, w = quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22)
+    if w < 0.0:
+        x, y, z, w = -x, -y, -z, -w
+    length = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * math.atan2(length, w) / length if length > 1e-150 else 2.0
+    return scale * x, scale * y, scale * z
+
+
+@njit
+def quaternion_of(
+    m00: float,
+    m01: float,
+    m02: float,
+    m10: float,
+    m11: float,
+    m12: float,
+    m20: float,
+    m21: float,
+    m22: float,
+) -> tuple[float, float, float, float]:
+    """The unit quaternion (x, y, z, w) of a rotation matrix, by its largest component."""
+    trace = m00 + m11 + m22
+    if trace >= m00 and trace >= m11 and trace >= m22:
+        x, y, z, w = m21 - m12, m02 - m20, m10 - m01, 1.0 + trace
+    elif m00 >= m11 and m00 >= m22:
+        x, y, z, w = 1.0 + m00 - m11 - m22, m01 + m10, m02 + m20, m21 - m12
+    elif m11 >= m22:
+        x, y, z, w = m01 + m10, 1.0 + m11 - m00 - m22, m12 + m21, m02 - m20
+    else:
+        x, y, z, w = m02 + m20, m12 + m21, 1.0 + m22 - m00 - m11, m10 - m01
+    scale = 1.0 / math.sqrt(x * x + y * y + z * z + w * w)
+    return scale * x, scale * y, scale * z, scale * w
+
+
+@njit
+def log_curvature(square: float) -> float:
+    """k = 1/t^2 - (1 + cos t) / (2 t sin t) for t^2 = `square`; finite up to and at t = pi."""
+    if square < 1e-4:  # the series; its next term is below 1e-13
+        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    half = 0.5 * math.sqrt(square)
+    return (1.0 - half * math.cos(half) / math.sin(half)) / square
+
+
+@njit
+def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector, Vector]:
+    """The rows of the matrix that maps an angular velocity to the rate of a rotation vector.
+
+    d/dt log R = (I - [r]/2 + k [r]^2) w for R' = [w] R, r = log R = (x, y, z) [rad], k as in
+    `log_curvature`.
+    """
+    k = log_curvature(x * x + y * y + z * z)
+    return (
+        (1.0 - k * (y * y + z * z), 0.5 * z + k * x * y, -0.5 * y + k * x * z),
+        (-0.5 * z + k * x * y, 1.0 - k * (x * x + z * z), 0.5 * x + k * y * z),
+        (0.5 * y + k * x * z, -0.5 * x + k * y * z, 1.0 - k * (x * x + y * y)),
+    )
+
+
+def frame_of(transform: Array) -> Array:
+    """The frame (12,) of a (4, 4) transform."""
+    return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
+
+
+def transform_of(frame: Array) -> Array:
+    """The (4, 4) transform of a frame (12,)."""
+    transform = np.eye(4)
+    transform[:3, :3] = frame[:9].reshape(3, 3)
+    transform[:3, 3] = frame[9:]
+    return transform
+
+
+def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
+    """The rotation matrix (3, 3) of a quaternion (x, y, z, w) of any non-zero length.
+
+    Raises InvalidGoal where it is not finite, or zero.
+    """
+    q = finite_vector(quaternion, 4, 'quaternion (x, y, z, w)')
+    largest = np.max(np.abs(q))
+    if largest < 1e-12:
+        raise InvalidGoal('quaternion (x, y, z, w) is zero; (0, 0, 0, 1) is the identity')
+    q = q / largest  # squares of tiny or huge components would under- or overflow
+    x, y, z, w = q / np.linalg.norm(q)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_from_matrix(matrix: ArrayLike) -> Array:
+    """The unit quaternion (x, y, z, w), w >= 0, of a rotation matrix (3, 3)."""
+    m = np.asarray(matrix, float)
+    quaternion = np.array(quaternion_of(*m[:3, :3].ravel()))
+    return -quaternion if quaternion[3] < 0.0 else quaternion
+
+
+def matrix_from_rpy(rpy: Sequence[float]) -> Array:
+    """The rotation matrix of fixed-axis roll, pitch, yaw [rad], as in URDF: Rz(y) Ry(p) Rx(r)."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def matrix_onto_axis(axis: Array) -> Array:
+    """A rotation matrix whose third column is the unit vector `axis` (3,)."""
+    helper = np.zeros(3)
+    helper[np.argmin(np.abs(axis))] = 1.0
+    x = np.cross(helper, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def checked_transform(transform: ArrayLike) -> Array:
+    """`transform` as a (4, 4) array of floats; InvalidGoal where it is no rigid transform."""
+    try:
+        t = np.array(transform, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'transform is not made of numbers: {transform!r}') from error
+    if t.shape != (4, 4):
+        raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
+    if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):
+        _refuse(t)
+    return t
+
+
+@njit
+def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
+    """Whether t (4, 4) is a rigid transform of numbers up to `largest`: all that `_refuse` asks.
+
+    Comparisons with NaN are false, so it fails them.
+    """
+    for i in range(3):
+        for j in range(3):
+            dot = t[0, i] * t[0, j] + t[1, i] * t[1, j] + t[2, i] * t[2, j]
+            if not abs(dot - (1.0 if i == j else 0.0)) <= tolerance:
+                return False
+        if not abs(t[i, 3]) <= largest or not abs(t[3, i]) <= tolerance:
+            return False
+    volume = (
+        t[0, 0] * (t[1, 1] * t[2, 2] - t[1, 2] * t[2, 1])
+        + t[0, 1] * (t[1, 2] * t[2, 0] - t[1, 0] * t[2, 2])
+        + t[0, 2] * (t[1, 0] * t[2, 1] - t[1, 1] * t[2, 0])
+    )
+    return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
+
+
+def _refuse(t: Array) -> None:
+    """Say why t (4, 4) is no rigid transform."""
+    _check_numbers(t, 'transform', LARGEST)
+    rotation = t[:3, :3]
+    if np.max(np.abs(rotation.T @ rotation - np.eye(3))) > ORTHOGONALITY_TOLERANCE:
+        raise InvalidGoal('the upper left (3, 3) block of transform is not a rotation matrix')
+    if np.linalg.det(rotation) < 0.0:
+        raise InvalidGoal('the upper left (3, 3) block of transform is a reflection')
+    raise InvalidGoal('the last row of transform is not (0, 0, 0, 1)')
+
+
+def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:
+    """`value` as an array (length,) of finite floats up to `largest`; InvalidGoal otherwise."""
+    try:
+        vector = np.array(value, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
+    if vector.shape != (length,):
+        raise InvalidGoal(f'{name} has shape {vector.shape}; ({length},) is needed')
+    _check_numbers(vector, name, largest)
+    return vector
+
+
+def _check_numbers(array: Array, name: str, largest: float) -> None:
+    """Raise InvalidGoal for numbers that are not finite, or larger than that."""
+    if not np.all(np.isfinite(array)):
+        raise InvalidGoal(f'{name} has a number that is not finite: {array.tolist()}')
+    if np.max(np.abs(array)) > largest:
+        raise InvalidGoal(f'{name} has a number beyond {largest:g}: {array.tolist()}')

@@ -1,0 +1,43 @@
+"""Vectors of three numbers, as tuples: what kernels compute with."""
+
+from __future__ import annotations
+
+import math
+
+from .._jit import njit
+
+Vector = tuple[float, float, float]
+
+
+@njit
+def minus(a: Vector, b: Vector) -> Vector:
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@njit
+def times(scale: float, a: Vector) -> Vector:
+    """scale * a."""
+    return scale * a[0], scale * a[1], scale * a[2]
+
+
+@njit
+def dot(a: Vector, b: Vector) -> float:
+    """a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit
+def cross(a: Vector, b: Vector) -> Vector:
+    """a x b."""
+    return (
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
+
+
+@njit
+def norm(a: Vector) -> float:
+    """|a|."""
+    return math.sqrt(dot(a, a))

@@ -1,0 +1,66 @@
+"""Secondary tasks with the goals as constraints: what `augmented_lagrangian` and `sqp` share.
+
+Once the goals are reached, these two do not project onto the goals' null space as `priority`
+does, but go on to solve
+
+    minimise |s(x)|^2   subject to   r(x) = 0,   l <= x <= u
+
+for the secondary tasks' residual s and the goals' residual r (EGIK 4.3; the Lagrange route of the
+coursework, 3.1.2). Their iterates may leave the goals on the way, so they may end on another
+branch than null-space motion, and what counts are those that have the goals within tolerance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ..maths.rotations import Array
+from ..problem import Evaluation, IkProblem
+
+MAX_ITERATIONS = 50
+
+LEAST_MOVE = 1e-7
+"""An iterate that moves no joint by more [rad or m] is the last one."""
+
+
+class GoalEqualities(ABC):
+    """The constrained minimisation from variables x that reach the goals.
+
+    `current` is the iterate, inside the limits; `at` is the last one that reached the goals and
+    was better than x. Not the best one: within the tolerances, a lower |s|^2 is to be had for
+    a larger |r|, and that is not what is asked for.
+    """
+
+    def __init__(self, problem: IkProblem, x: Array) -> None:
+        self.problem = problem
+        self.at: Evaluation = problem.at(x)
+        self.current = self.at
+        self.first_cost = self.secondary_cost(x)
+        self.iterations = 0
+        self.done = False
+
+    def iterate(self) -> None:
+        """Move once, or find that there is nothing left to gain."""
+        self.iterations += 1
+        before = self.current
+        self.current = self.next_iterate()
+        self._keep()
+        moved = np.max(np.abs(self.current.x - before.x))
+        self.done = moved <= LEAST_MOVE or self.iterations >= MAX_ITERATIONS
+
+    @abstractmethod
+    def next_iterate(self) -> Evaluation:
+        """The iterate after `current`; the same where nothing is better."""
+
+    def secondary_cost(self, x: Array) -> float:
+        """|s|^2 at variables x."""
+        residual, _ = self.problem.secondary_at(x)
+        return float(residual @ residual)
+
+    def _keep(self) -> None:
+        at = self.current
+        reached = self.problem.is_solved(at.position_errors, at.orientation_errors)
+        if reached and self.secondary_cost(at.x) < self.first_cost:
+            self.at = at

@@ -1,0 +1,124 @@
+"""Strict priority between two levels of tasks, by null-space projection.
+
+Once the goals are reached (or as near as they can be), secondary tasks are improved only by
+motion that leaves the goals alone: for J of the goals and a residual s with Jacobian Js of the
+secondary tasks,
+
+    dq = N z,  N = I - J+ J,  z = argmin |s + Js N z|^2 + mu |z|^2
+
+(Liegeois; Buss Eq. 7 with the Gauss-Newton step in the place of a gradient). What the curvature of
+the goals' manifold adds is taken back by Gauss-Newton steps on the goals, and a step counts only
+where the goals stay within their tolerances and the secondary cost falls; otherwise it is
+halved. Joints at a limit that the motion would cross are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..maths.linalg import damped_step, null_space
+from ..maths.rotations import Array
+
+if TYPE_CHECKING:
+    from ..problem import Evaluation, IkProblem
+
+MAX_ITERATIONS = 100
+MAX_STEP = 0.3
+"""Largest move of a joint in one iteration [rad or m]."""
+LEAST_GAIN = 1e-9
+"""Iterations that lower the secondary cost by less than this share of it end the descent."""
+HALVINGS = 8
+DAMPING = 1e-3
+CORRECTIONS = 3
+
+
+class NullSpaceDescent:
+    """The descent of a problem's secondary tasks from variables x that solve its goals."""
+
+    def __init__(self, problem: IkProblem, x: Array, must_reach: bool) -> None:
+        self.problem = problem
+        self.at: Evaluation = problem.at(x)
+        self.allowed = self.at.cost * (1.0 + 1e-9) + 1e-18
+        self.must_reach = must_reach
+        self.cost = self._secondary_cost(x)
+        self.iterations = 0
+        self.done = False
+
+    def iterate(self) -> None:
+        """Move once, or find that there is nothing left to gain."""
+        self.iterations += 1
+        step, cut_short = self._step()
+        before = self.cost
+        for _ in range(HALVINGS):
+            if np.max(np.abs(step)) < 1e-12 or self._accept(self._corrected(self.at.x + step)):
+                break
+            step = 0.5 * step
+        gained = before - self.cost
+        ended = gained <= (0.0 if cut_short else LEAST_GAIN * before)
+        self.done = ended or self.iterations >= MAX_ITERATIONS
+
+    def _step(self) -> tuple[Array, bool]:
+        """dq up to the first limit on its way, where that joint is held next; whether one is."""
+        at, limits = self.at, self.problem.limits
+        residual, jacobian = self.problem.secondary_at(at.x)
+
+        def descend(free: NDArray[np.bool_]) -> Array:
+            basis = null_space(at.jacobian[:, free])
+            if basis.shape[1] == 0:
+                return np.zeros(free.sum())
+            return basis @ damped_step(jacobian[:, free] @ basis, -residual, DAMPING)
+
+        step = self._holding(at.x, descend)
+        step *= min(1.0, MAX_STEP / max(np.max(np.abs(step)), MAX_STEP))
+        share = limits.reach(at.x, step)
+        return share * step, share < 1.0
+
+    def _holding(self, x: Array, solve: Callable[[NDArray[np.bool_]], Array]) -> Array:
+        """solve(free) as a step, without the joints at a limit that it would have cross it."""
+        free, step = np.ones(len(x), bool), np.zeros(len(x))
+        while free.any():
+            step[:] = 0.0
+            step[free] = solve(free)
+            crossing = self.problem.limits.active(x, step)
+            if not crossing.any():
+                return step
+            free &= ~crossing
+        return np.zeros(len(x))
+
+    def _corrected(self, x: Array) -> Evaluation:
+        """x brought back to the goals, inside the limits."""
+        problem = self.problem
+        at = problem.at(problem.limits.snap(x))
+        for _ in range(CORRECTIONS):
+            if at.cost <= 1e-4 * self.allowed:
+                break
+            back = self._holding(at.x, partial(_gauss_newton, at))
+            nearer = problem.at(problem.limits.project(at.x + back))
+            if nearer.cost >= at.cost:
+                break
+            at = nearer
+        return at
+
+    def _accept(self, at: Evaluation) -> bool:
+        reached = self.problem.is_solved(at.position_errors, at.orientation_errors)
+        if not (reached if self.must_reach else at.cost <= self.allowed):
+            return False
+        cost = self._secondary_cost(at.x)
+        if not cost < self.cost:
+            return False
+        self.at, self.cost = at, cost
+        return True
+
+    def _secondary_cost(self, x: Array) -> float:
+        residual, _ = self.problem.secondary_at(x)
+        return float(residual @ residual)
+
+
+def _gauss_newton(at: Evaluation, free: NDArray[np.bool_]) -> Array:
+    """The shortest step of the free joints towards the goals."""
+    return damped_step(at.jacobian[:, free], -at.residual, 0.0)

@@ -1,0 +1,82 @@
+"""What the methods with an approximate Hessian share: its start, its update, their line search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..maths.rotations import Array
+from ..options import option
+from ..problem import Evaluation, IkProblem
+from .line_search import LineSearchOptions, armijo, cost_gradient, onto_near_limits
+
+ROUNDING = 1e-13
+"""How near a step that ends on a limit comes to it, relative to |x| + 1."""
+
+
+@dataclass(frozen=True)
+class QuasiNewtonOptions(LineSearchOptions):
+    """Options of every solver that approximates the Hessian."""
+
+    epsilon: float = option(1e-3, "added to the diagonal of J'J where that is the Hessian's first "
+                            'approximation', unit='m^2', bounds=(1e-12, 1e6))  # fmt: skip
+
+
+def linear_hessian(at: Evaluation, epsilon: float) -> Array:
+    """The Hessian 2 (J'J + eps I) (n, n) of the cost of the linear model r + J dx.
+
+    eps makes it positive definite where J'J is singular, as it is for a redundant arm.
+    """
+    hessian: Array = 2.0 * (at.jacobian.T @ at.jacobian + epsilon * np.eye(len(at.x)))
+    return hessian
+
+
+def bfgs_update(hessian: Array, step: Array, change: Array) -> Array:
+    """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
+
+        B+ = B - B s s' B / s'B s + y y' / s'y
+
+    (Engell-Norregard 2007, Eq. 15). It stays positive definite only where the curvature
+    condition s'y > 0 holds. Where s'y < 0.2 s'B s, y is damped (Powell 1978): replaced by
+    theta y + (1 - theta) B s with the largest theta in [0, 1] for which s'y = 0.2 s'B s.
+    """
+    image = hessian @ step
+    expected = float(step @ image)
+    if not expected > 0.0:
+        return hessian
+    curvature = float(step @ change)
+    if curvature < 0.2 * expected:
+        theta = 0.8 * expected / (expected - curvature)
+        change = theta * change + (1.0 - theta) * image
+        curvature = float(step @ change)
+    updated: Array = (
+        hessian - np.outer(image, image / expected) + np.outer(change, change / curvature)
+    )
+    return updated
+
+
+def descend(
+    problem: IkProblem,
+    at: Evaluation,
+    hessian: Array,
+    options: QuasiNewtonOptions,
+    step: Callable[[Array, Array], Array],
+) -> tuple[Evaluation, Array, int]:
+    """One line search on the cost, along step(gradient, hessian), (n,).
+
+    The step ends inside the limits. Where nothing on the way is better, the search is begun
+    again with the Hessian of the linear model. Returns the new point, the Hessian after the step
+    and the evaluations; the same point where that gains nothing either.
+    """
+    gradient, total = cost_gradient(at), 0
+    for model in (hessian, linear_hessian(at, options.epsilon)):
+        new, evaluations = armijo(
+            at, gradient, step(gradient, model), problem.at, options,
+            lambda x: onto_near_limits(problem.limits, x, ROUNDING),
+        )  # fmt: skip
+        total += evaluations
+        if new is not None:
+            return new, bfgs_update(model, new.x - at.x, cost_gradient(new) - gradient), total
+    return at, hessian, total

@@ -1,0 +1,310 @@
+"""Joints as a robot description has them, and their folding into the arrays of a Robot.
+
+Every joint is 1-dof inside: fixed joints are folded into the frame of the next one, and a
+floating or planar joint becomes a stack of prismatic and revolute ones. The frames of the
+moving bodies are turned so that each joint's axis is z, which is what `kinematics` computes
+with.
+
+A ball joint becomes three revolute ones on top of each other, in the order that its source
+names: 'ZYZ' is R = Rz(phi) Ry(psi) Rz(theta) of Engell-Norregard & Erleben 2011, A.16 (whose
+corner is 1, not 0), 'ZXY' that of a BVH file with these channels. Its Jacobian's columns are
+those of A.22, with the cross products of A.18: the matrix printed at A.8 is not that of one.
+Whatever the order, one middle angle makes the first and the third axis parallel: 0 for 'ZYZ',
+a right angle for 'ZXY'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..exceptions import InvalidOption, UrdfError
+from ..maths.rotations import Array, frame_of, matrix_onto_axis
+from .kinematics import PRISMATIC, REVOLUTE
+
+MOVABLE = ('revolute', 'continuous', 'prismatic')
+MULTI_DOF = ('floating', 'planar')
+LIMITS = ('lower', 'upper', 'velocity')
+
+SINGULAR_MARGIN = 0.5
+"""How far from its singular middle angle [rad] a ball joint starts by default."""
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """The joint stands at multiplier * (position of `joint`) + offset [rad or m]."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint as a URDF has it.
+
+    `kind`: revolute, continuous, prismatic, fixed, floating, planar or ball. `origin` (4, 4) is
+    the joint's frame in the parent link's frame, `axis` (3,) a unit vector in the joint's frame
+    (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s, infinite
+    where there is none.
+
+    A ball joint turns about the axes of its frame that `rotation_order` names, each about the
+    axis as the ones before have turned it (intrinsic): 'ZYZ', 'XYZ', ... Its limits are numbers
+    for all three angles, or arrays (3,) in that order.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Array = field(default_factory=lambda: np.eye(4))
+    axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    lower: float | Array = -math.inf
+    upper: float | Array = math.inf
+    velocity: float | Array = math.inf
+    mimic: Mimic | None = None
+    rotation_order: str = 'ZYZ'
+
+
+@dataclass(frozen=True)
+class JointGroup:
+    """What was one joint in the source: its name, its kind, its indices into q; of a ball joint
+    the order of its rotations, too."""
+
+    name: str
+    kind: str
+    indices: tuple[int, ...]
+    rotation_order: str = ''
+
+    @property
+    def ball(self) -> tuple[int, ...]:
+        """The three indices that together turn about any axis, or () where none do."""
+        return {'ball': self.indices, 'floating': self.indices[3:]}.get(self.kind, ())
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPlace:
+    """Where a link is: its body (-1: the root's), its transform (4, 4) in the body's frame,
+    and by how many fixed joints it is away from the body's first link."""
+
+    body: int
+    transform: Array
+    depth: int
+
+
+def split_joints(
+    joints: Sequence[Joint], free_joints: Sequence[str]
+) -> tuple[list[Joint], list[tuple[Joint, list[str]]]]:
+    """1-dof joints, in the same order, and every former joint with the names of its parts.
+
+    Floating and planar joints that `free_joints` does not name become fixed.
+    """
+    known = [j.name for j in joints if j.kind in MULTI_DOF]
+    for name in free_joints:
+        if name not in known:
+            raise UrdfError(
+                f'free_joints names {name!r}, which is no floating or planar joint; '
+                f'those are: {", ".join(known) or "none"}'
+            )
+    single: list[Joint] = []
+    groups = []
+    for joint in joints:
+        if joint.kind in MULTI_DOF:
+            parts = _stack(joint) if joint.name in free_joints else [replace(joint, kind='fixed')]
+        elif joint.kind == 'ball':
+            parts = _ball(joint)
+        else:
+            parts = [joint]
+        single += parts
+        moving = [j.name for j in parts if j.kind in MOVABLE and j.mimic is None]
+        if moving:
+            groups.append((joint, moving))
+    return single, groups
+
+
+def joint_groups(
+    groups: Sequence[tuple[Joint, list[str]]], index: dict[str, int]
+) -> tuple[JointGroup, ...]:
+    """What was one joint each, of `split_joints`, by indices into q."""
+    return tuple(
+        JointGroup(
+            joint.name,
+            joint.kind,
+            tuple(index[part] for part in parts),
+            joint.rotation_order if joint.kind == 'ball' else '',
+        )
+        for joint, parts in groups
+    )
+
+
+def _stack(joint: Joint) -> list[Joint]:
+    """The 1-dof joints of a floating (x, y, z, yaw, pitch, roll) or planar (x, y, yaw) joint.
+
+    A planar joint moves in the plane whose normal is its axis.
+    """
+    names: tuple[str, ...] = ('x', 'y', 'z', 'yaw', 'pitch', 'roll')
+    basis, axes, shifts = np.eye(3), [0, 1, 2, 2, 1, 0], 3
+    if joint.kind == 'planar':
+        names, axes, shifts = ('x', 'y', 'yaw'), [0, 1, 2], 2
+        basis = matrix_onto_axis(joint.axis)
+    return _pile(
+        joint,
+        [
+            Joint(name, 'prismatic' if i < shifts else 'continuous', '', '', axis=basis[:, axis])
+            for i, (name, axis) in enumerate(zip(names, axes, strict=True))
+        ],
+    )
+
+
+def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
+    """`parts`, on top of each other in the place of `joint`, called '<joint>/<part>'."""
+    pile = []
+    parent, origin = joint.parent, joint.origin
+    for part in parts:
+        name = f'{joint.name}/{part.name}'
+        child = joint.child if part is parts[-1] else f'{name}_link'
+        pile.append(replace(part, name=name, parent=parent, child=child, origin=origin))
+        parent, origin = child, np.eye(4)
+    return pile
+
+
+def _ball(joint: Joint) -> list[Joint]:
+    """The three revolute joints of a ball joint, called '<name>/z', '<name>/y', '<name>/z2'."""
+    order = joint.rotation_order
+    if len(order) != 3 or set(order) - set('XYZ') or order[1] in (order[0], order[2]):
+        raise InvalidOption(
+            f'ball joint {joint.name!r}: rotation_order {order!r}; three of X, Y and Z are '
+            "needed, no two alike side by side, such as 'ZYZ' or 'XYZ'"
+        )
+    if joint.mimic is not None:
+        raise InvalidOption(f'ball joint {joint.name!r} mimics {joint.mimic.joint!r}: it cannot')
+    names = [axis.lower() for axis in order]
+    if names[2] == names[0]:
+        names[2] += '2'
+    limits = zip(*(_of_each_axis(joint, limit) for limit in LIMITS), strict=True)
+    parts = []
+    for name, axis, (lower, upper, velocity) in zip(names, order, limits, strict=True):
+        kind = 'continuous' if np.isinf([lower, upper]).all() else 'revolute'
+        direction = np.eye(3)['XYZ'.index(axis)]
+        parts.append(Joint(name, kind, '', '', np.eye(4), direction, lower, upper, velocity))
+    return _pile(joint, parts)
+
+
+def _of_each_axis(joint: Joint, name: str) -> list[float]:
+    """A limit of a ball joint for each of its three angles."""
+    values = np.asarray(getattr(joint, name), float)
+    if values.shape not in ((), (3,)) or np.isnan(values).any():
+        raise InvalidOption(
+            f'ball joint {joint.name!r}: {name} = {getattr(joint, name)!r}; one number or three, '
+            'in the order of its rotations, are needed'
+        )
+    return [float(value) for value in np.broadcast_to(values, (3,))]
+
+
+def clear_of_singularity(order: str, middle: float, lower: float, upper: float) -> float:
+    """A middle angle in the limits that is no nearer to a singular one than it must be.
+
+    `middle` itself where it is SINGULAR_MARGIN away, else the nearest angle that is, upwards
+    where both sides are alike. Singular are multiples of pi where the first axis is the third
+    ('ZYZ'), and these plus a right angle else ('XYZ').
+    """
+    first = 0.0 if order[0] == order[2] else 0.5 * math.pi
+    singular = first + math.pi * round((middle - first) / math.pi)
+    if abs(middle - singular) >= SINGULAR_MARGIN:
+        return middle
+    sides = [singular + SINGULAR_MARGIN, singular - SINGULAR_MARGIN]
+    if middle < singular:
+        sides.reverse()
+    inside = [min(max(side, lower), upper) for side in sides]
+    return max(inside, key=lambda angle: round(abs(angle - singular), 9))
+
+
+def fold(
+    root: str, joints: Sequence[Joint]
+) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlace]]:
+    """Moving joints (parents first), their parent bodies and frames in them; all link places."""
+    below: dict[str, list[Joint]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    places = {root: LinkPlace(-1, np.eye(4), 0)}
+    bodies: list[Joint] = []
+    parents: list[int] = []
+    frames: list[Array] = []
+    waiting = [root]
+    while waiting:
+        link = waiting.pop()
+        place = places[link]
+        for joint in below.get(link, ()):
+            transform = place.transform @ joint.origin
+            if joint.kind in MOVABLE:
+                onto_axis = np.eye(4)
+                onto_axis[:3, :3] = matrix_onto_axis(joint.axis)
+                bodies.append(joint)
+                parents.append(place.body)
+                frames.append(frame_of(transform @ onto_axis))
+                places[joint.child] = LinkPlace(len(bodies) - 1, onto_axis.T, 0)
+            else:
+                places[joint.child] = LinkPlace(place.body, transform, place.depth + 1)
+            waiting.append(joint.child)
+    return bodies, parents, frames, places
+
+
+def body_arrays(
+    bodies: Sequence[Joint],
+    parents: Sequence[int],
+    frames: Sequence[Array],
+    index: dict[str, int],
+) -> tuple[np.ndarray, Array]:
+    """The `tree` and `geometry` arrays of `kinematics`; `index` finds a joint's place in q."""
+    tree = np.empty((len(bodies), 3), np.int64)
+    geometry = np.empty((len(bodies), 14))
+    for k, joint in enumerate(bodies):
+        mimic = joint.mimic or Mimic(joint.name)
+        kind = PRISMATIC if joint.kind == 'prismatic' else REVOLUTE
+        tree[k] = parents[k], kind, index[mimic.joint]
+        geometry[k, :12] = frames[k]
+        geometry[k, 12:] = mimic.multiplier, mimic.offset
+    return tree, geometry
+
+
+def joint_limits(
+    independent: Sequence[Joint], bodies: Sequence[Joint], index: dict[str, int]
+) -> tuple[Array, Array, Array, list[str]]:
+    """(lower, upper, velocity), each (n,), and warnings.
+
+    The limits of mimic joints are taken over through multiplier and offset; where nothing is
+    left of a range, it stays the driver's own.
+    """
+    lower = np.array([j.lower for j in independent], float)
+    upper = np.array([j.upper for j in independent], float)
+    velocity = np.array([j.velocity for j in independent], float)
+    warnings = []
+    for joint in bodies:
+        if joint.mimic is None or joint.mimic.multiplier == 0.0:
+            continue
+        m, i = joint.mimic, index[joint.mimic.joint]
+        bounds = sorted(((float(joint.lower) - m.offset) / m.multiplier,
+                         (float(joint.upper) - m.offset) / m.multiplier))  # fmt: skip
+        low, high = max(lower[i], bounds[0]), min(upper[i], bounds[1])
+        if low > high:
+            warnings.append(
+                f'joint {joint.name!r} mimics {m.joint!r}, but their limits have no position '
+                f'in common; those of {m.joint!r} are kept'
+            )
+        else:
+            lower[i], upper[i] = low, high
+        velocity[i] = min(velocity[i], float(joint.velocity) / abs(m.multiplier))
+    return lower, upper, velocity, warnings
+
+
+def full_turns(bodies: Sequence[Joint], n: int, index: dict[str, int]) -> np.ndarray:
+    """(n,) bool: whether one turn more or less leaves all that the joint moves in place."""
+    turns = np.ones(n, bool)
+    for joint in bodies:
+        mimic = joint.mimic or Mimic(joint.name)
+        whole = joint.kind != 'prismatic' and float(mimic.multiplier).is_integer()
+        turns[index[mimic.joint]] &= whole
+    return turns

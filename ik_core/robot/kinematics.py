@@ -1,0 +1,104 @@
+"""Kernels over plain arrays: where the links are, and how they move with the joints.
+
+A robot, or the part of it that a problem needs, is a list of K *bodies*, parents first: a
+body is all that moves rigidly with one moving joint, with fixed joints folded away.
+
+`tree` (K, 3) int: parent body (-1: the root link), kind (REVOLUTE, PRISMATIC), variable.
+`geometry` (K, 14) float: the joint's frame in the parent body's frame, with the joint's axis
+along z, then multiplier and offset. The joint stands at multiplier * x[variable] + offset,
+which serves mimic joints, and frozen ones with a multiplier of 0.
+
+The axes along z make a revolute joint a mix of two columns and a prismatic one a shift along
+the third: about half the arithmetic of a product of matrices.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .._jit import njit
+from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
+from ..maths.vectors import Vector, cross, minus
+
+REVOLUTE, PRISMATIC = 0, 1
+# columns of `tree`, and those of `geometry` after the frame
+PARENT, KIND, VARIABLE = 0, 1, 2
+MULTIPLIER, OFFSET = 12, 13
+
+
+@njit
+def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
+    """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
+    for k in range(tree.shape[0]):
+        place_body(tree, geometry, x, k, frames)
+
+
+@njit
+def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array) -> None:
+    """The frame of body k alone, from that of its parent."""
+    frame = frame_at(geometry, k)
+    if tree[k, PARENT] >= 0:
+        frame = compose(frame_at(frames, tree[k, PARENT]), frame)
+    value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
+    if tree[k, KIND] == PRISMATIC:
+        frame = _shifted(frame, value)
+    else:
+        frame = _turned(frame, math.cos(value), math.sin(value))
+    put_frame(frames, k, frame)
+
+
+@njit
+def _turned(frame: Frame, c: float, s: float) -> Frame:
+    """A frame turned about its z axis."""
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
+    return (
+        c * a0 + s * a1, c * a1 - s * a0, a2,
+        c * a3 + s * a4, c * a4 - s * a3, a5,
+        c * a6 + s * a7, c * a7 - s * a6, a8, x, y, z,
+    )  # fmt: skip
+
+
+@njit
+def _shifted(frame: Frame, d: float) -> Frame:
+    """A frame shifted along its z axis."""
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
+    return a0, a1, a2, a3, a4, a5, a6, a7, a8, x + d * a2, y + d * a5, z + d * a8
+
+
+@njit
+def joint_axis(geometry: Array, frames: Array, k: int) -> Vector:
+    """The axis of body k's joint in the root link's frame, times its multiplier."""
+    scale = geometry[k, MULTIPLIER]
+    return scale * frames[k, 2], scale * frames[k, 5], scale * frames[k, 8]
+
+
+@njit
+def joint_origin(frames: Array, k: int) -> Vector:
+    """The origin of body k in the root link's frame."""
+    return frames[k, 9], frames[k, 10], frames[k, 11]
+
+
+@njit
+def point_jacobian(
+    tree: IntArray, geometry: Array, frames: Array, body: int, point: Vector, columns: Array
+) -> None:
+    """columns (variables, 6): the Jacobian's columns, linear then angular, of a point.
+
+    The point is given in the root link's frame and moves with `body`; velocities are in the
+    root link's frame (Buss 2009, section 2). Variables that do not move the body get zeros.
+    """
+    for j in range(columns.shape[0]):
+        for c in range(6):
+            columns[j, c] = 0.0
+    k = body
+    while k >= 0:
+        j = tree[k, VARIABLE]
+        axis = joint_axis(geometry, frames, k)
+        if tree[k, KIND] == PRISMATIC:
+            velocity, spin = axis, (0.0, 0.0, 0.0)
+        else:
+            velocity, spin = cross(axis, minus(point, joint_origin(frames, k))), axis
+        for c in range(3):
+            columns[j, c] += velocity[c]
+            columns[j, 3 + c] += spin[c]
+        k = tree[k, PARENT]

@@ -1,0 +1,113 @@
+"""Joint limits as a box: projection, violation, the active set, and random configurations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._jit import njit
+from ..maths.rotations import Array
+
+TURN = 2.0 * math.pi
+SNAP = 1e-12
+"""A variable this close to a limit [rad or m] is on it."""
+
+
+class JointLimits:
+    """The box lower <= x <= upper over the variables of a problem, infinite where open.
+
+    `sample_lower`, `sample_upper` are finite: half a turn (rad) or metre to either side of
+    the valid value nearest to 0 stands in for a side that is open. `turns` marks variables for
+    which a whole turn more or less is the same posture; it stays set where the range has room
+    for one. `packed` (5, n) holds all of it for kernels.
+    """
+
+    def __init__(self, lower: Array, upper: Array, turns: ArrayLike = False) -> None:
+        self.lower = np.array(lower, float)
+        self.upper = np.array(upper, float)
+        centre = np.clip(0.0, self.lower, self.upper)
+        self.sample_lower = np.where(np.isfinite(self.lower), self.lower, centre - math.pi)
+        self.sample_upper = np.where(np.isfinite(self.upper), self.upper, centre + math.pi)
+        self.turns = np.broadcast_to(turns, self.lower.shape) & (self.upper - self.lower >= TURN)
+        self.packed = np.array(
+            [self.lower, self.upper, self.sample_lower, self.sample_upper, self.turns], float
+        )
+        for array in (self.lower, self.upper, self.sample_lower, self.sample_upper):
+            array.flags.writeable = False
+
+    def project(self, x: Array) -> Array:
+        """The nearest point of the box."""
+        return np.minimum(np.maximum(x, self.lower), self.upper)
+
+    def snap(self, x: Array) -> Array:
+        """The nearest point of the box, with what is on a limit but for rounding put on it."""
+        x = np.where(np.abs(x - self.lower) < SNAP, self.lower, x)
+        return self.project(np.where(np.abs(x - self.upper) < SNAP, self.upper, x))
+
+    def reach(self, x: Array, step: Array) -> float:
+        """The largest share in [0, 1] of a step that stays inside, from x inside.
+
+        The variable that ends it is on its limit after that share, but for rounding.
+        """
+        room = np.where(step > 0.0, self.upper - x, self.lower - x)
+        moving = step != 0.0
+        return float(min(1.0, np.min(room[moving] / step[moving], initial=1.0)))
+
+    def nearest_turn(self, x: Array, reference: Array) -> Array:
+        """x with whole turns added where that is the same posture and nearer to `reference`.
+
+        Stays inside the limits: it serves continuous joints and ranges over one turn.
+        """
+        result = x.copy()
+        take_nearest_turns(result, reference, self.lower, self.upper, self.turns)
+        return result
+
+    def violation(self, x: Array) -> Array:
+        """How far each variable is outside [rad or m]: negative below, positive above."""
+        return x - self.project(x)
+
+    def active(self, x: Array, direction: Array) -> NDArray[np.bool_]:
+        """Which variables stand at a limit that `direction` would have them cross."""
+        return ((x <= self.lower) & (direction < 0.0)) | ((x >= self.upper) & (direction > 0.0))
+
+
+@njit
+def take_nearest_turns(
+    q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
+) -> None:
+    """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
+
+    Only to places inside the limits: where the nearest turn is outside, the next one inside.
+    """
+    for i in range(q.size):
+        if not turning[i]:
+            continue
+        turns = np.round((reference[i] - q[i]) / TURN)
+        turns = min(turns, np.floor((upper[i] - q[i]) / TURN))
+        turns = max(turns, np.ceil((lower[i] - q[i]) / TURN))
+        nearest = q[i] + TURN * turns
+        if lower[i] <= nearest <= upper[i]:
+            q[i] = nearest
+
+
+@njit
+def hash32(value: int) -> int:
+    """A well mixed 32-bit number for a 32-bit number.
+
+    Products stay below 2^64 and only their low half is used, so Python's integers and wrapped
+    machine ones give the same.
+    """
+    value = ((value ^ (value >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
+    value = ((value ^ (value >> 15)) * 0x46CA68B5) & 0xFFFFFFFF
+    return (value ^ (value >> 16)) & 0xFFFFFFFF
+
+
+@njit
+def random_configuration(seed: int, attempt: int, lower: Array, upper: Array, out: Array) -> None:
+    """out = a uniform random point of a finite box, a pure function of seed and attempt."""
+    stream = hash32(hash32(seed & 0xFFFFFFFF) ^ ((attempt * 0x1E3779B9) & 0xFFFFFFFF))
+    for j in range(out.shape[0]):
+        bits = hash32(stream ^ hash32(j + 1))
+        out[j] = lower[j] + (upper[j] - lower[j]) * (bits + 0.5) / 4294967296.0

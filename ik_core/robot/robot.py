@@ -1,0 +1,316 @@
+"""The robot: a frozen tree of one-dof joints, held as arrays; forward kinematics by name."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import FrameNotFound, InvalidConfiguration, UnsupportedProblem
+from ..maths.rotations import Array, transform_of
+from .joints import (
+    MOVABLE,
+    Joint,
+    JointGroup,
+    LinkPlace,
+    Mimic,
+    body_arrays,
+    clear_of_singularity,
+    fold,
+    full_turns,
+    joint_groups,
+    joint_limits,
+    split_joints,
+)
+from .kinematics import PRISMATIC, body_frames, point_jacobian
+
+TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
+"""What the field calls the link that a goal is meant for."""
+
+__all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A tree of links and joints; made by `load_urdf` or `Robot.from_joints`.
+
+    Arrays of length n run over the independent movable joints in the order of the source:
+    `lower` and `upper` [rad or m], `velocity` [rad/s or m/s] (inf where there is none),
+    `continuous`, and `full_turns`, where one turn more or less is the same posture.
+    `tree` (K, 3) and `geometry` (K, 14) are what `kinematics` computes with, K the number of
+    moving joints, mimic ones included; `body_names` (K) are their names.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    link_names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    continuous: NDArray[np.bool_]
+    full_turns: NDArray[np.bool_]
+    mimic_joints: Mapping[str, Mimic]
+    joint_groups: tuple[JointGroup, ...]
+    warnings: tuple[str, ...]
+    body_names: tuple[str, ...]
+    tree: NDArray[np.int64]
+    geometry: Array
+    places: Mapping[str, LinkPlace]
+
+    @classmethod
+    def from_joints(
+        cls,
+        name: str,
+        link_names: Sequence[str],
+        joints: Sequence[Joint],
+        warnings: Iterable[str] = (),
+        free_joints: Sequence[str] = (),
+    ) -> Robot:
+        """The robot of a tree of joints, which must be one (`load_urdf` checks that it is).
+
+        Floating and planar joints move only where `free_joints` names them, since JointState
+        can't carry them. Raises UrdfError where `free_joints` names no such joint, InvalidOption
+        for a ball joint that can't be.
+        """
+        single, groups = split_joints(joints, free_joints)
+        independent = [j for j in single if j.kind in MOVABLE and j.mimic is None]
+        index = {joint.name: i for i, joint in enumerate(independent)}
+        children = {joint.child for joint in single}
+        root = next(link for link in link_names if link not in children)
+        bodies, parents, frames, places = fold(root, single)
+        tree, geometry = body_arrays(bodies, parents, frames, index)
+        lower, upper, velocity, more_warnings = joint_limits(independent, bodies, index)
+        continuous = np.array([j.kind == 'continuous' for j in independent], bool)
+        turns = full_turns(bodies, len(independent), index)
+        for array in (lower, upper, velocity, continuous, turns, tree, geometry):
+            array.flags.writeable = False
+        return cls(
+            name=name,
+            joint_names=tuple(index),
+            joint_types=tuple(joint.kind for joint in independent),
+            link_names=(root, *(link for link in link_names if link != root)),
+            lower=lower,
+            upper=upper,
+            velocity=velocity,
+            continuous=continuous,
+            full_turns=turns,
+            mimic_joints={j.name: j.mimic for j in bodies if j.mimic is not None},
+            joint_groups=joint_groups(groups, index),
+            warnings=(*warnings, *more_warnings),
+            body_names=tuple(joint.name for joint in bodies),
+            tree=tree,
+            geometry=geometry,
+            places=places,
+        )
+
+    @cached_property
+    def _kernel_arrays(self) -> tuple[NDArray[np.int64], Array]:
+        """`tree` and `geometry` as kernels take them: for read-only arrays numba would compile
+        every kernel a second time."""
+        return self.tree.copy(), self.geometry.copy()
+
+    @property
+    def n(self) -> int:
+        """The number of independent movable joints."""
+        return len(self.joint_names)
+
+    @property
+    def base_link(self) -> str:
+        """The root of the tree; poses are in its frame."""
+        return self.link_names[0]
+
+    @property
+    def middle_configuration(self) -> Array:
+        """A valid configuration (n,): the middle of the limits, else the one nearest to 0.
+
+        Ball joints keep clear of the middle angle at which they are singular.
+        """
+        return self.middle_of(self.lower, self.upper)
+
+    def middle_of(self, lower: Array, upper: Array) -> Array:
+        """`middle_configuration` for other limits (n,)."""
+        middle = np.clip(0.0, lower, upper)
+        ranged = np.isfinite(lower) & np.isfinite(upper)
+        middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])
+        for group in self.joint_groups:
+            if group.kind == 'ball':
+                i = group.indices[1]
+                middle[i] = clear_of_singularity(
+                    group.rotation_order, middle[i], lower[i], upper[i]
+                )
+        return middle
+
+    def checked(self, q: ArrayLike, name: str = 'q') -> Array:
+        """`q` as a new array (n,) of finite floats; InvalidConfiguration otherwise."""
+        try:
+            vector = np.array(q, float)
+        except (TypeError, ValueError) as error:
+            raise InvalidConfiguration(f'{name} is not made of numbers: {q!r}') from error
+        if vector.shape != (self.n,):
+            raise InvalidConfiguration(
+                f'{name} has shape {vector.shape}; {self.name!r} has {self.n} joints: '
+                f'{", ".join(self.joint_names)}'
+            )
+        # An infinite or NaN number makes the square of the length so too; squares that overflow
+        # are looked at twice. Half the time of looking at every number.
+        if not math.isfinite(vector.dot(vector)) and not np.isfinite(vector).all():
+            bad = [
+                j for j, v in zip(self.joint_names, vector, strict=True) if not math.isfinite(v)
+            ]
+            raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
+        return vector
+
+    def place(self, link: str) -> LinkPlace:
+        """Where `link` is; FrameNotFound, with the closest names, where there is none."""
+        try:
+            return self.places[link]
+        except KeyError:
+            message = _unknown(f'robot {self.name!r} has no link', link, self.link_names)
+            raise FrameNotFound(message) from None
+
+    def joint_index(self, joint: str) -> int:
+        """The index into q of a joint; FrameNotFound where it has none."""
+        if joint in self.mimic_joints:
+            driver = self.mimic_joints[joint].joint
+            raise FrameNotFound(f'joint {joint!r} follows {driver!r} and has no place in q')
+        if joint not in self.joint_names:
+            message = f'robot {self.name!r} has no movable joint'
+            raise FrameNotFound(_unknown(message, joint, self.joint_names))
+        return self.joint_names.index(joint)
+
+    def body_path(self, link: str) -> list[int]:
+        """The bodies from the root to `link`, parents first."""
+        return self._path(self.place(link).body)
+
+    def chain(self, link: str) -> list[int]:
+        """The indices into q of the joints that move `link`, ascending."""
+        path = self.body_path(link)
+        return sorted({int(self.tree[k, 2]) for k in path if self.geometry[k, 12] != 0.0})
+
+    def forward_kinematics(self, q: ArrayLike, link: str, base_link: str | None = None) -> Array:
+        """The transform (4, 4) of `link` [m] in the frame of `base_link` (default: the root).
+
+        Raises FrameNotFound for an unknown link, InvalidConfiguration for a bad q (n,).
+        """
+        frames = self.frames(q)
+        transform = self.link_transform(frames, link)
+        if base_link is None:
+            return transform
+        base = self.link_transform(frames, base_link)
+        relative = np.eye(4)
+        relative[:3, :3] = base[:3, :3].T @ transform[:3, :3]
+        relative[:3, 3] = base[:3, :3].T @ (transform[:3, 3] - base[:3, 3])
+        return relative
+
+    def frames(self, q: ArrayLike) -> Array:
+        """The frames (K, 12) of all bodies in the root link's frame, for `link_transform`."""
+        frames = np.empty((len(self.tree), 12))
+        body_frames(*self._kernel_arrays, self.checked(q), frames)
+        return frames
+
+    def link_transform(self, frames: Array, link: str) -> Array:
+        """The transform (4, 4) of `link` in the root link's frame, from `frames(q)`."""
+        place = self.place(link)
+        if place.body < 0:
+            return place.transform.copy()
+        return transform_of(frames[place.body]) @ place.transform
+
+    def jacobian(self, q: ArrayLike, link: str) -> Array:
+        """The geometric Jacobian (6, n) of the origin of `link`: linear, then angular rows.
+
+        In the root link's frame; m and rad per rad or m. A mimic joint counts in the column
+        of the joint that it follows.
+        """
+        frames = self.frames(q)
+        x, y, z = self.link_transform(frames, link)[:3, 3].tolist()
+        columns = np.zeros((self.n, 6))
+        body = self.place(link).body
+        point_jacobian(*self._kernel_arrays, frames, body, (x, y, z), columns)
+        return columns.T.copy()
+
+    def joint_values(self, q: ArrayLike) -> dict[str, float]:
+        """Positions [rad or m] of all movable joints by name, the mimic ones included."""
+        values = dict(zip(self.joint_names, self.checked(q).tolist(), strict=True))
+        for joint, mimic in self.mimic_joints.items():
+            values[joint] = mimic.multiplier * values[mimic.joint] + mimic.offset
+        return values
+
+    def tips(self) -> list[str]:
+        """The links where movable chains end, the longest chain first.
+
+        Gripper fingers (side branches of prismatic, mimic or mimicked joints only) are not
+        counted: the chain then ends at the link that carries them. Of the links fixed to the
+        end of a chain, the one the most fixed joints away is taken, one named as a tool (tool0,
+        ..._tcp, ..._end_effector) before cameras, lamps and fixed fingers.
+        """
+        return [self._last_link(body) for body in self._chain_ends()]
+
+    def default_tip(self) -> str:
+        """The tip of the one longest chain.
+
+        Raises UnsupportedProblem, with the candidates, where several chains are the longest,
+        or where no joint moves.
+        """
+        ends = self._chain_ends()
+        if not ends:
+            raise UnsupportedProblem(f'robot {self.name!r} has no movable joint')
+        longest = [k for k in ends if self._dof(k) == self._dof(ends[0])]
+        if len(longest) > 1:
+            raise UnsupportedProblem(
+                f'robot {self.name!r} has {len(longest)} longest chains of {self._dof(ends[0])} '
+                f'joints; name the tip among: {", ".join(self._last_link(k) for k in longest)}'
+            )
+        return self._last_link(longest[0])
+
+    def _path(self, body: int) -> list[int]:
+        path = []
+        while body >= 0:
+            path.append(body)
+            body = int(self.tree[body, 0])
+        return path[::-1]
+
+    def _dof(self, body: int) -> int:
+        return len({int(self.tree[k, 2]) for k in self._path(body)})
+
+    def _chain_ends(self) -> list[int]:
+        """The bodies where chains end once fingers are cut off, the longest chain first."""
+        children: list[list[int]] = [[] for _ in self.tree]
+        for k, parent in enumerate(self.tree[:, 0]):
+            if parent >= 0:
+                children[parent].append(k)
+        coupled = {*self.mimic_joints, *(mimic.joint for mimic in self.mimic_joints.values())}
+
+        def grips(body: int) -> bool:
+            own = self.tree[body, 1] == PRISMATIC or self.body_names[body] in coupled
+            return own and all(grips(child) for child in children[body])
+
+        ends = []
+        waiting = [k for k, parent in enumerate(self.tree[:, 0]) if parent < 0]
+        while waiting:
+            body = waiting.pop(0)
+            branches = children[body]
+            if len(branches) > 1 or any(self.body_names[k] in coupled for k in branches):
+                branches = [k for k in branches if not grips(k)]
+            waiting += branches
+            if not branches:
+                ends.append(body)
+        return sorted(ends, key=self._dof, reverse=True)
+
+    def _last_link(self, body: int) -> str:
+        links = [link for link in self.link_names if self.places[link].body == body]
+        named = [link for link in links if TOOL_NAME.search(link)]
+        return max(named or links, key=lambda link: self.places[link].depth)
+
+
+def _unknown(message: str, name: str, known: Sequence[str]) -> str:
+    """`message` with the name and the closest known ones."""
+    close = difflib.get_close_matches(str(name), known, n=5, cutoff=0.4)
+    hint = f'did you mean {", ".join(close)}?' if close else f'known: {", ".join(known)}'
+    return f'{message} {name!r}; {hint}'

@@ -1,0 +1,279 @@
+"""Where the joints shall go: one seeded solve that goes on over ticks, or a search with restarts.
+
+A `Pursuit` holds the problem whose targets are followed, the solver, and `solution`, where the
+joints shall be. Solving is spread over as many ticks as it needs: each tick has one budget.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..optim.search import Budget, Clock, Search
+from ..problem import IkProblem
+from ..result import IkResult, IkStatus
+from ..robot.limits import TURN, take_nearest_turns
+from ..solvers import Solver, make_solver
+from ..solvers.base import State
+from .rate_limiter import MotionLimits, all_finite, turn_back
+
+SOLVING_SHARE = 0.5
+"""The part of the period that solving may take."""
+SEARCH_ITERATIONS = 200
+"""Iterations of a search with restarts in one tick, where the time budget allows as many."""
+PRECISION = 0.01
+"""Solutions are this much finer than the tolerances: a slowly dragged goal then moves the arm
+smoothly, not by one tolerance at a time."""
+FINEST_TOLERANCE = 1e-10
+"""[m, rad] Rounding keeps solutions from being finer."""
+SETTLING_TIME = 2.0
+"""[s] A solve that neither ends nor arrives, for a goal that stands still, is given up."""
+STAGNATION = 100
+"""Iterations without a clear drop of the cost after which it is given up sooner."""
+CLEAR_DROP = 0.999
+"""The share of the last cost to which a clear drop takes it."""
+SEARCHER = 'levenberg_marquardt'
+"""The solver of searches, whichever follows."""
+BETTER = 0.99
+"""Another branch must cost less than this much of the nearest one to be worth the move."""
+NEARBY = 0.2
+"""[rad or m] A solution that is to go on from the last one is no further away for any joint,
+nor further than the joint goes in two ticks."""
+
+
+class Pursuit:
+    """The solution for the goals of a problem, followed from tick to tick.
+
+    It works on a copy of the problem, `problem`, with the limits and finer tolerances.
+    """
+
+    def __init__(self, problem: IkProblem, limits: MotionLimits, rate: float, clock: Clock):
+        self._clock = clock
+        self._rate = rate
+        self._tolerances = problem.position_tolerance, problem.orientation_tolerance
+        self.settled = False
+        """There is nothing more to solve."""
+        self.searching: bool = False
+        """The solve under way is a search."""
+        self.is_new = False
+        """The goals jumped: where they are not reached, a search is to come."""
+        self._solve: Search | None = None
+        self._memory: State | None = None  # of the last seeded solve, while goals do not jump
+        self._patience = 0  # ticks until it is settled anyway
+        self._cost_mark, self._stagnant_iterations = math.inf, 0
+        self._next_search = -math.inf
+        self.solution = np.zeros(problem.robot.n)
+        self.set_budget(0, 0.0)
+        self.use(problem, limits)
+        self.begin_tick()
+
+    def use(self, problem: IkProblem, limits: MotionLimits) -> None:
+        """Solve a problem like this one, inside these limits."""
+        robot = problem.robot
+        if limits.lower.shape != (robot.n,):
+            raise InvalidOption(f'limits for {limits.lower.size} joints; the robot has {robot.n}')
+        position, orientation = map(_finer, self._tolerances)
+        self.limits = limits
+        self.problem = IkProblem(
+            robot,
+            copy.deepcopy((*problem.tasks, *problem.soft)),
+            secondary=problem.secondary,
+            frozen_joints=problem.frozen_joints,
+            lower=limits.lower,
+            upper=limits.upper,
+            position_tolerance=position,
+            orientation_tolerance=orientation,
+            orientation_length=problem.orientation_length,
+        )
+        for task in self.problem.tasks:
+            if np.isnan(task.target).any():  # a place to begin with
+                task.set_target(np.eye(4))
+        self._search_problem = self.problem.clone()
+        self._turning = robot.full_turns & (limits.upper - limits.lower >= TURN)
+        self._nearby = np.minimum(NEARBY, 1e-3 + 2.0 * limits.velocity / self._rate)
+        np.clip(self.solution, limits.lower, limits.upper, out=self.solution)
+        self._memory = None
+        if self.searching:  # inside the old limits
+            self.searching, self.is_new = False, True
+
+    def set_budget(self, updates_per_tick: int, replan_period: float) -> None:
+        """How much to solve in a tick, and the least time [s] between two searches."""
+        seconds = SOLVING_SHARE / self._rate
+        self._budget = Budget(seconds, updates_per_tick or None)
+        self._whole_budget = Budget(seconds)
+        self._search_budget = Budget(seconds, SEARCH_ITERATIONS)
+        self._replan_period = replan_period
+        self._goes_half_way = updates_per_tick > 0
+
+    def set_solver(self, solver: str | Solver, options: Mapping[str, Any]) -> None:
+        """Solve with this one. Raises InvalidOption, UnsupportedProblem, and keeps the last."""
+        follower = self._follower(solver, options) if isinstance(solver, str) else solver
+        own = options if solver == SEARCHER else {}
+        searcher = make_solver(SEARCHER, clock=self._clock, **own)
+        follower.begin(self.problem, self.solution)  # refuses what it can't do
+        self._solver, self._searcher, self._memory = follower, searcher, None
+
+    def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
+        """The named solver, without restarts."""
+        solver = make_solver(name, clock=self._clock, **options)
+        if getattr(solver.options, 'restarts', 0) == 0:
+            return solver
+        return make_solver(name, clock=self._clock, **{**options, 'restarts': 0})
+
+    def rest(self, q: Array) -> None:
+        """Forget what was solved and aim at q (n,)."""
+        self.solution = q
+        self.is_new = self.searching = False
+        self._memory = None
+        self._next_search = -math.inf
+        self.think_again()
+
+    def jump(self) -> None:
+        """The goals are new and far: search for them where they are not reached."""
+        self.is_new, self.searching = True, False
+        self._memory = None
+
+    def think_again(self) -> None:
+        """Solve again, from the present solution, in the ticks to come; after a search."""
+        if not self.searching:
+            self._solve = None
+            self.settled = False
+            self._cost_mark, self._stagnant_iterations = math.inf, 0
+            self._patience = math.ceil(SETTLING_TIME * self._rate)
+
+    def begin_tick(self) -> None:
+        """Count anew what a tick takes: iterations, restarts, seconds."""
+        self.iterations, self.restarts, self.solve_time = 0, 0, 0.0
+
+    def follow(self, q: Array, now: float) -> bool:
+        """Go on for one tick, with the joints at q (n,); whether a search has ended."""
+        if self.searching:
+            return self._search(q)
+        self._go_on(q, now)
+        return False
+
+    def _go_on(self, q: Array, now: float) -> None:
+        """Go on with the seeded solve; begin a search where that is to be."""
+        if not self.settled and self._refine(self._budget) and not self.reaches:
+            self._try_other_turns()
+        if self.is_new and self.settled:
+            self.is_new = not self.reaches
+            if self.is_new and now >= self._next_search:
+                self._begin_search(now)
+                return
+        # Half-way to convergence, a solve for a new goal is no place to go to yet.
+        if self.settled or not self.is_new or self._goes_half_way:
+            self._adopt(self._latest.q, q)
+
+    def follow_closely(self, q: Array) -> bool:
+        """Go on to convergence, for targets next to the last; False where they are not reached.
+
+        The solution then stays what it was, as it does while a solve is not yet settled.
+        """
+        self.is_new = False
+        if not self._refine(self._whole_budget):
+            return True
+        if self.reaches and (np.abs(self._latest.q - self.solution) <= self._nearby).all():
+            self._adopt(self._latest.q, q)
+            return True
+        return False
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the last result is within the caller's tolerances, not only the finer ones."""
+        return self.is_solved(self._latest.position_errors, self._latest.orientation_errors)
+
+    def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
+        """Whether errors (G,) each are within the caller's tolerances."""
+        position, orientation = self._tolerances
+        return (
+            max(position_errors.tolist()) <= position
+            and max(orientation_errors.tolist()) <= orientation
+        )
+
+    def _refine(self, budget: Budget) -> bool:
+        """Go on with the seeded solve; whether it has ended."""
+        solve = self._solve or self._begin(self._solver, self.problem, self._memory)
+        self._latest = self._advance(solve, budget)
+        self._memory = solve.memory()
+        self.settled = self._has_ended(solve, self._latest)
+        if solve.done:
+            self._solve = None
+        return self.settled
+
+    def _has_ended(self, solve: Search, result: IkResult) -> bool:
+        """Whether the solve arrived, or will get no further."""
+        if result.cost < CLEAR_DROP * self._cost_mark:
+            self._cost_mark, self._stagnant_iterations = result.cost, 0
+        else:
+            self._stagnant_iterations += self.iterations
+        self._patience -= 1
+        return (
+            (solve.done and result.status is not IkStatus.ITERATION_LIMIT)
+            or self._stagnant_iterations >= STAGNATION
+            or self._patience <= 0
+        )
+
+    def _try_other_turns(self) -> None:
+        """Joints that may turn more than once and reached their limit may go on a turn back."""
+        start = self._latest.q.copy()
+        if turn_back(start, self.limits.lower, self.limits.upper, self._turning):
+            time_left = max(SOLVING_SHARE / self._rate - self.solve_time, 0.0)
+            before = self._latest
+            self._latest = self._solver.solve(self.problem, start, Budget(time_left))
+            self.iterations += self._latest.iterations
+            self.solve_time += self._latest.solve_time
+            if not self.reaches:
+                self._latest = before
+
+    def _begin_search(self, now: float) -> None:
+        tasks = zip(self.problem.tasks, self._search_problem.tasks, strict=True)
+        for task, other in tasks:
+            other.set_target(task.transform)
+        self.searching, self.is_new = True, False
+        self._next_search = now + self._replan_period
+        self._begin(self._searcher, self._search_problem)
+
+    def _search(self, q: Array) -> bool:
+        """Go on with the search; at its end take the branch that it found, if it is better."""
+        solve = self._solve or self._begin(self._searcher, self._search_problem)
+        found = self._advance(solve, self._search_budget)
+        if solve.done:
+            better = found.cost < BETTER * self._latest.cost
+            self._adopt(found.q if better else self._latest.q, q)
+            self.searching, self._memory = False, None
+            self.think_again()  # for the goals as they are now, from there
+        return solve.done
+
+    def _begin(self, solver: Solver, problem: IkProblem, memory: State | None = None) -> Search:
+        self._solve = solve = solver.begin(problem, self.solution)
+        if memory is not None:
+            solve.resume(memory)
+        self._counted = 0  # iterations
+        return solve
+
+    def _advance(self, solve: Search, budget: Budget) -> IkResult:
+        before = solve.solve_time
+        solve.advance(budget)
+        result = solve.result()
+        self.iterations, self._counted = result.iterations - self._counted, result.iterations
+        self.restarts, self.solve_time = result.restarts, solve.solve_time - before
+        return result
+
+    def _adopt(self, q: Array, near: Array) -> None:
+        """Aim at the solution q, each joint by its turn nearest to `near` (n,)."""
+        if all_finite(q):
+            self.solution = q.copy()
+            take_nearest_turns(
+                self.solution, near, self.limits.lower, self.limits.upper, self._turning
+            )
+
+
+def _finer(tolerance: float) -> float:
+    return min(tolerance, max(PRECISION * tolerance, FINEST_TOLERANCE))

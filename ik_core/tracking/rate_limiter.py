@@ -1,0 +1,351 @@
+"""Rate limits in discrete time: one step of q towards a target, joint by joint.
+
+A joint at velocity v that sheds `step = acceleration * period` per tick travels
+
+    D(v) = period * (v + (v - step) + (v - 2 step) + ... )        (the positive terms)
+
+before it rests: a sum, not v^2 / 2a, and it is the sum that has to fit. Its inverse is the
+greatest velocity from which a joint still stops in a given distance (`approach_speed`). With it
+as the cap towards a target inside the limits, the joint can stop before the target and before the
+limit, arrives exactly, and stays. Speeding up is capped by the acceleration alone, so a move
+starts and ends slowly.
+
+When a state breaks a limit (measured, or a limit tightened while moving), the order is:
+
+1. The acceleration limit always holds; so a speed above a new limit falls at that rate.
+2. A joint outside its position limits comes back at limited speed. It never moves further out,
+   except while braking a velocity that already pointed outwards: then at full deceleration, so
+   through the least distance.
+3. A lowered acceleration limit that would carry a joint over its position limit waits until the
+   joint has braked enough, at the old one (`adopt_accelerations`).
+
+In kernels `limits` is a (4, n) array: lower, upper, velocity, acceleration; inf where none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._jit import njit
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..robot.limits import TURN
+from ..robot.robot import Robot
+
+LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
+ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
+BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
+LEASH = 0.005  # [rad or m] a line or a jog waits where a joint lags this far behind
+BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
+
+
+@njit
+def stopping_distance(speed: float, step: float, period: float) -> float:
+    """Return D(speed): the way of this tick at `speed`, and of the braking ticks after it."""
+    if speed <= step:
+        return speed * period
+    ticks = math.floor(speed / step)
+    return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
+
+
+@njit
+def approach_speed(distance: float, step: float, period: float) -> float:
+    """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
+    if distance <= step * period or distance == math.inf:
+        return distance / period
+    ticks = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0))
+    return distance / (period * (ticks + 1.0)) + 0.5 * step * ticks
+
+
+@njit
+def _inside(value: float, lower: float, upper: float) -> float:
+    return min(max(value, lower), upper)
+
+
+@njit
+def _landed(q: float, target: float, lower: float, upper: float) -> float:
+    """Return q without what rounding leaves between it and the target or a limit."""
+    scale = max(1.0, abs(q))
+    if abs(q - target) <= ROUNDING * scale:
+        return target
+    limit = _inside(q, lower, upper)
+    return limit if abs(q - limit) <= BRAKING_ROUNDING * scale else q
+
+
+@njit
+def common_rate(q: Array, dq: Array, target: Array, limits: Array, period: float) -> float:
+    """Return the greatest k [1/s] with k * (target - q) allowed for all joints in this tick.
+
+    Joints that all move at k times their way to go arrive together; from rest, on a straight line
+    in joint space. A joint that still moves the other way turns round first: until then k is 0.
+    Joints outside their limits have no say: they come back first.
+    """
+    rate = 1.0 / period
+    for i in range(q.size):
+        way = _inside(target[i], limits[LOWER, i], limits[UPPER, i]) - q[i]
+        if way == 0.0 or not limits[LOWER, i] <= q[i] <= limits[UPPER, i]:
+            continue
+        step = limits[ACCELERATION, i] * period
+        speed = dq[i] if way > 0.0 else -dq[i]
+        allowed = min(limits[VELOCITY, i], approach_speed(abs(way), step, period))
+        rate = min(rate, min(allowed, max(speed + step, 0.0)) / abs(way))
+    return rate
+
+
+@njit
+def _meeting_speed(
+    i: int, q: Array, goal: float, drift: float, limits: Array, period: float
+) -> float:
+    """Return the velocity with which joint i catches up with a goal that moves at `drift`.
+
+    Seen from the goal the joint comes to rest: it starts at the goal's place of a tick ago, and
+    its own speed is what it has above the drift. It stays so slow that it stops inside its limits.
+    """
+    step = limits[ACCELERATION, i] * period
+    lag = goal - drift * period - q[i]
+    wanted = drift + math.copysign(approach_speed(abs(lag), step, period), lag)
+    room = limits[UPPER, i] - q[i] if wanted > 0.0 else q[i] - limits[LOWER, i]
+    fastest = min(limits[VELOCITY, i], approach_speed(max(room, 0.0), step, period))
+    return _inside(wanted, -fastest, fastest)
+
+
+@njit
+def pace_of(
+    target: Array, drift: Array, before: Array, limits: Array, period: float, share: float
+) -> tuple[float, float]:
+    """Return by what factors the drift (n,) of the target may grow, and fall, in the next tick.
+
+    At most, so that no joint is to be faster than `share` of its velocity, or than it can stop at
+    its position limit, or is to speed up by more than BENDING of its acceleration: a path that
+    bends in joint space, with `before` the drift of the last tick, asks for an acceleration that
+    grows with the square of the speed. At least, what BRAKING of the acceleration allows.
+    """
+    growth, least = math.inf, 0.0
+    for i in range(drift.size):
+        speed, step = abs(drift[i]), limits[ACCELERATION, i] * period
+        if speed > 0.0:
+            growth = min(growth, share * limits[VELOCITY, i] / speed, 1.0 + BENDING * step / speed)
+            least = max(least, 1.0 - BRAKING * step / speed)
+            limit = limits[UPPER, i] if drift[i] > 0.0 else limits[LOWER, i]
+            stoppable = approach_speed(abs(limit - target[i]), BRAKING * step, period)
+            growth = min(growth, stoppable / speed)
+        bend = abs(drift[i] - before[i])
+        if bend > BENDING * step:
+            growth = min(growth, math.sqrt(BENDING * step / bend))
+    return growth, least
+
+
+@njit
+def advance(
+    q: Array,
+    dq: Array,
+    target: Array,
+    limits: Array,
+    period: float,
+    together: bool,
+    drift: Array,
+) -> None:
+    """Move q, dq (n,) in place by one period towards the target (n,), taken into the limits.
+
+    together: all joints arrive at the same time, instead of each as soon as it can.
+    drift (n,): the velocity at which the target came and will move on, 0 to come to rest there;
+    a joint that keeps up with its target moves at that speed, without lag.
+    """
+    rate = common_rate(q, dq, target, limits, period) if together else 1.0 / period
+    for i in range(q.size):
+        lower, upper = limits[LOWER, i], limits[UPPER, i]
+        step = limits[ACCELERATION, i] * period
+        goal = _inside(target[i], lower, upper)
+        way = goal - q[i]
+        speed = min(approach_speed(abs(way), step, period), limits[VELOCITY, i])
+        if lower <= q[i] <= upper:
+            speed = min(speed, rate * abs(way))
+        wanted = math.copysign(speed, way)
+        if drift[i] != 0.0 and lower <= q[i] <= upper:
+            wanted = _meeting_speed(i, q, goal, drift[i], limits, period)
+        dq[i] = _inside(wanted, dq[i] - step, dq[i] + step)
+        q[i] = _landed(q[i] + dq[i] * period, goal, lower, upper)
+
+
+@njit
+def stop_point(q: Array, dq: Array, limits: Array, period: float, point: Array) -> None:
+    """Write to point (n,) where the joints rest if all brake as hard as they may from now on."""
+    for i in range(q.size):
+        step = limits[ACCELERATION, i] * period
+        distance = stopping_distance(max(abs(dq[i]) - step, 0.0), step, period)
+        stop = q[i] + math.copysign(distance, dq[i])
+        point[i] = _inside(stop, limits[LOWER, i], limits[UPPER, i])
+
+
+@njit
+def adopt_accelerations(
+    limits: Array, wanted: Array, q: Array, dq: Array, target: Array, period: float
+) -> bool:
+    """Bring limits[ACCELERATION] to wanted (n,) where that still lets the joint stop inside.
+
+    The other joints are to brake: their target becomes where they are. Returns whether there are
+    none; call again next tick for those that there are.
+    """
+    done = True
+    for i in range(q.size):
+        step = wanted[i] * period
+        room = limits[UPPER, i] - q[i] if dq[i] > 0.0 else q[i] - limits[LOWER, i]
+        distance = stopping_distance(max(abs(dq[i]) - step, 0.0), step, period)
+        if wanted[i] >= limits[ACCELERATION, i] or distance <= max(room, 0.0):
+            limits[ACCELERATION, i] = wanted[i]
+        else:
+            target[i] = q[i]
+            done = False
+    return done
+
+
+@njit
+def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
+    """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
+
+    Returns whether there are any with room for that.
+    """
+    turned = False
+    for i in range(q.size):
+        if turning[i] and q[i] >= upper[i] and q[i] - TURN >= lower[i]:
+            q[i] -= TURN
+            turned = True
+        elif turning[i] and q[i] <= lower[i] and q[i] + TURN <= upper[i]:
+            q[i] += TURN
+            turned = True
+    return turned
+
+
+@njit
+def all_finite(values: Array) -> bool:
+    """Return whether no value of the (n,) array is NaN or infinite."""
+    for value in values:  # noqa: SIM110 (numba compiles no generator expression)
+        if not math.isfinite(value):
+            return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
+
+    `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
+    positive; `jerk` [rad/s^3 or m/s^3] too, none by default: keeping it needs the library Ruckig.
+    A joint that shall not move is one of the problem's `frozen_joints`. Raises InvalidOption for
+    NaN, a wrong length or sign, or lower > upper.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    jerk: Array = field(default_factory=lambda: np.array(np.inf))
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.jerk) == 0:
+            object.__setattr__(self, 'jerk', np.full(np.shape(self.lower), self.jerk))
+        for f in fields(self):
+            row = np.array(getattr(self, f.name), float)
+            row.flags.writeable = False
+            object.__setattr__(self, f.name, row)
+        self._check_shapes()
+        self._refuse(self.lower > self.upper, 'lower is above upper')
+        self._refuse(np.isposinf(self.lower) | np.isneginf(self.upper), 'no position is allowed')
+        self._refuse(self.velocity <= 0.0, 'velocity must be positive')
+        self._refuse(self.acceleration <= 0.0, 'acceleration must be positive')
+        self._refuse(self.jerk <= 0.0, 'jerk must be positive')
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        *,
+        velocity: ArrayLike = np.inf,
+        acceleration: ArrayLike = np.inf,
+        jerk: ArrayLike = np.inf,
+    ) -> MotionLimits:
+        """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
+        return cls(
+            robot.lower,
+            robot.upper,
+            np.minimum(robot.velocity, velocity),
+            np.broadcast_to(np.asarray(acceleration, float), (robot.n,)),
+            np.broadcast_to(np.asarray(jerk, float), (robot.n,)),
+        )
+
+    @property
+    def rows(self) -> Array:
+        """A new array (4, n) of all limits but the jerk, for the kernels."""
+        return np.array([self.lower, self.upper, self.velocity, self.acceleration])
+
+    @property
+    def has_jerk(self) -> bool:
+        """Whether the jerk of a joint is limited."""
+        return bool(np.isfinite(self.jerk).any())
+
+    def _check_shapes(self) -> None:
+        for f in fields(self):
+            row = getattr(self, f.name)
+            if row.ndim != 1 or row.shape != self.lower.shape:
+                raise InvalidOption(
+                    f'{f.name} limits have shape {row.shape}; one number for each joint is needed'
+                )
+            self._refuse(np.isnan(row), f'{f.name} is NaN')
+
+    def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
+        if wrong.any():
+            raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
+
+
+class RateLimiter:
+    """A commanded state, `q` and `dq` (n,), that moves within its limits one period at a time."""
+
+    leash = LEASH
+    """How far a joint may lag behind a line."""
+
+    def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
+        self.limits = limits
+        self.period = period
+        self.q = q.copy()
+        self.dq = np.zeros_like(q)
+        self._still = np.zeros_like(q)
+        self._rows = limits.rows  # in force; a lowered acceleration may have to wait
+        self._adopted = True
+
+    def reset(self, q: Array, dq: Array) -> None:
+        """Start again from here."""
+        self.q[:], self.dq[:] = q, dq
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Move within these limits from the next step on."""
+        self.limits = limits
+        in_force = self._rows[ACCELERATION].copy()
+        self._rows = limits.rows
+        self._rows[ACCELERATION] = in_force
+        self._adopted = False
+
+    def step(self, target: Array, together: bool = False, drift: Array | None = None) -> None:
+        """Move one period towards the target (n,), taken into the limits; see `advance`."""
+        if not self._adopted:
+            target = target.copy()
+            self._adopted = adopt_accelerations(
+                self._rows, self.limits.acceleration, self.q, self.dq, target, self.period
+            )
+        velocity = self._still if drift is None else drift
+        advance(self.q, self.dq, target, self._rows, self.period, together, velocity)
+
+    def pace(
+        self, target: Array, drift: Array, before: Array, share: float
+    ) -> tuple[float, float]:
+        """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
+        return pace_of(target, drift, before, self._rows, self.period, share)
+
+    def stop_point(self) -> Array:
+        """Where the joints (n,) come to rest when they brake from now on."""
+        point = np.empty_like(self.q)
+        stop_point(self.q, self.dq, self._rows, self.period, point)
+        return point

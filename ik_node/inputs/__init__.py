@@ -1,0 +1,1 @@
+"""What comes in: goals, measured joint states, frames, markers that are dragged."""

@@ -1,0 +1,208 @@
+"""Goals dragged in RViz: an interactive marker with six degrees of freedom for every tip.
+
+A marker stands where its tip is to go: at the tip's goal, or at the tip where it has none, so it
+follows the robot until it is grabbed and stays where it is let go. While a client holds it, it is
+the client's, and every pose it is dragged to is a goal, checked like one that comes by topic. What
+is refused puts the marker back.
+
+Needs the package interactive_markers, which no other module imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, Quaternion
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import (
+    InteractiveMarker,
+    InteractiveMarkerControl,
+    InteractiveMarkerFeedback,
+    Marker,
+    MenuEntry,
+)
+
+from ik_core.exceptions import InvalidGoal
+from ik_core.maths.rotations import Array
+
+from ..conversions import Refused, transform_to_pose
+from ..model import Model
+from ..outputs.diagnostics import Diagnostics
+from .goals import Goals
+
+TOPIC = '~/interactive_goals'
+"""RViz's display InteractiveMarkers asks for this as its namespace."""
+
+HOLD_TIMEOUT = 2.0
+"""Seconds without a word after which who holds a marker is taken to have gone: RViz sends a sign
+of life several times a second."""
+
+FEEDBACK_DEPTH = 10
+"""Of a queue of one, the last pose before the mouse button goes up could fall out."""
+
+MARKER_SIZE = 0.25
+BALL_SIZE = 0.06
+SMALLEST_MOVE = 1e-6
+"""A marker that would move by less [m, or a rotation matrix's element] is not moved."""
+
+S = math.sqrt(0.5)
+AXES = {'x': (S, 0.0, 0.0, S), 'y': (0.0, 0.0, S, S), 'z': (0.0, -S, 0.0, S)}
+"""A control acts along, or about, its own x axis; these quaternions (xyzw) turn it."""
+
+
+class InteractiveGoals:
+    """The markers of a node, and the goals that they are dragged to.
+
+    `menu` has what a right click offers, by title.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        goals: Goals,
+        menu: Mapping[str, Callable[[], object]],
+    ) -> None:
+        self._node = node
+        self._health = health
+        self._goals = goals
+        self._menu = dict(menu)
+        self._server: Any = None
+        self._told = False
+        self._shown: list[Array] = []
+        self._held_until: dict[int, float] = {}
+        self._dragged: set[int] = set()
+
+    def open(self, model: Model) -> None:
+        """Offer markers for the tips of this model, in place of those before."""
+        self.close()
+        package = self._package(model.parameters.node.interactive_markers)
+        if package is None:
+            return
+        self._server = package.InteractiveMarkerServer(
+            self._node, TOPIC, feedback_sub_qos=QoSProfile(depth=FEEDBACK_DEPTH)
+        )
+        self._model = model
+        self._tips = {link: tip for tip, link in enumerate(model.tip_links)}
+        self._shown = [self._goals.last(model, tip) for tip in self._tips.values()]
+        for link, pose in zip(self._tips, self._shown, strict=True):
+            marker = six_dof_marker(link, model.robot.base_link, pose, list(self._menu))
+            self._server.insert(marker, feedback_callback=self._on_feedback)
+        self._server.applyChanges()
+
+    def follow(self) -> None:
+        """Put every marker that nobody holds where its tip is to go; called now and then."""
+        if self._server is None:
+            return
+        now = time.monotonic()
+        for link, tip in self._tips.items():
+            pose = self._goals.last(self._model, tip)
+            moved = np.abs(pose - self._shown[tip]).max() > SMALLEST_MOVE
+            if moved and now > self._held_until.get(tip, 0.0):
+                self._show(link, tip, pose)
+        self._server.applyChanges()
+
+    def close(self) -> None:
+        """Take the markers away."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server = None
+        self._held_until.clear()
+        self._dragged.clear()
+
+    def _package(self, wanted: str) -> Any:
+        """The package interactive_markers; None where it is not wanted, or missing."""
+        if wanted == 'false':
+            return None
+        try:
+            return importlib.import_module('interactive_markers')
+        except ImportError:
+            if not self._told:
+                self._told, log = True, self._node.get_logger()
+                say = log.warning if wanted == 'true' else log.info
+                say('no markers to drag: the package interactive_markers is not installed')
+            return None
+
+    def _show(self, link: str, tip: int, pose: Array) -> None:
+        self._shown[tip] = pose
+        self._server.setPose(link, transform_to_pose(pose))
+
+    def _on_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
+        """Whatever a client sends, the node goes on; compare `inputs`."""
+        try:
+            self._handle(feedback)
+        except Refused as refused:
+            self._health.refuse(TOPIC, refused)
+        except InvalidGoal as error:
+            self._health.refuse(TOPIC, Refused('invalid', str(error)))
+        except Exception:
+            self._health.error(TOPIC, f'{TOPIC}: {traceback.format_exc()}')
+
+    def _handle(self, feedback: InteractiveMarkerFeedback) -> None:
+        tip, event = self._tips[feedback.marker_name], feedback.event_type
+        if event == InteractiveMarkerFeedback.MENU_SELECT:
+            self._select(feedback.menu_entry_id)
+            return
+        if event == InteractiveMarkerFeedback.POSE_UPDATE:
+            self._dragged.add(tip)
+        elif event != InteractiveMarkerFeedback.KEEP_ALIVE:  # the button went down, or up
+            self._dragged.discard(tip)
+        released = event == InteractiveMarkerFeedback.MOUSE_UP
+        self._held_until[tip] = 0.0 if released else time.monotonic() + HOLD_TIMEOUT
+        if tip in self._dragged:
+            self._drag(tip, feedback)
+
+    def _drag(self, tip: int, feedback: InteractiveMarkerFeedback) -> None:
+        """The server has moved the marker as if in its own frame, and checked nothing."""
+        goal = self._shown[tip]
+        try:
+            goal = self._goals.take(tip, PoseStamped(header=feedback.header, pose=feedback.pose))
+        finally:
+            self._show(feedback.marker_name, tip, goal)
+
+    def _select(self, entry: int) -> None:
+        actions = list(self._menu.values())
+        if 1 <= entry <= len(actions):
+            actions[entry - 1]()
+
+
+def six_dof_marker(link: str, root_link: str, pose: Array, menu: list[str]) -> InteractiveMarker:
+    """A marker that moves along and turns about all axes; `pose` is (4, 4) in root_link's frame.
+
+    Its stamp is zero: a client then gives poses in this frame too, wherever it moves to.
+    """
+    marker = InteractiveMarker(name=link, description=link, scale=MARKER_SIZE)
+    marker.header.frame_id = root_link
+    marker.pose = transform_to_pose(pose)
+    marker.menu_entries = [MenuEntry(id=i, title=title) for i, title in enumerate(menu, start=1)]
+    marker.controls = [_ball()]
+    for axis, (x, y, z, w) in AXES.items():
+        for name, mode in (
+            ('move', InteractiveMarkerControl.MOVE_AXIS),
+            ('rotate', InteractiveMarkerControl.ROTATE_AXIS),
+        ):
+            turn = Quaternion(x=x, y=y, z=z, w=w)
+            control = InteractiveMarkerControl(name=f'{name}_{axis}', orientation=turn)
+            control.interaction_mode = mode
+            marker.controls.append(control)
+    return marker
+
+
+def _ball() -> InteractiveMarkerControl:
+    """The handle in the middle: moves in the plane of the screen, and turns with the Ctrl key."""
+    ball = Marker(type=Marker.SPHERE, color=ColorRGBA(r=1.0, g=1.0, b=1.0, a=0.5))
+    ball.scale.x = ball.scale.y = ball.scale.z = BALL_SIZE
+    return InteractiveMarkerControl(
+        name='move_3d',
+        interaction_mode=InteractiveMarkerControl.MOVE_ROTATE_3D,
+        always_visible=True,
+        markers=[ball],
+    )

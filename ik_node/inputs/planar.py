@@ -1,0 +1,43 @@
+"""Planar goals: RViz's 2D Goal Pose tells x, y and a heading, with z = 0 and no tilt.
+
+The parameter `planar_goals` says what is kept of the tip's own height and tilt (roll and pitch)
+instead, in the frame of the goal.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+
+KEEP = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
+"""The choices of `planar_goals`."""
+STEEP = 1e-6
+"""An x axis with less than this in the plane has no heading; the y axis then tells it."""
+
+
+def is_planar(goal: Array) -> bool:
+    """Whether a goal (4, 4) is at z = 0 exactly and turned about z only."""
+    return bool(goal[2, 3] == 0.0 and goal[2, 2] == 1.0)
+
+
+def complete(goal: Array, current: Array, keep: str) -> Array:
+    """A planar goal (4, 4) with what `keep`, one of KEEP, takes from the pose `current` (4, 4)."""
+    completed = goal.copy()
+    if keep in ('keep_z_roll_pitch', 'keep_z'):
+        completed[2, 3] = current[2, 3]
+    if keep in ('keep_z_roll_pitch', 'keep_roll_pitch'):
+        turn = _heading(goal) - _heading(current)
+        cosine, sine = math.cos(turn), math.sin(turn)
+        about_z = np.array([(cosine, -sine, 0.0), (sine, cosine, 0.0), (0.0, 0.0, 1.0)])
+        completed[:3, :3] = about_z @ current[:3, :3]
+    return completed
+
+
+def _heading(pose: Array) -> float:
+    """The yaw of fixed-axis roll, pitch, yaw [rad]; roll is 0 where the x axis is vertical."""
+    if math.hypot(pose[0, 0], pose[1, 0]) > STEEP:
+        return math.atan2(pose[1, 0], pose[0, 0])
+    return math.atan2(-pose[0, 1], pose[1, 1])

@@ -1,0 +1,86 @@
+"""Subscriptions that no message can bring down, taken from without an executor.
+
+rclpy's executor rebuilds its wait set, over all entities of the node, twice for each message: at
+1 kHz that is most of a period, in which the interpreter keeps the tick waiting. So the executor
+does not know these subscriptions; the node asks for what came shortly before each tick.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from ik_core.exceptions import InvalidGoal
+
+from ..conversions import Refused
+from ..outputs.diagnostics import Diagnostics
+
+
+class Polled(CallbackGroup):
+    """The group of what no executor waits for."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Never."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Never."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """There is nothing to end."""
+
+
+class Inputs:
+    """Subscriptions of a node that come and go together; `poll` handles what they hold.
+
+    Whatever a message does, the node goes on: what a handler refuses is counted by reason, and
+    what it should not have raised is logged.
+    """
+
+    def __init__(self, node: Node, health: Diagnostics) -> None:
+        self._node = node
+        self._health = health
+        self._group = Polled()
+        self._subscriptions: list[Any] = []
+
+    def listen(
+        self, kind: Any, topic: str, handler: Callable[[Any], None], qos: QoSProfile | int = 1
+    ) -> None:
+        """Subscribe to a topic."""
+        depth = qos if isinstance(qos, int) else qos.depth
+
+        def receive(message: Any) -> None:
+            try:
+                handler(message)
+            except Refused as refused:
+                self._health.refuse(topic, refused)
+            except InvalidGoal as error:
+                self._health.refuse(topic, Refused('invalid', str(error)))
+            except Exception:
+                self._health.error(topic, f'{topic}: {traceback.format_exc()}')
+
+        subscription = self._node.create_subscription(
+            kind, topic, receive, qos, callback_group=self._group
+        )
+        self._subscriptions.append((subscription, depth))
+
+    def poll(self) -> None:
+        """Handle what came: of each topic no more messages than its queue holds."""
+        for subscription, depth in self._subscriptions:
+            for _ in range(depth):
+                with subscription.handle:
+                    taken = subscription.handle.take_message(subscription.msg_type, False)
+                if taken is None:
+                    break
+                subscription.callback(taken[0])
+
+    def close(self) -> None:
+        """Unsubscribe from all."""
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.pop()[0])

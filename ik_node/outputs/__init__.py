@@ -1,0 +1,1 @@
+"""What goes out: commands, status and diagnostics, markers."""

@@ -1,0 +1,111 @@
+"""The codes of ~/status: what the node is doing, and what to beware of.
+
+A code is a name and a number. Numbers below 10 are those of MoveIt Servo's StatusCode, where it
+has the same; they warn, while goals are followed: of singularities, by the condition number of
+the goals' Jacobian (`singularity_slow`, `singularity_stop`), and of joints at their bound
+(`joint_limit_margin`). The others tell what the node does.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from ik_core.tracking.tracker import Command, TrackStatus
+
+from ..model import Model
+
+FINE, CARE, OLD = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.STALE
+
+
+class Code(Enum):
+    """What the node is doing: number, level of the DiagnosticStatus, and a sentence."""
+
+    IDLE = 10, FINE, TrackStatus.IDLE.text
+    TRACKING = 11, FINE, TrackStatus.TRACKING.text
+    REACHED = 12, FINE, TrackStatus.REACHED.text
+    SEARCHING = 13, FINE, TrackStatus.SEARCHING.text
+    PAUSED = 14, FINE, TrackStatus.PAUSED.text
+    CLOSEST = 20, CARE, TrackStatus.CLOSEST.text
+    BLOCKED = 21, CARE, TrackStatus.BLOCKED.text
+    STALE = 22, CARE, TrackStatus.STALE.text
+    WAITING_FOR_STATE = 30, CARE, 'waiting for joint_states'
+    STATE_LOST = 31, CARE, 'joint_states stopped coming: stopped'
+    RESETTING = 32, FINE, 'coming to rest, to start from the measured state'
+    NO_MODEL = 33, CARE, 'waiting for a robot on the topic robot_description'
+    MODEL_SWAP = 34, CARE, 'stopping, to take the new robot_description'
+    ACTIVE = 35, FINE, 'active: about to publish'
+    INACTIVE = 40, FINE, 'configured, not active: nothing is published'
+    UNCONFIGURED = 41, OLD, 'not configured'
+
+    def __init__(self, number: int, level: bytes, text: str) -> None:
+        self.number = number
+        self.level = level
+        self.text = text
+
+    @property
+    def key(self) -> str:
+        """The name as it is told."""
+        return self.name.lower()
+
+
+class Warn(Enum):
+    """What to beware of: Servo's numbers."""
+
+    NONE = 0, ''
+    APPROACHING_SINGULARITY = 1, 'close to a singularity'
+    AT_SINGULARITY = 2, 'at a singularity'
+    JOINT_BOUND = 6, 'at a joint limit'
+
+    def __init__(self, number: int, text: str) -> None:
+        self.number = number
+        self.text = text
+
+    @property
+    def key(self) -> str:
+        """The name as it is told."""
+        return self.name.lower()
+
+
+class Hazards(NamedTuple):
+    """What to beware of, with the figures behind it: inf and () where no goal is followed."""
+
+    warning: Warn = Warn.NONE
+    condition_number: float = 0.0
+    joints_at_bound: tuple[str, ...] = ()
+
+
+FOLLOWING = (
+    TrackStatus.TRACKING,
+    TrackStatus.REACHED,
+    TrackStatus.CLOSEST,
+    TrackStatus.SEARCHING,
+    TrackStatus.BLOCKED,
+)
+
+
+def hazards(model: Model, command: Command) -> Hazards:
+    """What to beware of at a command; of several things the worst is the warning."""
+    if command.status not in FOLLOWING:
+        return Hazards()
+    options = model.parameters.tracker
+    condition = model.tracker.condition_number()
+    joints = _joints_at_bound(model, command)
+    if condition >= options.singularity_stop:
+        warning = Warn.AT_SINGULARITY
+    elif condition >= options.singularity_slow:
+        warning = Warn.APPROACHING_SINGULARITY
+    else:
+        warning = Warn.JOINT_BOUND if joints else Warn.NONE
+    return Hazards(warning, condition, joints)
+
+
+def _joints_at_bound(model: Model, command: Command) -> tuple[str, ...]:
+    """The joints that goals move and that are near a limit, those without any way to go apart."""
+    lower, upper = model.limits.lower, model.limits.upper
+    margin = model.parameters.node.joint_limit_margin
+    near = (command.q - lower <= margin) | (upper - command.q <= margin)
+    near &= upper - lower > 2.0 * margin
+    return tuple(model.robot.joint_names[i] for i in model.moved_joints if near[i])

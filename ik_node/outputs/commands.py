@@ -1,0 +1,197 @@
+"""What is published: each output is one message that is filled in place, tick after tick.
+
+- `joint_state`: a JointState on `joint_states`, with all movable joints, mimic joints last.
+- `joint_trajectory`: a JointTrajectory on `joint_trajectory` for ros2_control's
+  JointTrajectoryController: one point with zero velocity (the controller refuses to end in
+  motion), to be reached `time_from_start` after it comes (the stamp is zero).
+- `position_command`: a Float64MultiArray on `commands` for forward_command_controller.
+
+The last two have the joints that the goals move, in the URDF's order, unless `command_joints`
+names others; its order is the message's.
+
+Where it can be, a joint state is published as bytes: serialized once, and then only the numbers
+change. rclpy would convert every name to C again, in every tick, and serialize it: that is most
+of what publishing takes.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ik_core import Robot
+from ik_core.maths.rotations import Array
+
+from ..model import Model
+
+
+class Output(Protocol):
+    """A message to publish, and where."""
+
+    kind: ClassVar[Any]
+    topic: ClassVar[str]
+
+    def write(self, q: Array, dq: Array, stamp: int) -> Any:
+        """The message for positions q (n,) [rad, m] and velocities dq (n,) [rad/s, m/s].
+
+        `stamp` [ns]: the time of the clock that messages are stamped with.
+        """
+
+
+class JointRows:
+    """Some joints of a robot, by name: a mimic joint is multiplier * its driver + offset."""
+
+    def __init__(self, robot: Robot, names: Sequence[str]) -> None:
+        rows = [robot.mimic_joints.get(name) for name in names]
+        drivers = [
+            name if row is None else row.joint for name, row in zip(names, rows, strict=True)
+        ]
+        self._drivers = np.array([robot.joint_index(name) for name in drivers])
+        self._multipliers = np.array([row.multiplier if row else 1.0 for row in rows])
+        self._offsets = np.array([row.offset if row else 0.0 for row in rows])
+        self._copied = bool((self._multipliers == 1.0).all() and not self._offsets.any())
+
+    def positions(self, q: Array, out: Array) -> None:
+        """Their positions, from q (n,)."""
+        self.velocities(q, out)
+        if not self._copied:
+            np.add(out, self._offsets, out=out)
+
+    def velocities(self, dq: Array, out: Array) -> None:
+        """Their velocities, from dq (n,)."""
+        dq.take(self._drivers, out=out, mode='clip')  # the mode that needs no buffer
+        if not self._copied:
+            np.multiply(out, self._multipliers, out=out)
+
+
+class JointStateWriter:
+    """The positions and velocities of the joints `names`; by default of all that move."""
+
+    kind: ClassVar[Any] = JointState
+    topic: ClassVar[str] = 'joint_states'
+
+    def __init__(self, robot: Robot, names: Sequence[str] = ()) -> None:
+        names = list(names) or [*robot.joint_names, *robot.mimic_joints]
+        self._rows = JointRows(robot, names)
+        self.message = JointState(name=names, position=_zeros(names), velocity=_zeros(names))
+        # Views of the message's own arrays: writing through them is all that a tick has to do.
+        self._position = np.frombuffer(self.message.position)
+        self._velocity = np.frombuffer(self.message.velocity)
+
+    def write(self, q: Array, dq: Array, stamp: int) -> JointState:
+        """See Output."""
+        self._rows.positions(q, self._position)
+        self._rows.velocities(dq, self._velocity)
+        self.message.header.stamp.sec, self.message.header.stamp.nanosec = divmod(stamp, 10**9)
+        return self.message
+
+
+class SerializedJointStateWriter:
+    """The same as bytes; ValueError where a joint state isn't serialized as is assumed here.
+
+    Where the numbers stand is found by serializing numbers that can be found.
+    """
+
+    kind: ClassVar[Any] = JointState
+    topic: ClassVar[str] = 'joint_states'
+
+    def __init__(self, robot: Robot, names: Sequence[str] = ()) -> None:
+        writer = JointStateWriter(robot, names)
+        self._rows, message = writer._rows, writer.message
+        count = len(message.name)
+        self._values = np.arange(1.0, 2.0 * count + 1.0) * 1.2345e-100
+        self._position, self._velocity = self._values[:count], self._values[count:]
+        message.position = array('d', self._position.tobytes())
+        message.velocity = array('d', self._velocity.tobytes())
+        message.header.stamp.sec, message.header.stamp.nanosec = 0x1234567, 0x2345678
+        self._bytes = bytearray(serialize_message(message))
+        self._stamp = struct.Struct('=iI')
+        self._stamp_at = self._bytes.index(self._stamp.pack(0x1234567, 0x2345678))
+        # The bytes are not aligned for numbers, so the numbers are worked out beside them.
+        self._places = [
+            memoryview(self._bytes)[start : start + part.nbytes]
+            for part in (self._position, self._velocity)
+            for start in (self._bytes.index(part.tobytes()),)
+        ]
+
+    def write(self, q: Array, dq: Array, stamp: int) -> bytes:
+        """See Output."""
+        self._rows.positions(q, self._position)
+        self._rows.velocities(dq, self._velocity)
+        self._places[0][:] = self._position.tobytes()
+        self._places[1][:] = self._velocity.tobytes()
+        self._stamp.pack_into(self._bytes, self._stamp_at, *divmod(stamp, 10**9))
+        return bytes(self._bytes)
+
+
+class JointTrajectoryWriter:
+    """One point at rest for the joints `names`, to be reached after `seconds`."""
+
+    kind: ClassVar[Any] = JointTrajectory
+    topic: ClassVar[str] = 'joint_trajectory'
+
+    def __init__(self, robot: Robot, names: Sequence[str], seconds: float) -> None:
+        self._rows = JointRows(robot, names)
+        nanoseconds = round(1e9 * seconds)
+        time = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+        point = JointTrajectoryPoint(
+            positions=_zeros(names), velocities=_zeros(names), time_from_start=time
+        )
+        self.message = JointTrajectory(joint_names=list(names), points=[point])
+        self._position = np.frombuffer(point.positions)
+
+    def write(self, q: Array, dq: Array, stamp: int) -> JointTrajectory:
+        """See Output."""
+        self._rows.positions(q, self._position)
+        return self.message
+
+
+class PositionWriter:
+    """The positions of the joints `names`, in their order."""
+
+    kind: ClassVar[Any] = Float64MultiArray
+    topic: ClassVar[str] = 'commands'
+
+    def __init__(self, robot: Robot, names: Sequence[str]) -> None:
+        self._rows = JointRows(robot, names)
+        self.message = Float64MultiArray(data=_zeros(names))
+        self._position = np.frombuffer(self.message.data)
+
+    def write(self, q: Array, dq: Array, stamp: int) -> Float64MultiArray:
+        """See Output."""
+        self._rows.positions(q, self._position)
+        return self.message
+
+
+def make_output(model: Model) -> Output:
+    """The output that the parameters ask for, for the model's robot."""
+    node, names = model.parameters.node, model.command_joints
+    if node.output == 'joint_trajectory':
+        return JointTrajectoryWriter(model.robot, names, node.time_from_start or 1.0 / node.rate)
+    if node.output == 'position_command':
+        return PositionWriter(model.robot, names)
+    try:
+        return SerializedJointStateWriter(model.robot, names)
+    except ValueError:
+        return JointStateWriter(model.robot, names)
+
+
+OUTPUTS: dict[str, type[Output]] = {
+    'joint_state': JointStateWriter,
+    'joint_trajectory': JointTrajectoryWriter,
+    'position_command': PositionWriter,
+}
+"""By the value of the parameter `output`."""
+
+
+def _zeros(names: Sequence[str]) -> array[float]:
+    return array('d', bytes(8 * len(names)))

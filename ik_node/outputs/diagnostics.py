@@ -1,0 +1,267 @@
+"""What the node says about itself: counters, throttled warnings, ~/status and /diagnostics.
+
+The tick only stores its command and adds to counters here; messages are made by a slow timer, ten
+times a second at most and only when something changed, and once a second for /diagnostics.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from ik_core.tracking.tracker import Command
+
+from ..conversions import Refused
+from ..model import Model
+from .codes import Code, Hazards, Warn, hazards
+
+WARNING_PERIOD = 2.0
+"""Seconds between two warnings of the same kind; what is left out is counted."""
+
+
+class Throttle:
+    """Lets each kind of message through once per period, and counts those that it held back."""
+
+    def __init__(self, period: float = WARNING_PERIOD) -> None:
+        self._period = period
+        self._next: dict[str, float] = {}
+        self._held: Counter[str] = Counter()
+
+    def admit(self, kind: str, now: float) -> int | None:
+        """How many were held back since the last one let through; None to hold this one too."""
+        if now < self._next.get(kind, now):
+            self._held[kind] += 1
+            return None
+        self._next[kind] = now + self._period
+        return self._held.pop(kind, 0)
+
+
+class Ring:
+    """The last SIZE of many values."""
+
+    SIZE = 1024
+
+    def __init__(self) -> None:
+        self._values = array('d', bytes(8 * self.SIZE))
+        self._count = 0
+
+    def add(self, value: float) -> None:
+        """Add a value, in place of the oldest."""
+        self._values[self._count % self.SIZE] = value
+        self._count += 1
+
+    def percentiles(self, *percents: float) -> list[float]:
+        """Percentiles of what is there; 0 where nothing is."""
+        values = self._values[: self._count] or self._values[:1]
+        return list(map(float, np.percentile(values, percents)))
+
+
+class TickMeter:
+    """Counts ticks, and those that were skipped because another came too late.
+
+    Each tick is known by its nominal time, which the ticker tells, so jitter is never mistaken
+    for a skipped tick. Times in ns. `durations` holds those of the last ticks.
+    """
+
+    def __init__(self) -> None:
+        self.durations = Ring()
+        self.ticks = 0
+        self.late_ticks = 0
+        self._nominal: int | None = None
+
+    def restart(self) -> None:
+        """Count from the next tick on; the totals stay."""
+        self._nominal = None
+
+    def tick(self, nominal: int, period: int, duration: int = 0) -> None:
+        """Count a tick that took so long, and the nominal times since the one before."""
+        if self._nominal is not None:
+            self.late_ticks += max(0, round((nominal - self._nominal) / period) - 1)
+        self._nominal = nominal
+        self.ticks += 1
+        self.durations.add(duration)
+
+
+class RisingTotal:
+    """The total of a count that starts at 0 again and again."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._last = 0
+
+    def add(self, count: int) -> None:
+        """Count what came since the last time."""
+        self.total += count - self._last if count >= self._last else count
+        self._last = count
+
+
+class Diagnostics:
+    """Counters of a node, and the messages that tell them.
+
+    `state` is what the node is doing; ACTIVE means whatever the tracker says.
+    `waiting_for` are the joints that joint_states have not told of.
+    """
+
+    def __init__(self, node: Node, state: Callable[[], Code]) -> None:
+        self._node = node
+        self._throttle = Throttle()
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._status_publisher = node.create_publisher(DiagnosticStatus, '~/status', latched)
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._told: tuple[object, ...] = ()
+        self._ticks_told = (0, time.monotonic())
+        self.meter = TickMeter()
+        self.refused: Counter[str] = Counter()
+        self.errors = 0
+        self._goal_is_new = False
+        self._iterations = 0
+        self._solve_time = 0.0
+        self._slowest_tick = 0.0
+        self._solves = Ring()
+        self._state = state
+        self.waiting_for: tuple[str, ...] = ()
+        self.command: Command | None = None
+        self._model: Model | None = None
+        self._hazards = Hazards()
+        self._restarts = RisingTotal()
+
+    def show(self, model: Model | None) -> None:
+        """Report on this model from now on."""
+        self._model, self.command, self._hazards = model, None, Hazards()
+
+    def note_goal(self) -> None:
+        """From the next tick on, solving is for another goal."""
+        self._goal_is_new = True
+
+    def record(self, command: Command) -> None:
+        """Keep what a tick commanded, and add up what solving took since the last goal."""
+        self.command = command
+        if self._goal_is_new:
+            self._goal_is_new, self._iterations, self._solve_time = False, 0, 0.0
+        self._iterations += command.iterations
+        self._solve_time += command.solve_time
+        self._restarts.add(command.restarts)
+        self._slowest_tick = max(self._slowest_tick, command.solve_time)
+        self._solves.add(command.solve_time)
+
+    def refuse(self, topic: str, refused: Refused) -> None:
+        """Count a refused message by reason and say why, once per WARNING_PERIOD."""
+        self.refused[refused.reason] += 1
+        self.warn(f'refused:{refused.reason}', f'{topic}: refused: {refused}')
+
+    def warn(self, kind: str, text: str) -> None:
+        """A warning, once per WARNING_PERIOD for each kind."""
+        held = self._throttle.admit(kind, time.monotonic())
+        if held is not None:
+            self._node.get_logger().warning(text + (f' ({held} more like this)' if held else ''))
+
+    def error(self, kind: str, text: str) -> None:
+        """Count an error that should not happen, and log it once per WARNING_PERIOD."""
+        self.errors += 1
+        if self._throttle.admit(kind, time.monotonic()) is not None:
+            self._node.get_logger().error(text)
+
+    def publish_status(self) -> None:
+        """~/status, if anything of it changed since the last time."""
+        self._hazards = self._look_for_hazards()
+        told = (self._code(), self._errors(), self._shown_condition(), self._hazards.warning)
+        now = (*told, self.waiting_for, self.refused.total(), self.meter.late_ticks)
+        if now != self._told:
+            self._told = now
+            self._status_publisher.publish(self._status())
+
+    def publish_diagnostics(self) -> None:
+        """/diagnostics: the status with all counters."""
+        status = self._status()
+        status.values.extend(_key_values(self._totals()))
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+        self._slowest_tick = 0.0
+
+    def _code(self) -> Code:
+        state = self._state()
+        if state is not Code.ACTIVE or self.command is None:
+            return state
+        return Code[self.command.status.name]
+
+    def _errors(self) -> tuple[tuple[str, float, float], ...]:
+        """Tip, position error [m] and orientation error [rad], as told."""
+        if self.command is None or self._model is None:
+            return ()
+        pairs = zip(
+            self._model.tip_links,
+            self.command.position_errors.tolist(),
+            self.command.orientation_errors.tolist(),
+            strict=True,
+        )
+        return tuple((tip, round(metres, 7), round(radians, 7)) for tip, metres, radians in pairs)
+
+    def _look_for_hazards(self) -> Hazards:
+        if self._model is None or self.command is None or self._state() is not Code.ACTIVE:
+            return Hazards()
+        return hazards(self._model, self.command)
+
+    def _shown_condition(self) -> str:
+        return f'{self._hazards.condition_number:.3g}'
+
+    def _status(self) -> DiagnosticStatus:
+        code, warning = self._code(), self._hazards.warning
+        bound = self._hazards.joints_at_bound if warning is Warn.JOINT_BOUND else ()
+        parts = (code.text, ', '.join(self.waiting_for), warning.text, ', '.join(bound))
+        return DiagnosticStatus(
+            level=code.level if warning is Warn.NONE else DiagnosticStatus.WARN,
+            name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
+            message=': '.join(filter(None, parts)),
+            hardware_id=self._model.robot.name if self._model else '',
+            values=_key_values(self._details()),
+        )
+
+    def _details(self) -> Iterable[tuple[str, object]]:
+        code, warning = self._code(), self._hazards.warning
+        yield 'code', code.key
+        yield 'code_number', code.number
+        yield 'warning', warning.key
+        yield 'warning_number', warning.number
+        if self._hazards.condition_number:
+            yield 'condition_number', self._shown_condition()
+        if self._hazards.joints_at_bound:
+            yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
+        for tip, metres, radians in self._errors():
+            yield f'{tip}.position_error [m]', f'{metres:.7g}'
+            yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
+        if self.command is not None:
+            yield 'iterations', self._iterations
+            yield 'restarts', self.command.restarts
+            yield 'solve_time [us]', f'{1e6 * self._solve_time:.1f}'
+        yield 'late_ticks', self.meter.late_ticks
+        yield 'refused', self.refused.total()
+        for reason, count in sorted(self.refused.items()):
+            yield f'refused.{reason}', count
+
+    def _totals(self) -> Iterable[tuple[str, object]]:
+        ticks, since = self._ticks_told
+        now = time.monotonic()
+        yield 'rate [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
+        yield 'ticks', self.meter.ticks
+        yield 'errors', self.errors
+        yield 'restarts_total', self._restarts.total
+        yield 'slowest_tick_solve [us]', f'{1e6 * self._slowest_tick:.1f}'
+        median, p99 = self.meter.durations.percentiles(50, 99)
+        yield 'tick_time.p50 [us]', f'{1e-3 * median:.1f}'
+        yield 'tick_time.p99 [us]', f'{1e-3 * p99:.1f}'
+        median, p99 = self._solves.percentiles(50, 99)
+        yield 'tick_solve_time.p50 [us]', f'{1e6 * median:.1f}'
+        yield 'tick_solve_time.p99 [us]', f'{1e6 * p99:.1f}'
+        self._ticks_told = self.meter.ticks, now
+
+
+def _key_values(pairs: Iterable[tuple[str, object]]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=str(value)) for key, value in pairs]

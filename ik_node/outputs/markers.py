@@ -1,0 +1,153 @@
+"""Markers for RViz: goals, and the way that the tips took.
+
+An axis triad and a ball are where each goal is; the ball has the colour of its state. A line, of
+bounded length, follows each tip. Nothing is computed while nobody listens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
+from rclpy.node import Node
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from ik_core.maths.rotations import Array
+from ik_core.tracking.tracker import Command, TrackStatus
+
+from ..conversions import transform_to_pose
+from ..model import Model
+
+AXIS_LENGTH = 0.1
+BALL_DIAMETER = 0.03
+TRACE_WIDTH = 0.004
+TRACE_COLOUR = (0.2, 0.6, 1.0)
+TRACE_STEP = 0.002
+"""A point of a trace is at least this far [m] from the one before,"""
+TRACE_POINTS = 300
+"""and there are so many at most."""
+SAMPLING_PERIOD = 0.04
+SAMPLES_PER_MESSAGE = 5
+Colour = tuple[float, float, float]
+RED, GREEN, BLUE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+MOVING = (1.0, 0.8, 0.0)
+COLOURS = {
+    TrackStatus.BLOCKED: (1.0, 0.4, 0.0),
+    TrackStatus.REACHED: GREEN,
+    TrackStatus.CLOSEST: RED,
+    TrackStatus.STALE: (0.5, 0.5, 0.5),
+}
+
+
+class Markers:
+    """Publishes ~/markers. `look` gives what is moved and its last command, None for neither."""
+
+    def __init__(
+        self, node: Node, look: Callable[[], tuple[Model | None, Command | None]]
+    ) -> None:
+        self._node = node
+        self._look = look
+        self._publisher = node.create_publisher(MarkerArray, '~/markers', 1)
+        self._model: Model | None = None
+        self._traces: list[Trace] = []
+        self._samples = 0
+
+    def sample(self) -> None:
+        """Add to the traces, and publish them now and then; every SAMPLING_PERIOD."""
+        model, command = self._look()
+        if model is None or command is None or not self._publisher.get_subscription_count():
+            self._model = None
+            return
+        if model is not self._model:
+            self._model, self._traces = model, [Trace() for _ in model.tip_links]
+            self._publisher.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
+        for tip, trace in enumerate(self._traces):
+            trace.add(*model.tip_pose(tip)[:3, 3].tolist())
+        self._samples += 1
+        if self._samples % SAMPLES_PER_MESSAGE == 0:
+            self._publish(model, command)
+
+    def _publish(self, model: Model, command: Command) -> None:
+        root, stamp = model.robot.base_link, self._node.get_clock().now().to_msg()
+        message = goal_markers(model.goals, colours(model, command), root, stamp)
+        for tip, trace in enumerate(self._traces):
+            message.markers.append(_placed(trace.marker(), tip, root, stamp))
+        self._publisher.publish(message)
+
+
+class Trace:
+    """The last points [m] of a tip's way."""
+
+    def __init__(self) -> None:
+        self.points: deque[Point] = deque(maxlen=TRACE_POINTS)
+
+    def add(self, x: float, y: float, z: float) -> None:
+        """Go on to a point, unless it is hardly away from the last one."""
+        last = self.points[-1] if self.points else None
+        if last is None or math.dist((last.x, last.y, last.z), (x, y, z)) >= TRACE_STEP:
+            self.points.append(Point(x=x, y=y, z=z))
+
+    def marker(self) -> Marker:
+        """The line; none with fewer than two points."""
+        marker = Marker(ns='trace', type=Marker.LINE_STRIP, color=_rgba(TRACE_COLOUR))
+        marker.scale.x = TRACE_WIDTH
+        marker.points = list(self.points)
+        marker.action = Marker.ADD if len(self.points) > 1 else Marker.DELETE
+        return marker
+
+
+def colours(model: Model, command: Command) -> list[Colour]:
+    """The colour of each tip's goal: reached, or what the tracker says of all of them."""
+    node = model.parameters.node
+    reached = (command.position_errors <= node.position_tolerance) & (
+        command.orientation_errors <= node.orientation_tolerance
+    )
+    others = COLOURS.get(command.status, MOVING)
+    resting = command.status in (TrackStatus.IDLE, TrackStatus.STALE)  # errors are not known
+    return [GREEN if there and not resting else others for there in reached]
+
+
+def goal_markers(
+    goals: Sequence[Array | None], colours: Sequence[Colour], root_link: str, stamp: Time
+) -> MarkerArray:
+    """Markers of the goals (4, 4) of all tips [m] in the root link's frame; none for None."""
+    message = MarkerArray()
+    for tip, (goal, colour) in enumerate(zip(goals, colours, strict=True)):
+        for marker in (_triad(), _ball(colour)):
+            marker.action = Marker.DELETE if goal is None else Marker.ADD
+            if goal is not None:
+                marker.pose = transform_to_pose(goal)
+            message.markers.append(_placed(marker, tip, root_link, stamp))
+    return message
+
+
+def _placed(marker: Marker, tip: int, root_link: str, stamp: Time) -> Marker:
+    marker.header.frame_id = root_link
+    marker.header.stamp = stamp
+    marker.id = tip
+    return marker
+
+
+def _triad() -> Marker:
+    marker = Marker(ns='goal_axes', type=Marker.LINE_LIST)
+    marker.scale.x = 0.1 * AXIS_LENGTH
+    for axis in (RED, GREEN, BLUE):  # the axes' directions are their colours
+        x, y, z = (AXIS_LENGTH * part for part in axis)
+        marker.points += [Point(), Point(x=x, y=y, z=z)]
+        marker.colors += [_rgba(axis), _rgba(axis)]
+    return marker
+
+
+def _ball(colour: Colour) -> Marker:
+    marker = Marker(ns='goal_state', type=Marker.SPHERE, color=_rgba(colour))
+    marker.scale.x = marker.scale.y = marker.scale.z = BALL_DIAMETER
+    return marker
+
+
+def _rgba(colour: Colour) -> ColorRGBA:
+    r, g, b = colour
+    return ColorRGBA(r=r, g=g, b=b, a=1.0)

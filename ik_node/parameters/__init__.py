@@ -1,0 +1,1 @@
+"""The node's parameters: what there is, how it is declared, checked and described."""

@@ -1,0 +1,245 @@
+"""The service `compute_ik` as MoveIt has it: poses of links in, joint positions out.
+
+Nothing moves. The service runs beside the ticks, on a thread, a node and an executor of its own,
+and solves problems of its own. What it can't honour (collisions, constraints, other groups) it
+refuses with MoveIt's error codes. Poses are those of the links, without tools.
+
+Needs the package moveit_msgs, which no other module imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from ik_core import Budget, IkError, IkProblem, IkResult, IkStatus, PoseTask, make_solver
+from ik_core.exceptions import FrameNotFound
+from ik_core.maths.rotations import Array
+
+from ..conversions import Refused, pose_to_transform, read_joint_state
+from ..inputs.frames import Frames, FrameSource
+from ..model import Model
+
+SERVICE = 'compute_ik'
+SEARCH = 'levenberg_marquardt'
+"""The solver that restarts by itself, which such requests need."""
+
+DEFAULT_TIMEOUT = 0.5
+"""Seconds, where a request gives none."""
+
+WARNING_PERIOD = 2.0
+CLOSING_PATIENCE = 1.0
+
+
+class Code(IntEnum):
+    """Those of moveit_msgs/MoveItErrorCodes that are used here."""
+
+    SUCCESS = 1
+    FAILURE = 99999
+    TIMED_OUT = -6
+    INVALID_GROUP_NAME = -15
+    INVALID_GOAL_CONSTRAINTS = -16
+    INVALID_ROBOT_STATE = -17
+    INVALID_LINK_NAME = -18
+    FRAME_TRANSFORM_FAILURE = -21
+    COLLISION_CHECKING_UNAVAILABLE = -22
+    NO_IK_SOLUTION = -31
+
+
+class Declined(Exception):
+    """A request that can't be honoured: its error code, and why."""
+
+    def __init__(self, code: Code, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Query:
+    """A request, checked: what to solve, from which positions q0 (n,), in how many seconds."""
+
+    problem: IkProblem
+    q0: Array
+    seconds: float
+    options: dict[str, Any]
+
+    def solve(self) -> IkResult:
+        """The best that is found in the time."""
+        solver = make_solver(SEARCH, **self.options)
+        return solver.solve(self.problem, self.q0, Budget(seconds=self.seconds))
+
+
+def read_request(request: Any, model: Model, frames: Frames, group: str) -> Query:
+    """What a moveit_msgs/PositionIKRequest asks for; Declined where it can't be honoured.
+
+    Joints that its state does not name are where they are commanded to be now.
+    """
+    _check_scope(request, group)
+    q0 = _start(request.robot_state, model)
+    node, timeout = model.parameters.node, request.timeout
+    try:
+        problem = model.problem(_goals(request, model, frames, q0))
+    except FrameNotFound as error:
+        raise Declined(Code.INVALID_LINK_NAME, str(error)) from error
+    except IkError as error:
+        raise Declined(Code.FAILURE, str(error)) from error
+    seconds = timeout.sec + 1e-9 * timeout.nanosec
+    options = dict(vars(model.parameters.solver_options)) if node.solver == SEARCH else {}
+    return Query(problem, q0, seconds if seconds > 0.0 else DEFAULT_TIMEOUT, options)
+
+
+def _check_scope(request: Any, group: str) -> None:
+    if request.group_name not in ('', group):
+        text = f'unknown group {request.group_name!r}; the one there is: {group!r}'
+        raise Declined(Code.INVALID_GROUP_NAME, text)
+    if request.avoid_collisions:
+        text = 'avoid_collisions: collisions are not checked here'
+        raise Declined(Code.COLLISION_CHECKING_UNAVAILABLE, text)
+    for kind in ('joint', 'position', 'orientation', 'visibility'):
+        if getattr(request.constraints, f'{kind}_constraints'):
+            text = f'{kind}_constraints are not supported'
+            raise Declined(Code.INVALID_GOAL_CONSTRAINTS, text)
+
+
+def _start(state: Any, model: Model) -> Array:
+    """The positions (n,) to start from; mimic joints follow their drivers whatever is said."""
+    robot, q = model.robot, model.tracker.q
+    if state.multi_dof_joint_state.joint_names:
+        text = 'robot_state: joints with several degrees of freedom are not supported'
+        raise Declined(Code.INVALID_ROBOT_STATE, text)
+    unknown = set(state.joint_state.name) - {*robot.joint_names, *robot.mimic_joints}
+    if unknown:
+        text = f'robot_state: the robot has no joint {", ".join(sorted(unknown))}'
+        raise Declined(Code.INVALID_ROBOT_STATE, text)
+    try:
+        positions = read_joint_state(state.joint_state, robot.joint_names)
+    except Refused as refused:
+        raise Declined(Code.INVALID_ROBOT_STATE, f'robot_state: {refused}') from refused
+    for joint, position in positions.items():
+        q[robot.joint_index(joint)] = position
+    return q
+
+
+def _goals(request: Any, model: Model, frames: Frames, q0: Array) -> list[PoseTask]:
+    """One goal for each link; the vectors win over the single fields, as in MoveIt."""
+    poses = list(request.pose_stamped_vector) or [request.pose_stamped]
+    single = [request.ik_link_name] if request.ik_link_name else []
+    links = list(request.ik_link_names) or single or list(model.tip_links)
+    if len(links) != len(poses):
+        text = f'{len(poses)} poses for {len(links)} links: {", ".join(links)}'
+        raise Declined(Code.INVALID_LINK_NAME, text)
+    return [
+        PoseTask(link, transform=_in_root(pose, frames, q0))
+        for link, pose in zip(links, poses, strict=True)
+    ]
+
+
+def _in_root(pose: PoseStamped, frames: Frames, q0: Array) -> Array:
+    """A pose (4, 4) in the root link's frame; frames of links are where q0 has them."""
+    try:
+        frame = frames.in_root(pose.header.frame_id, q0)
+    except Refused as refused:
+        raise Declined(Code.FRAME_TRANSFORM_FAILURE, str(refused)) from refused
+    try:
+        return frame @ pose_to_transform(pose.pose)
+    except Refused as refused:
+        raise Declined(Code.INVALID_GOAL_CONSTRAINTS, str(refused)) from refused
+
+
+def write_response(response: Any, result: IkResult, model: Model) -> None:
+    """Fill a moveit_msgs/GetPositionIK response; only a solution that reaches the goals is one."""
+    codes = {IkStatus.REACHED: Code.SUCCESS, IkStatus.TIME_LIMIT: Code.TIMED_OUT}
+    write_code(response, codes.get(result.status, Code.NO_IK_SOLUTION), result.message)
+    if result.success:
+        values = model.robot.joint_values(result.q)
+        state = response.solution.joint_state
+        state.header.frame_id = model.robot.base_link
+        state.name, state.position = list(values), list(values.values())
+
+
+def write_code(response: Any, code: Code, text: str) -> None:
+    """Fill in how a request went; Humble's messages have no place for the text."""
+    response.error_code.val = int(code)
+    if hasattr(response.error_code, 'message'):
+        response.error_code.message = text
+
+
+class ComputeIk:
+    """The service of a node. `model` gives the robot of the moment, None without one."""
+
+    def __init__(self, node: Node, model: Callable[[], Model | None], others: FrameSource) -> None:
+        self._node = node
+        self._model = model
+        self._others = others
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def open(self, wanted: bool) -> None:
+        """Offer the service, if it is wanted; where moveit_msgs is missing, the log says so."""
+        if not wanted or self._thread is not None:
+            return
+        try:
+            service = importlib.import_module('moveit_msgs.srv').GetPositionIK
+        except ImportError:
+            self._node.get_logger().warning('no compute_ik: moveit_msgs is not installed')
+            return
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._serve, args=(service, self._stopping), name=SERVICE, daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Withdraw the service; a request that is being solved is given a moment to end."""
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join(CLOSING_PATIENCE)
+            self._thread = None
+
+    def _serve(self, service: Any, stopping: threading.Event) -> None:
+        node = Node(
+            f'{self._node.get_name()}_{SERVICE}',
+            namespace=self._node.get_namespace(),
+            context=self._node.context,
+            cli_args=['--ros-args', '-r', f'__node:={self._node.get_name()}_{SERVICE}'],
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        executor = SingleThreadedExecutor(context=self._node.context)
+        try:
+            node.create_service(service, SERVICE, self._answer)
+            executor.add_node(node)
+            while not stopping.is_set():
+                executor.spin_once(timeout_sec=0.1)
+        except (ExternalShutdownException, ShutdownException):
+            pass
+        finally:
+            executor.shutdown()
+            node.destroy_node()
+
+    def _answer(self, request: Any, response: Any) -> Any:
+        model = self._model()
+        try:
+            if model is None:
+                raise Declined(Code.FAILURE, 'there is no robot yet')
+            frames = Frames(model.robot, model.base_link, self._others)
+            group = model.parameters.node.compute_ik_group or model.robot.name
+            query = read_request(request.ik_request, model, frames, group)
+            write_response(response, query.solve(), model)
+        except Declined as declined:
+            write_code(response, declined.code, str(declined))
+            text = f'{SERVICE}: {declined.code.name}: {declined}'
+            self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
+        except Exception:
+            write_code(response, Code.FAILURE, 'an error that should not happen; see the log')
+            self._node.get_logger().error(f'{SERVICE}: {traceback.format_exc()}')
+        return response

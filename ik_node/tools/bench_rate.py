@@ -1,0 +1,471 @@
+"""`python -m ik_node.tools.bench_rate`: the node beside a bare rclpy timer.
+
+For each robot and rate four processes run: `ik_node`, `bare` (a rclpy timer that publishes the
+same message and does nothing else), `echo` (which answers each goal at once with that message)
+and `goals`, which publishes goals; a subscriber here watches. Node, bare timer and echo take turns
+of a few seconds, the others stopped (SIGSTOP), so what else the machine does meets all.
+The node's turns are of two kinds:
+
+- it follows a goal that goes round all the time: jitter, processor time, time in a tick;
+- it rests, and small steps of the goal come at random moments: latency, from just before the
+  goal is published to the callback here of the first joint state that moves. Both ways through
+  the middleware and rclpy are in it; the latency in the row of the bare timer is the echo's,
+  which is what these ways alone take. The node's has up to one period of waiting besides.
+
+Jitter is how much the time between two stamps differs from the period; at arrivals this process's
+own scheduling blurs it. Time in a tick and its share for solving are the node's word
+(/diagnostics).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseArray
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+
+from ik_core import load_urdf
+from ik_core.bench.generated import X, Y, Z, fixed, joint
+from ik_core.maths.rotations import Array
+from ik_core.robot.shipped import shared_file
+
+from ..conversions import transform_to_pose
+from ..outputs.commands import JointStateWriter
+from .process import running
+
+START_PATIENCE = 300.0
+SETTLING = 0.5
+"""[s] Of each turn, that are not counted."""
+GOAL_RATE = 50.0
+RADIUS = 0.05
+STEP = 0.0005
+"""[m] Of the goal that latency is measured with: small, so that the arm rests again soon."""
+STEP_PERIOD = 0.1
+ACCELERATION = 10.0
+NAN = float('nan')
+
+
+class Arm(NamedTuple):
+    """What is measured: a URDF file, its tips, and where it is bent to."""
+
+    name: str
+    urdf: str
+    tips: tuple[str, ...]
+    q: list[float]
+
+
+def figure(folder: Path) -> Arm:
+    """A figure of 30 joints, two of its tips the hands: torso 3, head 3, arms 7, legs 5 each."""
+    parts = [
+        *_row('base', 'torso', (0.0, 0.0, 0.1), (Z, Y, X), 1.2),
+        *_row('torso', 'head', (0.0, 0.0, 0.25), (Z, Y, X), 1.2),
+    ]
+    for side, sign in (('left', 1.0), ('right', -1.0)):
+        parts += [
+            *_row('torso', f'{side}_shoulder', (0.0, 0.2 * sign, 0.2), (Y, X, Z), 2.0),
+            *_row(f'{side}_shoulder', f'{side}_elbow', (0.3, 0.0, 0.0), (Y, X), 2.4),
+            *_row(f'{side}_elbow', f'{side}_wrist', (0.25, 0.0, 0.0), (Y, Z), 1.5),
+            fixed(f'{side}_wrist', f'{side}_hand', (0.1, 0.0, 0.0)),
+            *_row('base', f'{side}_knee', (0.0, 0.1 * sign, 0.0), (Y, X, Z), 1.5),
+            *_row(f'{side}_knee', f'{side}_foot', (0.0, 0.0, -0.4), (Y, X), 1.5),
+        ]
+    path = folder / 'figure.urdf'
+    path.write_text(f'<robot name="figure"><link name="base"/>{"".join(parts)}</robot>', 'utf-8')
+    robot = load_urdf(path)
+    bent = [{'left_elbow_0': -1.2, 'right_elbow_0': -1.2}.get(j, 0.1) for j in robot.joint_names]
+    return Arm('figure, 30 joints', str(path), ('left_hand', 'right_hand'), bent)
+
+
+def _row(parent: str, name: str, at: Any, axes: Any, reach: float) -> Iterator[str]:
+    """Revolute joints in one place; the last link is called `name`."""
+    for i, axis in enumerate(axes):
+        link = name if i == len(axes) - 1 else f'{name}_{i}'
+        yield joint(parent, link, (0.0, 0.0, 0.0) if i else at, axis, (-reach, reach))
+        parent = link
+
+
+def panda() -> Arm:
+    """The shipped Panda: 7 joints, and the fingers."""
+    bent = [0.0, -0.5, 0.0, -2.2, 0.0, 1.8, 0.8, 0.02]
+    return Arm('panda', str(shared_file('urdf/panda.urdf')), ('panda_hand_tcp',), bent)
+
+
+# --- the other processes -----------------------------------------------------------------------
+
+
+def bare(urdf: str, rate: float) -> None:
+    """Publish a robot's joint states from a timer that does nothing else."""
+    robot = load_urdf(Path(urdf))
+    writer = JointStateWriter(robot, [*robot.joint_names, *robot.mimic_joints])
+    q = robot.middle_configuration
+    node = rclpy.create_node('bare_timer')
+    publisher, clock = node.create_publisher(JointState, 'joint_states', 10), node.get_clock()
+
+    def tick() -> None:
+        publisher.publish(writer.write(q, q, clock.now().nanoseconds))
+
+    node.create_timer(1.0 / rate, tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    rclpy.spin(node)
+
+
+def echo(urdf: str) -> None:
+    """Answer every goal at once."""
+    robot = load_urdf(Path(urdf))
+    writer = JointStateWriter(robot, [*robot.joint_names, *robot.mimic_joints])
+    q = np.ones(robot.n)
+    node = rclpy.create_node('echo')
+    publisher = node.create_publisher(JointState, '/echo/joint_states', 10)
+
+    def answer(goal: PoseArray) -> None:
+        publisher.publish(writer.write(q, q, time.time_ns()))
+
+    node.create_subscription(PoseArray, 'goal_poses', answer, 1)
+    rclpy.spin(node)
+
+
+def publish_goals(arm: Arm) -> None:
+    """Do what lines of stdin ask for: '<kind> <seconds>'; answer with when goals were sent [s]."""
+    robot = load_urdf(Path(arm.urdf))
+    centres = [robot.forward_kinematics(np.array(arm.q), tip) for tip in arm.tips]
+    node = rclpy.create_node('goals')
+    publisher = node.create_publisher(PoseArray, 'goal_poses', 1)
+    while not publisher.get_subscription_count():
+        time.sleep(0.05)
+    for line in sys.stdin:
+        kind, seconds = line.split()
+        offsets = steps() if kind == 'steps' else circle()
+        print(
+            json.dumps(list(send(node, publisher, centres, offsets, float(seconds)))), flush=True
+        )
+
+
+def send(
+    node: Node, publisher: Any, centres: list[Array], offsets: Any, seconds: float
+) -> Iterator[float]:
+    """Publish goals (m from the centres) for so long, each after a pause; yield their stamps."""
+    end = time.monotonic() + seconds
+    for offset, pause in offsets:
+        time.sleep(pause)
+        if time.monotonic() > end:
+            return
+        message = PoseArray()
+        for centre in centres:
+            goal = centre.copy()
+            goal[1:3, 3] += offset
+            message.poses.append(transform_to_pose(goal))
+        stamp = node.get_clock().now()
+        publisher.publish(message)
+        yield 1e-9 * stamp.nanoseconds
+
+
+def circle() -> Iterator[tuple[Array, float]]:
+    """A goal that goes round in four seconds."""
+    while True:
+        angle = 2.0 * np.pi * 0.25 * time.monotonic()
+        yield RADIUS * np.array((np.cos(angle), np.sin(angle))), 1.0 / GOAL_RATE
+
+
+def steps() -> Iterator[tuple[Array, float]]:
+    """A goal that steps to and fro, at random moments with respect to the ticks."""
+    sign = 1.0
+    while True:
+        sign = -sign
+        yield np.array((0.0, sign * 0.5 * STEP)), STEP_PERIOD * random.uniform(0.9, 1.1)
+
+
+# --- watching ----------------------------------------------------------------------------------
+
+
+class Watcher:
+    """Receives joint states: when each was stamped, when it came [ns], whether it moves."""
+
+    def __init__(self) -> None:
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = rclpy.create_node('watcher', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        for source in ('node', 'bare', 'echo'):
+            topic = f'/{source}/joint_states'
+            self.node.create_subscription(JointState, topic, self._receiver(source), 1000)
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._read, 10)
+        self.told: list[dict[str, str]] = []
+        self.states: dict[str, list[tuple[int, int, bool]]] = {}
+        self.forget()
+
+    def _receiver(self, source: str) -> Callable[[JointState], None]:
+        def receive(message: JointState) -> None:
+            now, stamp = time.time_ns(), message.header.stamp
+            stamped = 1_000_000_000 * stamp.sec + stamp.nanosec
+            self.states[source].append((stamped, now, any(message.velocity)))
+
+        return receive
+
+    def _read(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self.told.append({pair.key: pair.value for pair in status.values})
+
+    def forget(self) -> None:
+        """Start anew."""
+        self.states = {'node': [], 'bare': [], 'echo': []}
+        self.told.clear()
+
+    def spin(self, seconds: float) -> None:
+        """Handle messages for that long."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def wait(self, source: str) -> None:
+        """Wait for the first message of a publisher."""
+        deadline = time.monotonic() + START_PATIENCE
+        while not self.states[source]:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'no joint_states of {source} for {START_PATIENCE:g} s')
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time a process has used [s]; NaN where there is no /proc."""
+    try:
+        fields = Path(f'/proc/{pid}/stat').read_text(encoding='ascii').rpartition(')')[2].split()
+    except OSError:
+        return NAN
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+class Turns:
+    """What was seen of one publisher in its turns."""
+
+    def __init__(self, period: float) -> None:
+        self.period = 1e3 * period
+        self.intervals: dict[str, list[Array]] = {'stamps': [], 'arrivals': []}
+        self.used = self.seconds = 0.0
+        self.latencies: list[float] = []
+        self.ticks: list[dict[str, str]] = []
+
+    def add(self, states: list[tuple[int, int, bool]]) -> None:
+        """Take the states of one turn."""
+        table = np.array([state[:2] for state in states]).reshape(-1, 2)
+        for column, name in enumerate(self.intervals):
+            self.intervals[name].append(1e-6 * np.diff(table[:, column]))
+
+    def jitter(self, name: str) -> Array:
+        """Of all intervals [ms]."""
+        return np.abs(np.concatenate(self.intervals[name]) - self.period)
+
+    def told(self, key: str) -> float:
+        """The median of a value of /diagnostics over all that came; NaN without."""
+        values = [float(told[key]) for told in self.ticks if key in told]
+        return float(np.median(values)) if values else NAN
+
+    def row(self) -> dict[str, float]:
+        """The figures."""
+        stamps = np.concatenate(self.intervals['stamps'])
+        latency = 1e3 * np.array(self.latencies or [NAN])
+        return {
+            'rate_hz': 1e3 / float(stamps.mean()),
+            **_percentiles('jitter', self.jitter('stamps')),
+            'arrival_jitter_p99_ms': float(np.percentile(self.jitter('arrivals'), 99)),
+            'cpu_percent': 100.0 * self.used / self.seconds,
+            'tick_p50_us': self.told('tick_time.p50 [us]'),
+            'tick_p99_us': self.told('tick_time.p99 [us]'),
+            'solve_p50_us': self.told('tick_solve_time.p50 [us]'),
+            'solve_p99_us': self.told('tick_solve_time.p99 [us]'),
+            'goals': len(self.latencies),
+            **_percentiles('latency', latency),
+        }
+
+
+def _percentiles(name: str, values: Array) -> dict[str, float]:
+    p50, p99 = np.percentile(values, (50, 99)).tolist()
+    return {f'{name}_p50_ms': p50, f'{name}_p99_ms': p99, f'{name}_max_ms': float(values.max())}
+
+
+def latencies(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterator[float]:
+    """Seconds from each goal sent to the arrival of the first joint state that moves.
+
+    Goals that came while the arm still moved say nothing, and are left out; so is the last.
+    """
+    stamps = np.array([1e-9 * state[0] for state in states])
+    for goal, following in itertools.pairwise(sent):
+        begin, end = np.searchsorted(stamps, (goal, following))
+        if begin == 0 or states[begin - 1][2]:
+            continue
+        answer = next((s for s in states[begin:end] if s[2]), None)
+        if answer is not None:
+            yield 1e-9 * answer[1] - goal
+
+
+def echoes(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterator[float]:
+    """Seconds from each goal sent to the arrival of the next message."""
+    stamps = [1e-9 * state[0] for state in states]
+    for goal, index in zip(sent, np.searchsorted(stamps, sent).tolist(), strict=True):
+        if index < len(states):
+            yield 1e-9 * states[index][1] - goal
+
+
+# --- the benchmark -----------------------------------------------------------------------------
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Stop a process meanwhile."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+class Bench:
+    """The processes for one robot at one rate, and the turns that they take."""
+
+    def __init__(self, arm: Arm, rate: float, stack: ExitStack) -> None:
+        self.rate = rate
+        self.watcher = Watcher()
+        stack.callback(self.watcher.close)
+        parameters = {
+            'urdf_path': arm.urdf,
+            'tip_links': '[' + ','.join(arm.tips) + ']',
+            'rate': rate,
+            'joint_limits.default.velocity': 2.0,
+            'joint_limits.default.acceleration': ACCELERATION,
+        }
+        child = ['ik_node.tools.bench_rate', '--urdf', arm.urdf]
+        self.node = stack.enter_context(
+            running('ik_node', parameters=parameters, namespace='/node')
+        )
+        self.bare = stack.enter_context(
+            running(*child, '--child', 'bare', '--rates', str(rate), namespace='/bare')
+        )
+        self.echo = stack.enter_context(running(*child, '--child', 'echo', namespace='/node'))
+        goals = [*child, '--child', 'goals', '--arm', json.dumps(arm)]
+        self.goals = stack.enter_context(running(*goals, namespace='/node', pipes=True))
+        self.watcher.wait('node')
+        self.watcher.wait('bare')
+        self.turns = {'ik_node': Turns(1.0 / rate), 'bare timer': Turns(1.0 / rate)}
+
+    def run(self, rounds: int, seconds: float) -> None:
+        """So many rounds of a turn of each kind."""
+        with stopped(self.bare):
+            self._publish('circle', 3.0)  # get there
+        for _ in range(rounds):
+            with stopped(self.node):
+                self._turn('bare timer', 'bare', self.bare, lambda: self.watcher.spin(seconds))
+            with stopped(self.bare), stopped(self.echo):
+                self._publish('circle', SETTLING)
+                self._turn('ik_node', 'node', self.node, lambda: self._publish('circle', seconds))
+                self._publish('steps', 2.0 * SETTLING)
+                self._measure_latency('ik_node', 'node', seconds, latencies)
+            with stopped(self.bare), stopped(self.node):
+                self._publish('steps', SETTLING)
+                self._measure_latency('bare timer', 'echo', seconds, echoes)
+
+    def _turn(
+        self, name: str, source: str, process: subprocess.Popen[bytes], act: Callable[[], Any]
+    ) -> None:
+        self.watcher.spin(SETTLING)
+        self.watcher.forget()
+        turns, began, used = self.turns[name], time.monotonic(), cpu_seconds(process.pid)
+        act()
+        turns.used += cpu_seconds(process.pid) - used
+        turns.seconds += time.monotonic() - began
+        turns.add(self.watcher.states[source])
+        if source == 'node':
+            turns.ticks += self.watcher.told
+
+    def _measure_latency(
+        self, name: str, source: str, seconds: float, find: Callable[..., Iterator[float]]
+    ) -> None:
+        self.watcher.forget()
+        sent = self._publish('steps', seconds)
+        self.turns[name].latencies += find(sent, self.watcher.states[source])
+
+    def _publish(self, kind: str, seconds: float) -> list[float]:
+        """Let goals be published for so long; when they were."""
+        write, read = _pipes(self.goals)
+        write.write(f'{kind} {seconds}\n'.encode())
+        write.flush()
+        self.watcher.spin(seconds + 0.1)
+        sent: list[float] = json.loads(read.readline())
+        return sent
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise ValueError('the process has no pipes')
+    return process.stdin, process.stdout
+
+
+def measure(arm: Arm, rate: float, rounds: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """A row for the bare timer, and one for the node."""
+    with ExitStack() as stack:
+        bench = Bench(arm, rate, stack)
+        bench.run(rounds, seconds)
+        for name in ('bare timer', 'ik_node'):
+            head = {'robot': arm.name, 'asked_hz': rate, 'publisher': name}
+            yield {**head, **bench.turns[name].row()}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark and print one JSON object per line."""
+    parser = argparse.ArgumentParser(
+        prog='ik_node.tools.bench_rate', description=__doc__.split('\n')[0]
+    )
+    parser.add_argument('--rates', type=float, nargs='+', default=[100.0, 500.0, 1000.0])
+    parser.add_argument('--rounds', type=int, default=6, help='turns of each kind')
+    parser.add_argument('--seconds', type=float, default=5.0, help='of a turn')
+    parser.add_argument('--robots', nargs='+', default=['panda', 'figure'])
+    for hidden in ('--child', '--urdf', '--arm'):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    options, ros = parser.parse_known_args(arguments)
+    if options.child:
+        rclpy.init(args=ros, signal_handler_options=SignalHandlerOptions.NO)
+        if options.child == 'bare':
+            bare(options.urdf, options.rates[0])
+        elif options.child == 'echo':
+            echo(options.urdf)
+        else:
+            publish_goals(Arm(*json.loads(options.arm)))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the others, too
+    os.environ['ROS_DOMAIN_ID'] = str(60 + os.getpid() % 40)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    with tempfile.TemporaryDirectory() as folder:
+        arms = {'panda': panda(), 'figure': figure(Path(folder))}
+        for robot in options.robots:
+            for rate in options.rates:
+                for row in measure(arms[robot], rate, options.rounds, options.seconds):
+                    print(json.dumps(row), flush=True)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,299 @@
+"""`python -m ik_node.tools.demo`: drives the shipped Panda with goals, prints a table.
+
+Starts `ik_node` as a process of its own, then does what a user's program would do: publishes
+goals, reads joint_states. Whether a goal was reached, and by how much it was missed, is worked
+out here, by forward kinematics on the joint states that came; only the solve time is the node's
+word (~/status). The exit code is 0 if all reachable goals were reached.
+
+It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+
+from ik_core import Robot, load_urdf
+from ik_core.maths.rotations import Array, matrix_from_rpy
+from ik_core.robot.shipped import shared_file
+
+from ..conversions import transform_to_pose
+from .process import running
+
+RATE = 250.0
+TIP = 'panda_hand_tcp'
+ACCELERATION = 10.0
+START_PATIENCE = 300.0
+"""Seconds to wait for the node; the first start on a machine compiles the kernels."""
+POSITION_TOLERANCE = 1e-5
+ORIENTATION_TOLERANCE = 1e-4
+"""What counts as reached here [m, rad]: the node's own tolerances."""
+STREAM_RATE = 50.0
+STREAM_RADIUS = 0.1
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A line of the table: where the tip shall go, given as (4, 4) transforms over time.
+
+    A goal that stays has one transform; `stream` has many, sent at STREAM_RATE.
+    """
+
+    name: str
+    transform: Array
+    reachable: bool = True
+    stream: tuple[Array, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """What came of a goal. Errors [m, rad], times [s], rate [Hz]."""
+
+    reached: bool
+    seconds: float
+    position_error: float
+    orientation_error: float
+    solve_time: float
+    rate: float
+
+
+def pose(xyz: tuple[float, float, float], rpy: tuple[float, float, float]) -> Array:
+    """The (4, 4) transform of a position [m] and fixed-axis roll, pitch, yaw [rad]."""
+    transform = np.eye(4)
+    transform[:3, :3] = matrix_from_rpy(rpy)
+    transform[:3, 3] = xyz
+    return transform
+
+
+def circle(centre: Array, seconds: float) -> tuple[Array, ...]:
+    """Poses once around `centre` (4, 4) in its own y-z plane of the root frame, and back on it."""
+    count = max(2, int(seconds * STREAM_RATE))
+    poses = []
+    for angle in np.linspace(0.0, 2.0 * np.pi, count):
+        shifted = centre.copy()
+        shifted[1:3, 3] += STREAM_RADIUS * np.array((np.sin(angle), 1.0 - np.cos(angle)))
+        poses.append(shifted)
+    return tuple(poses)
+
+
+def goals(duration: float) -> list[Goal]:
+    """As many goals as fit into `duration` [s]; more time brings more of them."""
+    down, ahead = (np.pi, 0.0, 0.0), (np.pi, -np.pi / 2, 0.0)
+    front = pose((0.45, 0.0, 0.45), down)
+    every = [
+        Goal('in front, tool down', front),
+        Goal('out of reach (1.6 m away)', pose((1.5, 0.0, 0.6), ahead), reachable=False),
+        Goal('to the left', pose((0.2, 0.45, 0.35), down)),
+        Goal('far: to the right, tool ahead', pose((0.25, -0.45, 0.6), ahead)),
+        Goal('low, tool turned', pose((0.5, 0.1, 0.2), (np.pi, 0.3, 1.2))),
+        Goal('a circle, 50 goals a second', front, stream=circle(front, 2.0)),
+    ]
+    count = max(1, int(duration / 3.0))
+    return [every[i % len(every)] for i in range(count)]
+
+
+@dataclass
+class Observer:
+    """Drives the node from outside: publishes goals and keeps what it publishes."""
+
+    robot: Robot
+    context: rclpy.Context
+    states: int = 0
+    solve_times: list[float] = field(default_factory=list)
+    q: Array | None = None
+
+    def __post_init__(self) -> None:
+        self.robot.forward_kinematics(self.robot.middle_configuration, TIP)  # compiles it
+        self.node = rclpy.create_node('demo', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.goals = self.node.create_publisher(PoseStamped, 'goal_pose', 1)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.node.create_subscription(JointState, 'joint_states', self._on_state, 10)
+        self.node.create_subscription(DiagnosticStatus, 'ik_node/status', self._on_status, latched)
+
+    def _on_state(self, message: JointState) -> None:
+        values = dict(zip(message.name, message.position, strict=True))
+        self.q = np.array([values[joint] for joint in self.robot.joint_names])
+        self.states += 1
+
+    def _on_status(self, message: DiagnosticStatus) -> None:
+        values = {pair.key: pair.value for pair in message.values}
+        if 'solve_time [us]' in values:
+            self.solve_times.append(1e-6 * float(values['solve_time [us]']))
+
+    def spin_until(self, condition: Callable[[], bool], deadline: float) -> bool:
+        """Handle messages until the condition holds; false at the deadline (monotonic) [s]."""
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                return False
+            self.executor.spin_once(timeout_sec=min(left, 0.05))
+        return True
+
+    def send(self, transform: Array) -> None:
+        """Publish a goal in the base frame."""
+        self.goals.publish(PoseStamped(pose=transform_to_pose(transform)))
+
+    def errors(self, goal: Array) -> tuple[float, float]:
+        """Distance [m] and angle [rad] of the tip from `goal` (4, 4), at the last joint states."""
+        if self.q is None:
+            return np.inf, np.inf
+        tip = self.robot.forward_kinematics(self.q, TIP)
+        turn = tip[:3, :3].T @ goal[:3, :3]
+        sine = 0.5 * np.linalg.norm(turn - turn.T) / np.sqrt(2.0)
+        angle = float(np.arctan2(sine, 0.5 * (np.trace(turn) - 1.0)))
+        return float(np.linalg.norm(tip[:3, 3] - goal[:3, 3])), angle
+
+    def reaches(self, goal: Array) -> bool:
+        """Whether the tip is at `goal` now."""
+        position, orientation = self.errors(goal)
+        return position < POSITION_TOLERANCE and orientation < ORIENTATION_TOLERANCE
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+
+
+def attempt(observer: Observer, goal: Goal, seconds: float) -> Outcome:
+    """Send a goal and watch until it is reached, or `seconds` are over."""
+    start = time.monotonic()
+    before, observer.solve_times = observer.states, []
+    for number, transform in enumerate(goal.stream):
+        observer.send(transform)
+        observer.spin_until(lambda: False, start + (number + 1) / STREAM_RATE)
+    observer.send(goal.transform)
+    reached = observer.spin_until(lambda: observer.reaches(goal.transform), start + seconds)
+    elapsed = time.monotonic() - start
+    position, orientation = observer.errors(goal.transform)
+    return Outcome(
+        reached,
+        elapsed,
+        position,
+        orientation,
+        float(np.median(observer.solve_times)) if observer.solve_times else np.nan,
+        (observer.states - before) / elapsed,
+    )
+
+
+def verdict(goal: Goal, outcome: Outcome) -> str:
+    """One word or two for the table."""
+    if goal.reachable:
+        return 'reached' if outcome.reached else 'NOT REACHED'
+    return 'REACHED?' if outcome.reached else 'held closest'
+
+
+def row(goal: Goal, outcome: Outcome) -> str:
+    """A line of the table."""
+    time_to_reach = f'{outcome.seconds:8.2f}' if outcome.reached else f'{"-":>8}'
+    return (
+        f'{goal.name:<30} {verdict(goal, outcome):<12} {time_to_reach} '
+        f'{1e3 * outcome.position_error:13.4f} {np.rad2deg(outcome.orientation_error):16.4f} '
+        f'{1e6 * outcome.solve_time:10.1f} {outcome.rate:11.1f}'
+    )
+
+
+HEADER = (
+    f'{"goal":<30} {"result":<12} {"time [s]":>8} {"position [mm]":>13} '
+    f'{"orientation [deg]":>16} {"solve [us]":>10} {"states [Hz]":>11}'
+)
+
+
+def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the node publishes; false when it ends, or takes too long."""
+    deadline = time.monotonic() + START_PATIENCE
+
+    def settled() -> bool:
+        started = observer.q is not None and observer.goals.get_subscription_count() > 0
+        return started or process.poll() is not None
+
+    if observer.spin_until(settled, deadline) and process.poll() is None:
+        return True
+    print('ik_node did not start: see its messages above', file=sys.stderr)
+    return False
+
+
+def parameters(urdf: Path) -> dict[str, object]:
+    """The node's parameters here; the Panda's URDF gives velocities but no accelerations."""
+    return {
+        'urdf_path': urdf,
+        'tip_links': TIP,
+        'rate': RATE,
+        'joint_limits.default.acceleration': ACCELERATION,
+    }
+
+
+def run(duration: float, context: rclpy.Context) -> int:
+    """Run the demo on a context; its exit code."""
+    urdf = shared_file('urdf/panda.urdf')
+    began = time.monotonic()
+    observer = Observer(load_urdf(urdf), context)
+    try:
+        with running('ik_node', parameters=parameters(urdf)) as process:
+            if not wait_for_states(observer, process):
+                return 1
+            print(f'\nik_node publishes after {time.monotonic() - began:.1f} s\n\n{HEADER}')
+            missed = drive(observer, goals(duration), duration)
+    finally:
+        observer.close()
+    print(f'\n{"all reachable goals reached" if not missed else f"{missed} goals not reached"}')
+    return 1 if missed else 0
+
+
+def drive(observer: Observer, plan: list[Goal], duration: float) -> int:
+    """Send all goals within `duration` [s], print a line for each; how many were missed."""
+    deadline, missed = time.monotonic() + duration, 0
+    for number, goal in enumerate(plan):
+        left = deadline - time.monotonic()
+        share = left / (len(plan) - number)
+        seconds = min(left, 2.0 * share) if goal.reachable else min(share, 2.0)
+        outcome = attempt(observer, goal, seconds)
+        print(row(goal, outcome), flush=True)
+        missed += goal.reachable and not outcome.reached
+    return missed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo; 0 if all reachable goals were reached."""
+    parser = argparse.ArgumentParser(
+        prog='ik_node.tools.demo', description='Drive a Panda with goals.'
+    )
+    parser.add_argument(
+        '--duration',
+        type=float,
+        default=float(os.environ.get('DURATION', '20')),
+        help='seconds of driving, after the node is ready',
+    )
+    duration = parser.parse_args(arguments).duration
+    domain = 60 + os.getpid() % 40
+    os.environ['ROS_DOMAIN_ID'] = str(domain)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    print(f'ik_node and this demo talk on ROS_DOMAIN_ID={domain}, on this machine only')
+    context = rclpy.Context()
+    rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    try:
+        return run(duration, context)
+    except KeyboardInterrupt:
+        print('\nstopped')
+        return 130
+    finally:
+        context.try_shutdown()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Starts `ik_node`, or another module of this package, as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+STOP_PATIENCE = 5.0
+
+
+@contextmanager
+def running(
+    module: str,
+    *arguments: str,
+    parameters: Mapping[str, object] | None = None,
+    namespace: str = '',
+    pipes: bool = False,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """`python -m module arguments`, with ROS parameters; ended when the context is left.
+
+    The process finds the package where this one did, installed or not. It does not get Ctrl-C:
+    that ends the one who started it, which then ends it. `pipes`: to its stdin and stdout.
+    """
+    ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
+    ros += ['-r', f'__ns:={namespace}'] if namespace else []
+    path = [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH', '')]
+    process = subprocess.Popen(
+        [sys.executable, '-m', module, *arguments, *(['--ros-args', *ros] if ros else [])],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
+        start_new_session=True,
+        stdin=subprocess.PIPE if pipes else None,
+        stdout=subprocess.PIPE if pipes else None,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

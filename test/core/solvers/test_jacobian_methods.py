@@ -1,0 +1,542 @@
+"""What the Jacobian methods share: Jacobians, clamps, joint weights, limits; how they compare."""
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from support import robots
+from support.jacobian_problems import (
+    METHODS,
+    WIDE,
+    figure,
+    flat,
+    model,
+    planar,
+    started,
+    states,
+    step_from,
+)
+
+import ik_core as ik
+from ik_core import AxisTask, IkProblem, InvalidOption, PoseTask, PositionTask, make_solver
+from ik_core.solvers.jacobian_method import (
+    central_difference_jacobian,
+    halved,
+    link_lengths,
+    target_jacobian,
+)
+
+every_method = pytest.mark.parametrize('name', METHODS)
+
+
+def many_goals(robot_name, seed=1):
+    """Pose, masked, tool and axis goals, away from where they are reached."""
+    robot, rng = robots.shipped(robot_name), np.random.default_rng(seed)
+    tips = robot.tips()
+    pose = robot.forward_kinematics(robots.random_q(robot, rng, 0.2), tips[0])
+    tasks = [
+        PoseTask(tips[0], transform=pose, position_weights=(1, 2, 0), orientation_weights=0.5,
+                 tool=robots.random_transform(rng, 0.1)),
+        PositionTask(tips[-1], [0.3, -0.2, 0.4], [1, 2, 3, 4], position_axes='goal',
+                     weights=(3, 1, 0.2)),
+        AxisTask(tips[-1], (1, 2, 3), (0, 0, 1)),
+    ]  # fmt: skip
+    return IkProblem(robot, tasks), robots.random_q(robot, rng, 0.2)
+
+
+# --- the Jacobians -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('robot', ['panda', 'scara', 'buss_double_y', 'dual_arm', 'pr2_like'])
+def test_central_differences_are_the_analytic_jacobian(robot):
+    problem, q = many_goals(robot)
+    at = problem.evaluate(q)
+    for step in (1e-6, 1e-4):
+        numeric = central_difference_jacobian(problem, at, step)
+        robots.assert_same_jacobian(numeric, at.jacobian, 1e-7)
+    halves = [
+        np.abs(central_difference_jacobian(problem, at, h) - at.jacobian).max()
+        for h in (0.02, 0.01)
+    ]
+    assert halves[0] == pytest.approx(4 * halves[1], rel=0.1)  # O(h^2): central
+
+
+def attached_points(problem, q, x):
+    """The goals' targets (G, 3) after a move from q to x, were they fixed to the moving links."""
+    robot, points = problem.robot, []
+    for task in problem.tasks:
+        before, after = (robot.forward_kinematics(v, task.link) for v in (q, x))
+        point = after @ np.linalg.inv(before) @ np.append(task.target[9:], 1.0)
+        turned = task.transform[:3, :3].T if task.position_axes == 2 else np.eye(3)
+        points.append(np.sqrt(task.position_weights) * (turned @ point[:3]))
+    return np.array(points)
+
+
+@pytest.mark.parametrize('robot', ['panda', 'scara', 'buss_double_y', 'dual_arm', 'pr2_like'])
+def test_the_target_jacobian_moves_the_targets_with_the_links(robot):
+    problem, q = many_goals(robot)
+    at = problem.evaluate(q)
+    found = target_jacobian(problem, at)
+    numeric = robots.central_differences(lambda x: attached_points(problem, q, x).ravel(), q)
+    numeric = numeric[:, problem.variables].reshape(len(problem.tasks), 3, -1)
+    row = 0
+    for i, task in enumerate(problem.tasks):
+        for c in np.flatnonzero(task.position_weights):
+            np.testing.assert_allclose(found[row], numeric[i, c], atol=1e-8)
+            row += 1
+        turning = np.count_nonzero(task.rotation_weights)
+        np.testing.assert_array_equal(found[row : row + turning], at.jacobian[row : row + turning])
+        row += turning
+    assert row == len(found)
+    assert np.abs(found - at.jacobian).max() > 0.05
+
+
+def test_a_column_of_the_target_jacobian_is_the_axis_times_the_arm_to_the_target():
+    problem = IkProblem(planar(1.0, 1.0), [PositionTask('tip', [0.5, 2.0, 0.3])])
+    at = problem.evaluate([0.4, 0.9])
+    joint = np.array([np.cos(0.4), np.sin(0.4), 0.0])
+    expected = np.cross([0, 0, 1], [[0.5, 2.0, 0.3], np.array([0.5, 2.0, 0.3]) - joint])
+    np.testing.assert_allclose(target_jacobian(problem, at), expected.T, atol=1e-12)
+
+
+def test_at_the_target_both_jacobians_are_the_same():
+    problem, q = figure('buss_double_y')
+    at = problem.evaluate(q)
+    np.testing.assert_allclose(target_jacobian(problem, at), at.jacobian, atol=1e-12)
+
+
+@every_method
+@pytest.mark.parametrize('jacobian', ['target', 'central_difference'])
+def test_the_jacobian_asked_for_is_used(name, jacobian):
+    """A method's step is linear algebra on J and e, whatever J is."""
+    problem, _ = figure('buss_y', stretch=1.1)
+    q = np.linspace(-0.5, 0.6, 7)
+    solver, state = started(name, problem, q, jacobian=jacobian, **WIDE)
+    compute = {
+        'target': target_jacobian(problem, state.at),
+        'central_difference': central_difference_jacobian(problem, state.at, 1e-5),
+    }
+    expected = solver.update(problem, state, compute[jacobian], -state.at.residual)
+    after = solver.step(problem, state)
+    np.testing.assert_allclose(after.at.x - q, expected, atol=1e-12)
+    assert after.evaluations == (15 if jacobian == 'central_difference' else 1)
+    if jacobian == 'target':
+        assert np.abs(after.at.x - q - step_from(name, problem, q, **WIDE)).max() > 1e-3
+
+
+@every_method
+@pytest.mark.parametrize('jacobian', ['target', 'central_difference'])
+def test_goals_are_reached_with_every_jacobian(name, jacobian):
+    problem, q = figure('buss_y')
+    solver = make_solver(name, jacobian=jacobian, max_iterations=4000)
+    problem.position_tolerance = 1e-4
+    assert solver.solve(problem, q + 0.1).success
+
+
+# --- the clamps --------------------------------------------------------------------------------
+
+
+@every_method
+def test_both_clamps_are_in_the_step(name):
+    problem, _ = figure('buss_y', stretch=3.0)
+    q = np.linspace(-0.5, 0.6, 7)
+    _, e = model(problem, q)
+    pulled = np.concatenate([part * 0.2 / np.linalg.norm(part) for part in (e[:3], e[3:])])
+    solver, state = started(name, problem, q, max_error=0.2, max_step=50.0)
+    expected = solver.update(problem, state, state.at.jacobian, pulled)
+    step = solver.step(problem, state).at.x - q
+    np.testing.assert_allclose(step, expected, atol=1e-12)
+    for largest in (0.3, 0.01):
+        assert np.abs(step_from(name, problem, q, max_step=largest)).max() <= largest * (1 + 1e-12)
+
+
+def test_dmax_is_infinite_at_first_and_then_follows_the_progress_of_each_goal():
+    problem, _ = figure('buss_double_y', stretch=1.3)
+    q = np.linspace(-0.9, 0.8, 16)
+    options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_step': 0.5}
+    before, retreats = None, 0
+    for state in states('pseudoinverse', problem, q, 12, **options):
+        q = state.at.x
+        tips = [problem.robot.forward_kinematics(q, task.link)[:3, 3] for task in problem.tasks]
+        targets = [task.target[9:] for task in problem.tasks]
+        far = np.linalg.norm(np.subtract(targets, tips), axis=1)
+        if before is None:
+            assert (state.max_errors == np.inf).all()
+        else:
+            closer = before - far
+            retreats += (closer < 0.0).sum()
+            np.testing.assert_allclose(state.max_errors, 0.1 + np.maximum(closer, 0.0))
+        before = far
+    assert retreats > 0
+
+
+def test_the_resetting_dmax_is_what_clamps_the_next_step():
+    problem, _ = figure('buss_y', stretch=1.3)
+    q = np.linspace(-0.5, 0.6, 7)
+    options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_step': np.inf}
+    first, second, third = states('pseudoinverse', problem, q, 2, **options)
+    unclamped = step_from('pseudoinverse', problem, q, **WIDE)
+    np.testing.assert_allclose(second.at.x - first.at.x, unclamped, atol=1e-12)
+    jacobian, e = model(problem, second.at.x)
+    for rows, largest in zip(problem.goals.goal_rows, second.max_errors, strict=True):
+        e[rows] *= min(1.0, largest / np.linalg.norm(e[rows]))
+    expected = np.linalg.pinv(jacobian) @ e
+    np.testing.assert_allclose(third.at.x - second.at.x, expected, atol=1e-9)
+
+
+def test_an_attempt_begins_with_dmax_reset():
+    problem, q = figure('buss_y', stretch=1.3)
+    options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_iterations': 3}
+    solver = make_solver('damped_least_squares', restarts=2, record_history=True, **options)
+    result = solver.solve(problem, q)
+    assert result.restarts == 2
+    assert solver.start(problem, problem.evaluate(q)).max_errors.tolist() == [np.inf, np.inf]
+    plain = make_solver('damped_least_squares', max_error=0.1).start(problem, problem.evaluate(q))
+    assert plain.max_errors.tolist() == [0.1, 0.1]
+
+
+# --- joint weights -----------------------------------------------------------------------------
+
+
+def test_link_lengths_reach_to_the_next_joint_or_tip_and_are_floored():
+    problem = IkProblem(planar(1.0, 0.5, 0.01), [flat(1.0, 1.0)])
+    np.testing.assert_allclose(link_lengths(problem, np.array([0.3, 1.0, -2.0])),
+                               [1.0, 0.5, 0.05 * 1.51])  # fmt: skip
+    longer = IkProblem(planar(1.0, 0.5, 0.01), [
+        PositionTask('tip', [0, 1, 0], tool=robots.transform(translation=[0.29, 0, 0])),
+    ])  # fmt: skip
+    np.testing.assert_allclose(link_lengths(longer, np.zeros(3)), [1.0, 0.5, 0.3])
+    frozen = IkProblem(planar(1.0, 0.5, 0.4), [flat(1.0, 1.0)], frozen_joints=['j1'])
+    frozen.start([0.0, np.pi / 2, 0.0])
+    np.testing.assert_allclose(link_lengths(frozen, np.zeros(2)), [np.hypot(1.0, 0.5), 0.4])
+
+
+def test_the_farthest_of_what_follows_a_joint_is_its_link():
+    z, steps = np.array([0.0, 0.0, 1.0]), {'near': 0.3, 'far': 1.0, 'between': 0.6}
+    joints = [ik.Joint('root', 'continuous', 'base', 'fork', axis=z)] + [
+        ik.Joint(name, 'continuous', 'fork', f'{name}_link',
+                 robots.transform(translation=[x, 0.0, 0.0]), z)
+        for name, x in steps.items()
+    ]  # fmt: skip
+    links = ['base', 'fork', *(f'{name}_link' for name in steps)]
+    robot = ik.Robot.from_joints('fork', links, joints)
+    tool = robots.transform(translation=[0.4, 0.0, 0.0])
+    goals = [PositionTask(link, [0, 0, 0], tool=tool) for link in links[2:]]
+    lengths = link_lengths(IkProblem(robot, goals), np.array([0.3, 1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(lengths, [1.0, 0.4, 0.4, 0.4])
+
+
+def test_link_lengths_of_trees_sliders_and_wrists():
+    problem, _ = figure('buss_double_y')
+    lengths = dict(
+        zip(problem.robot.joint_names, link_lengths(problem, np.zeros(16)), strict=True)
+    )
+    assert lengths['joint_stem_2'] == pytest.approx(0.5)
+    assert lengths['joint_left_high_3'] == pytest.approx(0.6124, abs=1e-4)  # the program's 0.61
+    scara = robots.shipped('scara')
+    sliding = IkProblem(scara, [PositionTask('tool', [0.1, 0.1, 0.1])])
+    for extension in (0.0, 0.12):
+        lengths = link_lengths(sliding, np.array([0.0, 0.0, extension, 0.0]))
+        assert lengths.min() >= 0.05 * lengths.max()
+    wrist = IkProblem(scara, [ik.OrientationTask('tool', [0, 0, 0, 1])])
+    assert link_lengths(wrist, np.zeros(4)).min() > 0.0
+    still = IkProblem(planar(0.0, 0.0), [ik.OrientationTask('tip', [0, 0, 1, 1])])
+    assert link_lengths(still, np.zeros(2)).tolist() == [1.0, 1.0]
+
+
+@every_method
+def test_joint_weights_are_a_change_of_variables(name):
+    problem, _ = figure('buss_y', stretch=1.2)
+    q = np.linspace(-0.5, 0.6, 7)
+    alpha = np.array([1, 2, 1, 4, 1, 0.5, 1])
+    names = problem.robot.joint_names
+    text = f'{names[1]}=2, {names[3]} = 4.0,{names[5]}=0.5'
+    solver, state = started(name, problem, q, joint_stiffness=text, **WIDE)
+    root = np.sqrt(1 / alpha)
+    np.testing.assert_allclose(state.scale, root)
+    bare = make_solver(name, **WIDE)
+    _, plain = started(name, problem, q, **WIDE)
+    expected = root * bare.update(problem, plain, state.at.jacobian * root, -state.at.residual)
+    np.testing.assert_allclose(solver.step(problem, state).at.x - q, expected, atol=1e-12)
+    mapped = make_solver(name, joint_stiffness=dict(zip(names, alpha, strict=True)), **WIDE)
+    np.testing.assert_allclose(mapped.start(problem, state.at).scale, root)
+
+
+def test_weighted_pseudoinverse_and_transpose_in_closed_form():
+    problem, _ = figure('buss_y', stretch=1.2)
+    q = np.linspace(-0.5, 0.6, 7)
+    options = {'joint_weights': 'link_length', 'joint_stiffness': 'joint_stem=3', **WIDE}
+    jacobian, e = model(problem, q)
+    lengths = link_lengths(problem, q)
+    alpha = np.where(np.array(problem.robot.joint_names) == 'joint_stem', 3.0, 1.0)
+    gains = np.diag(np.mean(lengths) / lengths / alpha)  # Welman's K
+    inverse = gains @ jacobian.T @ np.linalg.inv(jacobian @ gains @ jacobian.T)
+    step = step_from('pseudoinverse', problem, q, rank_tolerance=1e-12, **options)
+    np.testing.assert_allclose(step, inverse @ e, atol=1e-9)
+    step = step_from('jacobian_transpose', problem, q, step_rule='fixed', step_length=0.01,
+                     **options)  # fmt: skip
+    np.testing.assert_allclose(step, 0.01 * gains @ jacobian.T @ e, atol=1e-12)
+
+
+@pytest.mark.parametrize('bad', ['elbow', 'elbow=', '=2', 'elbow=soft', 'elbow=0', 'elbow=-1',
+                                 'a=1, b=inf', 'a=nan', 3, {'elbow': -1.0}])  # fmt: skip
+def test_bad_stiffness_is_refused(bad):
+    with pytest.raises(InvalidOption, match='joint_stiffness'):
+        make_solver('jacobian_transpose', joint_stiffness=bad)
+
+
+def test_a_stiffness_for_an_unknown_joint_is_refused():
+    problem, q = figure()
+    solver = make_solver('pseudoinverse', joint_stiffness='joint_stemm=2')
+    with pytest.raises(ik.FrameNotFound, match='joint_stemm'):
+        solver.solve(problem, q)
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+
+def behind_limits(**limits):
+    """Three links; the goal needs the second joint beyond its limit, from this start."""
+    robot = planar(1.0, 1.0, 1.0, lower=-1.0, upper=1.0)
+    goal = robot.forward_kinematics([0.5, 1.5, 0.2], 'tip')[:2, 3]
+    return IkProblem(robot, [flat(*goal)], **limits), np.array([0.2, 0.5, 0.1])
+
+
+@every_method
+def test_limits_at_the_end_let_the_method_run_without_them(name):
+    limited, q = behind_limits()
+    free, _ = behind_limits(lower=np.full(3, -np.inf), upper=np.full(3, np.inf))
+    pairs = zip(
+        states(name, limited, q, 8, limits='at_the_end'), states(name, free, q, 8), strict=True
+    )
+    left = False
+    for state, expected in pairs:
+        np.testing.assert_array_equal(state.here.x, expected.at.x)
+        projected = np.clip(state.here.x, -1.0, 1.0)
+        np.testing.assert_array_equal(state.at.x, projected)
+        assert state.at.cost == limited.evaluate(projected).cost
+        outside = (projected != state.here.x).any()
+        assert state.evaluations == (2 if outside else 1)
+        left |= bool(outside)
+    assert left
+
+
+@every_method
+def test_limits_at_every_step_never_let_it_out(name):
+    limited, q = behind_limits()
+    for state in states(name, limited, q, 30):
+        assert (np.abs(state.at.x) <= 1.0).all()
+        assert state.here is state.at
+
+
+def test_projecting_only_the_answer_stops_short_where_every_step_finds_the_goal():
+    limited, q = behind_limits()
+    inside = make_solver('pseudoinverse').solve(limited, q)
+    outside = make_solver('pseudoinverse', limits='at_the_end').solve(limited, q)
+    free, _ = behind_limits(lower=np.full(3, -np.inf), upper=np.full(3, np.inf))
+    assert inside.success
+    assert not outside.success
+    assert (np.abs(outside.q) <= 1.0).all()
+    end = np.clip(make_solver('pseudoinverse').solve(free, q).q, -1.0, 1.0)
+    assert outside.cost <= limited.evaluate(end).cost  # the best of the projected points
+
+
+@pytest.mark.parametrize('limits', ['every_step', 'at_the_end'])
+@pytest.mark.parametrize('rule', ['alpha', 'fixed', 'halving'])
+def test_a_solve_that_runs_away_ends(rule, limits):
+    """A slider without an end, pushed by steps that grow: numbers end before it does."""
+    joints = [
+        ik.Joint('hinge', 'continuous', 'base', 'arm', axis=np.array([0.0, 0.0, 1.0])),
+        ik.Joint('slider', 'prismatic', 'arm', 'tip', axis=np.array([1.0, 0.0, 0.0])),
+    ]
+    robot = ik.Robot.from_joints('crane', ['base', 'arm', 'tip'], joints)
+    problem = IkProblem(robot, [PositionTask('tip', [1.0, 0.0, 0.0])])
+    if limits == 'at_the_end':
+        problem = IkProblem(robot, problem.tasks, lower=[-9.0, -1.0], upper=[9.0, 0.8])
+    options = {'step_rule': rule, 'step_length': 1e3, 'halving_tolerance': np.inf, **WIDE}
+    solver = make_solver('jacobian_transpose', limits=limits, **options)
+    with np.errstate(over='ignore', invalid='ignore'):
+        result = solver.solve(problem, [0.1, 0.5])
+    assert np.isfinite(result.q).all()
+    assert result.success == (rule == 'alpha' and limits == 'every_step')
+
+
+# --- all kinds of joints, goals and tasks ------------------------------------------------------
+
+
+@every_method
+@pytest.mark.parametrize('robot', ['panda', 'scara', 'dual_arm', 'buss_double_y'])
+def test_near_goals_are_approached(name, robot):
+    """Masked, of several end effectors, through sliders and mimics: the cost falls by far."""
+    robot, rng = robots.shipped(robot), np.random.default_rng(5)
+    q = robots.random_q(robot, rng, margin=0.3)
+    links = robot.tips() + [link for link in robot.link_names if 'finger' in link]
+    tasks = [
+        PoseTask(link, transform=robot.forward_kinematics(q, link), orientation_weights=(0, 1, 1))
+        for link in links
+    ]
+    problem = IkProblem(robot, tasks)
+    spread = np.minimum(0.1, 0.2 * (robot.upper - robot.lower))
+    q0 = np.clip(q + spread * rng.uniform(-1, 1, robot.n), robot.lower, robot.upper)
+    result = make_solver(name).solve(problem, q0)
+    assert result.cost < 1e-3 * problem.evaluate(q0).cost
+    assert result.success or name == 'jacobian_transpose'
+
+
+@every_method
+def test_tasks_that_are_no_goals_take_part(name):
+    robot = robots.shipped('panda')
+    q = robot.middle_configuration
+    rest = q + 0.2
+    posture = IkProblem(robot, [ik.PostureTask(rest)])
+    at_rest = make_solver(name, max_iterations=50).solve(posture, q)
+    np.testing.assert_allclose(
+        at_rest.q, np.clip(rest, robot.lower, robot.upper), atol=1e-3
+    )  # DLS is damped
+    goal = PoseTask('panda_hand_tcp', transform=robot.forward_kinematics(q, 'panda_hand_tcp'))
+    both = IkProblem(robot, [goal, ik.PostureTask(rest, weights=0.01)])
+    _, x = both.start(q)
+    best = least_squares(lambda x: both.at(x).residual, x, lambda x: both.at(x).jacobian)
+    for jacobian in ('analytic', 'central_difference', 'target'):
+        solver = make_solver(name, joint_weights='link_length', jacobian=jacobian)
+        result = solver.solve(both, q)
+        if jacobian == 'target':  # not the cost's own derivative
+            assert result.cost < both.evaluate(q).cost
+        else:
+            assert result.cost == pytest.approx(2 * best.cost, rel=1e-4)
+
+
+# --- what the sources say of them --------------------------------------------------------------
+
+
+@pytest.mark.parametrize('figure_name', ['buss_y', 'buss_double_y'])
+def test_damped_least_squares_becomes_the_pseudoinverse_as_damping_fades(figure_name):
+    problem, _ = figure(figure_name, stretch=1.2)
+    q = np.linspace(-0.7, 0.6, problem.robot.n)
+    limit = step_from('pseudoinverse', problem, q, rank_tolerance=1e-12, **WIDE)
+    apart = [
+        np.abs(step_from('damped_least_squares', problem, q, adaptive='fixed', damping=d, **WIDE)
+               - limit).max()
+        for d in (1e-1, 1e-2, 1e-3, 1e-4)
+    ]  # fmt: skip
+    assert apart == sorted(apart, reverse=True)
+    assert apart[-1] < 1e-4 * apart[0]
+    assert apart[-1] < 1e-4
+
+
+@pytest.mark.parametrize('figure_name', ['buss_y', 'buss_double_y'])
+def test_both_forms_of_damped_least_squares_are_the_step(figure_name):
+    """Buss Eq. 10 and 11."""
+    problem, _ = figure(figure_name, stretch=1.2)
+    q = np.linspace(-0.7, 0.6, problem.robot.n)
+    jacobian, e = model(problem, q)
+    step = step_from('damped_least_squares', problem, q, adaptive='fixed', damping=0.3, **WIDE)
+    wide = jacobian.T @ jacobian + 0.09 * np.eye(len(q))
+    tall = jacobian @ jacobian.T + 0.09 * np.eye(len(e))
+    np.testing.assert_allclose(step, np.linalg.solve(wide, jacobian.T @ e), atol=1e-10)
+    np.testing.assert_allclose(step, jacobian.T @ np.linalg.solve(tall, e), atol=1e-10)
+
+
+@pytest.mark.parametrize('figure_name', ['buss_y', 'buss_double_y'])
+def test_out_of_reach_the_pseudoinverse_swings_and_clamped_damping_settles(figure_name):
+    """Buss 4 and 8: clamped errors let a damping do that is too small without them."""
+    problem, q = figure(figure_name, seed=3, stretch=2.5)
+
+    def last_moves(name, **options):
+        points = [state.at.x for state in states(name, problem, q, 250, **options)][-40:]
+        return np.abs(np.diff(points, axis=0)).max()
+
+    damped = {'adaptive': 'fixed', 'damping': 0.3, 'max_step': 0.7}
+    assert last_moves('pseudoinverse', **WIDE) > 1.0
+    assert last_moves('damped_least_squares', max_error=np.inf, **damped) > 0.1
+    assert last_moves('damped_least_squares', max_error=0.2, **damped) < 1e-3
+    assert last_moves('selectively_damped_least_squares') < 0.2
+
+
+@pytest.mark.parametrize('figure_name', ['buss_y', 'buss_double_y'])
+@pytest.mark.parametrize('size', [0.15, 1.0])
+def test_following_targets_damping_tracks_best_and_the_transpose_poorly(figure_name, size):
+    """Buss 8: targets on sinusoids, in reach (0.15) and out of it (1), one step a frame."""
+    problem, q = figure(figure_name, seed=4, spread=0.2)
+    start = [task.target[9:].copy() for task in problem.tasks]
+
+    def mean_error(name, **options):
+        solver, x, errors = make_solver(name, **options), q, []
+        for t in 0.02 * np.arange(400):
+            for i, (task, at) in enumerate(zip(problem.tasks, start, strict=True)):
+                way = [np.sin(t + i), np.cos(1.3 * t + i) - np.cos(i), np.sin(0.7 * t)]
+                task.set_target(position=at + size * np.array(way))
+            problem.start(x)
+            state = solver.step(problem, solver.start(problem, problem.at(x)))
+            x = state.at.x
+            errors.append(state.at.position_errors.mean())
+        return np.mean(errors[50:])
+
+    transpose = mean_error('jacobian_transpose', max_step=np.pi / 6)
+    plain = mean_error('pseudoinverse', max_error=np.inf, max_step=np.pi / 36)
+    clamped = mean_error('damped_least_squares', adaptive='fixed', damping=0.3, max_error=0.2)
+    selective = mean_error('selectively_damped_least_squares')
+    assert clamped < 0.8 * transpose
+    assert selective < 0.8 * transpose
+    if size == 1.0:
+        assert max(clamped, selective) < 0.5 * plain
+
+
+def test_an_error_is_halved_until_little_of_it_is_beyond_reach():
+    basis = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    error = np.array([0.3, -0.4, 1.0])
+    for tolerance, share in [(2.0, 1.0), (1.0, 1.0), (0.99, 0.5), (0.5, 0.5), (0.1, 1 / 16)]:
+        np.testing.assert_array_equal(halved(error, basis, tolerance), share * error)
+    np.testing.assert_array_equal(halved(error[:2], basis[:2], 1e-12), error[:2])
+    assert error.tolist() == [0.3, -0.4, 1.0]
+
+
+# pybullet's damped least squares is by the group of S. Buss; its jointDamping is our d^2. One
+# update of the Y from linspace(-0.4, 0.5, 7), each tip's target (0.05, -0.03, 0.04) m away, the
+# second's twice that; pybullet 3.2.7, calculateInverseKinematics2, IK_DLS.
+BULLET_STEP = [-0.06014152, 0.04532905, 0.02881405, 0.02543041, 0.0248412, 0.09890693, 0.01478165]
+
+
+def shifted_goals(robot, q, size=1.0):
+    shift = size * np.array([0.05, -0.03, 0.04])
+    return [
+        PositionTask(link, robot.forward_kinematics(q, link)[:3, 3] + (1 + k) * shift)
+        for k, link in enumerate(robot.tips())
+    ]
+
+
+def test_damped_least_squares_takes_the_step_that_pybullet_took():
+    robot, q = robots.shipped('buss_y'), np.linspace(-0.4, 0.5, 7)
+    problem = IkProblem(robot, shifted_goals(robot, q))
+    step = step_from('damped_least_squares', problem, q, adaptive='fixed', damping=0.1**0.5)
+    np.testing.assert_allclose(step, BULLET_STEP, atol=1e-7)
+
+
+@pytest.mark.parametrize('name', ['buss_y', 'buss_double_y'])
+@pytest.mark.parametrize('updates', [1, 15])
+def test_damped_least_squares_is_pybullets(name, updates):
+    bullet = pytest.importorskip('pybullet')
+    robot = robots.shipped(name)
+    client = bullet.connect(bullet.DIRECT)
+    body = bullet.loadURDF(str(robots.URDF / f'{name}.urdf'), useFixedBase=True)
+    infos = [bullet.getJointInfo(body, i) for i in range(bullet.getNumJoints(body))]
+    links = {info[12].decode(): info[0] for info in infos}
+    q = np.linspace(-0.4, 0.5, robot.n)
+    moving = [info[0] for info in infos if info[2] != bullet.JOINT_FIXED]
+    for joint, value in zip(moving, q, strict=True):
+        bullet.resetJointState(body, joint, value)
+    goals = shifted_goals(robot, q, 2.0)
+    found = bullet.calculateInverseKinematics2(
+        body, [links[goal.link] for goal in goals], [goal.target[9:].tolist() for goal in goals],
+        maxNumIterations=updates, residualThreshold=1e-12, solver=bullet.IK_DLS,
+        jointDamping=[0.1] * robot.n,
+    )  # fmt: skip
+    bullet.disconnect(client)
+    problem = IkProblem(robot, goals, position_tolerance=1e-12)
+    options = {
+        'adaptive': 'fixed',
+        'damping': 0.1**0.5,
+        'max_error': np.inf,
+        'max_step': np.pi / 4,
+    }
+    *_, last = states('damped_least_squares', problem, q, updates, **options)
+    np.testing.assert_allclose(last.at.x, found, atol=1e-6)

@@ -1,0 +1,333 @@
+"""Compiled or not, the same; and a cache that is neither stale, nor in the way, nor needed."""
+
+import ast
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from support.places import ROOT
+from support.robots import python_path
+
+from ik_core import _jit
+from ik_core.robot.limits import hash32, random_configuration
+
+CORE = ROOT / 'ik_core'
+
+needs_numba = pytest.mark.skipif(not _jit.COMPILED, reason='kernels are not compiled here')
+
+PLACES = ('HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'TMPDIR', 'TEMP', 'TMP',
+          'NUMBA_DISABLE_JIT')  # fmt: skip
+
+
+def run(code, root=ROOT, **environment):
+    """What a fresh interpreter prints, with these variables and none of PLACES else."""
+    kept = {key: value for key, value in os.environ.items() if key not in PLACES}
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        env={**kept, 'PYTHONPATH': python_path(root, ROOT / 'test'),
+             'PYTHONDONTWRITEBYTECODE': '1', **environment},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the core, to be edited."""
+    shutil.copytree(CORE, tmp_path / 'ik_core', ignore=shutil.ignore_patterns('__pycache__'))
+    return tmp_path
+
+
+# --- compiled or not -------------------------------------------------------------------------
+
+CASES = ('panda', 'ur5e', 'scara out of reach', 'behind a limit', 'two arms', 'Y',
+         'axis and position', 'mimic', 'frozen', 'pinned', 'masked out of reach')  # fmt: skip
+
+SOLVE = """
+import json, sys
+{prepare}
+import ik_core as ik
+from ik_core import _jit
+from test_solver_contract import CASES
+results = {{'compiled': _jit.COMPILED}}
+for solver in ik.SOLVERS:
+    for name in {cases!r}:
+        case = CASES[name]()
+        options = dict(restarts=2, max_iterations=60, random_seed=4)
+        result = ik.solve(case.problem, case.q0, solver=solver, **options)
+        results[solver + ' ' + name] = [
+            result.q.tolist(), result.cost, result.status.name, result.restarts]
+print(json.dumps(results))
+"""
+
+
+def solves(prepare='', **environment):
+    return json.loads(run(SOLVE.format(prepare=prepare, cases=CASES), **environment))
+
+
+@needs_numba
+def test_whole_solves_are_the_same_compiled_uncompiled_and_without_numba():
+    cache = _jit._CACHE_DIRECTORY
+    home = {} if cache is None else {'XDG_CACHE_HOME': str(Path(cache).parents[1])}
+    compiled = solves(**home)
+    assert compiled.pop('compiled')
+    plain = solves(NUMBA_DISABLE_JIT='1')
+    missing = solves('sys.modules["numba"] = None')
+    for other in (plain, missing):
+        assert not other.pop('compiled')
+        assert other.keys() == compiled.keys()
+        for name, (q, cost, status, restarts) in compiled.items():
+            assert other[name][0] == pytest.approx(q, abs=1e-9), name
+            assert other[name][1] == pytest.approx(cost, rel=1e-6, abs=1e-12), name
+            assert other[name][2:] == [status, restarts], name
+
+
+def test_without_numba_a_kernel_is_the_plain_function():
+    code = (
+        'import sys; sys.modules["numba"] = None\n'
+        'from ik_core import _jit\n'
+        'f = lambda x: x\n'
+        'print(_jit.COMPILED, _jit.njit(f) is f, _jit._CACHE_DIRECTORY)\n'
+    )
+    assert run(code) == 'False True None'
+    assert run(code.split('\n', 1)[1], NUMBA_DISABLE_JIT='1') == 'False True None'
+
+
+@needs_numba
+def test_kernels_release_the_interpreter_lock():
+    assert random_configuration.targetoptions['nogil']
+
+
+# --- the cache -------------------------------------------------------------------------------
+
+
+def hash_of(copy):
+    """The hash that the copy's own `_jit` computes."""
+    spec = importlib.util.spec_from_file_location('copied_jit', copy / 'ik_core' / '_jit.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module._kernel_hash()
+
+
+def append(path):
+    path.write_text(path.read_text() + '\n# edited\n')
+
+
+def test_the_cache_is_keyed_by_all_kernel_sources(copy):
+    seen = {hash_of(copy)}
+    assert seen == {_jit._kernel_hash()}
+    kernels = [p for p in sorted((copy / 'ik_core').rglob('*.py')) if '\n@njit' in p.read_text()]
+    assert {'rotations.py', 'kinematics.py', 'kernels.py', 'limits.py', 'linalg.py',
+            'levenberg_marquardt_kernel.py'} <= {p.name for p in kernels}  # fmt: skip
+    for path in kernels:
+        append(path)
+        seen.add(hash_of(copy))
+    assert len(seen) == len(kernels) + 1
+    append(copy / 'ik_core' / 'result.py')
+    assert hash_of(copy) in seen
+
+
+@needs_numba
+def test_an_edited_callee_in_another_file_is_noticed(copy, tmp_path):
+    head = 'from ._jit import njit\n'
+    callee, caller = copy / 'ik_core' / 'callee.py', copy / 'ik_core' / 'caller.py'
+    callee.write_text(f'{head}\n@njit\ndef f(x):\n    return x + 1\n')
+    caller.write_text(f'{head}from .callee import f\n\n@njit\ndef g(x):\n    return f(x)\n')
+    code = 'from ik_core.caller import g; print(g(1), sum(g.stats.cache_hits.values()))'
+    home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    assert run(code, copy, **home) == '2 0'
+    assert run(code, copy, **home) == '2 1'
+    callee.write_text(callee.read_text().replace('x + 1', 'x + 5'))
+    assert run(code, copy, **home) == '6 0'
+
+
+def names_read(function):
+    body = ast.Module(function.body, [])
+    return {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
+
+
+def is_kernel(node, decorators=('njit', 'inner')):
+    return isinstance(node, ast.FunctionDef) and any(
+        isinstance(d, ast.Name) and d.id in decorators for d in node.decorator_list
+    )
+
+
+def kernel_files():
+    return [p for p in sorted(CORE.rglob('*.py')) if '\n@njit' in p.read_text()]
+
+
+@pytest.mark.parametrize('path', kernel_files(), ids=lambda p: p.stem)
+def test_what_a_kernel_reads_stands_in_a_file_that_the_cache_is_keyed_by(path):
+    """A constant of another file is frozen into the compiled kernel: its file has to count."""
+    tree = ast.parse(path.read_text())
+    read = set().union(*(names_read(node) for node in tree.body if is_kernel(node)))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = path.parents[node.level - 1]
+            for alias in node.names:
+                module = base / f'{(node.module or alias.name).replace(".", "/")}.py'
+                name = alias.asname or alias.name
+                if name in read and name not in ('Array', 'IntArray'):
+                    assert '\n@njit' in module.read_text(), f'{name} of {module.name}'
+
+
+def called_from_python(tree):
+    """The names of the functions that are called outside of kernels."""
+    names = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Call):
+            names.add(getattr(node.func, 'id', None))
+        if not is_kernel(node):
+            names |= called_from_python(node)
+    return names
+
+
+def test_no_inner_kernel_is_called_from_python():
+    """It would end the process: an inner kernel has no way in for Python."""
+    inner = set()
+    for path in kernel_files():
+        found = [n for n in ast.parse(path.read_text()).body if is_kernel(n, ('inner',))]
+        inner |= {node.name for node in found}
+    assert '_iterate' in inner
+    for path in [*sorted(CORE.rglob('*.py')), *sorted((ROOT / 'test').rglob('*.py'))]:
+        tree = ast.parse(path.read_text())
+        own = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+        own -= {n.name for n in tree.body if is_kernel(n, ('inner',))}
+        assert not (called_from_python(tree) - own) & inner, path
+
+
+@needs_numba
+def test_a_second_process_finds_everything_in_the_cache(copy, tmp_path):
+    code = (
+        'import numpy as np\n'
+        'from ik_core.robot.limits import random_configuration as f\n'
+        'f(1, 2, np.zeros(2), np.ones(2), np.empty(2))\n'
+        'print(sum(f.stats.cache_hits.values()), sum(f.stats.cache_misses.values()))\n'
+    )
+    home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    assert run(code, copy, **home) == '0 1'
+    assert run(code, copy, **home) == '1 0'
+    written = [p for p in copy.rglob('*') if p.suffix in ('.nbi', '.nbc')]
+    assert written
+    beside_the_sources = [p for p in written if 'cache' not in p.relative_to(copy).parts]
+    assert beside_the_sources == []  # an installation may be read-only
+
+
+def test_places_are_tried_in_order(tmp_path, monkeypatch):
+    below_a_file = tmp_path / 'file'
+    below_a_file.write_text('')
+    kernels = f'kernels-{_jit._kernel_hash()}'
+    for name in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / 'temporary').mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'temporary'))
+    for name, place in [
+        ('NUMBA_CACHE_DIR', ''),
+        ('XDG_CACHE_HOME', 'ik_core'),
+        ('HOME', '.cache/ik_core'),
+    ]:
+        assert _jit._cache_directory() == str(tmp_path / name / place / kernels)
+        monkeypatch.setenv(name, str(below_a_file / 'x'))
+    found = Path(_jit._cache_directory())
+    assert found.parents[1] == tmp_path / 'temporary'
+    assert found.name == kernels
+    assert str(os.getuid()) in found.parent.name  # others' files are not to be trusted
+    monkeypatch.setattr(tempfile, 'tempdir', str(below_a_file / 'x'))
+    assert _jit._cache_directory() is None
+    for name in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME'):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv('HOME', str(tmp_path / 'home'))
+    assert _jit._cache_directory() == str(tmp_path / 'home' / '.cache' / 'ik_core' / kernels)
+
+
+def old_versions(place, count):
+    """Directories of other versions, the last one used last, with something in each."""
+    made = [place / f'kernels-{number:016x}' for number in range(count)]
+    for age, path in enumerate(reversed(made)):
+        (path / 'deep').mkdir(parents=True)
+        (path / 'deep' / 'kernel.nbc').write_text('')
+        os.utime(path, (0, 1e9 - age))
+    return made
+
+
+def test_of_other_versions_those_used_last_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
+    used, *old = old_versions(tmp_path, 30)
+    used = used.rename(tmp_path / f'kernels-{_jit._kernel_hash()}')  # the oldest, until now
+    others = [tmp_path / name for name in ('kernels-of-mine', 'peers', 'kernels-12')]
+    for path in others:
+        path.mkdir()
+        os.utime(path, (0, 0))
+    assert _jit._cache_directory() == str(used)
+    assert used.stat().st_mtime > 1e9
+    assert [path for path in old if path.exists()] == old[-(_jit.VERSIONS_KEPT - 1) :]
+    assert (used / 'deep' / 'kernel.nbc').exists()
+    assert all(path.exists() for path in others)
+
+
+def test_processes_that_start_together_may_delete_together(tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path / 'cache'))
+    old = old_versions(tmp_path / 'cache', 30)
+    elsewhere = old[0].rename(tmp_path / 'elsewhere')
+    old[0].symlink_to(elsewhere)  # links are not followed
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: _jit._cache_directory(), range(32)))
+    assert found == {str(tmp_path / 'cache' / f'kernels-{_jit._kernel_hash()}')}
+    assert not any(path.exists() for path in old[1:23])
+    assert (elsewhere / 'deep' / 'kernel.nbc').exists()
+
+
+@needs_numba
+def test_where_nothing_can_be_written_it_works_uncached(tmp_path):
+    below_a_file = tmp_path / 'file'
+    below_a_file.write_text('')
+    no = str(below_a_file / 'x')
+    code = (
+        'import tempfile\n'
+        f'tempfile._candidate_tempdir_list = lambda: [{no!r}]  # then gettempdir raises\n'
+        'from ik_core import _jit\n'
+        'from ik_core.robot.limits import hash32\n'
+        'print(_jit.COMPILED, _jit._CACHE_DIRECTORY, hash32(1))\n'
+    )
+    unwritable = dict.fromkeys(('HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR'), no)
+    assert run(code, **unwritable) == f'True None {hash32(1)}'
+
+
+@needs_numba
+def test_where_numba_finds_no_place_after_all_it_works_uncached(tmp_path):
+    code = (
+        'import numba, numba.core.caching as caching\n'
+        'def refuse(*_): raise RuntimeError("no locator available")\n'
+        'caching.CacheImpl.__init__ = refuse\n'
+        'from ik_core.robot.limits import hash32\n'
+        'print(hash32(0), numba.config.CACHE_DIR)\n'
+    )
+    given = str(tmp_path / 'own')
+    assert run(code, HOME=str(tmp_path), NUMBA_CACHE_DIR=given) == f'0 {given}'
+
+
+@needs_numba
+@pytest.mark.parametrize('own', [None, 'own'])
+def test_other_users_of_numba_keep_their_cache(tmp_path, own):
+    environment = {} if own is None else {'NUMBA_CACHE_DIR': str(tmp_path / own)}
+    code = (
+        'import numba\n'
+        'before = numba.config.CACHE_DIR\n'
+        'import ik_core\n'
+        'from ik_core import _jit\n'
+        'after = numba.config.CACHE_DIR\n'
+        'print(after == before, after == _jit._CACHE_DIRECTORY)\n'
+    )
+    home = {'HOME': str(tmp_path), 'XDG_CACHE_HOME': str(tmp_path / 'xdg')}
+    assert run(code, **home, **environment) == 'True False'

@@ -1,0 +1,234 @@
+"""Recordings: a run of the tracker, and of the node, is the same when it is run again."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.places import URDF
+
+import ik_core as ik
+from ik_core.cli.main import main
+from ik_core.tracking.recording import (
+    SEGMENT,
+    TOLD,
+    InvalidRecording,
+    RecordedTracker,
+    Recorder,
+    Segment,
+    decode,
+    read_recording,
+    replay,
+)
+from ik_core.tracking.tracker import MotionLimits, Tracker, TrackerOptions
+
+RATE = 500.0
+TIP = 'panda_hand_tcp'
+
+
+class JumpyClock:
+    """Time that passes by random steps, so that budgets end solves at random."""
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng(seed)
+        self._now = 0.0
+
+    def __call__(self):
+        self._now += self._rng.exponential(2e-4)
+        return self._now
+
+
+def record(ticks, act=lambda tracker, k, goal: None, minutes=10.0, seed=0):
+    """A recorder after a run of the Panda with goals that jump, some of them out of reach."""
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    recorder = Recorder((URDF / 'panda.urdf').read_text(), minutes=minutes, clock=JumpyClock(seed))
+    q0 = np.array([0.0, -0.5, 0.0, -2.2, 0.0, 1.8, 0.8, 0.02])
+    task = ik.PoseTask(TIP, transform=robot.forward_kinematics(q0, TIP))
+    limits = MotionLimits.of(robot, acceleration=20.0)
+    tracker = recorder.new_tracker(ik.IkProblem(robot, [task]), RATE, limits=limits, q0=q0)
+    rng = np.random.default_rng(seed)
+    for k in range(ticks):
+        if k % 40 == 0:
+            goal = robot.forward_kinematics(rng.uniform(robot.lower, robot.upper), TIP)
+            goal[:3, 3] *= 1 + 2 * (k % 120 == 0)
+            tracker.set_goal(0, goal, k / RATE)
+        act(tracker, k, robot)
+        tracker.tick(k / RATE)
+    return recorder
+
+
+def replayed(recorder, path):
+    recorder.save(path)
+    return replay(read_recording(path))
+
+
+def meddle(tracker, k, robot):
+    """Everything else that a tracker may be told, each at its tick."""
+    if k % 50 == 30:
+        with pytest.raises(ik.IkError):
+            tracker.set_goal(0, np.full((4, 4), np.nan), k / RATE)
+    acts = {
+        100: lambda: tracker.set_solver('damped_least_squares', {'damping': 0.1}),
+        200: lambda: tracker.set_solver('levenberg_marquardt'),
+        220: lambda: tracker.pause(),
+        260: lambda: tracker.pause(False),
+        300: lambda: tracker.set_limits(MotionLimits.of(robot, velocity=0.5, acceleration=10.0)),
+        330: lambda: tracker.set_options(TrackerOptions(updates_per_tick=1)),
+        350: lambda: tracker.stop(),
+        390: lambda: tracker.reset(tracker.q),
+        450: lambda: tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.0, 0.2], k / RATE),
+    }
+    acts.get(k, lambda: None)()
+
+
+def test_a_run_is_the_same_when_run_again(tmp_path):
+    (run,) = replayed(record(500, meddle), tmp_path / 'run.npz')
+    assert run.is_same, run.failure
+    assert len(run.replayed) == 500
+    assert run.largest_difference == 0.0
+    assert np.ptp(run.recorded, axis=0).max() > 0.1  # it moved
+    assert len({recorded for recorded, _ in run.statuses}) >= 3
+
+
+def test_solves_that_ran_out_of_time_do_so_again(tmp_path):
+    """With a clock that stands still the run is another one: budgets did matter."""
+
+    def choose(tracker, k, robot):
+        if k == 0:
+            tracker.set_solver('damped_least_squares')
+
+    path = tmp_path / 'run.npz'
+    record(200, choose).save(path)
+    recording = read_recording(path)
+    _, columns = recording.segments[0]
+    assert replay(recording)[0].is_same
+    columns['clock'] = columns['clock'][:1]
+    (run,) = replay(recording)
+    assert not run.is_same
+
+
+def test_what_was_told_counts_from_its_tick_on(tmp_path):
+    path = tmp_path / 'run.npz'
+    record(200).save(path)
+    recording = read_recording(path)
+    told = recording.segments[0][0]['told']
+    goals = [entry for entry in told if entry[1] == 'set_goal']
+    assert [entry[0] for entry in goals] == [0, 40, 80, 120, 160]
+    goals[2][0] += 5
+    (run,) = replay(recording)
+    assert 80 <= run.first_difference <= 85
+
+
+def test_all_limits_are_written(tmp_path):
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    rng = np.random.default_rng(0)
+    limits = MotionLimits(*(rng.uniform(k, k + 1.0, robot.n) for k in (-2, 1, 3, 5, 7)))
+    segment = Segment(lambda: 0.0)
+    encoded = json.loads(json.dumps(segment.encode(limits)))
+    decoded = decode(encoded, np.array(segment.numbers))
+    for field in fields(MotionLimits):
+        assert (getattr(decoded, field.name) == getattr(limits, field.name)).all()
+
+
+def test_nothing_that_a_tracker_can_be_told_goes_unnoted():
+    public = {
+        name
+        for name, member in vars(Tracker).items()
+        if callable(member) and not name.startswith('_')
+    }
+    assert set(TOLD) == public - {'tick'}
+    assert all(name in vars(RecordedTracker) for name in public)
+
+
+def test_only_the_last_minutes_are_kept(tmp_path):
+    recorder = Recorder((URDF / 'panda.urdf').read_text(), minutes=1.5 * SEGMENT / 60.0)
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    problem = ik.IkProblem(robot, [ik.PoseTask(TIP, transform=np.eye(4))])
+    rate, limits = 5.0, MotionLimits.of(robot)
+    began = []
+    for segment in range(5):
+        tracker = recorder.new_tracker(problem, rate, limits=limits)
+        began.append(segment * SEGMENT)
+        for k in range(int(SEGMENT * rate)):
+            assert not recorder.segment_is_full
+            tracker.tick(began[-1] + k / rate)
+        assert recorder.segment_is_full
+    runs = replayed(recorder, tmp_path / 'run.npz')
+    assert [run.now[0] for run in runs] == began[-3:]
+    assert all(run.is_same for run in runs)
+
+
+def test_the_command_says_where_a_run_differs(tmp_path, capsys):
+    path = tmp_path / 'run.npz'
+    record(120).save(path)
+    assert main(['replay', str(path)]) == 0
+    assert 'the same' in capsys.readouterr().out
+    with np.load(path) as file:
+        columns = dict(file)
+    columns['0.q'][70, 2] += 1e-8
+    np.savez(path, **columns)
+    assert main(['replay', str(path), '--json']) == 1
+    (segment,) = json.loads(capsys.readouterr().out)['segments']
+    assert segment['first_difference'] == 70
+    assert segment['largest_difference'] == pytest.approx(1e-8, rel=1e-6)
+
+
+def test_what_is_no_recording_is_refused(tmp_path, capsys):
+    other, empty = tmp_path / 'other.npz', tmp_path / 'empty.npz'
+    np.savez(other, q=np.zeros(3))
+    empty.write_bytes(b'')
+    for path in (other, empty):
+        with pytest.raises(InvalidRecording, match='no recording'):
+            read_recording(path)
+        assert main(['replay', str(path)]) == 2
+    assert main(['replay', str(tmp_path / 'none.npz')]) == 2
+
+
+def test_the_node_records_on_request(tmp_path):
+    """Goals to reach, out of reach and NaN; the file replays to the positions published."""
+    pytest.importorskip('rclpy')
+    from std_srvs.srv import SetBool
+    from support.node_harness import load, reachable_goal, world
+
+    parameters = {
+        'urdf_path': str(URDF / 'panda.urdf'),
+        'record_folder': str(tmp_path),
+        'joint_limits__default__acceleration': 20.0,
+    }
+    robot = load('panda')
+    with world(**parameters) as node:
+        node.until_code('idle')
+        answer = node.call(SetBool, 'ik_node/record', SetBool.Request(data=True))
+        assert answer.success, answer.message
+        for number in range(3):
+            goal = reachable_goal(robot, TIP, number)
+            if number == 1:
+                goal[:3, 3] *= 5.0
+            node.send_goal(goal)
+            node.more_states(100)
+        node.send_goal(np.where(np.eye(4), np.nan, 0.0))
+        node.until_refused('not_finite')
+        node.set_parameters(solver='damped_least_squares', position_tolerance=1e-4)
+        node.more_states(50)
+        answer = node.call(SetBool, 'ik_node/record', SetBool.Request(data=False))
+        assert answer.success, answer.message
+        path = Path(answer.message.removeprefix('writing '))
+        node.until(lambda: path.is_file() and is_whole(path), 'no file')
+        states = np.array([message.position[: robot.n] for message in node.states])
+    runs = replay(read_recording(path))
+    assert len(runs) == 2  # new tolerances, a new tracker
+    assert all(run.is_same for run in runs), [run.failure for run in runs]
+    recorded = np.vstack([run.recorded for run in runs])
+    assert np.ptp(recorded, axis=0).max() > 0.1
+    published = {row.tobytes() for row in states}
+    assert sum(row.tobytes() in published for row in recorded) > 0.9 * len(recorded)
+
+
+def is_whole(path):
+    """Whether the file is written to its end."""
+    try:
+        read_recording(path)
+    except InvalidRecording:
+        return False
+    return True

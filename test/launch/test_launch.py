@@ -1,0 +1,246 @@
+"""The launch files, run for real with `ros2 launch`; skipped where launch is not installed.
+
+Each test starts a launch in a namespace of its own, on a domain that no robot uses, and listens
+from here. Nothing waits for a fixed time: everything polls with a deadline, long enough for a
+first compilation.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('launch_ros')
+pytest.importorskip('ros2launch')
+rclpy = pytest.importorskip('rclpy')
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import GetParameters
+from rclpy.parameter import parameter_value_to_python
+from sensor_msgs.msg import JointState
+from support.installed_tree import ROOT, install_like_colcon, site_packages
+
+DEADLINE = 300.0  # kernels may have to be compiled, on a busy machine
+DOMAIN = 31
+ROS2 = [sys.executable, '-c', 'from ros2cli.cli import main; raise SystemExit(main())']
+PREFIXES = os.environ.get('AMENT_PREFIX_PATH') or sys.prefix
+HAS_STATE_PUBLISHER = any(
+    Path(prefix, 'share', 'robot_state_publisher').is_dir()
+    for prefix in PREFIXES.split(os.pathsep)
+)
+
+
+@pytest.fixture(scope='module')
+def environment(tmp_path_factory):
+    """The environment of a shell that has sourced a workspace with this package in it.
+
+    But for the modules, which are those of the tree: their kernels are compiled already.
+    """
+    prefix = install_like_colcon(tmp_path_factory.mktemp('launch'))
+    paths = {
+        'AMENT_PREFIX_PATH': [prefix, PREFIXES],
+        'PYTHONPATH': [ROOT, site_packages(prefix), os.environ.get('PYTHONPATH', '')],
+    }
+    joined = {name: os.pathsep.join(filter(None, map(str, p))) for name, p in paths.items()}
+    return {**os.environ, **joined, 'ROS_DOMAIN_ID': str(DOMAIN)}
+
+
+class Launch:
+    """A running `ros2 launch ik_node ...` and what it printed so far."""
+
+    def __init__(self, environment, *arguments):
+        self.process = subprocess.Popen(
+            [*ROS2, 'launch', 'ik_node', *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        self.lines += self.process.stdout
+
+    @property
+    def output(self):
+        return ''.join(self.lines)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Stop; without a terminal launch passes the signal on. Nothing may be left behind."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.wait()
+        finally:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def wait(self):
+        """Wait for the end; returns the exit code."""
+        code = self.process.wait(DEADLINE)
+        self._reader.join(DEADLINE)
+        return code
+
+
+class Listener:
+    """A node that sees what the launched one does."""
+
+    def __init__(self, context):
+        self.node = rclpy.create_node('listener', context=context)
+        self.executor = rclpy.executors.SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        self.states = []
+
+    def until(self, condition, launch):
+        """Spin until the condition holds."""
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < deadline, launch.output
+            assert launch.process.poll() is None, launch.output
+            self.executor.spin_once(0.05)
+
+    def hear(self, topic, launch):
+        """Listen to joint states until one comes."""
+        self.node.create_subscription(JointState, topic, self.states.append, 10)
+        self.until(lambda: self.states, launch)
+        return self.states[-1]
+
+    def parameters(self, node, *names, launch):
+        """Values of parameters of a node."""
+        client = self.node.create_client(GetParameters, f'{node}/get_parameters')
+        self.until(client.service_is_ready, launch)
+        future = client.call_async(GetParameters.Request(names=names))
+        self.until(future.done, launch)
+        return [parameter_value_to_python(value) for value in future.result().values]
+
+
+@pytest.fixture
+def namespace(request):
+    """A namespace that no other test, and no other run of the tests, uses."""
+    return f'{request.node.name}_{os.getpid()}'
+
+
+@pytest.fixture
+def listener():
+    context = rclpy.Context()
+    context.init(domain_id=DOMAIN)
+    listener = Listener(context)
+    yield listener
+    listener.executor.shutdown()
+    listener.node.destroy_node()
+    context.try_shutdown()
+
+
+def refused(environment, *arguments):
+    """What a launch prints that must end by itself."""
+    with Launch(environment, 'ik.launch.py', *arguments) as launch:
+        assert launch.wait() != 0
+    return launch.output
+
+
+QUIET = 'robot_state_publisher:=false'
+
+
+def test_a_urdf_file_is_enough(environment, listener, namespace):
+    urdf = ROOT / 'urdf' / 'ur5e.urdf'
+    arguments = (f'urdf:={urdf}', f'namespace:={namespace}', QUIET)
+    with Launch(environment, 'ik.launch.py', *arguments) as launch:
+        state = listener.hear(f'/{namespace}/joint_states', launch)
+        assert len(state.name) == 6
+        assert len(state.position) == 6
+
+
+def test_arguments_win_over_the_parameter_file_and_what_is_left_empty_does_not(
+    environment, listener, namespace, tmp_path
+):
+    path = tmp_path / 'parameters.yaml'
+    path.write_text(
+        '/**:\n  ros__parameters:\n    rate: 77.0\n    solver: damped_least_squares\n'
+        '    goal_timeout: 3.0\n'
+    )
+    arguments = (
+        'urdf:=ur5e',
+        f'namespace:={namespace}',
+        'rate:=90',
+        f'params_file:={path}',
+        QUIET,
+    )
+    names = ('rate', 'solver', 'goal_timeout')
+    with Launch(environment, 'ik.launch.py', *arguments) as launch:
+        values = listener.parameters(f'/{namespace}/ik_node', *names, launch=launch)
+    assert values == [90.0, 'damped_least_squares', 3.0]
+
+
+def test_a_goal_in_a_namespace_moves_the_joints(environment, listener, namespace):
+    arguments = ('urdf:=panda', f'namespace:={namespace}', 'base_link:=panda_link0', QUIET)
+    with Launch(environment, 'ik.launch.py', *arguments) as launch:
+        start = listener.hear(f'/{namespace}/joint_states', launch)
+        goals = listener.node.create_publisher(PoseStamped, f'/{namespace}/goal_pose', 1)
+        listener.until(goals.get_subscription_count, launch)
+        goal = PoseStamped()
+        goal.header.frame_id = 'panda_link0'
+        goal.pose.position.x, goal.pose.position.z = 0.4, 0.4
+        goal.pose.orientation.x, goal.pose.orientation.w = 1.0, 0.0
+        goals.publish(goal)
+        moved = lambda: max(abs(a - b) for a, b in zip(  # noqa: E731
+            start.position, listener.states[-1].position, strict=True)) > 0.05  # fmt: skip
+        listener.until(moved, launch)
+        assert listener.node.count_publishers('/joint_states') == 0
+
+
+def test_the_shipped_parameters_limit_the_acceleration(environment, listener, namespace):
+    arguments = ('urdf:=panda', f'namespace:={namespace}', QUIET)
+    name = 'joint_limits.default.acceleration'
+    with Launch(environment, 'ik.launch.py', *arguments) as launch:
+        (value,) = listener.parameters(f'/{namespace}/ik_node', name, launch=launch)
+    assert 0.0 < value < 100.0
+
+
+def test_it_ends_cleanly_on_sigint(environment, listener, namespace):
+    with Launch(
+        environment, 'ik.launch.py', 'urdf:=ur5e', f'namespace:={namespace}', QUIET
+    ) as launch:
+        listener.hear(f'/{namespace}/joint_states', launch)
+    assert 'process has finished cleanly' in launch.output
+    assert 'Traceback' not in launch.output
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'complaint'),
+    [
+        (['urdf:=/nowhere/robot.urdf'], 'urdf:=/nowhere/robot.urdf is neither a file nor'),
+        (['urdf:=ur5e', 'rate:=fast', QUIET], 'rate:=fast: a number is needed'),
+        (['urdf:=ur5e', 'use_sim_time:=maybe', QUIET], 'use_sim_time:=maybe: true or false'),
+        (['urdf:=ur5e', 'params_file:=/nowhere.yaml', QUIET], '/nowhere.yaml does not exist'),
+    ],
+)
+def test_an_argument_that_is_wrong_is_named(environment, arguments, complaint):
+    assert complaint in refused(environment, *arguments)
+
+
+@pytest.mark.skipif(HAS_STATE_PUBLISHER, reason='robot_state_publisher is installed')
+def test_without_robot_state_publisher_nothing_is_left_running(environment):
+    output = refused(environment, 'urdf:=ur5e')
+    assert "package 'robot_state_publisher' not found" in output
+    assert 'process started' not in output
+
+
+@pytest.mark.skipif(not HAS_STATE_PUBLISHER, reason='needs robot_state_publisher')
+def test_the_description_is_published(environment, listener, namespace):
+    with Launch(environment, 'ik.launch.py', 'urdf:=ur5e', f'namespace:={namespace}') as launch:
+        node = f'/{namespace}/robot_state_publisher'
+        (text,) = listener.parameters(node, 'robot_description', launch=launch)
+    assert text == Path(ROOT / 'urdf' / 'ur5e.urdf').read_text(encoding='utf-8')

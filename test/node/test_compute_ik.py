@@ -1,0 +1,385 @@
+"""compute_ik: what it solves, what it refuses and with which of MoveIt's codes.
+
+Requests are the real messages where moveit_msgs is installed, else classes with the same fields;
+the service itself is called where it is installed.
+"""
+
+import importlib
+import importlib.util
+import sys
+from types import SimpleNamespace as Fields
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import PoseStamped
+from lifecycle_msgs.msg import Transition
+from rclpy.lifecycle import LifecycleNode
+from sensor_msgs.msg import JointState, MultiDOFJointState
+from support.node_harness import (
+    DOMAIN,
+    URDF,
+    load,
+    overrides,
+    reachable_goal,
+    unique_namespace,
+    world,
+)
+
+from ik_node.conversions import transform_to_pose
+from ik_node.inputs.frames import Frames
+from ik_node.model import Model
+from ik_node.parameters.store import Parameters
+from ik_node.services.compute_ik import Code, Declined, read_request, write_response
+
+HAS_MOVEIT = importlib.util.find_spec('moveit_msgs') is not None
+needs_moveit = pytest.mark.skipif(not HAS_MOVEIT, reason='moveit_msgs is not installed')
+TIP, GROUP = 'panda_hand_tcp', 'panda'
+NODE = 'ik_node_compute_ik'
+
+
+def new_request():
+    """An empty moveit_msgs/PositionIKRequest, or what has its fields."""
+    if HAS_MOVEIT:
+        return importlib.import_module('moveit_msgs.msg').PositionIKRequest()
+    kinds = ('joint', 'position', 'orientation', 'visibility')
+    return Fields(
+        group_name='',
+        robot_state=Fields(
+            joint_state=JointState(),
+            multi_dof_joint_state=MultiDOFJointState(),
+            attached_collision_objects=[],
+            is_diff=False,
+        ),
+        constraints=Fields(name='', **{f'{kind}_constraints': [] for kind in kinds}),
+        avoid_collisions=False,
+        ik_link_name='',
+        pose_stamped=PoseStamped(),
+        ik_link_names=[],
+        pose_stamped_vector=[],
+        timeout=Duration(),
+    )
+
+
+def new_response():
+    """An empty response of moveit_msgs/GetPositionIK, or what has its fields."""
+    if HAS_MOVEIT:
+        return importlib.import_module('moveit_msgs.srv').GetPositionIK.Response()
+    solution = Fields(joint_state=JointState(), multi_dof_joint_state=MultiDOFJointState())
+    return Fields(solution=solution, error_code=Fields(val=0, message='', source=''))
+
+
+def stamped(transform, frame=''):
+    """A PoseStamped of a (4, 4) transform."""
+    message = PoseStamped(pose=transform_to_pose(transform))
+    message.header.frame_id = frame
+    return message
+
+
+@pytest.fixture(scope='module')
+def make_model():
+    """Makes the model of a robot in urdf/ as a node with these parameters has it."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    nodes = []
+
+    def make(name, **parameters):
+        robot = load(name)
+        node = LifecycleNode(
+            'ik_node',
+            namespace=unique_namespace(),
+            context=context,
+            parameter_overrides=overrides(parameters),
+        )
+        nodes.append(node)
+        settings = Parameters(node)
+        settings.declare_robot(robot, parameters.get('tip_links', ()))
+        return Model(robot, settings.take())
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
+    context.try_shutdown()
+
+
+@pytest.fixture(scope='module')
+def panda(make_model):
+    return make_model('panda', tip_links=[TIP], rate=500.0)
+
+
+def ask(model, request):
+    """The answer to a request, the way the service gives it."""
+    frames = Frames(model.robot, model.base_link)
+    query = read_request(request, model, frames, model.robot.name)
+    response = new_response()
+    write_response(response, query.solve(), model)
+    return response
+
+
+def pose_of(model, response, link=TIP):
+    """Where the solution has a link."""
+    state = response.solution.joint_state
+    values = dict(zip(state.name, state.position, strict=True))
+    q = [values[joint] for joint in model.robot.joint_names]
+    assert values == model.robot.joint_values(q), 'mimic joints follow'
+    limits = model.limits
+    assert (np.array(q) >= limits.lower - 1e-12).all()
+    assert (np.array(q) <= limits.upper + 1e-12).all()
+    return model.robot.forward_kinematics(q, link)
+
+
+def declined(model, request):
+    """The code of a request that can't be honoured."""
+    with pytest.raises(Declined) as caught:
+        ask(model, request)
+    assert str(caught.value)
+    return caught.value.code
+
+
+@pytest.mark.parametrize('number', range(5))
+def test_a_pose_in_reach_is_reached(panda, number):
+    goal = reachable_goal(panda.robot, TIP, number)
+    request = new_request()
+    request.group_name, request.pose_stamped = GROUP, stamped(goal, 'panda_link0')
+    response = ask(panda, request)
+    assert response.error_code.val == Code.SUCCESS
+    assert np.allclose(pose_of(panda, response), goal, atol=2e-4)
+    assert response.solution.joint_state.header.frame_id == panda.robot.base_link
+
+
+def test_nothing_moves(panda):
+    before = panda.tracker.q
+    request = new_request()
+    request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 3))
+    ask(panda, request)
+    assert (panda.tracker.q == before).all()
+    assert panda.goals == [None]
+
+
+def test_it_starts_from_the_given_state_and_from_the_command_where_none_is_given(panda):
+    q = panda.robot.middle_configuration + 0.2
+    q[-1] = 0.01  # a finger: no goal moves it
+    request = new_request()
+    request.robot_state.joint_state = JointState(name=panda.robot.joint_names, position=q)
+    request.pose_stamped = stamped(panda.robot.forward_kinematics(q, TIP))
+    state = ask(panda, request).solution.joint_state
+    assert dict(zip(state.name, state.position, strict=True)) == panda.robot.joint_values(q)
+    request.robot_state.joint_state = JointState(
+        name=['panda_finger_joint2', 'panda_joint1'], position=[0.7, q[0]]
+    )
+    now = panda.tracker.q
+    now[0] = q[0]
+    request.pose_stamped = stamped(panda.robot.forward_kinematics(now, TIP))
+    state = ask(panda, request).solution.joint_state
+    assert dict(zip(state.name, state.position, strict=True)) == panda.robot.joint_values(now)
+
+
+def test_a_frame_of_a_link_is_where_the_given_state_has_it(panda):
+    q = panda.robot.middle_configuration
+    q[0] = 1.0
+    offset = np.eye(4)
+    offset[:3, 3] = 0.4, 0.0, 0.2
+    request = new_request()
+    request.robot_state.joint_state = JointState(name=['panda_joint1'], position=[1.0])
+    request.pose_stamped = stamped(offset, 'panda_link1')
+    expected = panda.robot.forward_kinematics(q, 'panda_link1') @ offset
+    assert np.allclose(pose_of(panda, ask(panda, request)), expected, atol=2e-4)
+
+
+def test_another_link_than_the_tip(panda):
+    goal = reachable_goal(panda.robot, 'panda_link5', 2)
+    request = new_request()
+    request.ik_link_name, request.pose_stamped = 'panda_link5', stamped(goal)
+    response = ask(panda, request)
+    assert response.error_code.val == Code.SUCCESS
+    assert np.allclose(pose_of(panda, response, 'panda_link5'), goal, atol=2e-4)
+
+
+@pytest.mark.parametrize('named', [True, False])
+def test_several_links_at_once(make_model, named):
+    robot = load('dual_arm')
+    tips = robot.tips()[:2]
+    model = make_model('dual_arm', tip_links=tips)
+    q = robot.middle_configuration + 0.15
+    goals = [robot.forward_kinematics(q, tip) for tip in tips]
+    request = new_request()
+    if named:
+        request.ik_link_names = tips[::-1]
+        goals = goals[::-1]
+    request.pose_stamped_vector = [stamped(goal) for goal in goals]
+    response = ask(model, request)
+    assert response.error_code.val == Code.SUCCESS
+    for tip, goal in zip(tips[::-1] if named else tips, goals, strict=True):
+        assert np.allclose(pose_of(model, response, tip), goal, atol=2e-4)
+
+
+def test_the_limits_are_those_of_the_node(make_model):
+    model = make_model('panda', tip_links=[TIP], **{'joint_limits.panda_joint1.upper': 0.5})
+    q = model.robot.middle_configuration
+    q[0] = 1.5
+    request = new_request()
+    request.pose_stamped = stamped(model.robot.forward_kinematics(q, TIP))
+    response = ask(model, request)
+    if response.error_code.val == Code.SUCCESS:
+        pose_of(model, response)
+        state = response.solution.joint_state
+        assert state.position[list(state.name).index('panda_joint1')] <= 0.5
+    else:
+        assert response.error_code.val == Code.NO_IK_SOLUTION
+
+
+def test_joints_that_are_frozen_stay(make_model):
+    model = make_model('panda', tip_links=[TIP], frozen_joints=['panda_joint3'])
+    request = new_request()
+    request.robot_state.joint_state = JointState(name=['panda_joint3'], position=[0.3])
+    q = model.robot.middle_configuration + 0.1
+    q[2] = 0.3
+    request.pose_stamped = stamped(model.robot.forward_kinematics(q, TIP))
+    response = ask(model, request)
+    assert response.error_code.val == Code.SUCCESS
+    state = response.solution.joint_state
+    assert state.position[list(state.name).index('panda_joint3')] == 0.3
+
+
+def test_out_of_reach_there_is_no_solution(panda):
+    goal = np.eye(4)
+    goal[0, 3] = 5.0
+    request = new_request()
+    request.pose_stamped = stamped(goal)
+    response = ask(panda, request)
+    assert response.error_code.val == Code.NO_IK_SOLUTION
+    assert not response.solution.joint_state.name
+
+
+def test_a_timeout_is_honoured(panda):
+    goal = np.eye(4)
+    goal[0, 3] = 5.0
+    request = new_request()
+    request.pose_stamped = stamped(goal)
+    request.timeout = Duration(nanosec=1)
+    assert ask(panda, request).error_code.val == Code.TIMED_OUT
+    frames = Frames(panda.robot, panda.base_link)
+    for timeout, seconds in ((Duration(sec=2, nanosec=500_000_000), 2.5), (Duration(), 0.5)):
+        request.timeout = timeout
+        assert read_request(request, panda, frames, GROUP).seconds == seconds
+
+
+def set_state(**fields):
+    """Sets the joint state of a request."""
+    return lambda request: setattr(request.robot_state, 'joint_state', JointState(**fields))
+
+
+def set_field(name, value):
+    """Sets a field of a request."""
+    return lambda request: setattr(request, name, value)
+
+
+def constrain(kind):
+    """Gives a request a constraint."""
+
+    def change(request):
+        name = f'{kind.capitalize()}Constraint'
+        one = importlib.import_module('moveit_msgs.msg') if HAS_MOVEIT else None
+        constraint = getattr(one, name)() if one else object()
+        setattr(request.constraints, f'{kind}_constraints', [constraint])
+
+    return change
+
+
+def set_pose(x=0.4, frame='', w=1.0):
+    """Sets the pose of a request."""
+
+    def change(request):
+        request.pose_stamped = stamped(np.eye(4), frame)
+        request.pose_stamped.pose.position.x = x
+        request.pose_stamped.pose.orientation.w = w
+
+    return change
+
+
+def several_degrees(request):
+    request.robot_state.multi_dof_joint_state.joint_names = ['base']
+
+
+@pytest.mark.parametrize(
+    ('change', 'code'),
+    [
+        (set_field('group_name', 'left_foot'), Code.INVALID_GROUP_NAME),
+        (set_field('avoid_collisions', True), Code.COLLISION_CHECKING_UNAVAILABLE),
+        (constrain('joint'), Code.INVALID_GOAL_CONSTRAINTS),
+        (constrain('position'), Code.INVALID_GOAL_CONSTRAINTS),
+        (constrain('orientation'), Code.INVALID_GOAL_CONSTRAINTS),
+        (constrain('visibility'), Code.INVALID_GOAL_CONSTRAINTS),
+        (set_field('ik_link_name', 'nowhere'), Code.INVALID_LINK_NAME),
+        (set_field('ik_link_names', ['panda_link5', TIP]), Code.INVALID_LINK_NAME),
+        (set_pose(frame='nowhere'), Code.FRAME_TRANSFORM_FAILURE),
+        (set_pose(x=np.nan), Code.INVALID_GOAL_CONSTRAINTS),
+        (set_pose(w=0.0), Code.INVALID_GOAL_CONSTRAINTS),
+        (set_state(name=['panda_joint1'], position=[]), Code.INVALID_ROBOT_STATE),
+        (set_state(name=['nobody'], position=[0.0]), Code.INVALID_ROBOT_STATE),
+        (set_state(name=['panda_joint1'], position=[np.inf]), Code.INVALID_ROBOT_STATE),
+        (set_state(name=['panda_joint1'] * 2, position=[0.0, 0.0]), Code.INVALID_ROBOT_STATE),
+        (several_degrees, Code.INVALID_ROBOT_STATE),
+    ],
+)
+def test_what_can_not_be_honoured_is_refused(panda, change, code):
+    request = new_request()
+    request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
+    change(request)
+    assert declined(panda, request) == code
+
+
+@needs_moveit
+def test_the_codes_are_those_of_moveit():
+    codes = importlib.import_module('moveit_msgs.msg').MoveItErrorCodes
+    for code in Code:
+        assert getattr(codes, code.name) == code.value
+
+
+@needs_moveit
+def test_the_service_answers_beside_the_ticks():
+    service = importlib.import_module('moveit_msgs.srv').GetPositionIK
+    goal = reachable_goal(load('panda'), TIP, 1)
+    with world(
+        urdf_path=str(URDF / 'panda.urdf'), tip_links=TIP, compute_ik=True, compute_ik_group='arm'
+    ) as it:
+        start = it.more_states(1)[-1]
+        request = service.Request()
+        request.ik_request.group_name = 'arm'
+        request.ik_request.pose_stamped = stamped(goal, 'panda_link0')
+        response = it.call(service, 'compute_ik', request)
+        assert response.error_code.val == Code.SUCCESS
+        state = response.solution.joint_state
+        q = np.array(state.position[: load('panda').n])
+        assert np.allclose(load('panda').forward_kinematics(q, TIP), goal, atol=2e-4)
+        request.ik_request.avoid_collisions = True
+        response = it.call(service, 'compute_ik', request)
+        assert response.error_code.val == Code.COLLISION_CHECKING_UNAVAILABLE
+        request.ik_request.avoid_collisions = False
+        request.ik_request.pose_stamped.pose.position.x = 9.0
+        request.ik_request.timeout.sec = 1
+        response = it.call(service, 'compute_ik', request)
+        assert response.error_code.val in (Code.NO_IK_SOLUTION, Code.TIMED_OUT)
+        assert it.more_states(5)[-1].position == start.position
+        assert it.transition(Transition.TRANSITION_DEACTIVATE)
+        assert it.transition(Transition.TRANSITION_CLEANUP)
+        it.until(lambda: NODE not in it.node.get_node_names(), 'the service is still there')
+
+
+@needs_moveit
+def test_the_service_is_off_by_default():
+    service = importlib.import_module('moveit_msgs.srv').GetPositionIK
+    with world(urdf_path=str(URDF / 'panda.urdf'), tip_links=TIP) as it:
+        it.more_states(1)
+        assert not it.node.create_client(service, 'compute_ik').service_is_ready()
+
+
+def test_without_moveit_msgs_the_node_goes_on(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'moveit_msgs', None)
+    monkeypatch.setitem(sys.modules, 'moveit_msgs.srv', None)
+    with world(urdf_path=str(URDF / 'panda.urdf'), tip_links=TIP, compute_ik=True) as it:
+        it.more_states(1)
+        assert NODE not in it.node.get_node_names()

@@ -1,0 +1,172 @@
+"""Goals in frames outside the robot, with a `tf2_ros` in place of the one that pip can't bring.
+
+The one here is real Python with subscriptions to real topics, kept to what tf2_ros documents of
+Buffer.lookup_transform (the transform that takes data from the source frame to the target frame;
+at time 0 the latest; raises a TransformException, at once without a timeout) and of
+TransformListener. It serves a tree of fixed transforms, since tf2_msgs, too, is not on PyPI.
+The node runs in a process of its own, where only its PYTHONPATH knows of it.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import TransformStamped
+from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
+
+from ik_core.maths.rotations import matrix_from_rpy
+from ik_node.conversions import transform_to_pose
+
+TIP = 'panda_hand'
+TF2_ROS = '''
+"""The part of tf2_ros that the node uses, over a topic of geometry_msgs/TransformStamped."""
+import numpy as np
+from geometry_msgs.msg import TransformStamped
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.time import Time
+
+
+class TransformException(Exception):
+    pass
+
+
+class LookupException(TransformException):
+    pass
+
+
+def matrix(transform):
+    t, r = transform.translation, transform.rotation
+    x, y, z, w = r.x, r.y, r.z, r.w
+    return np.array([
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), t.x],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), t.y],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), t.z],
+        [0, 0, 0, 1],
+    ])
+
+
+class Buffer:
+    def __init__(self, cache_time=None, node=None):
+        assert node is None, 'tf2_ros would leave a service on it'
+        self.parents = {}
+
+    def set_transform(self, transform):
+        self.parents[transform.child_frame_id] = transform
+
+    def to_root(self, frame):
+        result = np.eye(4)
+        while frame in self.parents:
+            step = self.parents[frame]
+            result, frame = matrix(step.transform) @ result, step.header.frame_id
+        return frame, result
+
+    def lookup_transform(self, target_frame, source_frame, time, timeout=Duration()):
+        assert isinstance(time, Time) and time.nanoseconds == 0
+        assert timeout.nanoseconds == 0, 'the node must never wait'
+        target_root, target = self.to_root(target_frame)
+        source_root, source = self.to_root(source_frame)
+        known = {*self.parents, *(step.header.frame_id for step in self.parents.values())}
+        if not {target_frame, source_frame} <= known or target_root != source_root:
+            raise LookupException(f'{source_frame} is not connected to {target_frame}')
+        found = np.linalg.inv(target) @ source
+        answer = TransformStamped()
+        answer.header.frame_id, answer.child_frame_id = target_frame, source_frame
+        translation, rotation = answer.transform.translation, answer.transform.rotation
+        translation.x, translation.y, translation.z = found[:3, 3].tolist()
+        w = 0.5 * np.sqrt(1 + np.trace(found[:3, :3]))  # turns by less than 180 degrees here
+        rotation.w = float(w)
+        rotation.x = float((found[2, 1] - found[1, 2]) / (4 * w))
+        rotation.y = float((found[0, 2] - found[2, 0]) / (4 * w))
+        rotation.z = float((found[1, 0] - found[0, 1]) / (4 * w))
+        return answer
+
+
+class TransformListener:
+    def __init__(self, buffer, node, *, spin_thread=False, qos=None, static_qos=None):
+        assert isinstance(node, Node) and not spin_thread, 'the node spins itself'
+        self.node = node
+        self.subscription = node.create_subscription(
+            TransformStamped, 'tf_of_this_test', buffer.set_transform, 100
+        )
+
+    def unregister(self):
+        self.node.destroy_subscription(self.subscription)
+'''
+
+
+@pytest.fixture
+def tf2_ros(tmp_path, monkeypatch):
+    """Children find a tf2_ros; this process does not."""
+    (tmp_path / 'tf2_ros.py').write_text(TF2_ROS, encoding='utf-8')
+    path = filter(None, [str(tmp_path), os.environ.get('PYTHONPATH')])
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join(path))
+
+
+@pytest.fixture
+def client():
+    it = Client(unique_namespace())
+    yield it
+    it.close()
+
+
+def transform_of(xyz, rpy):
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = matrix_from_rpy(rpy), xyz
+    return transform
+
+
+def say(client, parent, child, transform):
+    """Tell the listener of a frame."""
+    message, pose = TransformStamped(child_frame_id=child), transform_to_pose(transform)
+    message.header.frame_id = parent
+    message.transform.rotation = pose.orientation
+    at = message.transform.translation
+    at.x, at.y, at.z = pose.position.x, pose.position.y, pose.position.z
+    client.publisher(TransformStamped, 'tf_of_this_test', 100).publish(message)
+
+
+def send(client, goal, frame, condition):
+    """Send a goal again and again until the condition holds."""
+
+    def sent_and_so():
+        client.send_goal(goal, frame=frame)
+        return condition()
+
+    client.until(sent_and_so, f'what a goal in {frame} leads to')
+
+
+def test_a_goal_in_a_frame_that_only_tf2_knows(client, tf2_ros):
+    robot = load('panda')
+    arguments = [f'urdf_path:={URDF / "panda.urdf"}', f'tip_links:={TIP}', 'rate:=100.0']
+    arguments += ['joint_limits.default.acceleration:=20.0']
+    with node_process(client.namespace, *(x for text in arguments for x in ('-p', text))):
+        q = np.array(client.more_states(1)[0].position)[: robot.n]
+        q[:7] += 0.15
+        goal = robot.forward_kinematics(q, TIP)
+        base_in_map = transform_of((1.0, -2.0, 0.3), (0.1, -0.2, 0.9))
+        object_in_map = transform_of((1.3, -1.7, 0.8), (0.4, 0.3, -0.5))
+        wanted = (
+            np.linalg.inv(object_in_map) @ base_in_map @ goal
+        )  # the goal as the object sees it
+        send(client, wanted, 'object', lambda: 'refused.unknown_frame' in client.status)
+        client.more_states(2)  # nothing is known yet: the goal was refused, not waited for
+
+        def there():
+            say(client, 'map', 'panda_link0', base_in_map)
+            say(client, 'map', 'object', object_in_map)
+            q = np.array(client.more_states(1)[-1].position)[: robot.n]
+            return np.allclose(robot.forward_kinematics(q, TIP), goal, atol=1e-4)
+
+        send(client, wanted, 'object', there)
+        before = int(client.status['refused.unknown_frame'])
+        send(
+            client,
+            wanted,
+            'nowhere',
+            lambda: int(client.status['refused.unknown_frame']) > before,
+        )
+        check_states(client.states, robot, 100.0, acceleration=20.0)

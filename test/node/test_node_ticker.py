@@ -1,0 +1,133 @@
+"""The thread that ticks: deadlines, lateness, stopping and exceptions, without a node."""
+
+import threading
+import time
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ik_node.outputs.diagnostics import TickMeter
+from ik_node.ticker import Chores, Ticker
+
+PATIENCE = 20.0
+
+
+class Worker:
+    """Notes what it is asked to do; `during` is what a tick does, by its number."""
+
+    def __init__(self, during=None):
+        self.during = during or {}
+        self.calls = []
+        self.ticks = 0
+        self.failures = []
+
+    def prepare(self):
+        self.calls.append('prepare')
+
+    def tick(self):
+        self.ticks += 1
+        self.calls.append('tick')
+        self.during.get(self.ticks, lambda: None)()
+
+    def rest(self):
+        self.calls.append('rest')
+
+    def failed(self, text):
+        self.failures.append(text)
+
+
+def run(worker, ticks, rate=200.0):
+    """Let a worker tick so often at least; the meter, once its thread has ended."""
+    meter, lock = TickMeter(), threading.RLock()
+    before = set(threading.enumerate())
+    ticker = Ticker(rate, worker, meter, lock)
+    (thread,) = set(threading.enumerate()) - before
+    deadline = time.monotonic() + PATIENCE
+    while worker.ticks < ticks and time.monotonic() < deadline:
+        time.sleep(0.001)
+    with lock:
+        ticker.stop()
+        stopped_at = list(worker.calls)
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert worker.calls == stopped_at, 'something began after the ticker was stopped'
+    assert worker.ticks >= ticks
+    return meter
+
+
+def test_messages_are_taken_before_each_tick_and_chores_done_after_it():
+    worker = Worker()
+    run(worker, 20)
+    whole = worker.calls[: 3 * (len(worker.calls) // 3)]
+    assert whole == ['prepare', 'tick', 'rest'] * (len(whole) // 3)
+
+
+def test_ticks_that_are_late_are_skipped_and_counted():
+    began, ended = [], []
+
+    def hang():
+        began.append(time.monotonic())
+        time.sleep(0.1)  # 20 periods
+        ended.append((time.monotonic(), worker.ticks))
+
+    worker = Worker({5: hang})
+    meter = run(worker, 40)
+    periods = int((ended[0][0] - began[0]) / 0.005)
+    assert meter.late_ticks >= periods - 1
+    assert meter.ticks in (worker.ticks, worker.ticks - 1)  # it may have been stopped in one
+
+
+def test_late_ticks_are_not_caught_up():
+    times = []
+    worker = Worker({5: lambda: time.sleep(0.1)})
+    note = worker.prepare
+    worker.prepare = lambda: (times.append(time.monotonic()), note())
+    meter = run(worker, 40)
+    nominal = (meter.ticks + meter.late_ticks - 1) * 0.005
+    assert times[meter.ticks - 1] - times[0] >= nominal - 0.005
+
+
+@pytest.mark.parametrize('part', ['prepare', 'tick', 'rest'])
+def test_an_exception_is_told_and_the_ticks_go_on(part):
+    worker = Worker()
+    before = getattr(worker, part)
+
+    def fail():
+        before()
+        raise RuntimeError(f'no {part} today')
+
+    setattr(worker, part, fail)
+    run(worker, 5)
+    assert len(worker.failures) == worker.calls.count(part)
+    assert f'RuntimeError: no {part} today' in worker.failures[0]
+
+
+def test_a_holder_of_the_lock_keeps_ticks_away():
+    worker, lock = Worker(), threading.RLock()
+    with lock:
+        ticker = Ticker(1000.0, worker, TickMeter(), lock)
+        assert not worker.calls
+        ticker.stop()
+    assert not worker.calls
+
+
+def test_no_chore_is_left_out_where_each_run_has_time_for_one():
+    done = []
+
+    def slow(name):
+        done.append(name)
+        time.sleep(0.002)
+
+    chores = Chores(*((1e-6, lambda name=name: slow(name)) for name in 'abc'))
+    for _ in range(9):
+        chores.run(0.001)
+    assert sorted(done) == sorted('abc' * 3)
+
+
+def test_a_chore_waits_for_its_period():
+    done = []
+    chores = Chores((0.0, lambda: None), (1e6, lambda: done.append(1)))
+    for _ in range(10):
+        chores.run(0.001)
+    assert done == [1]

@@ -1,0 +1,317 @@
+"""Parameters: made from metadata, refused with a reason, checked as a whole set."""
+
+import math
+import sys
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy')
+
+from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import Parameter
+from support.node_harness import DOMAIN, load, overrides, unique_namespace
+
+import ik_core as ik
+from ik_core.exceptions import InvalidOption
+from ik_core.tracking.tracker import TrackerOptions
+from ik_node.model import motion_limits
+from ik_node.parameters.store import NodeOptions, Parameters
+
+
+@pytest.fixture
+def context():
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    yield context
+    context.try_shutdown()
+
+
+@pytest.fixture
+def make(context):
+    """Makes the parameters of a node that is started with some."""
+    nodes = []
+
+    def make(**started_with):
+        named = {name.replace('__', '.'): value for name, value in started_with.items()}
+        nodes.append(
+            LifecycleNode(
+                'ik_node',
+                namespace=unique_namespace(),
+                context=context,
+                parameter_overrides=overrides(named),
+            )
+        )
+        return nodes[-1], Parameters(nodes[-1])
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
+
+
+def change(node, **values):
+    """Set parameters as one set; '__' stands for '.'."""
+    named = {name.replace('__', '.'): value for name, value in values.items()}
+    return node.set_parameters_atomically(overrides(named))
+
+
+def test_every_option_of_every_solver_is_a_parameter_that_describes_itself(make):
+    node, _ = make()
+    for name, solver in ik.SOLVERS.items():
+        for field in fields(solver.Options):
+            descriptor = node.describe_parameter(f'{name}.{field.name}')
+            assert descriptor.description.startswith(field.metadata['doc'])
+            assert node.get_parameter(f'{name}.{field.name}').value == field.default
+
+
+def test_every_option_of_the_node_and_the_tracker_is_a_parameter(make):
+    node, parameters = make()
+    for options in (NodeOptions, TrackerOptions):
+        for field in fields(options):
+            assert node.describe_parameter(field.name).description
+    assert parameters.take().tracker == TrackerOptions()
+    assert parameters.take().node == NodeOptions()
+
+
+def test_ranges_and_units_are_described(make):
+    node, _ = make()
+    rate = node.describe_parameter('rate')
+    assert '[Hz]' in rate.description
+    assert 'only while unconfigured' in rate.additional_constraints
+    assert rate.floating_point_range[0].from_value == 1.0
+    restarts = node.describe_parameter('levenberg_marquardt.restarts')
+    assert restarts.integer_range[0].from_value == 0
+    assert 'damped_least_squares' in node.describe_parameter('solver').additional_constraints
+
+
+def test_values_from_the_start_are_read(make):
+    _, parameters = make(
+        rate=500,
+        tip_links=['a', 'b'],
+        goal_timeout=2,
+        solver='damped_least_squares',
+        damped_least_squares__damping=0.3,
+    )
+    snapshot = parameters.take()
+    assert snapshot.node.rate == 500.0
+    assert isinstance(snapshot.node.rate, float)
+    assert snapshot.node.tip_links == ('a', 'b')
+    assert snapshot.tracker.goal_timeout == 2.0
+    assert snapshot.solver_options == ik.SOLVERS['damped_least_squares'].Options(damping=0.3)
+
+
+@pytest.mark.parametrize('value', ['a,b', ' a , b ,', ['a', 'b'], ['a', '', 'b']])
+def test_tip_links_may_be_a_list_or_names_with_commas(make, value):
+    assert make(tip_links=value)[1].take().node.tip_links == ('a', 'b')
+
+
+@pytest.mark.parametrize(
+    ('values', 'said'),
+    [
+        ({'rate': -5.0}, 'rate'),
+        ({'rate': 'fast'}, 'rate'),
+        ({'solver': 'magic'}, 'levenberg_marquardt'),
+        ({'output': 'torque'}, 'joint_state'),
+        ({'tip_links': [1, 2]}, 'tip_links'),
+        ({'levenberg_marquardt__restarts': -1}, 'levenberg_marquardt.restarts'),
+    ],
+)
+def test_a_node_does_not_start_with_wrong_values(make, values, said):
+    with pytest.raises(InvalidOption, match=said):
+        make(**values)
+
+
+@pytest.mark.parametrize(
+    ('values', 'said'),
+    [
+        ({'solver': 'magic'}, 'must be one of: levenberg_marquardt, damped_least_squares'),
+        ({'rate': 0.0}, 'rate'),
+        ({'rate': True}, 'rate must be a number'),
+        ({'goal_timeout': 'soon'}, 'goal_timeout must be a number'),
+        ({'goal_timeout': -1}, 'goal_timeout is -1'),
+        ({'position_tolerance': math.nan}, 'position_tolerance'),
+        ({'position_tolerance': 0}, 'position_tolerance is 0'),
+        ({'levenberg_marquardt__restarts': 1.5}, 'INTEGER'),
+        ({'updates_per_tick': -1}, 'updates_per_tick'),
+        ({'output': 'torque'}, 'must be one of: joint_state'),
+    ],
+)
+def test_a_refusal_says_what_would_be_right_and_changes_nothing(make, values, said):
+    node, parameters = make()
+    before = parameters.take()
+    result = change(node, **values)
+    assert not result.successful
+    assert said in result.reason
+    assert not parameters.changed
+    assert parameters.take() == before
+
+
+def test_a_parameter_can_not_be_deleted(make):
+    node, parameters = make()
+    result = node.set_parameters_atomically([Parameter('goal_timeout')])
+    assert not result.successful
+    assert parameters.take().tracker.goal_timeout == 0.0
+
+
+def test_one_wrong_value_refuses_the_whole_set(make):
+    node, parameters = make()
+    assert not change(node, goal_timeout=1.0, replan_period=-2.0).successful
+    assert parameters.take().tracker.goal_timeout == 0.0
+    assert change(node, goal_timeout=1.0, replan_period=2.0).successful
+    assert parameters.take().tracker.goal_timeout == 1.0
+    assert parameters.take().tracker.replan_period == 2.0
+
+
+def test_an_accepted_change_is_noticed_until_it_is_taken(make):
+    node, parameters = make()
+    assert not parameters.changed
+    assert change(node, goal_timeout=1).successful
+    assert parameters.changed
+    assert parameters.take().tracker.goal_timeout == 1.0
+    assert not parameters.changed
+
+
+def test_static_parameters_change_only_while_unconfigured(make):
+    node, parameters = make()
+    assert change(node, rate=100).successful
+    parameters.locked = True
+    for name, value in (('rate', 200), ('base_link', 'x'), ('urdf_path', 'y'), ('tip_links', 'z')):
+        result = change(node, **{name: value})
+        assert not result.successful
+        assert f'{name} can change only while the node is unconfigured' in result.reason
+    assert change(node, rate=100).successful, 'the value that it has is no change'
+    parameters.locked = False
+    assert change(node, rate=200).successful
+    assert parameters.take().node.rate == 200.0
+
+
+def test_parameters_of_others_are_none_of_our_business(make):
+    node, parameters = make()
+    node.declare_parameter('qos_depth', 5)
+    assert change(node, qos_depth=7).successful
+    assert not parameters.changed
+
+
+def test_the_limits_of_the_joints_are_those_of_the_urdf_until_tightened(make):
+    node, parameters = make()
+    robot = load('panda')
+    parameters.declare_robot(robot)
+    for i, joint in enumerate(robot.joint_names):
+        limits = parameters.take().joint_limits[joint]
+        assert limits.lower == robot.lower[i]
+        assert limits.upper == robot.upper[i]
+        assert limits.velocity == robot.velocity[i]
+        assert limits.acceleration == math.inf
+    tightened = {
+        'joint_limits.panda_joint2.lower': -1.0,
+        'joint_limits.panda_joint2.velocity': 1,
+        'joint_limits.panda_joint2.acceleration': 5.0,
+    }
+    assert change(node, **tightened).successful
+    limits = parameters.take().joint_limits['panda_joint2']
+    assert (limits.lower, limits.velocity, limits.acceleration) == (-1.0, 1.0, 5.0)
+    assert limits.upper == robot.upper[1]
+
+
+@pytest.mark.parametrize(
+    ('limit', 'value'),
+    [
+        ('lower', -3.0),
+        ('upper', 3.0),
+        ('velocity', 10.0),
+        ('velocity', 0.0),
+        ('velocity', -1.0),
+        ('acceleration', 0.0),
+        ('lower', math.nan),
+        ('velocity', math.inf),
+    ],
+)
+def test_limits_can_only_be_tightened(make, limit, value):
+    node, parameters = make()
+    parameters.declare_robot(load('panda'))
+    name = f'joint_limits.panda_joint1.{limit}'
+    result = change(node, **{name: value})
+    assert not result.successful
+    assert name in result.reason
+
+
+def test_jerk_limits_reach_the_motion_where_ruckig_is_installed(make):
+    pytest.importorskip('ruckig')
+    node, parameters = make(joint_limits__default__jerk=50.0)
+    robot = load('panda')
+    parameters.declare_robot(robot)
+    assert change(node, joint_limits__panda_joint2__jerk=20.0).successful
+    jerk = motion_limits(robot, parameters.take()).jerk
+    assert jerk[1] == 20.0
+    assert (np.delete(jerk, 1) == 50.0).all()
+
+
+@pytest.mark.parametrize('name', ['default', 'panda_joint2'])
+def test_jerk_limits_are_refused_without_ruckig(make, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, 'ruckig', None)
+    node, parameters = make()
+    robot = load('panda')
+    parameters.declare_robot(robot)
+    done = change(node, **{f'joint_limits__{name}__jerk': 20.0})
+    assert not done.successful
+    assert "pip install 'ruckig'" in done.reason
+    assert np.isinf(motion_limits(robot, parameters.take()).jerk).all()
+
+
+def test_lower_and_upper_limits_must_not_cross(make):
+    node, parameters = make()
+    parameters.declare_robot(load('panda'))
+    lower, upper = 'joint_limits.panda_joint1.lower', 'joint_limits.panda_joint1.upper'
+    assert not change(node, **{lower: 1.0, upper: -1.0}).successful
+    assert change(node, **{lower: -1.0, upper: 1.0}).successful
+    result = change(node, **{lower: 1.5})
+    assert not result.successful
+    assert 'above upper' in result.reason
+
+
+def test_joints_that_turn_for_ever_have_no_position_limits(make):
+    node, parameters = make()
+    robot = load('pr2_like')
+    parameters.declare_robot(robot)
+    for i, joint in enumerate(robot.joint_names):
+        assert node.has_parameter(f'joint_limits.{joint}.velocity')
+        assert node.has_parameter(f'joint_limits.{joint}.lower') != robot.continuous[i]
+
+
+def test_limits_from_the_start_are_used_once_the_robot_is_known(make):
+    node, parameters = make(joint_limits__panda_joint1__velocity=1)
+    assert not node.has_parameter('joint_limits.panda_joint1.velocity')
+    parameters.declare_robot(load('panda'))
+    assert parameters.take().joint_limits['panda_joint1'].velocity == 1.0
+    parameters.undeclare_robot()
+    assert not node.has_parameter('joint_limits.panda_joint1.velocity')
+    assert node.has_parameter('joint_limits.default.velocity')
+    assert not parameters.take().joint_limits
+
+
+def test_limits_from_the_start_that_loosen_are_refused_and_leave_nothing(make):
+    node, parameters = make(joint_limits__panda_joint3__velocity=100.0)
+    with pytest.raises(InvalidOption, match=r'joint_limits\.panda_joint3\.velocity'):
+        parameters.declare_robot(load('panda'))
+    assert not node.has_parameter('joint_limits.panda_joint1.lower')
+    parameters.declare_robot(load('ur5e'))
+    assert len(parameters.take().joint_limits) == 6
+
+
+def test_misspelt_names_are_told_with_what_may_be_meant(make):
+    _, parameters = make(
+        rtae=100.0, rate=100.0, joint_limits__panda_joint9__velocity=1.0, elsewhere=1
+    )
+    parameters.declare_robot(load('panda'))
+    assert parameters.unread()[0] == 'elsewhere'
+    assert parameters.unread()[1].startswith('joint_limits.panda_joint9.velocity (did you mean')
+    assert parameters.unread()[2] == 'rtae (did you mean rate?)'
+
+
+def test_another_robot_brings_its_own_limits(make):
+    node, parameters = make()
+    parameters.declare_robot(load('panda'))
+    parameters.declare_robot(load('ur5e'))
+    assert not node.has_parameter('joint_limits.panda_joint1.lower')
+    assert set(parameters.take().joint_limits) == set(load('ur5e').joint_names)

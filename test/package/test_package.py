@@ -1,0 +1,242 @@
+"""What is declared and what arrives: package.xml, setup.py, installed files, make's scripts."""
+
+import ast
+import configparser
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from support.installed_tree import ROOT, copy_tree, install_like_colcon, run, site_packages
+
+PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
+COMMANDS = {'ik', 'ik_node', 'ik_demo'}
+SHARED = sorted(
+    str(path.relative_to(ROOT))
+    for folder, pattern in (('launch', '*.py'), ('config', '*'), ('urdf', '*'))
+    for path in (ROOT / folder).glob(pattern)
+)
+
+# The key of package.xml that brings a module, where it is not the module's own name.
+KEYS = {
+    'numpy': 'python3-numpy',
+    'scipy': 'python3-scipy',
+    'numba': 'python3-numba',
+    'yaml': 'python3-yaml',
+    'urdf_parser_py': 'urdfdom_py',
+    'builtin_interfaces': 'std_msgs',
+    'tf2_ros': 'tf2_ros_py',
+}
+UNDECLARED = {
+    'tf2_msgs',
+    'interactive_markers',
+    'moveit_msgs',
+    'matplotlib',
+    'distributed',
+    'pinocchio',
+    'adapters',  # of `ik bench peers`: beside the program that imports it
+}  # used where installed
+
+
+def depends(*tags: str) -> set[str]:
+    return {element.text or '' for tag in tags for element in PACKAGE.iterfind(tag)}
+
+
+def imported_modules() -> set[str]:
+    """Top-level modules that the installed code imports, wherever in a file.
+
+    But for the peers of the benchmark, which have environments of their own.
+    """
+    modules: set[str] = set()
+    for folder in ('ik_core', 'ik_node', 'launch'):
+        for path in (ROOT / folder).rglob('*.py'):
+            if path.parent.name == 'adapters':
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+                if isinstance(node, ast.Import):
+                    modules |= {alias.name.partition('.')[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    modules.add((node.module or '').partition('.')[0])
+    return modules - sys.stdlib_module_names - {'ik_core', 'ik_node'}
+
+
+def setup_arguments(tree: Path) -> dict:
+    """What setup.py passes to setup()."""
+    code = (
+        'import setuptools, runpy, pprint\n'
+        'setuptools.setup = lambda **arguments: pprint.pprint(arguments)\n'
+        "runpy.run_path('setup.py')"
+    )
+    done = run(sys.executable, '-c', code, cwd=tree)
+    assert done.returncode == 0, done.stderr
+    return ast.literal_eval(done.stdout)
+
+
+@pytest.fixture(scope='module')
+def setup(tmp_path_factory):
+    return setup_arguments(copy_tree(tmp_path_factory.mktemp('setup') / 'source'))
+
+
+@pytest.fixture(scope='module')
+def prefix(tmp_path_factory):
+    return install_like_colcon(tmp_path_factory.mktemp('colcon'))
+
+
+def test_package_xml_is_format_3_of_an_ament_python_package():
+    assert PACKAGE.get('format') == '3'
+    assert PACKAGE.findtext('export/build_type') == 'ament_python'
+
+
+@pytest.mark.parametrize('field', ['name', 'version', 'license'])
+def test_package_xml_and_setup_py_agree(setup, field):
+    assert setup[field] == PACKAGE.findtext(field)
+
+
+def test_every_module_that_is_imported_is_declared():
+    declared = depends('exec_depend', 'depend')
+    needed = {KEYS.get(module, module) for module in imported_modules() - UNDECLARED}
+    assert needed <= declared, f'package.xml lacks {sorted(needed - declared)}'
+
+
+def test_package_xml_never_names_the_wheels():
+    assert not [key for key in depends('depend', 'exec_depend', 'test_depend') if 'ros-' in key]
+
+
+def test_only_an_extra_names_the_wheels(setup):
+    assert not [name for name in setup['install_requires'] if name.startswith('ros-')]
+    naming = {
+        extra
+        for extra, names in setup['extras_require'].items()
+        if any(name.startswith('ros-') for name in names)
+    }
+    assert naming == {'ros'}
+
+
+def test_colcon_finds_the_tests_through_an_extra(setup):
+    assert 'pytest' in setup['extras_require']['test']
+    assert 'tests_require' not in setup
+
+
+def test_colcon_puts_commands_where_ros2_run_looks(prefix):
+    folder = prefix / 'lib' / 'ik_node'
+    assert {path.name for path in folder.iterdir()} == COMMANDS
+    assert all(path.stat().st_mode & 0o111 for path in folder.iterdir())
+
+
+def test_colcon_installs_every_shared_file(prefix):
+    share = prefix / 'share' / 'ik_node'
+    found = {str(path.relative_to(share)) for path in share.rglob('*') if path.is_file()}
+    assert found == {*SHARED, 'package.xml'}
+    assert (prefix / 'share/ament_index/resource_index/packages/ik_node').is_file()
+
+
+def test_every_module_is_installed(prefix):
+    modules = site_packages(prefix)
+    for name in ('ik_core', 'ik_node'):
+        sources = {path.relative_to(ROOT) for path in (ROOT / name).rglob('*.py')}
+        assert sources == {path.relative_to(modules) for path in (modules / name).rglob('*.py')}
+
+
+def test_pip_puts_commands_on_the_path_and_files_into_share(tmp_path):
+    pytest.importorskip('pip')
+    tree = copy_tree(tmp_path / 'source')
+    done = run(
+        sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--no-build-isolation', '.',
+        '--wheel-dir', tmp_path, cwd=tree,
+    )  # fmt: skip
+    if 'bdist_wheel' in done.stderr:
+        pytest.skip('setuptools older than 70.1 needs the package wheel')
+    assert done.returncode == 0, done.stderr
+    wheel = zipfile.ZipFile(next(tmp_path.glob('ik_node-*.whl')))
+    entries = configparser.ConfigParser()
+    name = next(name for name in wheel.namelist() if name.endswith('entry_points.txt'))
+    entries.read_string(wheel.read(name).decode())
+    assert set(entries['console_scripts']) == COMMANDS
+    data = 'ik_node-{}.data/data/share/ik_node/'.format(PACKAGE.findtext('version'))
+    shared = {name.removeprefix(data) for name in wheel.namelist() if name.startswith(data)}
+    assert shared == {*SHARED, 'package.xml'}
+
+
+def test_the_readme_examples_run():
+    blocks = (ROOT / 'README.md').read_text(encoding='utf-8').split('```')
+    examples = [block.removeprefix('python') for block in blocks if block.startswith('python')]
+    assert examples
+    for example in examples:
+        done = run(sys.executable, '-c', example, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        for failure in ('CLOSEST', 'LIMIT', 'False', 'nan'):
+            assert failure not in done.stdout, example
+
+
+# The scripts behind make
+
+
+def scripts_only(folder: Path) -> Path:
+    """A tree with nothing but the scripts: what they make stays in it."""
+    shutil.copytree(ROOT / 'scripts', folder / 'scripts')
+    return folder
+
+
+def fake_python(folder: Path, body: str) -> str:
+    """An executable in place of python3."""
+    path = folder / 'fake_python'
+    path.write_text(f'#!/bin/sh\n{body}\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ('ros_distro', 'body', 'complaint'),
+    [
+        ('', 'echo 3.9', '3.10 or newer is needed'),
+        ('', 'echo 3.14', 'there are no rclpy wheels for Python 3.14'),
+        ('', 'case "$*" in *ensurepip*) exit 1;; *) echo 3.11;; esac', 'install python3.11-venv'),
+        ('jazzy', 'case "$*" in *rclpy*) exit 1;; *) echo 3.12;; esac', 'cannot import its rclpy'),
+        ('', 'exit 127', 'apt install python3'),
+    ],
+)  # fmt: skip
+def test_environment_says_what_is_missing(tmp_path, ros_distro, body, complaint):
+    tree = scripts_only(tmp_path)
+    python = fake_python(tmp_path, body)
+    done = run('scripts/environment', 'test', cwd=tree, PYTHON=python, ROS_DISTRO=ros_distro)
+    assert done.returncode != 0
+    assert done.stdout == ''
+    assert complaint in done.stderr
+    assert not list(tree.glob('.venv*'))
+
+
+def test_a_complete_ros_is_used_as_it_is(tmp_path):
+    tree = scripts_only(tmp_path)
+    python = fake_python(tmp_path, 'case "$*" in *version_info*) echo 3.12;; esac')
+    done = run('scripts/environment', 'demo', cwd=tree, PYTHON=python, ROS_DISTRO='jazzy')
+    assert (done.returncode, done.stdout.strip()) == (0, python)
+    assert not list(tree.glob('.venv*'))
+
+
+@pytest.mark.parametrize(
+    ('test', 'extra', 'passes', 'closing_line'),
+    [
+        ('import warnings\ndef test(): warnings.warn("on stderr")', 'test', True, '1 passed'),
+        ('def test(): assert False', 'test', False, '1 failed'),
+        ('import pytest; pytest.importorskip("absent")', 'test', False, 'no test ran'),
+        ('', 'test', False, 'no test ran'),
+        ('def test(): assert True', 'unknown', False, 'no test ran'),
+    ],
+)  # fmt: skip
+def test_make_test_fails_unless_tests_ran_and_passed(tmp_path, test, extra, passes, closing_line):
+    pytest.importorskip('colcon_core')
+    tree = scripts_only(tmp_path)
+    shutil.copy(ROOT / 'package.xml', tree)
+    (tree / 'setup.py').write_text(
+        'from setuptools import setup\n'
+        f"setup(name='ik_node', version='0.1.0', py_modules=[],"
+        f" extras_require={{{extra!r}: ['pytest']}})\n"
+    )
+    (tree / 'test').mkdir()
+    (tree / 'test' / 'test_one.py').write_text(test)
+    done = run('sh', '-c', 'exec scripts/test "$0" 2>&1', sys.executable, cwd=tree)
+    assert (done.returncode == 0) == passes, done.stdout
+    assert closing_line in done.stdout.splitlines()[-1]
