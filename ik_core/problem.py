@@ -36,8 +36,8 @@ class IkProblem:
 
     robot : Robot
     tasks : the goals, each its own link or several for one link, and further tasks that are
-        weighed against them: a rest posture, an example motion... In `tasks` afterwards are
-        the goals, in `soft` the others
+        weighed against them: a rest posture, an example motion... Afterwards
+        `goals` has the goals and `other_tasks` the others
     secondary : tasks for the freedom that the others leave: never at the cost of a goal
     frozen_joints : names of joints that keep the value they have in q0
     lower, upper : (n,) limits to use instead of the robot's [rad or m]
@@ -65,8 +65,8 @@ class IkProblem:
         orientation_length: float = 0.2,
     ) -> None:
         self.robot = robot
-        self.tasks = tuple(task for task in tasks if isinstance(task, GoalTask))
-        self.soft = tuple(task for task in tasks if not isinstance(task, GoalTask))
+        self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
+        self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))
         self.secondary = tuple(secondary)
         self.frozen_joints = tuple(frozen_joints)
         self.position_tolerance = _positive(position_tolerance, 'position_tolerance', 'm')
@@ -79,17 +79,17 @@ class IkProblem:
         box = self._checked_box(lower, upper)
         low, high = box[:, self.variables]
         self.limits = JointLimits(low, high, robot.full_turns[self.variables])
-        self.goals = PackedGoals(robot, self.tasks, self.variables, self.orientation_length)
+        self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
 
     def clone(self) -> IkProblem:
         """An independent problem with its own goals, for another thread or a search beside."""
         other = copy.copy(self)
-        other.tasks, other.soft, other.secondary = copy.deepcopy(
-            (self.tasks, self.soft, self.secondary)
+        other.goals, other.other_tasks, other.secondary = copy.deepcopy(
+            (self.goals, self.other_tasks, self.secondary)
         )
-        other.goals = PackedGoals(
-            self.robot, other.tasks, other.variables, other.orientation_length
+        other.packed = PackedGoals(
+            self.robot, other.goals, other.variables, other.orientation_length
         )
         return other
 
@@ -104,35 +104,35 @@ class IkProblem:
     def load(self, q0: ArrayLike | None = None) -> Array:
         """Read the targets, and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
-        self.goals.load(q)
-        if self.soft or self.secondary:  # which look at the whole robot
+        self.packed.load(q)
+        if self.other_tasks or self.secondary:  # which look at the whole robot
             self._q = q.copy()
         return q
 
     def at(self, x: Array) -> Evaluation:
         """The problem at variables x, for the targets and frozen joints of the last `start`."""
-        cost = self.goals.update(x)
-        residual, jacobian = self.goals.residual.copy(), self.goals.jacobian()
-        if self.soft:
-            soft, soft_jacobian = self._stacked(self.soft, x)
-            residual = np.concatenate([residual, soft])
-            jacobian = np.vstack([jacobian, soft_jacobian])
-            cost += float(soft @ soft)
+        cost = self.packed.update(x)
+        residual, jacobian = self.packed.residual.copy(), self.packed.jacobian()
+        if self.other_tasks:
+            others, other_jacobian = self._stacked(self.other_tasks, x)
+            residual = np.concatenate([residual, others])
+            jacobian = np.vstack([jacobian, other_jacobian])
+            cost += float(others @ others)
         return Evaluation(
             x=x,
             residual=residual,
             jacobian=jacobian,
             cost=cost,
-            position_errors=self.goals.errors[:, 0].copy(),
-            orientation_errors=self.goals.errors[:, 1].copy(),
+            position_errors=self.packed.errors[:, 0].copy(),
+            orientation_errors=self.packed.errors[:, 1].copy(),
         )
 
     def cost_at(self, x: Array) -> float:
-        """The cost alone at variables x; fills `goals.errors`."""
-        cost = self.goals.update(x)
-        if self.soft:
+        """The cost alone at variables x; fills `packed.errors`."""
+        cost = self.packed.update(x)
+        if self.other_tasks:
             self._q[self.variables] = x
-            for task in self.soft:
+            for task in self.other_tasks:
                 residual = task.residual(self.robot, self._q)
                 cost += float(residual @ residual)
         return cost
@@ -148,14 +148,14 @@ class IkProblem:
     def errors(self, q: ArrayLike) -> tuple[Array, Array]:
         """The goals' position [m] and orientation [rad] errors at q (n,), each (G,)."""
         vector = self.robot.checked(q)
-        self.goals.load(vector)
-        self.goals.update(vector[self.variables])
-        return self.goals.errors[:, 0].copy(), self.goals.errors[:, 1].copy()
+        self.packed.load(vector)
+        self.packed.update(vector[self.variables])
+        return self.packed.errors[:, 0].copy(), self.packed.errors[:, 1].copy()
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
         """Whether these errors, (G,) each, are within the tolerances; False without a goal."""
         return bool(
-            self.tasks
+            self.goals
             and (position_errors <= self.position_tolerance).all()
             and (orientation_errors <= self.orientation_tolerance).all()
         )
@@ -168,16 +168,16 @@ class IkProblem:
         return residual, jacobian[:, self.variables]
 
     def _find_variables(self) -> np.ndarray:
-        """The joints that move a link which a task names; without any link, all joints."""
-        tasks = (*self.tasks, *self.soft, *self.secondary)
+        """The joints that move a link that a task is about; without any link, all joints."""
+        tasks = (*self.goals, *self.other_tasks, *self.secondary)
         for task in tasks:
             if not isinstance(task, Task):
                 raise UnsupportedProblem(f'{type(task).__name__} is no task; see ik_core.tasks')
-        if not (self.tasks or self.soft):
+        if not (self.goals or self.other_tasks):
             raise UnsupportedProblem('a problem needs at least one goal or task')
         frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
         moved: set[int] = set()
-        links = [link for task in tasks if (link := getattr(task, 'link', None)) is not None]
+        links = [link for task in tasks for link in task.links]
         for link in links:
             free = set(self.robot.chain(link)) - frozen
             if not free:

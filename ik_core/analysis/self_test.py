@@ -276,7 +276,7 @@ def _pose_error(pose: Array, target: Array) -> tuple[float, float]:
 
 def _singular_values(problem: IkProblem, reach: float, q: Array) -> Array:
     """Of the tip's Jacobian, with lengths as shares of the reach; descending."""
-    jacobian = problem.robot.jacobian(q, problem.tasks[0].link)[:, problem.variables]
+    jacobian = problem.robot.jacobian(q, problem.goals[0].link)[:, problem.variables]
     jacobian[:3] /= reach if 0.0 < reach < math.inf else 1.0
     return np.array(np.linalg.svd(jacobian, compute_uv=False), float)
 

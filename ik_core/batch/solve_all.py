@@ -123,7 +123,7 @@ def solve_all(
     if turns:
         q, singular = _with_turns(own, q, singular)
     order = np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')
-    errors = np.array([own.errors(one) for one in q[order]]).reshape(len(q), 2, len(own.tasks))
+    errors = np.array([own.errors(one) for one in q[order]]).reshape(len(q), 2, len(own.goals))
     return Solutions(
         q[order],
         errors[:, 0].copy(),
@@ -211,15 +211,15 @@ class _Found:
 
 def _checked_problem(problem: IkProblem) -> IkProblem:
     """A copy to work on; UnsupportedProblem where it has infinitely many solutions."""
-    if problem.soft:
-        names = ', '.join(type(task).__name__ for task in problem.soft)
+    if problem.other_tasks:
+        names = ', '.join(type(task).__name__ for task in problem.other_tasks)
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
     own = problem.clone()
     own.secondary = ()
     own.position_tolerance = min(own.position_tolerance, LOOSE[0])
     own.orientation_tolerance = min(own.orientation_tolerance, LOOSE[1])
     own.load()
-    n, ranks = len(own.variables), [own.goals.rows]
+    n, ranks = len(own.variables), [own.packed.rows]
     if ranks[0] >= n:
         starts, _ = scattered_starts(own, own.default_configuration, 0, 3, 0)
         jacobians = [own.at(start[own.variables]).jacobian for start in starts]

@@ -88,7 +88,7 @@ def solve_batch(
     """Solve the problem for N sets of targets: the results of N single solves, on all cores.
 
     targets (N, goals, 4, 4), or (N, 4, 4) for one goal : for the goals in the order of
-        `problem.tasks`, each as its `set_target` takes it; the problem itself is not changed
+        `problem.goals`, each as its `set_target` takes it; the problem itself is not changed
     q0 : where to start, (n,) for all, (N, n) one for each, or None as in `solve`; joints that
         the problem does not move keep their value in it
     threads : by default as many as there are cores that this process may use
@@ -96,12 +96,12 @@ def solve_batch(
     options : those of the solver, as in `make_solver`
 
     All input is checked before anything is solved: InvalidGoal and InvalidConfiguration name
-    the first bad index. Solvers other than `levenberg_marquardt`, and problems with tasks that
-    are no goals, soft or secondary, have no compiled loop: they are solved one after the
+    the first bad index. Solvers other than `levenberg_marquardt`, and problems with other
+    tasks than goals have no compiled loop: they are solved one after the
     other, where threads do not help.
     """
     many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
-    transforms = checked_targets(targets, len(problem.tasks))
+    transforms = checked_targets(targets, len(problem.goals))
     starts = checked_starts(problem, q0, len(transforms))
     return many.run(transforms, starts, progress=progress)
 
@@ -120,7 +120,7 @@ class ManySolves:
     @property
     def compiled(self) -> bool:
         """Whether the kernel knows this solver and all of the problem's tasks."""
-        known = not (self.problem.soft or self.problem.secondary)
+        known = not (self.problem.other_tasks or self.problem.secondary)
         return known and isinstance(self.solver, LevenbergMarquardt)
 
     def run(
@@ -153,12 +153,12 @@ class ManySolves:
         seeds: ArrayLike | None,
         progress: Progress | None,
     ) -> BatchResult:
-        problem, count, goals = self.problem, len(starts), len(self.problem.tasks)
+        problem, count, goals = self.problem, len(starts), len(self.problem.goals)
         own = self.solver.options.random_seed
         x0 = problem.limits.project(starts[:, problem.variables])
         given = (
-            problem.goals.frozen,
-            problem.goals.frozen_values(starts),
+            problem.packed.frozen,
+            problem.packed.frozen_values(starts),
             self._targets(transforms, count),
             x0,
             x0 if near is None else np.tile(near[problem.variables], (count, 1)),
@@ -227,19 +227,19 @@ class ManySolves:
         results = []
         for i, start in enumerate(starts):
             if transforms is not None:
-                for task, transform in zip(self.problem.tasks, transforms[i], strict=True):
+                for task, transform in zip(self.problem.goals, transforms[i], strict=True):
                     task.set_target(transform)
             results.append(self._solve_near(start, near))
             if progress is not None:
                 progress(len(results), len(starts))
-        return _stacked(results, starts.shape[1], len(self.problem.tasks))
+        return _stacked(results, starts.shape[1], len(self.problem.goals))
 
     def _targets(self, transforms: Array | None, count: int) -> Array:
         """The targets as flat frames (N, goals, 12)."""
         if transforms is not None:
             rotations = transforms[..., :3, :3].reshape(*transforms.shape[:2], 9)
             return np.concatenate([rotations, transforms[..., :3, 3]], axis=2)
-        own = [task.target for task in self.problem.tasks]
+        own = [task.target for task in self.problem.goals]
         return np.tile(np.reshape(own, (1, -1, 12)), (count, 1, 1))
 
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:

@@ -81,7 +81,7 @@ def solve_best(
             problem, start, done, min(size, limit - done), random_seed
         )
         found.add(many.run(None, starts, near=criterion.near, seeds=seeds))
-    if criterion.task and not problem.secondary and problem.goals.rows < len(problem.variables):
+    if criterion.task and not problem.secondary and problem.packed.rows < len(problem.variables):
         found.improve(problem, criterion.task, method, deadline)
     return found.result(method.clock() - started)
 
@@ -136,8 +136,8 @@ def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
 def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
     """Of several goals, the sum of what ManipulabilityTask makes of each."""
     robot, tasks = problem.robot, []
-    for link in dict.fromkeys(task.link for task in problem.tasks):
-        own = [task for task in problem.tasks if task.link == link]
+    for link in dict.fromkeys(task.link for task in problem.goals):
+        own = [task for task in problem.goals if task.link == link]
         asks = [any(task.position_weights.any() for task in own),
                 any(task.rotation_weights.any() for task in own)]  # fmt: skip
         rows = 'pose' if all(asks) else 'position' if asks[0] else 'orientation'

@@ -64,7 +64,7 @@ def _robot_rows(name: str, count: int) -> list[Row]:
 
 def _rows(name: str, kind: str, problem: IkProblem, targets: Array, starts: Array) -> list[Row]:
     count = len(targets) // REPEATS
-    solver, goal = make_solver(DEFAULT_SOLVER), problem.tasks[0]
+    solver, goal = make_solver(DEFAULT_SOLVER), problem.goals[0]
     solve_batch(problem, targets[:2], starts[:2])  # compile
     goal.set_target(targets[0])
     solver.solve(problem, starts[0])

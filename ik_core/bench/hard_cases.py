@@ -175,7 +175,7 @@ def projected(problem: IkProblem, q: Array) -> Array:
 def aim(problem: IkProblem, q: Array) -> None:
     """Set all goals to where their links are at q (n,)."""
     frames = problem.robot.frames(q)
-    for task in problem.tasks:
+    for task in problem.goals:
         at = problem.robot.link_transform(frames, task.link)
         if isinstance(task, AxisTask):
             task.set_direction((at @ task.tool)[:3, 2])
@@ -215,7 +215,7 @@ def disc(beyond: float, rng: Random) -> Cases:
     while True:
         angle = rng.uniform(-np.pi, np.pi)
         point = (3.0 + beyond) * np.array([math.cos(angle), math.sin(angle), 0.0])
-        problem.tasks[0].set_target(position=point)
+        problem.goals[0].set_target(position=point)
         yield Case(problem, any_q(problem, rng), beyond)
 
 
@@ -232,14 +232,14 @@ def ball(beyond: float, rng: Random) -> Cases:
     while True:
         tilt, turn = rng.uniform(0.1, 1.9), rng.uniform(-np.pi, np.pi)
         way = [math.sin(tilt) * math.cos(turn), math.sin(tilt) * math.sin(turn), math.cos(tilt)]
-        problem.tasks[0].set_target(position=shoulder + (reach + beyond) * np.array(way))
+        problem.goals[0].set_target(position=shoulder + (reach + beyond) * np.array(way))
         yield Case(problem, any_q(problem, rng), beyond)
 
 
 def unreachable_poses(name: str, stretch: float, shift: float, rng: Random) -> Cases:
     """Reachable poses, pulled away from the root by a factor and shifted at random [m]."""
     problem = pose_problem(arm(name))
-    task = problem.tasks[0]
+    task = problem.goals[0]
     while True:
         target = problem.robot.forward_kinematics(any_q(problem, rng), task.link)
         target[:3, 3] = stretch * target[:3, 3] + shift * rng.normal(size=3)
@@ -272,7 +272,7 @@ def straight_start(rng: Random) -> Cases:
     problem = tight(planar_arm(), [PositionTask('tip')])
     while True:
         angle, radius = rng.uniform(-np.pi, np.pi), rng.choice([-1, 1]) * rng.uniform(0.2, 2.9)
-        problem.tasks[0].set_target(
+        problem.goals[0].set_target(
             position=[radius * math.cos(angle), radius * math.sin(angle), 0.0]
         )
         yield Case(problem, np.array([angle, 0.0, 0.0]))
@@ -308,7 +308,7 @@ def _turn_shoulder(problem: IkProblem, q: Array) -> Array | None:
 
     def determinant(angle: float) -> float:
         q[1] = angle
-        jacobian = problem.robot.jacobian(q, problem.tasks[0].link)
+        jacobian = problem.robot.jacobian(q, problem.goals[0].link)
         return float(np.linalg.det(jacobian))
 
     low, high = q[1] - 0.5, q[1] + 0.5
@@ -323,7 +323,7 @@ def _turn_shoulder(problem: IkProblem, q: Array) -> Array | None:
 
 def _nearest(problem: IkProblem, q: Array) -> Array | None:
     """A configuration near q where a unit u has u'J = 0; None where Newton's method finds none."""
-    n, link = len(q), problem.tasks[0].link
+    n, link = len(q), problem.goals[0].link
 
     def residual(z: Array) -> Array:
         u = z[n:]
@@ -359,10 +359,10 @@ def half_turned(name: str, rng: Random) -> Cases:
     """An orientation 180 degrees from the start's, about any axis."""
     of = arm(name)
     problem = tight(of, [OrientationTask(of.tips()[0])])
-    link = problem.tasks[0].link
+    link = problem.goals[0].link
     while True:
         q0 = any_q(problem, rng)
-        problem.tasks[0].set_target(of.forward_kinematics(q0, link) @ half_turn(unit_vector(rng)))
+        problem.goals[0].set_target(of.forward_kinematics(q0, link) @ half_turn(unit_vector(rng)))
         yield Case(problem, q0)
 
 
@@ -453,8 +453,8 @@ def conflicting(rng: Random) -> Cases:
     while True:
         middle = of.forward_kinematics(any_q(problem, rng), 'iiwa_link_ee')[:3, 3]
         away = rng.uniform(0.01, 1.0) * unit_vector(rng)
-        problem.tasks[0].set_target(position=middle + away)
-        problem.tasks[1].set_target(position=middle - away)
+        problem.goals[0].set_target(position=middle + away)
+        problem.goals[1].set_target(position=middle - away)
         yield Case(problem, any_q(problem, rng), math.sqrt(2.0) * float(np.linalg.norm(away)))
 
 

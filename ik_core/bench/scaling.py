@@ -86,7 +86,7 @@ def positions(n: int, goals: int) -> IkProblem:
 def aim(problem: IkProblem, q: Array) -> None:
     """Set all goals to where their links are at q (n,)."""
     frames = problem.robot.frames(q)
-    for task in problem.tasks:
+    for task in problem.goals:
         assert isinstance(task, GoalTask)
         at = problem.robot.link_transform(frames, task.link)
         if isinstance(task, PositionTask):
@@ -133,7 +133,7 @@ class Motion:
 
 def _chain_row(goals: str, problem: IkProblem, solves: int) -> Row:
     iterations, times = _timed_solves(problem, solves)
-    count = len(problem.tasks)
+    count = len(problem.goals)
     named = f'{count} {goals}' if goals == 'positions' else goals
     return _row(problem, named, _slope(iterations, times), iterations, times)
 
@@ -143,7 +143,7 @@ def _row(problem: IkProblem, goals: str, us: float | str, iterations: Array, tim
         'robot': problem.robot.name,
         'goals': goals,
         'joints': problem.robot.n,
-        'rows': problem.goals.rows,
+        'rows': problem.packed.rows,
         'us_per_iteration': us,
         'iterations': float(iterations.mean()),
         'mean_ms': 1e3 * float(times.mean()),
@@ -187,7 +187,7 @@ def _far_row(problem: IkProblem, solves: int) -> Row:
     """A chain with poses three times as far away as its tip reaches."""
     solver = make_solver(DEFAULT_SOLVER, restarts=0)
     rng = np.random.default_rng(0)
-    robot, [task] = problem.robot, problem.tasks
+    robot, [task] = problem.robot, problem.goals
     iterations, times = np.empty(solves), np.empty(solves)
     for i in range(solves):
         target = robot.forward_kinematics(rng.uniform(0.5 * robot.lower, 0.5 * robot.upper), 'tip')

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
 def _row(name: str, text: str, task: Task, count: int) -> Row:
     bare = pose_problem(load_robot(name))
     problem = IkProblem(
-        bare.robot, bare.tasks, secondary=[task],
+        bare.robot, bare.goals, secondary=[task],
         position_tolerance=TOLERANCE, orientation_tolerance=TOLERANCE,
     )  # fmt: skip
     rng = np.random.default_rng(0)

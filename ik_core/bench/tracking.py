@@ -165,8 +165,8 @@ def out_of_reach_rows(starts: int) -> list[Row]:
 
 def _rms_of_tracker(name: str, seed: int) -> float:
     problem, q = _beyond_reach(name, seed)
-    tracker = _tracker(problem.robot, list(problem.tasks), q)
-    tracker.set_goal(0, problem.tasks[0].transform, 0.0)
+    tracker = _tracker(problem.robot, list(problem.goals), q)
+    tracker.set_goal(0, problem.goals[0].transform, 0.0)
     return _rms(lambda: tracker.tick(0.0).dq)
 
 

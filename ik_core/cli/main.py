@@ -332,7 +332,7 @@ def _result_data(problem: IkProblem, solver: str, result: IkResult) -> dict[str,
         'joints': problem.robot.joint_values(result.q),
         'goals': [
             {'link': task.link, 'position_error': position, 'orientation_error': orientation}
-            for task, (position, orientation) in zip(problem.tasks, errors, strict=True)
+            for task, (position, orientation) in zip(problem.goals, errors, strict=True)
         ],
         'iterations': result.iterations,
         'evaluations': result.evaluations,
@@ -351,7 +351,7 @@ def _result_text(problem: IkProblem, solver: str, result: IkResult) -> str:
         joints.append((name, shown[0], degrees, *shown[1:], _note(problem, result, i)))
     goals = [('goal', 'position error', 'orientation error')]
     for task, p, r in zip(
-        problem.tasks, result.position_errors, result.orientation_errors, strict=True
+        problem.goals, result.position_errors, result.orientation_errors, strict=True
     ):
         position = f'{1e3 * p:.3g} mm' if task.position_weights.any() else '-'
         orientation = f'{math.degrees(r):.3g} deg' if task.rotation_weights.any() else '-'

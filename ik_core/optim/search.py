@@ -148,7 +148,7 @@ class Search(ABC):
         inside = problem.limits.project(x)
         x = problem.limits.nearest_turn(inside, self.x0)
         cost = problem.cost_at(x)
-        position, orientation = problem.goals.errors.T.copy()
+        position, orientation = problem.packed.errors.T.copy()
         status = self.status or self._limited_by
         if problem.is_solved(position, orientation):
             status = IkStatus.REACHED
@@ -285,7 +285,7 @@ class IterativeSearch(Search):
         """Keep the best point; be done where it is a solution."""
         at = self.state.at
         solved = self.problem.is_solved(at.position_errors, at.orientation_errors)
-        if solved and not self.problem.soft:
+        if solved and not self.problem.other_tasks:
             self.best, self.status = at, IkStatus.REACHED
         elif self.best is None or at.cost < self.best.cost:
             self.best, self.best_status = at, None
@@ -297,7 +297,7 @@ class IterativeSearch(Search):
         if self.best is self.state.at:
             self.best_status = ended
         # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
-        if self.restarts < self.options.restarts and not self.problem.soft:
+        if self.restarts < self.options.restarts and not self.problem.other_tasks:
             self.restarts += 1
             limits = self.problem.limits
             x = np.empty_like(self.x0)

@@ -110,6 +110,10 @@ class Robot:
             places=places,
         )
 
+    def __repr__(self) -> str:
+        joints = ', '.join(self.joint_names)
+        return f'<Robot {self.name!r}: {self.n} joints ({joints}), {len(self.link_names)} links>'
+
     @cached_property
     def _kernel_arrays(self) -> tuple[NDArray[np.int64], Array]:
         """`tree` and `geometry` as kernels take them: for read-only arrays numba would compile

@@ -83,7 +83,7 @@ class AugmentedLagrangian(LimitMethod):
         return SecondarySearch(search, self._descend) if problem.secondary else search
 
     def _descend(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
-        if reached and not problem.soft:
+        if reached and not problem.other_tasks:
             return GoalMultipliers(problem, x, self)
         return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
 

@@ -109,12 +109,12 @@ class CyclicCoordinateDescent(IterativeSolver):
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """The state at the start; UnsupportedProblem for tasks that are no goals."""
-        if problem.soft:
-            names = ', '.join(type(task).__name__ for task in problem.soft)
+        if problem.other_tasks:
+            names = ', '.join(type(task).__name__ for task in problem.other_tasks)
             raise UnsupportedProblem(
                 f'{self.name} has no closed form for {names}; as secondary tasks it takes them'
             )
-        for task in problem.tasks:
+        for task in problem.goals:
             if task.is_region:
                 raise UnsupportedProblem(
                     f'{self.name} has no closed form for a region; {task.link!r} needs one target'
@@ -125,9 +125,9 @@ class CyclicCoordinateDescent(IterativeSolver):
         """One sweep."""
         if self._problem is not problem:
             self._problem, self._plan = problem, sweep_plan(problem, self.options)
-        x, goals = state.at.x.copy(), problem.goals
-        aims = np.zeros((len(goals.tasks), 9))
-        sweep(goals.arrays, problem.limits.packed, self._plan, goals.residual, aims, x)
+        x, packed = state.at.x.copy(), problem.packed
+        aims = np.zeros((len(packed.goals), 9))
+        sweep(packed.arrays, problem.limits.packed, self._plan, packed.residual, aims, x)
         return State(problem.at(x), evaluations=2)
 
 
@@ -136,22 +136,22 @@ def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> I
 
     The columns from BALL on name the three bodies of the ball joint whose turn comes there.
     """
-    goals = problem.goals
-    below = _goals_below(goals.tree, goals.goals)
-    moving = (goals.geometry[:, MULTIPLIER] != 0.0) & below.any(axis=1)
-    plan = np.full((len(goals.tree), GOALS + len(goals.goals)), -1, np.int64)
+    packed = problem.packed
+    below = _goals_below(packed.tree, packed.table)
+    moving = (packed.geometry[:, MULTIPLIER] != 0.0) & below.any(axis=1)
+    plan = np.full((len(packed.tree), GOALS + len(packed.table)), -1, np.int64)
     plan[:, BODY] = np.arange(len(plan))
     plan[:, HOW] = SKIP
     plan[:, GOALS:] = below
     if options.order == 'tip_to_base':
         plan = plan[::-1].copy()
-    uneven = np.ptp(goals.tools[:, SCALE : SCALE + 3], axis=1) > 0.0
+    uneven = np.ptp(packed.tools[:, SCALE : SCALE + 3], axis=1) > 0.0
     for j in range(len(problem.variables)):
-        bodies = np.flatnonzero(moving & (goals.tree[:, 2] == j))
+        bodies = np.flatnonzero(moving & (packed.tree[:, 2] == j))
         if not bodies.size:
             continue  # only secondary tasks see it
         row = np.flatnonzero(np.isin(plan[:, BODY], bodies))[0]
-        turns = goals.tree[bodies[0], 1] != PRISMATIC
+        turns = packed.tree[bodies[0], 1] != PRISMATIC
         simple = len(bodies) == 1 and not (turns and (uneven & below[bodies[0]]).any())
         plan[row, HOW] = CLOSED_FORM if simple else SEARCH
     if options.free_axis:
@@ -171,17 +171,17 @@ def _goals_below(tree: IntArray, goals: IntArray) -> np.ndarray:
 
 def _plan_balls(problem: IkProblem, plan: IntArray) -> None:
     """Note the ball joints that may turn about a free axis: those with one position to bring."""
-    goals = problem.goals
+    packed = problem.packed
     for group in problem.robot.joint_groups:
         variables = np.searchsorted(problem.variables, group.ball)
         if not variables.size or not np.isin(group.ball, problem.variables).all():
             continue
         closed = plan[:, HOW] == CLOSED_FORM
-        rows = np.flatnonzero(closed & np.isin(goals.tree[plan[:, BODY], VARIABLE], variables))
+        rows = np.flatnonzero(closed & np.isin(packed.tree[plan[:, BODY], VARIABLE], variables))
         if len(rows) < 3:
             continue
         carried = np.flatnonzero(plan[rows[0], GOALS:])
-        if len(carried) == 1 and goals.goals[carried[0], 2] == NONE:
+        if len(carried) == 1 and packed.table[carried[0], 2] == NONE:
             plan[rows[0], BALL:GOALS] = np.sort(plan[rows, BODY])
 
 
@@ -223,14 +223,14 @@ def sweep(
 def chordal_cost(p: Packed) -> float:
     """The cost that sweeps lower, from the goals' components, unscaled (`goal_residuals`)."""
     cost = 0.0
-    for i in range(p.goals.shape[0]):
+    for i in range(p.table.shape[0]):
         chord = 1.0
-        if p.goals[i, ROTATION] == VECTOR or p.goals[i, ROTATION] == AXIS:
+        if p.table[i, ROTATION] == VECTOR or p.table[i, ROTATION] == AXIS:
             angle = norm((p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))
             if angle > 1e-8:
                 chord = 2.0 * math.sin(0.5 * angle) / angle
         for c in range(COMPONENTS):
-            if p.goals[i, ROWS + c] >= 0:
+            if p.table[i, ROWS + c] >= 0:
                 component = p.tools[i, SCALE + c] * p.raw[i, c] * (chord if c >= 3 else 1.0)
                 cost += component * component
     return cost
@@ -244,14 +244,14 @@ def _aim(p: Packed, aims: Array) -> None:
     - M_zz and so on: the sum of 4 w v^2 is linear in the diagonal of M, which is Rt's columns
     times R's.
     """
-    for i in range(p.goals.shape[0]):
+    for i in range(p.table.shape[0]):
         wx, wy, wz = p.tools[i, SCALE + 3], p.tools[i, SCALE + 4], p.tools[i, SCALE + 5]
         wx, wy, wz = wx * wx, wy * wy, wz * wz
-        if p.goals[i, ROTATION] == VECTOR:
+        if p.table[i, ROTATION] == VECTOR:
             pulls = (0.5 * (wy + wz - wx), 0.5 * (wz + wx - wy), 0.5 * (wx + wy - wz))
-        elif p.goals[i, ROTATION] == AXIS:
+        elif p.table[i, ROTATION] == AXIS:
             pulls = (0.0, 0.0, wx)
-        elif p.goals[i, ROTATION] == TWO_AXES:
+        elif p.table[i, ROTATION] == TWO_AXES:
             pulls = (wx, wx, 0.0)
         else:
             continue
@@ -265,18 +265,18 @@ def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[fl
     """B and C of cost = const - 2 (B cos a + C sin a), both 0 where the turn does not matter."""
     b = c = size = 0.0
     axis, centre = (frame[2], frame[5], frame[8]), (frame[9], frame[10], frame[11])
-    for i in range(p.goals.shape[0]):
+    for i in range(p.table.shape[0]):
         if row[GOALS + i] == 0:
             continue
         tip, target, aim = frame_at(p.tips, i), frame_at(p.targets, i), aims[i]
-        if p.goals[i, POSITION] != NONE:
+        if p.table[i, POSITION] != NONE:
             weight = p.tools[i, SCALE] * p.tools[i, SCALE]
             e = minus((tip[9], tip[10], tip[11]), centre)
             h = minus((target[9], target[10], target[11]), centre)
             b += weight * (dot(h, e) - dot(h, axis) * dot(e, axis))
             c += weight * dot(axis, cross(e, h))
             size += weight * (dot(e, e) + dot(h, h))
-        if p.goals[i, ROTATION] != NONE:
+        if p.table[i, ROTATION] != NONE:
             for d in range(3):
                 e = (tip[d], tip[3 + d], tip[6 + d])
                 h = (aim[d], aim[3 + d], aim[6 + d])
@@ -315,12 +315,12 @@ def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
     axis and d of what is missing, in the axes in which the weights act."""
     missing = size = 0.0
     axis = (frame[2], frame[5], frame[8])
-    for i in range(p.goals.shape[0]):
-        if row[GOALS + i] == 0 or p.goals[i, POSITION] == NONE:
+    for i in range(p.table.shape[0]):
+        if row[GOALS + i] == 0 or p.table[i, POSITION] == NONE:
             continue
         tip, t = frame_at(p.tips, i), frame_at(p.targets, i)
         v, d = axis, (t[9] - tip[9], t[10] - tip[10], t[11] - tip[11])
-        if p.goals[i, POSITION] == GOAL_AXES:
+        if p.table[i, POSITION] == GOAL_AXES:
             v, d = in_axes(t, v), in_axes(t, d)
         for component in range(3):
             weight = p.tools[i, SCALE + component] ** 2

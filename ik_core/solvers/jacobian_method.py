@@ -106,7 +106,7 @@ class JacobianMethod(IterativeSolver):
         """See IterativeSolver."""
         resetting = self.options.max_error_rule == 'resetting'
         largest = np.inf if resetting else self.options.max_error
-        max_errors = np.full(len(problem.tasks), largest)
+        max_errors = np.full(len(problem.goals), largest)
         scale = np.sqrt(self.joint_gains(problem, at))
         return JacobianState(at, here=at, max_errors=max_errors, scale=scale)
 
@@ -114,7 +114,7 @@ class JacobianMethod(IterativeSolver):
         """See IterativeSolver."""
         assert isinstance(state, JacobianState)
         here = state.here
-        error = clamp_magnitudes(-here.residual, problem.goals.goal_rows, state.max_errors)
+        error = clamp_magnitudes(-here.residual, problem.packed.goal_rows, state.max_errors)
         jacobian = self.jacobian(problem, here) * state.scale
         dx = state.scale * self.update(problem, state, jacobian, error)
         return self._move(problem, state, clamp_max_abs(dx, self.options.max_step))
@@ -182,7 +182,7 @@ def clamp_max_abs(step: Array, largest: float) -> Array:
 
 def goal_magnitudes(problem: IkProblem, at: Evaluation) -> Array:
     """The lengths (G,) of the goals' parts of the residual."""
-    return np.array([np.linalg.norm(at.residual[rows]) for rows in problem.goals.goal_rows])
+    return np.array([np.linalg.norm(at.residual[rows]) for rows in problem.packed.goal_rows])
 
 
 def truncated_svd(jacobian: Array, tolerance: float) -> tuple[Array, Array, Array]:
@@ -206,29 +206,29 @@ def halved(error: Array, basis: Array, tolerance: float) -> Array:
 
 def target_jacobian(problem: IkProblem, here: Evaluation) -> Array:
     """Buss's alternate Jacobian (m, variables): of positions whose targets move with the links."""
-    goals = problem.goals
-    goals.update(here.x)
-    attached = goals.tips.copy()
-    attached[:, 9:] = goals.targets[:, 9:]
-    columns = np.empty((len(here.x), goals.rows))
-    goal_jacobian(goals.arrays._replace(tips=attached), 0, columns)
+    packed = problem.packed
+    packed.update(here.x)
+    attached = packed.tips.copy()
+    attached[:, 9:] = packed.targets[:, 9:]
+    columns = np.empty((len(here.x), packed.rows))
+    goal_jacobian(packed.arrays._replace(tips=attached), 0, columns)
     jacobian = here.jacobian.copy()
-    jacobian[: goals.rows] = columns.T
+    jacobian[: packed.rows] = columns.T
     return jacobian
 
 
 def central_difference_jacobian(problem: IkProblem, here: Evaluation, step: float) -> Array:
     """The Jacobian (m, variables) with the goals' rows by central differences."""
-    goals = problem.goals
+    packed = problem.packed
     jacobian = here.jacobian.copy()
     for j, value in enumerate(here.x):
         above, below = here.x.copy(), here.x.copy()
         above[j], below[j] = value + step, value - step
-        goals.update(above)
-        change = goals.residual.copy()
-        goals.update(below)
-        change -= goals.residual
-        jacobian[: goals.rows, j] = change / (above[j] - below[j])
+        packed.update(above)
+        change = packed.residual.copy()
+        packed.update(below)
+        change -= packed.residual
+        jacobian[: packed.rows, j] = change / (above[j] - below[j])
     return jacobian
 
 
@@ -237,26 +237,26 @@ def link_lengths(problem: IkProblem, x: Array) -> Array:
 
     At least SHORTEST_LINK of the longest chain; all 1 where all joints are at one point.
     """
-    goals = problem.goals
-    goals.update(x)
-    moving = goals.geometry[:, MULTIPLIER] != 0.0  # frozen joints are no joints
-    origins = goals.frames[:, 9:]
-    lengths, reach = np.zeros(len(x)), np.zeros(len(goals.tree))
+    packed = problem.packed
+    packed.update(x)
+    moving = packed.geometry[:, MULTIPLIER] != 0.0  # frozen joints are no joints
+    origins = packed.frames[:, 9:]
+    lengths, reach = np.zeros(len(x)), np.zeros(len(packed.tree))
 
     def measure(body: int, point: Array) -> float:
         """Note the link that ends at a point beyond a body; return how far out it ends."""
         while body >= 0 and not moving[body]:
-            body = int(goals.tree[body, 0])
+            body = int(packed.tree[body, 0])
         if body < 0:
             return 0.0
         length = float(np.linalg.norm(point - origins[body]))
-        variable = goals.tree[body, 2]
+        variable = packed.tree[body, 2]
         lengths[variable] = max(lengths[variable], length)
         return float(reach[body]) + length
 
     for body in np.flatnonzero(moving):  # parents first
-        reach[body] = measure(int(goals.tree[body, 0]), origins[body])
-    ends = zip(goals.goals[:, 0], goals.tips, strict=True)
+        reach[body] = measure(int(packed.tree[body, 0]), origins[body])
+    ends = zip(packed.table[:, 0], packed.tips, strict=True)
     chain = max((measure(int(body), tip[9:]) for body, tip in ends), default=0.0)
     return np.maximum(lengths, SHORTEST_LINK * chain) if chain > 0.0 else np.ones(len(x))
 

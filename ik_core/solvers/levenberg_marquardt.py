@@ -124,7 +124,7 @@ class LevenbergMarquardt(Solver):
         """The buffers for a problem; None where it has tasks that the kernel does not know."""
         workspace = self._workspace
         if workspace is None or workspace.problem is not problem:
-            if not all(isinstance(task, JointTask) for task in problem.soft):
+            if not all(isinstance(task, JointTask) for task in problem.other_tasks):
                 return None
             workspace = self._workspace = Workspace(problem, self.options)
         return workspace
@@ -177,26 +177,26 @@ class Workspace:
 
     def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
         self.problem = problem
-        goals = problem.goals
-        n, m = len(problem.variables), goals.rows
+        packed = problem.packed
+        n, m = len(problem.variables), packed.rows
         self.counters = np.zeros(10, np.int64)
         self.values = np.zeros(POOL_COSTS + POOL)
         self.vectors = np.zeros((POOLED + POOL, n))
         self.start, self.answer = self.vectors[START], self.vectors[ANSWER]
-        restarts = 0 if problem.soft else options.restarts
+        restarts = 0 if problem.other_tasks else options.restarts
         self.options = np.array(
             [problem.position_tolerance, problem.orientation_tolerance, restarts,
              options.random_seed, options.max_iterations, options.patience, options.max_step,
-             options.damping, bool(problem.soft)]
+             options.damping, bool(problem.other_tasks)]
         )  # fmt: skip
-        count, size = len(goals.tasks), max(m, n)
+        count, size = len(packed.goals), max(m, n)
         work = np.zeros(
-            (2 + 12 + 2 * COMPONENTS) * count + 12 * len(goals.tree)
+            (2 + 12 + 2 * COMPONENTS) * count + 12 * len(packed.tree)
             + 2 * m + size + n * m + n * n + size * size
         )  # fmt: skip
         self.errors = work[: 2 * count].reshape(count, 2)
         self.arguments = (
-            goals.tree, goals.geometry, goals.goals, goals.tools, goals.targets,
+            packed.tree, packed.geometry, packed.table, packed.tools, packed.targets,
             problem.limits.packed, self.options, self.counters, self.values, self.vectors, work,
         )  # fmt: skip
 
@@ -208,7 +208,7 @@ class Workspace:
         self.counters.fill(0)
         self.options[POSITION_TOLERANCE] = problem.position_tolerance
         self.options[ORIENTATION_TOLERANCE] = problem.orientation_tolerance
-        if problem.soft:
+        if problem.other_tasks:
             self._load_joint_tasks(q)
         return q
 
@@ -245,7 +245,7 @@ class Workspace:
     def _load_joint_tasks(self, q: Array) -> None:
         """One row for each joint: sum s^2 (x - c)^2 = W (x - C)^2 + a constant."""
         problem = self.problem
-        tasks = [task for task in problem.soft if isinstance(task, JointTask)]
+        tasks = [task for task in problem.other_tasks if isinstance(task, JointTask)]
         rows = [row for task in tasks for row in task.joint_rows(problem.robot)]
         squares = np.array([scale * scale for scale, _ in rows])
         centres = np.array([rest for _, rest in rows])

@@ -73,9 +73,9 @@ class SelectivelyDampedLeastSquares(JacobianMethod):
 
 def end_effectors(problem: IkProblem, rows: int) -> list[slice]:
     """The rows of each goal; those of all other tasks together count as one more."""
-    goals = problem.goals
-    others = [slice(goals.rows, rows)] if rows > goals.rows else []
-    return [*goals.goal_rows, *others]
+    packed = problem.packed
+    others = [slice(packed.rows, rows)] if rows > packed.rows else []
+    return [*packed.goal_rows, *others]
 
 
 def allowed_shares(jacobian: Array, u: Array, s: Array, v: Array, effectors: list[slice]) -> Array:

@@ -89,7 +89,7 @@ class Objective:
             self.evaluations += 1
             self._last = at = self.problem.at(x)
             solved = self.problem.is_solved(at.position_errors, at.orientation_errors)
-            if solved and not self.problem.soft:
+            if solved and not self.problem.other_tasks:
                 raise Reached(at)
         return self._last
 

@@ -21,6 +21,12 @@ class Task(ABC):
     a row is scaled by its square root; rows with weight 0 are left out.
     """
 
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that it is about: the joints that move one of them are a problem's
+        variables. None where it is about the joints themselves."""
+        return ()
+
     @abstractmethod
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """The weighted residual (rows,) at q (n,)."""

@@ -95,6 +95,11 @@ class GoalTask(Task):
             self._missing = {name for name in self._missing if np.isnan(parts[name]).any()}
 
     @property
+    def links(self) -> tuple[str, ...]:
+        """The link that it is about."""
+        return (self.link,)
+
+    @property
     def has_geometric_columns(self) -> bool:
         """Whether the gradient of the squared rotation is the same for the angular velocity in
         the target's axes as for the exact derivative: the rows share a weight, without a box."""

@@ -41,7 +41,7 @@ from ..robot.kinematics import (
     joint_origin,
 )
 
-# columns of `goals`; from ROWS on, the rows of the stacked residual that the three position and
+# columns of `table`; from ROWS on, the rows of the stacked residual that the three position and
 # up to six rotation components go to (-1: masked or not there)
 BODY, POSITION, ROTATION, ROWS, GEOMETRIC = 0, 1, 2, 3, 12
 # how a position is asked for: not, or by components in these axes
@@ -58,7 +58,7 @@ class Packed(NamedTuple):
     """The goals of a problem: what is given, and what `goal_residuals` fills in.
 
     tree (K, 3), geometry (K, 14): the bodies that carry goals; see `kinematics`
-    goals (G, 13) int: body (-1: fixed to the root), kinds of position and rotation, rows, and
+    table (G, 13) int: body (-1: fixed to the root), kinds of position and rotation, rows, and
         whether the rotation may have geometric columns
     tools (G, 31): the goal's frame in the body's frame, scales, slack, cone
     targets (G, 12): the frames that the goals' frames shall reach, in the root link's
@@ -70,7 +70,7 @@ class Packed(NamedTuple):
 
     tree: IntArray
     geometry: Array
-    goals: IntArray
+    table: IntArray
     tools: Array
     targets: Array
     frames: Array
@@ -91,24 +91,24 @@ def update(p: Packed, x: Array, residual: Array) -> float:
 def goal_residuals(p: Packed, residual: Array) -> float:
     """Fill the stacked residual (m,), and tips, raw and errors; return its squared norm."""
     cost = 0.0
-    for i in range(p.goals.shape[0]):
+    for i in range(p.table.shape[0]):
         tip = frame_at(p.tools, i)
-        if p.goals[i, BODY] >= 0:
-            tip = compose(frame_at(p.frames, p.goals[i, BODY]), tip)
+        if p.table[i, BODY] >= 0:
+            tip = compose(frame_at(p.frames, p.table[i, BODY]), tip)
         put_frame(p.tips, i, tip)
         target = frame_at(p.targets, i)
-        if p.goals[i, POSITION] != NONE:
-            x, y, z = _position_residual(p.goals[i, POSITION], tip, target)
+        if p.table[i, POSITION] != NONE:
+            x, y, z = _position_residual(p.table[i, POSITION], tip, target)
             p.raw[i, 0], p.raw[i, 1], p.raw[i, 2] = x, y, z
-        if p.goals[i, ROTATION] != NONE:
-            x, y, z = _rotation_residual(p.goals[i, ROTATION], tip, target)
+        if p.table[i, ROTATION] != NONE:
+            x, y, z = _rotation_residual(p.table[i, ROTATION], tip, target)
             p.raw[i, 3], p.raw[i, 4], p.raw[i, 5] = x, y, z
-        if p.goals[i, ROTATION] == TWO_AXES:
+        if p.table[i, ROTATION] == TWO_AXES:
             for c in range(3):
                 p.raw[i, 6 + c] = tip[3 * c + 1] - target[3 * c + 1]
         position, rotation = _stack(p, i, residual)
         p.errors[i, 0], p.errors[i, 1] = math.sqrt(position), math.sqrt(rotation)
-        if p.goals[i, ROTATION] == TWO_AXES:
+        if p.table[i, ROTATION] == TWO_AXES:
             p.errors[i, 1] = norm(relative_log(target, tip))
     for row in range(residual.shape[0]):
         cost += residual[row] * residual[row]
@@ -124,7 +124,7 @@ def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
     outside = _outside_cone(p, i)
     position = rotation = 0.0
     for c in range(COMPONENTS):
-        row = p.goals[i, ROWS + c]
+        row = p.table[i, ROWS + c]
         if row < 0:
             continue
         slack = p.tools[i, SLACK + c]
@@ -193,21 +193,21 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
     for j in range(columns.shape[0]):
         for c in range(columns.shape[1]):
             columns[j, c] = 0.0
-    for i in range(p.goals.shape[0]):
+    for i in range(p.table.shape[0]):
         tip, target = frame_at(p.tips, i), frame_at(p.targets, i)
         point = (tip[9], tip[10], tip[11])
-        kind = p.goals[i, ROTATION]
+        kind = p.table[i, ROTATION]
         rates = _rotation_rates(p, i, tip, target, geometric)
-        k = p.goals[i, BODY]
+        k = p.table[i, BODY]
         while k >= 0:
             j, turns = p.tree[k, VARIABLE], p.tree[k, KIND] != PRISMATIC
             linear = first = second = (0.0, 0.0, 0.0)
             axis = joint_axis(p.geometry, p.frames, k)
-            if p.goals[i, POSITION] != NONE:
+            if p.table[i, POSITION] != NONE:
                 linear = axis
                 if turns:
                     linear = cross(axis, minus(point, joint_origin(p.frames, k)))
-                if p.goals[i, POSITION] == GOAL_AXES:
+                if p.table[i, POSITION] == GOAL_AXES:
                     linear = in_axes(target, linear)
             if turns and kind == TWO_AXES:
                 first = cross(axis, (tip[0], tip[3], tip[6]))
@@ -222,7 +222,7 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
 def _add(p: Packed, i: int, j: int, rates: tuple[Vector, Vector, Vector], columns: Array) -> None:
     """Add the rates of the nine components to the rows of column j that they go to."""
     for c in range(COMPONENTS):
-        row = p.goals[i, ROWS + c]
+        row = p.table[i, ROWS + c]
         if row >= 0:
             columns[j, row] += p.scales[i, c] * rates[c // 3][c % 3]
 
@@ -232,12 +232,12 @@ def _rotation_rates(
     p: Packed, i: int, tip: Frame, target: Frame, geometric: int
 ) -> tuple[Vector, Vector, Vector]:
     """The rows of d(rotation residual) / d(angular velocity in the root's axes)."""
-    if p.goals[i, ROTATION] == AXIS:
+    if p.table[i, ROTATION] == AXIS:
         return _axis_rates(p, i, tip, target)
     x = (target[0], target[3], target[6])
     y = (target[1], target[4], target[7])
     z = (target[2], target[5], target[8])
-    if p.goals[i, ROTATION] != VECTOR or (geometric != 0 and p.goals[i, GEOMETRIC] != 0):
+    if p.table[i, ROTATION] != VECTOR or (geometric != 0 and p.table[i, GEOMETRIC] != 0):
         return x, y, z
     a, b, c = inverse_left_jacobian(p.raw[i, 3], p.raw[i, 4], p.raw[i, 5])
     return from_axes(target, a), from_axes(target, b), from_axes(target, c)
@@ -287,12 +287,12 @@ def add_curvature(p: Packed, hessian: Array) -> None:
     (r.b)' = a.b + k ((r.a)(r.b) - r.r a.b) + r.(a x b) / 2, k as in `inverse_left_jacobian`;
     the term a.b is J'J's.
     """
-    for i in range(p.goals.shape[0]):
+    for i in range(p.table.shape[0]):
         tip = frame_at(p.tips, i)
         pull = _position_pull(p, i)
         r, weight, k = _rotation_pull(p, i)
         square = dot(r, r)
-        below = p.goals[i, BODY]
+        below = p.table[i, BODY]
         while below >= 0:
             b = joint_axis(p.geometry, p.frames, below)
             if p.tree[below, KIND] == PRISMATIC:
@@ -331,7 +331,7 @@ def _position_pull(p: Packed, i: int) -> Vector:
     x = p.scales[i, 0] * p.scales[i, 0] * _beyond(p.raw[i, 0], p.tools[i, SLACK])
     y = p.scales[i, 1] * p.scales[i, 1] * _beyond(p.raw[i, 1], p.tools[i, SLACK + 1])
     z = p.scales[i, 2] * p.scales[i, 2] * _beyond(p.raw[i, 2], p.tools[i, SLACK + 2])
-    if p.goals[i, POSITION] == GOAL_AXES:
+    if p.table[i, POSITION] == GOAL_AXES:
         return from_axes(frame_at(p.targets, i), (x, y, z))
     return x, y, z
 
@@ -339,7 +339,7 @@ def _position_pull(p: Packed, i: int) -> Vector:
 @inner
 def _rotation_pull(p: Packed, i: int) -> tuple[Vector, float, float]:
     """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
-    if p.goals[i, ROTATION] != VECTOR or p.goals[i, GEOMETRIC] == 0:
+    if p.table[i, ROTATION] != VECTOR or p.table[i, GEOMETRIC] == 0:
         return (0.0, 0.0, 0.0), 0.0, 0.0
     r = from_axes(frame_at(p.targets, i), (p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))
     return r, p.tools[i, SCALE + 3] ** 2, log_curvature(dot(r, r))

@@ -42,6 +42,11 @@ class ManipulabilityTask(Task):
         self.reference = reference
         self.scale = np.array([1.0, 1.0, 1.0, length, length, length])
 
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The link that it is about."""
+        return (self.link,)
+
     def measure(self, robot: Robot, q: ArrayLike) -> float:
         """w = sqrt(det(J J')) at q (n,), the product of the singular values; 0 if m > n."""
         jacobian = self._jacobian(robot, q)

@@ -28,7 +28,7 @@ class PackedGoals:
         variables: ArrayLike | None = None,
         orientation_length: float = 1.0,
     ) -> None:
-        self.tasks = tuple(goals)
+        self.goals = tuple(goals)
         self.variables = np.arange(robot.n) if variables is None else np.array(variables, int)
         self._bodies = sorted({k for goal in goals for k in robot.body_path(goal.link)})
         self._pack_tree(robot)
@@ -41,7 +41,7 @@ class PackedGoals:
 
         Raises InvalidGoal where a target is not set.
         """
-        for i, task in enumerate(self.tasks):
+        for i, task in enumerate(self.goals):
             task.check_target()
             self.targets[i] = task.target
         self.load_frozen(q)
@@ -82,15 +82,15 @@ class PackedGoals:
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
         place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
-        self.goals = np.full((len(self.tasks), kernels.GEOMETRIC + 1), -1, np.int64)
-        self.tools = np.zeros((len(self.tasks), kernels.CONE + 1))
+        self.table = np.full((len(self.goals), kernels.GEOMETRIC + 1), -1, np.int64)
+        self.tools = np.zeros((len(self.goals), kernels.CONE + 1))
         rows = 0
-        for i, task in enumerate(self.tasks):
+        for i, task in enumerate(self.goals):
             where = robot.place(task.link)
             axes = task.position_axes if task.position_weights.any() else kernels.NONE
             rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
-            self.goals[i, : kernels.ROWS] = place[where.body], axes, rotation
-            self.goals[i, kernels.GEOMETRIC] = task.has_geometric_columns
+            self.table[i, : kernels.ROWS] = place[where.body], axes, rotation
+            self.table[i, kernels.GEOMETRIC] = task.has_geometric_columns
             self.tools[i, : kernels.SCALE] = frame_of(where.transform @ task.tool)
             weights, slack = np.zeros(kernels.COMPONENTS), np.zeros(kernels.COMPONENTS)
             for values, position, turned in (
@@ -103,13 +103,13 @@ class PackedGoals:
             scales[3:] *= orientation_length
             self.tools[i, kernels.SCALE : kernels.CONE + 1] = *scales, *slack, task.cone
             for component in np.flatnonzero(weights):
-                self.goals[i, kernels.ROWS + component] = rows
+                self.table[i, kernels.ROWS + component] = rows
                 rows += 1
         self.rows = rows
-        self.goal_rows = _slices(self.goals[:, kernels.ROWS : kernels.GEOMETRIC])
+        self.goal_rows = _slices(self.table[:, kernels.ROWS : kernels.GEOMETRIC])
 
     def _make_buffers(self) -> None:
-        count = len(self.tasks)
+        count = len(self.goals)
         self.frames = np.empty((len(self._bodies), 12))
         self.tips = np.empty((count, 12))
         self.raw = np.zeros((count, kernels.COMPONENTS))
@@ -117,7 +117,7 @@ class PackedGoals:
         self.errors = np.zeros((count, 2))
         self.residual = np.zeros(self.rows)
         self.arrays = kernels.Packed(
-            tree=self.tree, geometry=self.geometry, goals=self.goals, tools=self.tools,
+            tree=self.tree, geometry=self.geometry, table=self.table, tools=self.tools,
             targets=self.targets, frames=self.frames, tips=self.tips, raw=self.raw,
             scales=self.scales, errors=self.errors,
         )  # fmt: skip

@@ -109,6 +109,11 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
         )
         self.link = link
 
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The link that it is about."""
+        return (self.link,)
+
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """The position (3,) of the link."""
         return robot.forward_kinematics(q, self.link)[:3, 3]

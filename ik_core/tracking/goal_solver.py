@@ -82,7 +82,7 @@ class Pursuit:
         self.limits = limits
         self.problem = IkProblem(
             robot,
-            copy.deepcopy((*problem.tasks, *problem.soft)),
+            copy.deepcopy((*problem.goals, *problem.other_tasks)),
             secondary=problem.secondary,
             frozen_joints=problem.frozen_joints,
             lower=limits.lower,
@@ -91,7 +91,7 @@ class Pursuit:
             orientation_tolerance=orientation,
             orientation_length=problem.orientation_length,
         )
-        for task in self.problem.tasks:
+        for task in self.problem.goals:
             if np.isnan(task.target).any():  # a place to begin with
                 task.set_target(np.eye(4))
         self._search_problem = self.problem.clone()
@@ -233,7 +233,7 @@ class Pursuit:
                 self._latest = before
 
     def _begin_search(self, now: float) -> None:
-        tasks = zip(self.problem.tasks, self._search_problem.tasks, strict=True)
+        tasks = zip(self.problem.goals, self._search_problem.goals, strict=True)
         for task, other in tasks:
             other.set_target(task.transform)
         self.searching, self.is_new = True, False

@@ -257,7 +257,7 @@ def versions() -> dict[str, str]:
 def describe_problem(problem: IkProblem) -> dict[str, Any]:
     """All that `make_problem` needs; InvalidOption for tasks that it does not know."""
     return {
-        'tasks': [describe_task(task) for task in (*problem.tasks, *problem.soft)],
+        'tasks': [describe_task(task) for task in (*problem.goals, *problem.other_tasks)],
         'secondary': [describe_task(task) for task in problem.secondary],
         'frozen_joints': list(problem.frozen_joints),
         'position_tolerance': problem.position_tolerance,

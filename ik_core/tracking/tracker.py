@@ -206,7 +206,7 @@ class Tracker:
     ) -> None:
         if not 0.0 < rate < math.inf:
             raise InvalidOption(f'rate = {rate!r} [Hz]: must be positive')
-        robot, count = problem.robot, len(problem.tasks)
+        robot, count = problem.robot, len(problem.goals)
         self._robot, self._clock = robot, clock
         self.rate = rate
         self.period = 1.0 / rate
@@ -484,7 +484,7 @@ class Tracker:
         self._set_targets()
 
     def _set_targets(self) -> None:
-        for task, reference in zip(self._pursuit.problem.tasks, self._references, strict=True):
+        for task, reference in zip(self._pursuit.problem.goals, self._references, strict=True):
             task.target[:] = reference.frame
         self._pursuit.think_again()
 
@@ -599,7 +599,7 @@ class Tracker:
         q = self._pursuit.solution.copy()
         goals = self._commanded
         goals.update(q[goals.variables])
-        jacobian = np.vstack([self._robot.jacobian(q, task.link) for task in goals.tasks])
+        jacobian = np.vstack([self._robot.jacobian(q, task.link) for task in goals.goals])
         step = np.linalg.pinv(jacobian[:, goals.variables], 1e-3) @ twist.ravel()
         largest = np.max(np.abs(step))
         if largest > 0.0:
@@ -629,7 +629,7 @@ class Tracker:
     def _frames_at(self, indices: Iterable[int], q: Array) -> list[Array]:
         """The frames (12,) of tips at q (n,)."""
         frames = self._robot.frames(q)
-        tasks = [self._pursuit.problem.tasks[index] for index in indices]
+        tasks = [self._pursuit.problem.goals[index] for index in indices]
         return [
             frame_of(self._robot.link_transform(frames, task.link) @ task.tool) for task in tasks
         ]
@@ -647,7 +647,7 @@ class Tracker:
         """The goals once more, to judge what is commanded."""
         problem = self._pursuit.problem
         return PackedGoals(
-            problem.robot, problem.tasks, problem.variables, problem.orientation_length
+            problem.robot, problem.goals, problem.variables, problem.orientation_length
         )
 
     def _limiter(self, limits: MotionLimits, q: Array) -> RateLimiter | JerkLimiter:

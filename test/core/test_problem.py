@@ -38,6 +38,23 @@ def test_only_joints_that_move_a_goal_are_variables():
     assert both.variables.tolist() == [0, 2, 3, 4, 5, 7]
 
 
+def test_joints_that_move_the_link_of_any_other_task_are_variables_too():
+    robot = robots.shipped('panda')
+    hand, finger = 'panda_hand', 'panda_leftfinger'
+    others = [
+        ik.ManipulabilityTask(finger),
+        ik.EndEffectorPatternTask(finger),
+        ik.AxisTask(finger, direction=[0, 0, 1]),
+    ]
+    for task in others:
+        assert task.links == (finger,)
+        assert IkProblem(robot, [ik.PoseTask(hand), task]).variables.tolist() == list(range(8))
+    posture = ik.PostureTask()
+    assert posture.links == ()
+    assert IkProblem(robot, [ik.PoseTask(hand), posture]).variables.tolist() == list(range(7))
+    assert IkProblem(robot, [posture]).variables.tolist() == list(range(robot.n))
+
+
 def test_frozen_joints_take_their_place_from_q():
     robot = robots.shipped('panda')
     rng = np.random.default_rng(1)
@@ -229,10 +246,10 @@ def test_a_clone_shares_nothing_that_moves():
     goal = pose_goal(robot, q)
     problem = IkProblem(robot, [goal], frozen_joints=['elbow_joint'], orientation_length=0.7)
     clone = problem.clone()
-    assert clone.tasks[0] is not goal
+    assert clone.goals[0] is not goal
     other = robots.random_q(robot, rng)
     before = problem.evaluate(other)
-    clone.tasks[0].set_target(robots.random_transform(rng))
+    clone.goals[0].set_target(robots.random_transform(rng))
     changed = clone.evaluate(q)
     np.testing.assert_array_equal(problem.at(before.x).residual, before.residual)
     assert problem.errors(q)[0] == pytest.approx([0.0])

@@ -57,11 +57,11 @@ class ReachBounds:
 def reach_bounds(problem: IkProblem, q0: Array) -> ReachBounds:
     """The bounds of a problem whose goals are for one link, its frozen joints as in q0 (n,)."""
     centre, arm = _arm(problem, q0)
-    place = problem.robot.place(problem.tasks[0].link)
+    place = problem.robot.place(problem.goals[0].link)
     radius = joint_radius = math.inf
     last_joint = np.zeros(3)
     workspace = 0.0
-    for goal in problem.tasks:
+    for goal in problem.goals:
         tip = place.transform @ goal.tool
         tip_length = float(np.linalg.norm(tip[:3, 3]))
         workspace = max(workspace, (arm + tip_length) * (1.0 + SLACK))
@@ -81,7 +81,7 @@ def _fixes_orientation(goal: GoalTask) -> bool:
 def _arm(problem: IkProblem, q0: Array) -> tuple[Array, float]:
     """A point (3,) that no joint moves, and how far from it the last joint's origin gets."""
     robot = problem.robot
-    path = robot.body_path(problem.tasks[0].link)
+    path = robot.body_path(problem.goals[0].link)
     while not _moves(problem, path[0]):
         path = path[1:]
     frame = robot.frames(q0)[path[0]]

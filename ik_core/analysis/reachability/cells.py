@@ -44,10 +44,10 @@ class Cells:
     chunk_voxels: int
 
     def __post_init__(self) -> None:
-        goals = self.problem.tasks
+        goals = self.problem.goals
         if not goals or len({goal.link for goal in goals}) > 1:
             raise UnsupportedProblem('a reachability map is of goals for one link')
-        if self.problem.soft or self.problem.secondary:
+        if self.problem.other_tasks or self.problem.secondary:
             raise UnsupportedProblem('a reachability map knows goals only, no other tasks')
         turning = any(goal.rotation_weights.any() for goal in goals)
         if self.orientations > 1 and not turning:
@@ -72,7 +72,7 @@ class Cells:
         """All that the answers depend on, as JSON has it."""
         return {
             'robot': self.problem.robot.name,
-            'link': self.problem.tasks[0].link,
+            'link': self.problem.goals[0].link,
             'kinematics': self._digest(),
             'step': self.grid.step,
             'first_voxel': list(self.grid.first),
@@ -119,7 +119,7 @@ class Cells:
         return owners[kept], poses[kept]
 
     def _solve(self, problem: IkProblem, poses: Array) -> BatchResult:
-        targets = np.repeat(poses[:, np.newaxis], len(problem.tasks), axis=1)
+        targets = np.repeat(poses[:, np.newaxis], len(problem.goals), axis=1)
         with _one_at_a_time:
             return solve_batch(
                 problem, targets, self.q0, random_seed=self.random_seed, restarts=self.restarts
@@ -129,7 +129,7 @@ class Cells:
     def _position_problem(self) -> IkProblem | None:
         """What all orientations of a voxel need: its position; None if it spares no work."""
         given = self.problem
-        whole = [goal for goal in given.tasks if goal.position_weights.all()]
+        whole = [goal for goal in given.goals if goal.position_weights.all()]
         if self.orientations == 1 or not whole:
             return None
         lower, upper = given.robot.lower.copy(), given.robot.upper.copy()
@@ -146,12 +146,12 @@ class Cells:
     def _measure(self, q: Array) -> Array:
         """sqrt(det(J J')) (P,) at q (P, n), of the rows that the goals ask for."""
         problem = self.problem
-        turning = any(goal.rotation_weights.any() for goal in problem.tasks)
-        moving = any(goal.position_weights.any() for goal in problem.tasks)
+        turning = any(goal.rotation_weights.any() for goal in problem.goals)
+        moving = any(goal.position_weights.any() for goal in problem.goals)
         rows = slice(0 if moving else 3, 6 if turning else 3)
         jacobians = np.zeros((len(q), 6, len(problem.variables)))
         for i, row in enumerate(q):
-            jacobian = problem.robot.jacobian(row, problem.tasks[0].link)
+            jacobian = problem.robot.jacobian(row, problem.goals[0].link)
             jacobians[i] = jacobian[:, problem.variables]
         asked = jacobians[:, rows]
         gram = asked @ asked.transpose(0, 2, 1)
@@ -161,10 +161,10 @@ class Cells:
         """A hash of the robot, the goals and the limits, equal on every machine."""
         problem, robot = self.problem, self.problem.robot
         parts = [
-            *(robot.tree, robot.geometry, robot.place(problem.tasks[0].link).transform),
+            *(robot.tree, robot.geometry, robot.place(problem.goals[0].link).transform),
             *(problem.variables, problem.limits.packed, self.q0),
         ]
-        for goal in problem.tasks:
+        for goal in problem.goals:
             parts += [goal.tool, goal.position_weights, goal.rotation_weights]
             parts.append(np.frombuffer(type(goal).__name__.encode(), np.uint8))
             parts.append(np.array([goal.position_axes]))

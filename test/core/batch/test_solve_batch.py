@@ -28,10 +28,10 @@ def pose_problem(name, **options):
 
 def random_targets(problem, rng, count, away=0.0):
     robot = problem.robot
-    targets = np.empty((count, len(problem.tasks), 4, 4))
+    targets = np.empty((count, len(problem.goals), 4, 4))
     for i in range(count):
         q = robots.random_q(robot, rng)
-        for g, task in enumerate(problem.tasks):
+        for g, task in enumerate(problem.goals):
             targets[i, g] = robot.forward_kinematics(q, task.link)
             targets[i, g, :3, 3] += away * rng.normal(size=3)
     return targets
@@ -52,7 +52,7 @@ def assert_the_same(result, single):
 def solve_singly(problem, targets, starts, **options):
     solver = ik.make_solver(**options)
     for transforms, q0 in zip(targets, starts, strict=True):
-        for task, transform in zip(problem.tasks, transforms, strict=True):
+        for task, transform in zip(problem.goals, transforms, strict=True):
             task.set_target(transform)
         yield solver.solve(problem, q0)
 
@@ -117,7 +117,7 @@ def test_what_it_reports_is_what_an_independent_pose_says():
     batch = ik.solve_batch(problem, targets, threads=2)
     for i in range(100):
         errors = robots.pose_errors(
-            problem.robot, batch.q[i], problem.tasks[0].link, targets[i, 0]
+            problem.robot, batch.q[i], problem.goals[0].link, targets[i, 0]
         )
         assert batch.position_errors[i, 0] == pytest.approx(errors[0], abs=1e-12)
         assert batch.orientation_errors[i, 0] == pytest.approx(errors[1], abs=3e-8)
@@ -158,12 +158,12 @@ def test_a_start_for_all_or_for_each_or_none(q0):
 def test_the_problem_and_the_inputs_are_not_changed():
     problem, rng = pose_problem('panda'), np.random.default_rng(67)
     own = random_targets(problem, rng, 1)[0, 0]
-    problem.tasks[0].set_target(own)
+    problem.goals[0].set_target(own)
     targets, starts = random_targets(problem, rng, 80), random_starts(problem, rng, 80)
-    before = targets.copy(), starts.copy(), problem.goals.geometry.copy()
+    before = targets.copy(), starts.copy(), problem.packed.geometry.copy()
     batch = ik.solve_batch(problem, targets, starts)
-    np.testing.assert_array_equal(problem.tasks[0].transform, own)
-    for now, then in zip((targets, starts, problem.goals.geometry), before, strict=True):
+    np.testing.assert_array_equal(problem.goals[0].transform, own)
+    for now, then in zip((targets, starts, problem.packed.geometry), before, strict=True):
         np.testing.assert_array_equal(now, then)
     batch.q[:] = 0.0
     np.testing.assert_array_equal(starts, before[1])
@@ -196,14 +196,14 @@ def test_indices_count_from_either_end_and_end():
         batch[5]
 
 
-@pytest.mark.parametrize('case', ['secondary', 'soft', 'other solver'])
+@pytest.mark.parametrize('case', ['secondary', 'other task', 'other solver'])
 def test_what_the_kernel_does_not_know_is_solved_too(case):
     robot, rng = robots.shipped('panda'), np.random.default_rng(70)
     tip, rest = robots.tip_of(robot), ik.PostureTask(weights=1e-3)
     goal, options = ik.PoseTask(tip), {'solver': 'levenberg_marquardt', 'random_seed': 3}
     if case == 'secondary':
         problem = IkProblem(robot, [goal], secondary=[rest])
-    elif case == 'soft':
+    elif case == 'other task':
         problem = IkProblem(robot, [goal, rest])
     else:
         problem = IkProblem(robot, [goal])

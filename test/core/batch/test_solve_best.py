@@ -17,7 +17,7 @@ def pose_problem(name, **options):
 
 
 def aim(problem, q):
-    for task in problem.tasks:
+    for task in problem.goals:
         task.set_target(problem.robot.forward_kinematics(q, task.link))
 
 
@@ -33,7 +33,7 @@ def aim_at_random(problem, rng):
         q = rng.uniform(-np.pi, np.pi, 6)
         aim(problem, q)
         if np.linalg.svd(problem.evaluate(q).jacobian)[1][-1] > 0.01:
-            return ur5e_closed_form.solutions(problem.tasks[0].transform)
+            return ur5e_closed_form.solutions(problem.goals[0].transform)
 
 
 # --- all solutions -------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_all_solutions_of_a_ur5e_are_found_and_nothing_else():
         q, q0 = rng.uniform(-np.pi, np.pi, (2, 6))
         aim(problem, q)
         found = ik.solve_all(problem, q0)
-        truth = ur5e_closed_form.solutions(problem.tasks[0].transform)
+        truth = ur5e_closed_form.solutions(problem.goals[0].transform)
         assert len(found) == len(truth)
         assert found.complete
         gaps = apart(found.q, truth)
@@ -141,7 +141,7 @@ def test_a_wrist_in_line_is_said_to_be_singular_and_incomplete():
     found = ik.solve_all(problem)
     assert found.singular.any()
     assert not found.complete
-    pose = problem.tasks[0].transform
+    pose = problem.goals[0].transform
     for q in found:
         np.testing.assert_allclose(ur5e_closed_form.forward(q), pose, atol=1e-7)
 
@@ -248,7 +248,7 @@ def test_a_redundant_arm_is_improved_in_its_null_space():
             if free.all():
                 slope = measure(best.q + step * along, q0) - measure(best.q - step * along, q0)
                 assert abs(slope / (2 * step)) < 2e-2
-            singles = ik.solve_batch(problem, problem.tasks[0].transform[None],
+            singles = ik.solve_batch(problem, problem.goals[0].transform[None],
                                      q0, solver='levenberg_marquardt')  # fmt: skip
             assert measure(best.q, q0) <= measure(singles.q[0], q0) + 1e-9
 
@@ -259,7 +259,7 @@ def test_first_is_what_solve_finds_and_a_function_chooses_too():
     q0 = np.full(6, 0.2)
     first = ik.solve_best(problem, q0, 'first', random_seed=2)
     np.testing.assert_array_equal(first.q, ik.solve(problem, q0, random_seed=2).q)
-    truth = ur5e_closed_form.solutions(problem.tasks[0].transform)
+    truth = ur5e_closed_form.solutions(problem.goals[0].transform)
     elbow = ik.solve_best(problem, q0, lambda q: -np.sin(q[2]), attempts=200)
     assert np.sin(elbow.q[2]) == pytest.approx(np.sin(truth[:, 2]).max(), abs=1e-3)
 
@@ -285,7 +285,7 @@ def test_out_of_reach_the_closest_point_is_the_answer():
     problem = pose_problem('ur5e')
     far = np.eye(4)
     far[0, 3] = 3.0
-    problem.tasks[0].set_target(far)
+    problem.goals[0].set_target(far)
     best, single = ik.solve_best(problem), ik.solve(problem)
     assert best.status is single.status is IkStatus.CLOSEST
     np.testing.assert_array_equal(best.q, single.q)

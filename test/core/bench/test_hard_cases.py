@@ -42,7 +42,7 @@ def assert_honest(problem, q0, result):
 
 def assert_reached(problem, result):
     """By the robot's poses and scipy's rotations."""
-    for task in problem.tasks:
+    for task in problem.goals:
         gap, turn = robots.pose_errors(problem.robot, result.q, task.link, task.transform)
         if isinstance(task, (PoseTask, PositionTask)):
             assert gap <= problem.position_tolerance + 1e-12
@@ -87,7 +87,7 @@ def test_goals_at_singularities_are_at_singularities(name):
     rng = np.random.default_rng(3)
     for _ in range(5):
         q = hard_cases.singular_q(problem, arm, kind, rng)
-        jacobian = problem.robot.jacobian(q, problem.tasks[0].link)
+        jacobian = problem.robot.jacobian(q, problem.goals[0].link)
         assert np.linalg.svd(jacobian, compute_uv=False)[-1] < 1e-9
         assert robots.inside(problem.robot, q)
 
@@ -95,9 +95,9 @@ def test_goals_at_singularities_are_at_singularities(name):
 def test_what_is_beyond_the_boundary_is_out_of_reach():
     for name, reach in (('planar', 3.0), ('iiwa14', 0.946)):
         case = next(cases_of(f'1e-06 m beyond: {name}', 1))
-        robot, link = case.problem.robot, case.problem.tasks[0].link
+        robot, link = case.problem.robot, case.problem.goals[0].link
         centre = np.array([0.0, 0.0, 0.36 if name == 'iiwa14' else 0.0])
-        far = np.linalg.norm(case.problem.tasks[0].target[9:] - centre)
+        far = np.linalg.norm(case.problem.goals[0].target[9:] - centre)
         assert far == pytest.approx(reach + 1e-6, abs=1e-9)
         rng, zeros = np.random.default_rng(4), np.zeros(robot.n)
         assert np.linalg.norm(robot.forward_kinematics(zeros, link)[:3, 3] - centre) == (
@@ -112,7 +112,7 @@ def test_what_is_beyond_the_boundary_is_out_of_reach():
 @pytest.mark.parametrize('name', [n for n in CASES if n.startswith('half turn')])
 def test_half_turns_are_half_turns(name):
     for case in cases_of(name, 10):
-        task = case.problem.tasks[0]
+        task = case.problem.goals[0]
         _, turn = robots.pose_errors(case.problem.robot, case.q0, task.link, task.transform)
         assert turn == pytest.approx(np.pi, abs=1e-6 if 'any axis' in name else 0.2)
 

@@ -48,7 +48,7 @@ def test_chains_of_any_length_reach_their_goals(make, n):
         scaling.aim(problem, q)
         result = solver.solve(problem, rng.uniform(robot.lower, robot.upper))
         assert result.success, result.message
-        for task in problem.tasks:
+        for task in problem.goals:
             gap = robot.forward_kinematics(result.q, task.link) - task.transform
             wanted = np.where(task.position_weights > 0.0, gap[:3, 3], 0.0)
             assert np.linalg.norm(wanted) <= problem.position_tolerance * (1 + 1e-9)
@@ -59,7 +59,7 @@ def test_a_masked_component_is_left_free():
     problem, rng = scaling.four_masked(40), np.random.default_rng(1)
     robot = problem.robot
     scaling.aim(problem, rng.uniform(0.5 * robot.lower, 0.5 * robot.upper))
-    tip = problem.tasks[-1]
+    tip = problem.goals[-1]
     x, y, z = tip.target[9:]
     tip.set_target(position=[x, y, z + 50.0])
     assert ik.solve(problem).success

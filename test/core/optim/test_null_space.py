@@ -72,7 +72,7 @@ def test_every_kind_of_task_can_be_secondary(secondary):
 def test_every_kind_of_task_can_be_weighed_against_a_goal(solver, other):
     robot = robots.shipped('panda')
     problem, q = pose_problem('panda', [], seed=2)
-    weighed = ik.IkProblem(robot, [*problem.tasks, other])
+    weighed = ik.IkProblem(robot, [*problem.goals, other])
     result = ik.solve(weighed, q, solver=solver)
     before, after = (np.linalg.norm(other.residual(robot, v)) for v in (q, result.q))
     assert after < 0.99 * before

@@ -25,6 +25,11 @@ def slide(name, parent, child, lower=0.0, upper=0.1, **more):
     return Joint(name, 'prismatic', parent, child, lower=lower, upper=upper, **more)
 
 
+def test_its_repr_is_one_line():
+    robot = robot_of(hinge('a', 'base', 'b'), slide('c', 'b', 'tip'), name='arm')
+    assert repr(robot) == "<Robot 'arm': 2 joints (a, c), 3 links>"
+
+
 def test_arrays_run_over_independent_joints_in_the_order_of_the_source():
     robot = robot_of(
         slide('late', 'b', 'c', 0.0, 0.5, velocity=0.3),

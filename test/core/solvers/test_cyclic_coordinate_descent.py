@@ -47,7 +47,7 @@ both_orders = pytest.mark.parametrize('order', ORDERS)
 def chordal(problem, q):
     """Weighted squared distances, and rotations by their chords, from poses alone."""
     cost = 0.0
-    for task in problem.tasks:
+    for task in problem.goals:
         tip = problem.robot.forward_kinematics(q, task.link) @ task.tool
         target = task.transform
         if task.position_weights.any():
@@ -121,8 +121,8 @@ def random_problem(name, goals, rng, **more):
 
 def own_cost(problem, x):
     """The cost [m^2] that sweeps lower, at variables x."""
-    problem.goals.update(x)
-    return chordal_cost(problem.goals.arrays)
+    problem.packed.update(x)
+    return chordal_cost(problem.packed.arrays)
 
 
 @pytest.mark.parametrize('goals', GOALS)
@@ -240,7 +240,7 @@ def test_inside_limits_the_nearest_best_turn_or_the_better_limit(
 def test_a_turn_that_does_not_matter_is_not_made():
     """The goal on the axis, the tip on the axis, and no goal that the joint moves."""
     problem = hinge_problem(-3.0, 3.0, 0.0)
-    problem.tasks[0].set_target(position=[0.0, 0.0, 2.0])
+    problem.goals[0].set_target(position=[0.0, 0.0, 2.0])
     problem.start([0.7])
     assert sweep_once(problem, np.array([0.7])) == 0.7
     roll = arm(('revolute', Z, {}), ('revolute', (1.0, 0.0, 0.0), {}))
@@ -376,7 +376,7 @@ def test_a_sweep_visits_every_body_once_in_the_order_asked_for():
     problem = IkProblem(robot, [PositionTask(link, np.ones(3)) for link in robot.tips()])
     up, down = plan_of(problem), plan_of(problem, order='base_to_tip')
     assert up.shape[0] == down.shape[0] == robot.n
-    parents = problem.goals.tree[:, 0]
+    parents = problem.packed.tree[:, 0]
     place = {int(k): i for i, k in enumerate(down[:, 0])}
     assert all(place[int(parents[k])] < place[k] for k in place if parents[k] >= 0)
     np.testing.assert_array_equal(up, down[::-1])

@@ -63,7 +63,7 @@ def test_central_differences_are_the_analytic_jacobian(robot):
 def attached_points(problem, q, x):
     """The goals' targets (G, 3) after a move from q to x, were they fixed to the moving links."""
     robot, points = problem.robot, []
-    for task in problem.tasks:
+    for task in problem.goals:
         before, after = (robot.forward_kinematics(v, task.link) for v in (q, x))
         point = after @ np.linalg.inv(before) @ np.append(task.target[9:], 1.0)
         turned = task.transform[:3, :3].T if task.position_axes == 2 else np.eye(3)
@@ -77,9 +77,9 @@ def test_the_target_jacobian_moves_the_targets_with_the_links(robot):
     at = problem.evaluate(q)
     found = target_jacobian(problem, at)
     numeric = robots.central_differences(lambda x: attached_points(problem, q, x).ravel(), q)
-    numeric = numeric[:, problem.variables].reshape(len(problem.tasks), 3, -1)
+    numeric = numeric[:, problem.variables].reshape(len(problem.goals), 3, -1)
     row = 0
-    for i, task in enumerate(problem.tasks):
+    for i, task in enumerate(problem.goals):
         for c in np.flatnonzero(task.position_weights):
             np.testing.assert_allclose(found[row], numeric[i, c], atol=1e-8)
             row += 1
@@ -156,8 +156,8 @@ def test_dmax_is_infinite_at_first_and_then_follows_the_progress_of_each_goal():
     before, retreats = None, 0
     for state in states('pseudoinverse', problem, q, 12, **options):
         q = state.at.x
-        tips = [problem.robot.forward_kinematics(q, task.link)[:3, 3] for task in problem.tasks]
-        targets = [task.target[9:] for task in problem.tasks]
+        tips = [problem.robot.forward_kinematics(q, task.link)[:3, 3] for task in problem.goals]
+        targets = [task.target[9:] for task in problem.goals]
         far = np.linalg.norm(np.subtract(targets, tips), axis=1)
         if before is None:
             assert (state.max_errors == np.inf).all()
@@ -177,7 +177,7 @@ def test_the_resetting_dmax_is_what_clamps_the_next_step():
     unclamped = step_from('pseudoinverse', problem, q, **WIDE)
     np.testing.assert_allclose(second.at.x - first.at.x, unclamped, atol=1e-12)
     jacobian, e = model(problem, second.at.x)
-    for rows, largest in zip(problem.goals.goal_rows, second.max_errors, strict=True):
+    for rows, largest in zip(problem.packed.goal_rows, second.max_errors, strict=True):
         e[rows] *= min(1.0, largest / np.linalg.norm(e[rows]))
     expected = np.linalg.pinv(jacobian) @ e
     np.testing.assert_allclose(third.at.x - second.at.x, expected, atol=1e-9)
@@ -351,7 +351,7 @@ def test_a_solve_that_runs_away_ends(rule, limits):
     robot = ik.Robot.from_joints('crane', ['base', 'arm', 'tip'], joints)
     problem = IkProblem(robot, [PositionTask('tip', [1.0, 0.0, 0.0])])
     if limits == 'at_the_end':
-        problem = IkProblem(robot, problem.tasks, lower=[-9.0, -1.0], upper=[9.0, 0.8])
+        problem = IkProblem(robot, problem.goals, lower=[-9.0, -1.0], upper=[9.0, 0.8])
     options = {'step_rule': rule, 'step_length': 1e3, 'halving_tolerance': np.inf, **WIDE}
     solver = make_solver('jacobian_transpose', limits=limits, **options)
     with np.errstate(over='ignore', invalid='ignore'):
@@ -457,12 +457,12 @@ def test_out_of_reach_the_pseudoinverse_swings_and_clamped_damping_settles(figur
 def test_following_targets_damping_tracks_best_and_the_transpose_poorly(figure_name, size):
     """Buss 8: targets on sinusoids, in reach (0.15) and out of it (1), one step a frame."""
     problem, q = figure(figure_name, seed=4, spread=0.2)
-    start = [task.target[9:].copy() for task in problem.tasks]
+    start = [task.target[9:].copy() for task in problem.goals]
 
     def mean_error(name, **options):
         solver, x, errors = make_solver(name, **options), q, []
         for t in 0.02 * np.arange(400):
-            for i, (task, at) in enumerate(zip(problem.tasks, start, strict=True)):
+            for i, (task, at) in enumerate(zip(problem.goals, start, strict=True)):
                 way = [np.sin(t + i), np.cos(1.3 * t + i) - np.cos(i), np.sin(0.7 * t)]
                 task.set_target(position=at + size * np.array(way))
             problem.start(x)

@@ -122,7 +122,7 @@ def independent_residual(problem, x, q0):
     q = q0.copy()
     q[problem.variables] = x
     rows = []
-    for task in problem.tasks:
+    for task in problem.goals:
         pose, target = problem.robot.forward_kinematics(q, task.link), task.transform
         rows.append(pose[:3, 3] - target[:3, 3])
         if task.rotation_weights.any():

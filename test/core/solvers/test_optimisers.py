@@ -672,7 +672,7 @@ SECONDARY = [(name, seed) for name in ('panda', 'iiwa14', 'pr2_like') for seed i
 @pytest.mark.parametrize(('name', 'seed'), SECONDARY)
 def test_secondary_tasks_are_least_among_all_that_reach_the_goals(solver, name, seed):
     problem, q0 = with_a_rest_posture(name, seed)
-    plain = IkProblem(problem.robot, problem.tasks)
+    plain = IkProblem(problem.robot, problem.goals)
     result = make_solver(solver).solve(problem, q0)
     assert result.success
     assert secondary_cost(problem, result.q) < secondary_cost(
@@ -746,7 +746,7 @@ def test_scipys_slsqp_with_the_goals_as_equalities_is_no_better(seed):
 def test_secondary_tasks_do_not_move_a_goal_out_of_reach_further_away(solver):
     plain, q0 = UNREACHABLE['mimic']()
     rest = ik.PostureTask(plain.robot.middle_configuration)
-    problem = IkProblem(plain.robot, plain.tasks, secondary=[rest])
+    problem = IkProblem(plain.robot, plain.goals, secondary=[rest])
     alone, result = (make_solver(solver).solve(p, q0) for p in (plain, problem))
     assert result.status is IkStatus.CLOSEST
     assert result.cost <= alone.cost * (1 + 1e-6)

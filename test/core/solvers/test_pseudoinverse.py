@@ -83,7 +83,7 @@ def test_null_space_motion_leaves_the_goal(tasks, weights):
     """J N z = 0, and the goals' part of the step is as without secondary tasks (Buss Eq. 7)."""
     problem, q = with_secondary(*tasks)
     jacobian, _ = model(problem, q)
-    plain = step_from(SOLVER, IkProblem(problem.robot, problem.tasks), q, **WIDE, **weights)
+    plain = step_from(SOLVER, IkProblem(problem.robot, problem.goals), q, **WIDE, **weights)
     step = step_from(SOLVER, problem, q, **WIDE, **weights)
     extra = step - plain
     assert np.abs(extra).max() > 0.05
@@ -94,7 +94,7 @@ def test_null_space_motion_leaves_the_goal(tasks, weights):
 @pytest.mark.parametrize('weights', [{}, {'joint_stiffness': 'iiwa_joint_2=4'}])
 def test_null_space_motion_mends_the_secondary_tasks_as_far_as_it_can(tasks, weights):
     problem, q = with_secondary(*tasks)
-    plain = step_from(SOLVER, IkProblem(problem.robot, problem.tasks), q, **WIDE, **weights)
+    plain = step_from(SOLVER, IkProblem(problem.robot, problem.goals), q, **WIDE, **weights)
     extra = step_from(SOLVER, problem, q, **WIDE, **weights) - plain
     residual, jacobian = problem.secondary_at(q)
     left = residual + jacobian @ extra
@@ -116,7 +116,7 @@ def test_a_rest_posture_is_liegeois_projection():
 def test_the_goal_is_reached_with_secondary_tasks_on_the_way():
     rest = np.linspace(-0.5, 0.7, 7)
     problem, q = with_secondary(PostureTask(rest))
-    alone = make_solver(SOLVER).solve(IkProblem(problem.robot, problem.tasks), q)
+    alone = make_solver(SOLVER).solve(IkProblem(problem.robot, problem.goals), q)
     both = make_solver(SOLVER).solve(problem, q)
     assert alone.success
     assert both.success

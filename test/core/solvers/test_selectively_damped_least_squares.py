@@ -40,7 +40,7 @@ def cases():
     for name in ('buss_y', 'buss_double_y'):
         for stretch in (1.02, 1.3, 3.0):
             problem, _ = figure(name, stretch=stretch)
-            rows = [list(range(3 * k, 3 * k + 3)) for k in range(len(problem.tasks))]
+            rows = [list(range(3 * k, 3 * k + 3)) for k in range(len(problem.goals))]
             yield problem, rng.uniform(-1.0, 1.0, problem.robot.n), rows
             yield problem, np.full(problem.robot.n, 1e-3), rows  # nearly singular
     dual = robots.shipped('dual_arm')

@@ -104,7 +104,7 @@ def stretched_out():
 
 def start_is_goal():
     case = reachable('panda', 5)
-    robot, goal = case.problem.robot, case.problem.tasks[0]
+    robot, goal = case.problem.robot, case.problem.goals[0]
     q0 = robots.random_q(robot, np.random.default_rng(6), margin=0.1)
     goal.set_target(robot.forward_kinematics(q0, goal.link))
     return Case(case.problem, q0, True)
@@ -201,7 +201,7 @@ def chained_mimics():
 
 def frozen():
     case = reachable('panda', 14)
-    robot, goal = case.problem.robot, case.problem.tasks[0]
+    robot, goal = case.problem.robot, case.problem.goals[0]
     q = robots.random_q(robot, np.random.default_rng(15), margin=0.2)
     goal.set_target(robot.forward_kinematics(q, goal.link))
     problem = IkProblem(robot, [goal], frozen_joints=['panda_joint3'])
@@ -212,7 +212,7 @@ def frozen():
 def pinned():
     """A joint whose lower limit is its upper one."""
     case = reachable('iiwa14', 16)
-    robot, goal = case.problem.robot, case.problem.tasks[0]
+    robot, goal = case.problem.robot, case.problem.goals[0]
     q = robots.random_q(robot, np.random.default_rng(17), margin=0.2)
     goal.set_target(robot.forward_kinematics(q, goal.link))
     lower, upper = robot.lower.copy(), robot.upper.copy()
@@ -223,7 +223,7 @@ def pinned():
 def all_pinned():
     case = unreachable('ur5e', 18)
     q = case.q0
-    return Case(IkProblem(case.problem.robot, case.problem.tasks, lower=q, upper=q), q + 1, False)
+    return Case(IkProblem(case.problem.robot, case.problem.goals, lower=q, upper=q), q + 1, False)
 
 
 def floating():
@@ -281,7 +281,7 @@ def solved(solver, name):
 def independent_errors(problem, q):
     """Errors of all goals by poses and scipy alone; a goal's masked components left out."""
     result = []
-    for task in problem.tasks:
+    for task in problem.goals:
         tip = problem.robot.forward_kinematics(q, task.link) @ task.tool
         target = task.transform
         shift = tip[:3, 3] - target[:3, 3]
@@ -633,7 +633,7 @@ def test_clones_can_be_solved_in_turns(solver):
     case = CASES['panda']()
     alone = make_solver(solver).solve(case.problem, case.q0)
     clone = case.problem.clone()
-    clone.tasks[0].set_target(position=[9.0, 0, 0])
+    clone.goals[0].set_target(position=[9.0, 0, 0])
     searches = [make_solver(solver).begin(problem, case.q0) for problem in (case.problem, clone)]
     while not all(search.done for search in searches):
         for search in searches:
@@ -655,7 +655,7 @@ def test_one_solver_takes_problems_of_different_sizes(solver):
 @every_solver
 def test_secondary_tasks_move_only_in_the_null_space(solver):
     case = CASES['panda']()
-    robot, goals = case.problem.robot, case.problem.tasks
+    robot, goals = case.problem.robot, case.problem.goals
     task = OrientationTask('panda_link4', [0, 0, 0, 1])
     result, honoured = (
         make_solver(solver).solve(
@@ -674,7 +674,7 @@ def test_other_tasks_are_weighed_against_goals_or_refused(solver):
     case = CASES['panda']()
     robot = case.problem.robot
     rest = ik.PostureTask(case.q0, weights=1e-2)
-    problem = IkProblem(robot, [*case.problem.tasks, rest])
+    problem = IkProblem(robot, [*case.problem.goals, rest])
     try:
         result = make_solver(solver).solve(problem, case.q0)
     except ik.UnsupportedProblem as refusal:

@@ -525,7 +525,7 @@ def test_out_of_reach_gives_the_closest_pose_held_still(name, solver):
     end = commands[-1]
     assert end.status is TrackStatus.CLOSEST
     problem = stream.problem
-    for tip, task in enumerate(problem.tasks):
+    for tip, task in enumerate(problem.goals):
         task.set_target(goal if tip == 0 else stream.pose(robot.middle_configuration, tip))
     best = ik.solve(problem, robot.middle_configuration)
     np.testing.assert_allclose(problem.evaluate(end.q).cost, best.cost, rtol=0.02)
@@ -574,7 +574,7 @@ class StrangeSearch(Search):
 
     def result(self):
         q = self.q0 + self.creep * self.ticks
-        errors = np.full(len(self.problem.tasks), 1.0)
+        errors = np.full(len(self.problem.goals), 1.0)
         status = ik.IkStatus.ITERATION_LIMIT
         return ik.IkResult(q, status, errors, errors, 0.99**self.ticks, 1, 1, 0, 0.0)
 
@@ -1037,7 +1037,7 @@ def test_the_callers_problem_is_left_alone():
     tracker = Tracker(problem, 100.0, limits=MotionLimits.of(robot))
     tracker.set_goal(0, robot.forward_kinematics(np.full(6, 0.4), 'tool0'), 0.0)
     tracker.tick(0.0)
-    assert np.isnan(problem.tasks[0].target).all()
+    assert np.isnan(problem.goals[0].target).all()
 
 
 def test_warming_up_changes_nothing():

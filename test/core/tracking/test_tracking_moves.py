@@ -313,9 +313,9 @@ def test_the_step_to_the_rest_posture_is_the_null_part_of_the_way_over_the_free_
         q, rest = random_q(robot, rng), random_q(robot, rng)
         at_limit = rng.random(robot.n) < 0.3
         q[at_limit] = limits.lower[at_limit]
-        for task in problem.tasks:
+        for task in problem.goals:
             task.set_target(robot.forward_kinematics(random_q(robot, rng), task.link))
-        posture = RestPosture(problem.goals, limits, PERIOD, rest)
+        posture = RestPosture(problem.packed, limits, PERIOD, rest)
         wanted = 0.01 * (rest - q)[v]  # slow enough for every joint
         jacobian, free = problem.evaluate(q).jacobian, np.ones(len(v), bool)
         for _ in range(len(v) + 1):

@@ -293,7 +293,7 @@ def test_no_solver_makes_a_tracked_arm_shake_at_a_goal_out_of_reach(solver):
     for seed in range(4):
         problem, q0 = position_beyond_reach(seed)
         robot, goal = problem.robot, np.eye(4)
-        goal[:3, 3] = problem.tasks[0].target[9:]
+        goal[:3, 3] = problem.goals[0].target[9:]
         tracker = Tracker(
             problem, 100.0, limits=MotionLimits.of(robot, acceleration=50.0), q0=q0,
             solver=solver, options=TrackerOptions(updates_per_tick=1), clock=lambda: 0.0,
