@@ -59,7 +59,7 @@ import json, sys
 {prepare}
 import ik_core as ik
 from ik_core import _jit
-from test_solver_contract import CASES
+from support.solver_cases import CASES
 results = {{'compiled': _jit.COMPILED}}
 for solver in ik.SOLVERS:
     for name in {cases!r}:

@@ -1,147 +1,25 @@
-"""The launch files, run for real with `ros2 launch`; skipped where launch is not installed.
-
-Each test starts a launch in a namespace of its own, on a domain that no robot uses, and listens
-from here. Nothing waits for a fixed time: everything polls with a deadline, long enough for a
-first compilation.
-"""
+"""The launch files, run for real with `ros2 launch`; skipped where launch is not installed."""
 
 import os
-import signal
-import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip('launch_ros')
 pytest.importorskip('ros2launch')
-rclpy = pytest.importorskip('rclpy')
-os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.srv import GetParameters
-from rclpy.parameter import parameter_value_to_python
-from sensor_msgs.msg import JointState
-from support.installed_tree import ROOT, install_like_colcon, site_packages
+from support.launching import Launch
+from support.places import ROOT
 
-DEADLINE = 300.0  # kernels may have to be compiled, on a busy machine
 DOMAIN = 31
-ROS2 = [sys.executable, '-c', 'from ros2cli.cli import main; raise SystemExit(main())']
 PREFIXES = os.environ.get('AMENT_PREFIX_PATH') or sys.prefix
 HAS_STATE_PUBLISHER = any(
     Path(prefix, 'share', 'robot_state_publisher').is_dir()
     for prefix in PREFIXES.split(os.pathsep)
 )
-
-
-@pytest.fixture(scope='module')
-def environment(tmp_path_factory):
-    """The environment of a shell that has sourced a workspace with this package in it.
-
-    But for the modules, which are those of the tree: their kernels are compiled already.
-    """
-    prefix = install_like_colcon(tmp_path_factory.mktemp('launch'))
-    paths = {
-        'AMENT_PREFIX_PATH': [prefix, PREFIXES],
-        'PYTHONPATH': [ROOT, site_packages(prefix), os.environ.get('PYTHONPATH', '')],
-    }
-    joined = {name: os.pathsep.join(filter(None, map(str, p))) for name, p in paths.items()}
-    return {**os.environ, **joined, 'ROS_DOMAIN_ID': str(DOMAIN)}
-
-
-class Launch:
-    """A running `ros2 launch ik_node ...` and what it printed so far."""
-
-    def __init__(self, environment, *arguments):
-        self.process = subprocess.Popen(
-            [*ROS2, 'launch', 'ik_node', *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self.lines = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        self.lines += self.process.stdout
-
-    @property
-    def output(self):
-        return ''.join(self.lines)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        """Stop; without a terminal launch passes the signal on. Nothing may be left behind."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        try:
-            self.wait()
-        finally:
-            if self.process.poll() is None:
-                os.killpg(self.process.pid, signal.SIGKILL)
-
-    def wait(self):
-        """Wait for the end; returns the exit code."""
-        code = self.process.wait(DEADLINE)
-        self._reader.join(DEADLINE)
-        return code
-
-
-class Listener:
-    """A node that sees what the launched one does."""
-
-    def __init__(self, context):
-        self.node = rclpy.create_node('listener', context=context)
-        self.executor = rclpy.executors.SingleThreadedExecutor(context=context)
-        self.executor.add_node(self.node)
-        self.states = []
-
-    def until(self, condition, launch):
-        """Spin until the condition holds."""
-        deadline = time.monotonic() + DEADLINE
-        while not condition():
-            assert time.monotonic() < deadline, launch.output
-            assert launch.process.poll() is None, launch.output
-            self.executor.spin_once(0.05)
-
-    def hear(self, topic, launch):
-        """Listen to joint states until one comes."""
-        self.node.create_subscription(JointState, topic, self.states.append, 10)
-        self.until(lambda: self.states, launch)
-        return self.states[-1]
-
-    def parameters(self, node, *names, launch):
-        """Values of parameters of a node."""
-        client = self.node.create_client(GetParameters, f'{node}/get_parameters')
-        self.until(client.service_is_ready, launch)
-        future = client.call_async(GetParameters.Request(names=names))
-        self.until(future.done, launch)
-        return [parameter_value_to_python(value) for value in future.result().values]
-
-
-@pytest.fixture
-def namespace(request):
-    """A namespace that no other test, and no other run of the tests, uses."""
-    return f'{request.node.name}_{os.getpid()}'
-
-
-@pytest.fixture
-def listener():
-    context = rclpy.Context()
-    context.init(domain_id=DOMAIN)
-    listener = Listener(context)
-    yield listener
-    listener.executor.shutdown()
-    listener.node.destroy_node()
-    context.try_shutdown()
 
 
 def refused(environment, *arguments):

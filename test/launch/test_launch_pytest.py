@@ -17,8 +17,8 @@ from launch.actions import (
 )
 from launch.event_handlers import OnProcessExit, OnProcessIO
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from support.installed_tree import ROOT
-from test_launch import DEADLINE, environment  # noqa: F401
+from support.launching import DEADLINE
+from support.places import ROOT
 
 DOMAIN = 33
 said, ended = [], []
@@ -31,7 +31,7 @@ def end_when_ready(event):
 
 
 @launch_pytest.fixture(auto_shutdown=False)
-def panda(environment, monkeypatch):  # noqa: F811
+def panda(environment, monkeypatch):
     """The Panda, until its node is ready."""
     for name in ('AMENT_PREFIX_PATH', 'PYTHONPATH'):
         monkeypatch.setenv(name, environment[name])
@@ -41,7 +41,7 @@ def panda(environment, monkeypatch):  # noqa: F811
     note_end = OnProcessExit(on_exit=lambda event, _: ended.append(event.returncode))
     return LaunchDescription(
         [
-            SetEnvironmentVariable('ROS_DOMAIN_ID', str(DOMAIN)),
+            SetEnvironmentVariable('ROS_DOMAIN_ID', environment['ROS_DOMAIN_ID']),
             RegisterEventHandler(OnProcessIO(on_stdout=end_when_ready, on_stderr=end_when_ready)),
             RegisterEventHandler(note_end),
             TimerAction(period=DEADLINE, actions=[Shutdown(reason='waited in vain')]),

@@ -14,13 +14,13 @@ import pytest
 
 pytest.importorskip('launch_ros')
 pytest.importorskip('ros2launch')
-rclpy = pytest.importorskip('rclpy')
+pytest.importorskip('rclpy')
 yaml = pytest.importorskip('yaml')
 
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
-from support.installed_tree import ROOT
-from test_launch import Launch, Listener, environment  # noqa: F401
+from support.launching import Launch
+from support.places import ROOT
 from trajectory_msgs.msg import JointTrajectory
 
 import ik_core as ik
@@ -46,7 +46,7 @@ with path.open('a') as file:
 
 
 @pytest.fixture
-def recorded(tmp_path, environment):  # noqa: F811
+def recorded(tmp_path, environment):
     """An environment with programs that write down how they are called, and where they do."""
     prefix, notes = tmp_path / 'prefix', tmp_path / 'notes'
     notes.mkdir()
@@ -62,18 +62,7 @@ def recorded(tmp_path, environment):  # noqa: F811
         program.write_text(text)
         program.chmod(0o755)
     paths = os.pathsep.join([str(prefix), environment['AMENT_PREFIX_PATH']])
-    return {**environment, 'AMENT_PREFIX_PATH': paths, 'ROS_DOMAIN_ID': str(DOMAIN)}, notes
-
-
-@pytest.fixture
-def listener():
-    context = rclpy.Context()
-    context.init(domain_id=DOMAIN)
-    listener = Listener(context)
-    yield listener
-    listener.executor.shutdown()
-    listener.node.destroy_node()
-    context.try_shutdown()
+    return {**environment, 'AMENT_PREFIX_PATH': paths}, notes
 
 
 def calls(notes, name, count=1):
@@ -110,7 +99,7 @@ def controller(listener, q):
 
 
 def test_goals_reach_the_controller_as_trajectories(recorded, listener, patient):
-    environment, notes = recorded  # noqa: F811
+    environment, notes = recorded
     robot = ik.load_urdf(ROOT / 'urdf' / 'panda.urdf')
     q = robot.middle_configuration
     controller(listener, robot.joint_values(q))
@@ -161,7 +150,7 @@ def check_mock(call, robot):
 
 
 def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, listener, patient):
-    environment, notes = recorded  # noqa: F811
+    environment, notes = recorded
     robot = ik.load_urdf(ROOT / 'urdf' / 'ur5e.urdf')
     controller(listener, robot.joint_values(robot.middle_configuration))
     trajectories = []
@@ -173,7 +162,7 @@ def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, liste
     assert list(notes.iterdir()) == []
 
 
-def refused(environment, *arguments):  # noqa: F811
+def refused(environment, *arguments):
     """What a launch prints that must end by itself."""
     with Launch(environment, FILE, *arguments) as launch:
         assert launch.wait() != 0
@@ -193,7 +182,7 @@ def test_unknown_hardware_is_an_error_that_lists_what_there_is(recorded):
 
 
 @pytest.mark.skipif(HAS_CONTROL, reason='controller_manager is installed')
-def test_without_ros2_control_it_says_what_to_install(environment):  # noqa: F811
+def test_without_ros2_control_it_says_what_to_install(environment):
     output = refused(environment)
     assert 'controller_manager is not installed: sudo apt install' in output
     assert 'Traceback' not in output

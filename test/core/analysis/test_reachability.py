@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from support.places import ROOT
+from support.reach_robots import NEAR, SMALL, X, Y, Z, chain, gantry, shoulder_and_elbow
 from support.robots import SHIPPED, python_path, random_q, shipped, transform
 
 import ik_core as ik
@@ -23,44 +23,6 @@ from ik_core.analysis.reachability.bounds import reach_bounds
 from ik_core.analysis.reachability.grid import Grid, orientations
 from ik_core.cli.main import main
 from ik_core.exceptions import InvalidOption, UnsupportedProblem
-
-
-def chain(*joints, tool=(0.0, 0.0, 0.0)):
-    """A robot l0 - l1 - ... - tool of (kind, origin, axis, lower, upper)."""
-    links = [f'l{i}' for i in range(len(joints) + 1)]
-    made = [
-        ik.Joint(f'j{i}', kind, links[i], links[i + 1], transform(None, origin), np.array(axis),
-                 lower=lower, upper=upper)
-        for i, (kind, origin, axis, lower, upper) in enumerate(joints)
-    ]  # fmt: skip
-    made.append(ik.Joint('end', 'fixed', links[-1], 'tool', transform(None, tool)))
-    return ik.Robot.from_joints('chain', [*links, 'tool'], made)
-
-
-X, Y, Z = np.eye(3)
-OPEN = (-math.inf, math.inf)
-NEAR = (0.0, 0.0, 0.0)
-
-
-def shoulder_and_elbow(upper_arm=0.5, forearm=0.3, height=0.4):
-    """The anthropomorphic arm: it turns about z, and has a shoulder and an elbow."""
-    return chain(
-        ('continuous', NEAR, Z, *OPEN),
-        ('continuous', (0.0, 0.0, height), Y, *OPEN),
-        ('continuous', (upper_arm, 0.0, 0.0), Y, *OPEN),
-        tool=(forearm, 0.0, 0.0),
-    )
-
-
-def gantry():
-    """Three rails of 0.3 m, and a wrist Rz(a) Ry(b) Rz(c) with a in [0, 90], b in [0, 180]."""
-    rails = [('prismatic', NEAR, axis, -0.15, 0.15) for axis in (X, Y, Z)]
-    return chain(
-        *rails,
-        ('revolute', NEAR, Z, 0.0, math.pi / 2),
-        ('revolute', NEAR, Y, 0.0, math.pi),
-        ('continuous', NEAR, Z, *OPEN),
-    )
 
 
 def same(a, b):
@@ -220,8 +182,6 @@ def test_a_problem_brings_its_tool_its_frozen_joints_and_its_goals():
 
 # --- the same, however it is made --------------------------------------------------------------
 
-SMALL = {'step': 0.1, 'orientations': 3, 'restarts': 3, 'manipulability': True}
-
 
 @pytest.fixture(scope='module')
 def small():
@@ -297,8 +257,8 @@ def test_a_damaged_chunk_is_made_again(tmp_path, small):
 
 KILLED = """
     import os, signal, sys
-    sys.path[:0] = {tests!r}
-    from test_reachability import SMALL, gantry, reachability_map
+    from ik_core.analysis.reachability import reachability_map
+    from support.reach_robots import SMALL, gantry
 
     replace, written = os.replace, []
 
@@ -317,7 +277,7 @@ KILLED = """
 def child(code, **more):
     return subprocess.Popen(
         [sys.executable, '-c', textwrap.dedent(code)],
-        env={**os.environ, 'PYTHONPATH': python_path(ROOT)},
+        env={**os.environ, 'PYTHONPATH': python_path(ROOT, ROOT / 'test')},
         stdout=subprocess.PIPE,
         text=True,
         **more,
@@ -326,9 +286,7 @@ def child(code, **more):
 
 def test_sigkill_loses_the_chunk_under_way_and_nothing_else(tmp_path, small):
     out = tmp_path / 'map.npz'
-    with child(
-        KILLED.format(tests=[str(ROOT / 'test'), str(Path(__file__).parent)], out=str(out))
-    ) as process:
+    with child(KILLED.format(out=str(out))) as process:
         assert process.stdout.readline() == 'now\n'
         with pytest.raises(InvalidOption, match='another process is making'):
             reachability_map(gantry(), out=out, resume=True, **SMALL)
@@ -479,7 +437,7 @@ def test_the_progress_line_is_for_terminals(quiet, tmp_path):
     leader, follower = pty.openpty()
     command = [sys.executable, '-m', 'ik_core', 'reach', 'scara', '--step', '0.3', '--box']
     command += ['-1', '-1', '0', '1', '1', '0', '--out', str(tmp_path / 'map.npz')]
-    environment = {**os.environ, 'PYTHONPATH': python_path(ROOT)}
+    environment = {**os.environ, 'PYTHONPATH': python_path(ROOT, ROOT / 'test')}
     done = subprocess.run(
         [*command, *(['--quiet'] if quiet else [])],
         env=environment,

@@ -309,7 +309,8 @@ def test_an_error_in_the_callers_progress_ends_the_batch():
 
 def test_ctrl_c_ends_a_batch_that_would_take_minutes():
     code = (
-        'import numpy as np, robots, ik_core as ik\n'
+        'import numpy as np, ik_core as ik\n'
+        'from support import robots\n'
         'robot = robots.shipped("ur5e")\n'
         'problem = ik.IkProblem(robot, [ik.PoseTask(robots.tip_of(robot))])\n'
         'far = np.eye(4); far[0, 3] = 5.0\n'
@@ -337,7 +338,8 @@ def test_ctrl_c_ends_a_batch_that_would_take_minutes():
 
 UNCOMPILED = """
 import json, sys
-import numpy as np, robots, ik_core as ik
+import numpy as np, ik_core as ik
+from support import robots
 robot = robots.shipped('ur5e')
 problem = ik.IkProblem(robot, [ik.PoseTask(robots.tip_of(robot))])
 rng = np.random.default_rng(76)

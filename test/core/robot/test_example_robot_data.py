@@ -30,14 +30,14 @@ def test_loads_silently(path, capfd):
 
 @each_urdf
 def test_poses_agree_with_pinocchio(path):
-    oracle = pytest.importorskip('pinocchio_oracle')
+    oracle = pytest.importorskip('support.pinocchio_oracle')
     assert oracle.worst_difference(load_urdf(path), oracle.load(path), seed=len(path.name)) < 1e-9
 
 
 @each_urdf
 def test_limits_agree_with_pinocchio(path):
     """Those of a joint that others mimic may be narrower, so these are left out."""
-    oracle = pytest.importorskip('pinocchio_oracle')
+    oracle = pytest.importorskip('support.pinocchio_oracle')
     robot, model = load_urdf(path), oracle.load(path)
     mimicked = {mimic.joint for mimic in robot.mimic_joints.values()}
     for i, name in enumerate(robot.joint_names):

@@ -10,45 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support import robots
+from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
+from ik_core.maths import rotations
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
-KINDS = ('revolute', 'continuous', 'prismatic', 'fixed', 'floating', 'planar', 'mimic')
-numbers = st.floats(-2.0, 2.0, allow_subnormal=False)
-vectors = st.tuples(numbers, numbers, numbers)
-axes = st.one_of(
-    st.sampled_from([(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, -1), (-1, 0, 0)]),
-    vectors.filter(lambda v: np.linalg.norm(v) > 0.1),
-)
-
-
-@st.composite
-def trees(draw):
-    """(link names, joints in any order) of a random tree; L0 is its root."""
-    links, joints = ['L0'], []
-    for i in range(1, draw(st.integers(2, 9)) + 1):
-        kind, mimic = draw(st.sampled_from(KINDS)), None
-        drivers = [j.name for j in joints if j.mimic is None and j.kind in ik.robot.MOVABLE]
-        if kind == 'mimic':
-            kind = draw(st.sampled_from(('revolute', 'prismatic')))
-            if drivers:
-                mimic = ik.Mimic(draw(st.sampled_from(drivers)), draw(numbers), draw(numbers))
-        axis = np.array(draw(axes), float)
-        origin = robots.transform(Rotation.from_euler('xyz', draw(vectors)), draw(vectors))
-        parent = draw(st.sampled_from(links))
-        links.append(f'L{i}')
-        joints.append(
-            ik.Joint(f'J{i}', kind, parent, links[-1], origin, axis / np.linalg.norm(axis),
-                     mimic=mimic)
-        )  # fmt: skip
-    return draw(st.permutations(links)), draw(st.permutations(joints))
-
-
-def free_joints_of(joints):
-    """All floating and planar joints but those with an even number."""
-    multi = [j.name for j in joints if j.kind in ('floating', 'planar')]
-    return [name for name in multi if int(name[1:]) % 2]
 
 
 def slow_poses(robot, joints, q):
@@ -62,7 +29,7 @@ def _planar_as_floating(joint, values):
     if joint.kind != 'planar':
         return joint
     x, y, yaw = (values.get(f'{joint.name}/{p}', 0.0) for p in ('x', 'y', 'yaw'))
-    plane = robots.transform(Rotation.from_matrix(ik.rotations.matrix_onto_axis(joint.axis)))
+    plane = robots.transform(Rotation.from_matrix(rotations.matrix_onto_axis(joint.axis)))
     motion = plane @ robots.transform(translation=[x, y, 0.0]) @ plane.T
     motion = motion @ robots.transform(Rotation.from_rotvec(yaw * joint.axis))
     return ik.Joint(joint.name, 'fixed', joint.parent, joint.child, joint.origin @ motion)

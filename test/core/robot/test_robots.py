@@ -75,7 +75,7 @@ def test_joints_and_end_effectors_are_those_documented(path):
 
 @each_robot
 def test_poses_agree_with_pinocchio(path):
-    oracle = pytest.importorskip('pinocchio_oracle')
+    oracle = pytest.importorskip('support.pinocchio_oracle')
     assert oracle.worst_difference(load_urdf(path), oracle.load(path), seed=2) < 1e-9
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support import robots
-from test_kinematics import free_joints_of, trees
+from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
 from ik_core import (
