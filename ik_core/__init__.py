@@ -42,7 +42,7 @@ from .tasks import (
     SmoothnessTask,
     TwoAxisTask,
 )
-from .tracking.tracker import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
+from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 __all__ = [
     'SOLVERS',

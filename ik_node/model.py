@@ -17,8 +17,8 @@ from ik_core import SOLVERS, Budget, IkError, IkProblem, PoseTask, Robot, load_u
 from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.tasks import GoalTask
+from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.recording import Recorder
-from ik_core.tracking.tracker import MotionLimits, Tracker
 
 from .parameters.store import Limits, NodeParameters, Tool
 

@@ -34,8 +34,8 @@ from ..robot.shipped import load_robot
 from ..solvers import make_solver
 from ..solvers.base import IterativeSolver
 from ..tasks import GoalTask, PoseTask, PositionTask
+from ..tracking import MotionLimits, Tracker, TrackerOptions
 from ..tracking.rate_limiter import RateLimiter
-from ..tracking.tracker import MotionLimits, Tracker, TrackerOptions
 from . import Row
 from .generated import X, Y, Z, fixed, joint, robot
 

@@ -2,3 +2,10 @@
 
 The tracker decides, its parts each do one thing; they may import solvers, never `batch`.
 """
+
+from .limits import MotionLimits
+from .options import TrackerOptions
+from .status import Command, TrackStatus
+from .tracker import Tracker
+
+__all__ = ['Command', 'MotionLimits', 'TrackStatus', 'Tracker', 'TrackerOptions']

@@ -1,6 +1,6 @@
 """Where the joints shall go: one seeded solve that goes on over ticks, or a search with restarts.
 
-A `Pursuit` holds the problem whose targets are followed, the solver, and `solution`, where the
+A `GoalSolver` holds the problem whose targets are followed, the solver, and `solution`, where the
 joints shall be. Solving is spread over as many ticks as it needs: each tick has one budget.
 """
 
@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._jit import njit
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search
@@ -21,7 +23,7 @@ from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
 from ..solvers.base import State
-from .rate_limiter import MotionLimits, all_finite, turn_back
+from .limits import MotionLimits
 
 SOLVING_SHARE = 0.5
 """The part of the period that solving may take."""
@@ -47,7 +49,33 @@ NEARBY = 0.2
 nor further than the joint goes in two ticks."""
 
 
-class Pursuit:
+@njit
+def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
+    """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
+
+    Returns whether there are any with room for that.
+    """
+    turned = False
+    for i in range(q.size):
+        if turning[i] and q[i] >= upper[i] and q[i] - TURN >= lower[i]:
+            q[i] -= TURN
+            turned = True
+        elif turning[i] and q[i] <= lower[i] and q[i] + TURN <= upper[i]:
+            q[i] += TURN
+            turned = True
+    return turned
+
+
+@njit
+def all_finite(values: Array) -> bool:
+    """Return whether no value of the (n,) array is NaN or infinite."""
+    for value in values:  # noqa: SIM110 (numba compiles no generator expression)
+        if not math.isfinite(value):
+            return False
+    return True
+
+
+class GoalSolver:
     """The solution for the goals of a problem, followed from tick to tick.
 
     It works on a copy of the problem, `problem`, with the limits and finer tolerances.
@@ -132,14 +160,14 @@ class Pursuit:
         self.is_new = self.searching = False
         self._memory = None
         self._next_search = -math.inf
-        self.think_again()
+        self.invalidate()
 
     def jump(self) -> None:
         """The goals are new and far: search for them where they are not reached."""
         self.is_new, self.searching = True, False
         self._memory = None
 
-    def think_again(self) -> None:
+    def invalidate(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
         if not self.searching:
             self._solve = None
@@ -248,7 +276,7 @@ class Pursuit:
             better = found.cost < BETTER * self._latest.cost
             self._adopt(found.q if better else self._latest.q, q)
             self.searching, self._memory = False, None
-            self.think_again()  # for the goals as they are now, from there
+            self.invalidate()  # for the goals as they are now, from there
         return solve.done
 
     def _begin(self, solver: Solver, problem: IkProblem, memory: State | None = None) -> Search:

@@ -20,7 +20,8 @@ import numpy as np
 from .._jit import njit
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from .rate_limiter import BRAKING, MotionLimits, pace_of
+from .limits import MotionLimits
+from .rate_limiter import BRAKING, pace_of
 
 ROUNDING = 1e-9
 """[rad or m] What Ruckig's rounding may add to a position at a limit."""
@@ -87,7 +88,7 @@ class JerkLimiter:
     InvalidOption where Ruckig is not installed.
     """
 
-    leash = math.inf
+    max_lag = math.inf
 
     def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
         self._ruckig = load_ruckig()
@@ -123,7 +124,7 @@ class JerkLimiter:
         """Start again from here."""
         self.q[:], self.dq[:], self.ddq[:] = q, dq, 0.0
 
-    def step(self, target: Array, together: bool = False, drift: Array | None = None) -> None:
+    def step(self, target: Array, synchronized: bool = False, drift: Array | None = None) -> None:
         """Move one period towards the target (n,); see RateLimiter."""
         rows = self._rows
         goal = np.clip(target, rows[0], rows[1])
@@ -132,7 +133,7 @@ class JerkLimiter:
             before[1:].any() or (drift is not None and drift.any())
         ):
             return
-        after = self._planned(goal, together, drift)
+        after = self._planned(goal, synchronized, drift)
         if after is None:
             after = before.copy()
             for i in range(len(goal)):
@@ -141,14 +142,14 @@ class JerkLimiter:
         keep_inside(before, after, rows, self._jerks, self.period)
         self._land(after, goal)
 
-    def _planned(self, goal: Array, together: bool, drift: Array | None) -> Array | None:
+    def _planned(self, goal: Array, synchronized: bool, drift: Array | None) -> Array | None:
         """One period on the way to the goal (n,), (3, n); None where there is no plan.
 
         Seen from the goal, which moved here with the velocity `drift` and will move on so.
         """
         given, result = self._input, self._output
         modes = self._ruckig.Synchronization
-        given.synchronization = modes.Time if together else modes.No
+        given.synchronization = modes.Time if synchronized else modes.No
         fastest = np.minimum(self.limits.velocity, 1e6)
         speed = np.zeros(len(goal)) if drift is None else drift
         speed = np.clip(speed, -0.99 * fastest, 0.99 * fastest)

@@ -25,21 +25,17 @@ In kernels `limits` is a (4, n) array: lower, upper, velocity, acceleration; inf
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from .._jit import njit
-from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..robot.limits import TURN
-from ..robot.robot import Robot
+from .limits import MotionLimits
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
 ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
 BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
-LEASH = 0.005  # [rad or m] a line or a jog waits where a joint lags this far behind
+MAX_LAG = 0.005  # [rad or m] a line or a jog waits where a joint lags this far behind
 BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
 
 
@@ -146,16 +142,16 @@ def advance(
     target: Array,
     limits: Array,
     period: float,
-    together: bool,
+    synchronized: bool,
     drift: Array,
 ) -> None:
     """Move q, dq (n,) in place by one period towards the target (n,), taken into the limits.
 
-    together: all joints arrive at the same time, instead of each as soon as it can.
+    synchronized: all joints arrive at the same time, instead of each as soon as it can.
     drift (n,): the velocity at which the target came and will move on, 0 to come to rest there;
     a joint that keeps up with its target moves at that speed, without lag.
     """
-    rate = common_rate(q, dq, target, limits, period) if together else 1.0 / period
+    rate = common_rate(q, dq, target, limits, period) if synchronized else 1.0 / period
     for i in range(q.size):
         lower, upper = limits[LOWER, i], limits[UPPER, i]
         step = limits[ACCELERATION, i] * period
@@ -203,108 +199,10 @@ def adopt_accelerations(
     return done
 
 
-@njit
-def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
-    """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
-
-    Returns whether there are any with room for that.
-    """
-    turned = False
-    for i in range(q.size):
-        if turning[i] and q[i] >= upper[i] and q[i] - TURN >= lower[i]:
-            q[i] -= TURN
-            turned = True
-        elif turning[i] and q[i] <= lower[i] and q[i] + TURN <= upper[i]:
-            q[i] += TURN
-            turned = True
-    return turned
-
-
-@njit
-def all_finite(values: Array) -> bool:
-    """Return whether no value of the (n,) array is NaN or infinite."""
-    for value in values:  # noqa: SIM110 (numba compiles no generator expression)
-        if not math.isfinite(value):
-            return False
-    return True
-
-
-@dataclass(frozen=True, eq=False)
-class MotionLimits:
-    """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
-
-    `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
-    positive; `jerk` [rad/s^3 or m/s^3] too, none by default: keeping it needs the library Ruckig.
-    A joint that shall not move is one of the problem's `frozen_joints`. Raises InvalidOption for
-    NaN, a wrong length or sign, or lower > upper.
-    """
-
-    lower: Array
-    upper: Array
-    velocity: Array
-    acceleration: Array
-    jerk: Array = field(default_factory=lambda: np.array(np.inf))
-
-    def __post_init__(self) -> None:
-        if np.ndim(self.jerk) == 0:
-            object.__setattr__(self, 'jerk', np.full(np.shape(self.lower), self.jerk))
-        for f in fields(self):
-            row = np.array(getattr(self, f.name), float)
-            row.flags.writeable = False
-            object.__setattr__(self, f.name, row)
-        self._check_shapes()
-        self._refuse(self.lower > self.upper, 'lower is above upper')
-        self._refuse(np.isposinf(self.lower) | np.isneginf(self.upper), 'no position is allowed')
-        self._refuse(self.velocity <= 0.0, 'velocity must be positive')
-        self._refuse(self.acceleration <= 0.0, 'acceleration must be positive')
-        self._refuse(self.jerk <= 0.0, 'jerk must be positive')
-
-    @classmethod
-    def of(
-        cls,
-        robot: Robot,
-        *,
-        velocity: ArrayLike = np.inf,
-        acceleration: ArrayLike = np.inf,
-        jerk: ArrayLike = np.inf,
-    ) -> MotionLimits:
-        """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
-        return cls(
-            robot.lower,
-            robot.upper,
-            np.minimum(robot.velocity, velocity),
-            np.broadcast_to(np.asarray(acceleration, float), (robot.n,)),
-            np.broadcast_to(np.asarray(jerk, float), (robot.n,)),
-        )
-
-    @property
-    def rows(self) -> Array:
-        """A new array (4, n) of all limits but the jerk, for the kernels."""
-        return np.array([self.lower, self.upper, self.velocity, self.acceleration])
-
-    @property
-    def has_jerk(self) -> bool:
-        """Whether the jerk of a joint is limited."""
-        return bool(np.isfinite(self.jerk).any())
-
-    def _check_shapes(self) -> None:
-        for f in fields(self):
-            row = getattr(self, f.name)
-            if row.ndim != 1 or row.shape != self.lower.shape:
-                raise InvalidOption(
-                    f'{f.name} limits have shape {row.shape}; one number for each joint is needed'
-                )
-            self._refuse(np.isnan(row), f'{f.name} is NaN')
-
-    def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
-        if wrong.any():
-            raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
-
-
 class RateLimiter:
     """A commanded state, `q` and `dq` (n,), that moves within its limits one period at a time."""
 
-    leash = LEASH
+    max_lag = MAX_LAG
     """How far a joint may lag behind a line."""
 
     def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
@@ -328,7 +226,7 @@ class RateLimiter:
         self._rows[ACCELERATION] = in_force
         self._adopted = False
 
-    def step(self, target: Array, together: bool = False, drift: Array | None = None) -> None:
+    def step(self, target: Array, synchronized: bool = False, drift: Array | None = None) -> None:
         """Move one period towards the target (n,), taken into the limits; see `advance`."""
         if not self._adopted:
             target = target.copy()
@@ -336,7 +234,7 @@ class RateLimiter:
                 self._rows, self.limits.acceleration, self.q, self.dq, target, self.period
             )
         velocity = self._still if drift is None else drift
-        advance(self.q, self.dq, target, self._rows, self.period, together, velocity)
+        advance(self.q, self.dq, target, self._rows, self.period, synchronized, velocity)
 
     def pace(
         self, target: Array, drift: Array, before: Array, share: float

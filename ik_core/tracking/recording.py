@@ -35,8 +35,10 @@ from ..robot.robot import Robot
 from ..robot.urdf import load_urdf
 from ..tasks import GoalTask, PoseTask, PostureTask, Task
 from ..tasks.kernels import GOAL_AXES
-from .rate_limiter import MotionLimits
-from .tracker import Command, Tracker, TrackerOptions, TrackStatus
+from .limits import MotionLimits
+from .options import TrackerOptions
+from .status import Command, TrackStatus
+from .tracker import Tracker
 
 __all__ = ['InvalidRecording', 'Recorder', 'Recording', 'Replay', 'read_recording', 'replay']
 

@@ -23,9 +23,15 @@ from enum import Enum
 
 import numpy as np
 
-from .._jit import njit
-from ..maths.rotations import Array, relative_log
-from .rate_limiter import approach_speed
+from ..maths.rotations import Array
+from .cartesian import (
+    approach,
+    carry,
+    change_between,
+    change_twist,
+    share_of,
+    way_between,
+)
 
 STREAM_GAP = 0.25
 """[s] Goals further apart in time are no stream: between them there is no velocity to follow."""
@@ -35,154 +41,10 @@ HORIZON = 0.1
 """[s] How long a velocity that was given with a goal holds."""
 HESITATIONS = 6
 """How often in a row the speed is halved before a way that can't be followed is blocked."""
-LEAST_WAY = 1e-12
-"""[s] at full speed: where this is left, the reference has arrived."""
-
-
-@njit
-def turn_frame(frame: Array, x: float, y: float, z: float) -> None:
-    """Turn the frame (12,) about its own origin by the rotation vector [rad], in place."""
-    angle = math.sqrt(x * x + y * y + z * z)
-    if angle == 0.0:
-        return
-    x, y, z = x / angle, y / angle, z / angle
-    c, s = math.cos(angle), math.sin(angle)
-    for i in range(3):
-        a, b, d = frame[i], frame[3 + i], frame[6 + i]
-        along = (1.0 - c) * (x * a + y * b + z * d)
-        frame[i] = c * a + s * (y * d - z * b) + along * x
-        frame[3 + i] = c * b + s * (z * a - x * d) + along * y
-        frame[6 + i] = c * d + s * (x * b - y * a) + along * z
-
-
-@njit
-def straighten(frame: Array) -> None:
-    """Take from the rotation of a frame, in place, what rounding added (one Newton step)."""
-    for i in range(3):
-        square = 0.0
-        for c in range(3):
-            square += frame[3 * i + c] * frame[3 * i + c]
-        for c in range(3):
-            frame[3 * i + c] *= 1.5 - 0.5 * square
-    for i in range(2):
-        for k in range(i + 1, 3):
-            dot = 0.0
-            for c in range(3):
-                dot += frame[3 * i + c] * frame[3 * k + c]
-            for c in range(3):
-                a, b = frame[3 * i + c], frame[3 * k + c]
-                frame[3 * i + c], frame[3 * k + c] = a - 0.5 * dot * b, b - 0.5 * dot * a
-
-
-@njit
-def carry(frame: Array, twist: Array, seconds: float) -> None:
-    """Move the frame (12,) in place for some seconds with the twist (6,)."""
-    for c in range(3):
-        frame[9 + c] += seconds * twist[c]
-    turn_frame(frame, seconds * twist[3], seconds * twist[4], seconds * twist[5])
-    straighten(frame)
-
-
-@njit
-def way_between(start: Array, end: Array, way: Array) -> None:
-    """way (6,) = what carries the frame `start` to `end` in one second."""
-    x, y, z = relative_log(start, end)
-    for c in range(3):
-        way[c] = end[9 + c] - start[9 + c]
-        way[3 + c] = start[3 * c] * x + start[3 * c + 1] * y + start[3 * c + 2] * z
-
-
-@njit
-def norm3(v: Array, first: int) -> float:
-    """The length of three components from `first` on."""
-    return math.sqrt(v[first] ** 2 + v[first + 1] ** 2 + v[first + 2] ** 2)
-
-
-@njit
-def copy_to(frame: Array, other: Array) -> None:
-    """frame[:] = other, which kernels without memory management can't say."""
-    for c in range(frame.size):
-        frame[c] = other[c]
-
-
-@njit
-def approach(
-    frame: Array, goal: Array, twist: Array, limits: Array, share: float, least: float,
-    most: float, period: float,
-) -> float:  # fmt: skip
-    """Move the frame (12,) one period along the straight way to the goal; return the new share.
-
-    limits (4,): linear and angular velocity, then accelerations. `share` of full speed is what
-    it had; `most` is what it may have for the joints' sake, which may brake it down to `least`.
-    twist (6,) is filled with the velocity.
-    """
-    way_between(frame, goal, twist)
-    length, angle = norm3(twist, 0), norm3(twist, 3)
-    left = max(length / limits[0], angle / limits[1])
-    if left <= LEAST_WAY:
-        copy_to(frame, goal)
-        for c in range(6):
-            twist[c] = 0.0
-        return 0.0
-    growth = math.inf  # [1/s] of the share
-    if length > 0.0:
-        growth = limits[2] * left / length
-    if angle > 0.0:
-        growth = min(growth, limits[3] * left / angle)
-    step = growth * period
-    wanted = min(1.0, approach_speed(left, step, period))
-    share = min(max(min(wanted, most), min(share - step, least)), share + step)
-    if share * period >= left:
-        share = left / period
-        copy_to(frame, goal)
-    for c in range(6):
-        twist[c] *= share / left
-    if share * period < left:
-        carry(frame, twist, period)
-    return share
-
-
-@njit
-def share_of(twist: Array, limits: Array) -> float:
-    """What share of full speed a twist (6,) is, limits (4,) as in `approach`."""
-    return max(norm3(twist, 0) / limits[0], norm3(twist, 3) / limits[1])
-
-
-@njit
-def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, period: float) -> None:
-    """Bring the twist (6,) in place nearer to `scale` times the wanted one, within the limits.
-
-    limits (4,) as in `approach`; a wanted twist beyond the velocities keeps its direction.
-    """
-    scale = min(scale, 1.0 / max(1.0, share_of(wanted, limits)))
-    for first, acceleration in ((0, limits[2]), (3, limits[3])):
-        square = 0.0
-        for c in range(first, first + 3):
-            square += (scale * wanted[c] - twist[c]) ** 2
-        step = acceleration * period
-        part = min(1.0, step / math.sqrt(square)) if square > 0.0 else 1.0
-        for c in range(first, first + 3):
-            change = scale * wanted[c] - twist[c]
-            twist[c] += change if part == 1.0 else part * change
-
-
-@njit
-def change_between(old: Array, new: Array) -> tuple[float, float]:
-    """Return how far [m] and by what angle [rad] a frame (12,) moved."""
-    trace, square, same = 0.0, 0.0, True  # of old' new
-    for c in range(12):
-        same = same and old[c] == new[c]
-        if c < 9:
-            trace += old[c] * new[c]
-        else:
-            square += (new[c] - old[c]) ** 2
-    if same:
-        return 0.0, 0.0
-    return math.sqrt(square), math.acos(min(max(0.5 * (trace - 1.0), -1.0), 1.0))
 
 
 @dataclass
-class Pace:
+class SpeedScale:
     """How fast the joints let references go: shares of full speed.
 
     `slack`: less than 1 where the joints lag behind, down to 0. The speed of the last tick may
@@ -332,7 +194,7 @@ class Reference:
             self.motion = Motion.STILL
             self._wanted[:] = 0.0
 
-    def advance(self, now: float, limits: Array, timeout: float, pace: Pace) -> None:
+    def advance(self, now: float, limits: Array, timeout: float, pace: SpeedScale) -> None:
         """Move the frame by one period."""
         if not self.moves:
             return
@@ -360,7 +222,7 @@ class Reference:
             self.twist[:] = self._wanted[:] = 0.0
             self.motion = Motion.STILL
 
-    def _carry(self, now: float, limits: Array, timeout: float, pace: Pace) -> None:
+    def _carry(self, now: float, limits: Array, timeout: float, pace: SpeedScale) -> None:
         if self.refused or not 0.0 <= now - self.received <= timeout:
             self._wanted[:] = 0.0
         fastest = share_of(self._wanted, limits)

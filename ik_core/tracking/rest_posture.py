@@ -23,7 +23,7 @@ from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 from ..tasks.packing import PackedGoals
-from .rate_limiter import MotionLimits
+from .limits import MotionLimits
 
 SPEED_SHARE = 0.25
 ACCELERATION_SHARE = 0.25
@@ -67,7 +67,7 @@ class RestPosture:
         goals, rows = self._goals, self._rows
         goals.load(q)
         rows[X] = q[self._variables]
-        moved = draw(
+        moved = null_space_step(
             goals.arrays, rows, self._columns, self._normal, self._rhs, rate, self._period
         )
         if moved:
@@ -76,7 +76,7 @@ class RestPosture:
 
 
 @njit
-def draw(
+def null_space_step(
     p: Packed, rows: Array, columns: Array, normal: Array, rhs: Array, rate: float, period: float
 ) -> bool:
     """Move rows[X] on by one period, with a new rows[VELOCITY]; return whether it moved.

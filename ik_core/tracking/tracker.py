@@ -31,9 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,17 +39,17 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array, checked_transform, finite_vector, frame_of
 from ..optim.search import Clock, default_clock
-from ..options import OptionSet, option
 from ..problem import IkProblem
 from ..solvers import Solver
 from ..tasks.packing import PackedGoals
-from .goal_solver import Pursuit
+from .goal_solver import GoalSolver
 from .jerk_limiter import JerkLimiter
-from .rate_limiter import MotionLimits, RateLimiter
-from .references import STREAM_GAP, Motion, Pace, Reference
+from .limits import MotionLimits
+from .options import TrackerOptions
+from .rate_limiter import RateLimiter
+from .references import STREAM_GAP, Motion, Reference, SpeedScale
 from .rest_posture import RestPosture
-
-__all__ = ['Command', 'MotionLimits', 'TrackStatus', 'Tracker', 'TrackerOptions']
+from .status import Command, TrackStatus
 
 NEAR = 0.1
 """[rad or m] Joints this close to a goal that moves on no longer wait for each other."""
@@ -63,115 +61,6 @@ SEVERAL = 3
 """Ticks after which a line or a jog is under way."""
 LOOK_AHEAD = 0.01
 """[rad or m] How far along a jog its condition number is compared."""
-
-
-class TrackStatus(Enum):
-    """What the tracker is doing; `text` is the sentence for people."""
-
-    IDLE = 'idle'
-    TRACKING = 'tracking'
-    REACHED = 'reached'
-    CLOSEST = 'closest'
-    SEARCHING = 'searching'
-    BLOCKED = 'blocked'
-    STALE = 'stale'
-    PAUSED = 'paused'
-
-    @property
-    def text(self) -> str:
-        """One sentence for status messages."""
-        return _STATUS_TEXT[self]
-
-
-_STATUS_TEXT = {
-    TrackStatus.IDLE: 'no goal: holding the joints still',
-    TrackStatus.TRACKING: 'moving to the goal',
-    TrackStatus.REACHED: 'the goal is reached',
-    TrackStatus.CLOSEST: 'the goal is out of reach: holding the closest pose found',
-    TrackStatus.SEARCHING: 'searching for a way to reach the new goal',
-    TrackStatus.BLOCKED: 'stopped: a limit or a singularity blocks the way of the tip',
-    TrackStatus.STALE: 'the goals stopped coming (goal_timeout): stopped',
-    TrackStatus.PAUSED: 'paused: stopped, the goals are kept',
-}
-
-
-@dataclass(frozen=True)
-class TrackerOptions(OptionSet):
-    """How goals are followed."""
-
-    updates_per_tick: int = option(
-        0, 'solver iterations per tick; 0 solves to convergence in every tick', bounds=(0, 10**6)
-    )
-    goal_jump_position: float = option(
-        0.1, 'a goal that moves farther than this in one tick is new: it may be searched for',
-        unit='m', bounds=(0.0, math.inf),
-    )  # fmt: skip
-    goal_jump_orientation: float = option(
-        0.5, 'a goal that turns farther than this in one tick is new: it may be searched for',
-        unit='rad', bounds=(0.0, math.inf),
-    )  # fmt: skip
-    replan_period: float = option(
-        0.5, 'least time between the starts of two searches', unit='s', bounds=(0.0, math.inf)
-    )
-    goal_timeout: float = option(
-        0.0, 'a goal older than this is dropped and the arm stops; 0 keeps goals for ever',
-        unit='s', bounds=(0.0, math.inf),
-    )  # fmt: skip
-    move: str = option(
-        'joint', 'how goals are gone to: by the joints, or by the tip in a straight line',
-        choices=('joint', 'linear'),
-    )  # fmt: skip
-    linear_velocity: float = option(
-        0.25, 'of straight lines and twists, at most', unit='m/s', bounds=(1e-6, 1e3)
-    )
-    angular_velocity: float = option(
-        1.0, 'of straight lines and twists, at most', unit='rad/s', bounds=(1e-6, 1e3)
-    )
-    linear_acceleration: float = option(
-        1.0, 'of straight lines and twists, at most', unit='m/s^2', bounds=(1e-6, 1e6)
-    )
-    angular_acceleration: float = option(
-        4.0, 'of straight lines and twists, at most', unit='rad/s^2', bounds=(1e-6, 1e6)
-    )
-    feed_forward: bool = option(
-        False, 'follow the velocity of a stream of goals too: no lag, but it may overshoot'
-    )
-    rest_rate: float = option(
-        0.0, 'how fast joints are drawn to the rest posture where the goals leave them free: what '
-        'is left falls by this share in a second; 0: not at all', unit='1/s', bounds=(0.0, 100.0),
-    )  # fmt: skip
-    twist_timeout: float = option(
-        0.1, 'a twist older than this ends: the tip stops', unit='s', bounds=(0.0, math.inf)
-    )
-    singularity_slow: float = option(
-        17.0, 'condition number from which twists towards a singularity slow down',
-        bounds=(1.0, math.inf),
-    )  # fmt: skip
-    singularity_stop: float = option(
-        30.0, 'condition number at which twists towards a singularity stop',
-        bounds=(1.0, math.inf),
-    )  # fmt: skip
-
-
-class Command(NamedTuple):
-    """What one tick commands and reports; the arrays are the caller's to keep.
-
-    `q`, `dq` (n,): commanded positions and velocities of all joints of the robot.
-    `position_errors` [m], `orientation_errors` [rad] (G,): of this q, per tip; 0 when idle.
-    `solution` (n,): where the solver wants the joints, and q moves to at limited speed.
-    `iterations`, `solve_time` [s]: what solving took in this tick; `restarts`: those of the
-    search under way.
-    """
-
-    q: Array
-    dq: Array
-    status: TrackStatus
-    position_errors: Array
-    orientation_errors: Array
-    iterations: int
-    solve_time: float
-    solution: Array
-    restarts: int
 
 
 class Tracker:
@@ -215,18 +104,18 @@ class Tracker:
         self._references = [Reference() for _ in range(count)]
         self._dragged = self._together = self._paused = False
         self._at_rest = False  # the rest posture is reached, as far as the goals allow
-        self._pursuit = Pursuit(problem, limits, rate, clock)
+        self._goal_solver = GoalSolver(problem, limits, rate, clock)
         self._commanded = self._packed()
         q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
         self._motion = self._limiter(limits, q)
         # The velocity of the solution, where it moves on by itself, and that of the last tick.
         self._drift, self._last_drift = np.zeros(robot.n), np.zeros(robot.n)
         self._drifts = self._drifted = False
-        self._pace = Pace(self.period)
+        self._pace = SpeedScale(self.period)
         self._rest_q = q if rest is None else robot.checked(rest, 'rest')
         self._posture = self._new_posture()
         self.stop()
-        self._hold(range(count), self._pursuit.solution)
+        self._hold(range(count), self._goal_solver.solution)
         self.set_options(options or TrackerOptions())
         self.set_solver(solver, solver_options)
 
@@ -299,8 +188,8 @@ class Tracker:
             start = self._frames_at([index], self._motion.stop_point())[0]
             reference.jog(twist, now, start)
             self._dragged, self._together = True, False
-            self._pursuit.is_new = self._pursuit.searching = False
-            self._pursuit.think_again()
+            self._goal_solver.is_new = self._goal_solver.searching = False
+            self._goal_solver.invalidate()
         else:
             reference.jog(twist, now, reference.frame)
         self._given[index] = True
@@ -313,12 +202,12 @@ class Tracker:
         if limits.has_jerk != before.has_jerk:
             motion = self._limiter(limits, motion.q)
             motion.reset(self._motion.q, self._motion.dq)
-        self._pursuit.use(self._pursuit.problem, limits)
+        self._goal_solver.use(self._goal_solver.problem, limits)
         self._motion = motion
         motion.set_limits(limits)
         self._commanded = self._packed()
         self._posture = self._new_posture()
-        self._think_again()
+        self._invalidate()
 
     def set_options(self, options: TrackerOptions) -> None:
         """Change how goals are followed."""
@@ -327,21 +216,21 @@ class Tracker:
             [options.linear_velocity, options.angular_velocity,
              options.linear_acceleration, options.angular_acceleration]
         )  # fmt: skip
-        self._pursuit.set_budget(options.updates_per_tick, options.replan_period)
-        self._think_again()
+        self._goal_solver.set_budget(options.updates_per_tick, options.replan_period)
+        self._invalidate()
 
     def set_rest(self, rest: ArrayLike) -> None:
         """Change the rest posture (n,). Raises InvalidConfiguration where it can't be one."""
         self._rest_q = self._robot.checked(rest, 'rest')
         self._posture = self._new_posture()
-        self._think_again()
+        self._invalidate()
 
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
         chosen = dict(options or {})
-        self._pursuit.set_solver(solver, chosen)
+        self._goal_solver.set_solver(solver, chosen)
         self._solver_choice = solver, chosen
-        self._think_again()
+        self._invalidate()
 
     def pause(self, paused: bool = True) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them.
@@ -356,7 +245,7 @@ class Tracker:
         self._paused = paused
         self._rest()
         if not paused:  # the goals may be far from here
-            self._pursuit.is_new = self._together = True
+            self._goal_solver.is_new = self._together = True
             for reference, frame in zip(
                 self._references, self._frames_at(range(len(self._given)), self._motion.q),
                 strict=True,
@@ -386,20 +275,20 @@ class Tracker:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         solver, solver_options = self._solver_choice
         trial = Tracker(
-            self._pursuit.problem,
+            self._goal_solver.problem,
             self.rate,
             limits=self._motion.limits,
             solver=solver,
             solver_options=solver_options,
             options=TrackerOptions(feed_forward=True),
-            q0=self._pursuit.solution,
+            q0=self._goal_solver.solution,
             clock=self._clock,
         )
         out_of_reach = np.eye(4)
         out_of_reach[:3, 3] = 1e3
         trial.set_goal(0, out_of_reach, 0.0)
         trial.tick(0.0)
-        trial._pursuit._begin_search(0.0)
+        trial._goal_solver._begin_search(0.0)
         trial.tick(0.0)
         trial.set_goal(0, out_of_reach, STREAM_GAP)
         trial.stop()
@@ -414,16 +303,16 @@ class Tracker:
         trial._motion.pace(trial.q, trial.dq, trial.dq, PACE)
         trial._motion.set_limits(self._motion.limits)
         trial._motion.step(trial.q)
-        trial._pursuit._adopt(trial.q, trial.q)
-        trial._pursuit._try_other_turns()
+        trial._goal_solver._adopt(trial.q, trial.q)
+        trial._goal_solver._try_other_turns()
         self._new_posture().step(self.q, 1.0)
-        self._think_again()  # a Solver that was given has begun another problem
+        self._invalidate()  # a Solver that was given has begun another problem
 
     # The tick
 
     def tick(self, now: float) -> Command:
         """Advance by one nominal period and return the command."""
-        self._pursuit.begin_tick()
+        self._goal_solver.begin_tick()
         self._drop_stale_goals(now)
         self._drifts = False
         if any(self._given) and not self._paused:
@@ -458,7 +347,7 @@ class Tracker:
             if reference.fresh:
                 self._accept(index, reference)
         moving = [reference for reference in self._references if reference.moves]
-        if moving and (self._pursuit.settled or not self._moves_closely):
+        if moving and (self._goal_solver.settled or not self._moves_closely):
             self._pace.jog = self._scale_near_singularities(moving)
             for reference in moving:
                 reference.advance(now, self._speeds, self._options.twist_timeout, self._pace)
@@ -473,20 +362,20 @@ class Tracker:
             return
         self._dragged = True
         if reference.linear:
-            self._pursuit.is_new = self._pursuit.searching = self._together = False
+            self._goal_solver.is_new = self._goal_solver.searching = self._together = False
         elif (
             position > self._options.goal_jump_position
             or orientation > self._options.goal_jump_orientation
         ):
             reference.jumped()
-            self._pursuit.jump()
+            self._goal_solver.jump()
             self._together, self._dragged = True, False
         self._set_targets()
 
     def _set_targets(self) -> None:
-        for task, reference in zip(self._pursuit.problem.goals, self._references, strict=True):
+        for task, reference in zip(self._goal_solver.problem.goals, self._references, strict=True):
             task.target[:] = reference.frame
-        self._pursuit.think_again()
+        self._goal_solver.invalidate()
 
     @property
     def _moves_closely(self) -> bool:
@@ -498,37 +387,42 @@ class Tracker:
 
     def _follow(self, now: float) -> None:
         """Solve for the goals as they are now."""
-        pursuit, before = self._pursuit, self._pursuit.solution
+        goal_solver, before = self._goal_solver, self._goal_solver.solution
         drawn = self._draw_to_rest()
         closely = self._moves_closely
         if closely:
-            if not pursuit.settled and not pursuit.follow_closely(self._motion.q):
+            if not goal_solver.settled and not goal_solver.follow_closely(self._motion.q):
                 self._retreat()
                 return
-            if pursuit.settled:
+            if goal_solver.settled:
                 for reference in self._references:
                     reference.go_on()
-        elif pursuit.searching or pursuit.is_new or not pursuit.settled:
-            has_found = pursuit.follow(self._motion.q, now)
+        elif goal_solver.searching or goal_solver.is_new or not goal_solver.settled:
+            has_found = goal_solver.follow(self._motion.q, now)
             self._together |= has_found
         if drawn or closely or any(reference.moves for reference in self._references):
-            np.subtract(pursuit.solution, before, out=self._drift)
+            np.subtract(goal_solver.solution, before, out=self._drift)
             self._drift *= self.rate
             self._drifts = bool(self._drift.any())
 
     def _draw_to_rest(self) -> bool:
         """Move the solution on towards the rest posture; whether it moved."""
-        pursuit = self._pursuit
-        if self._options.rest_rate == 0.0 or self._together or pursuit.searching or pursuit.is_new:
+        goal_solver = self._goal_solver
+        if (
+            self._options.rest_rate == 0.0
+            or self._together
+            or goal_solver.searching
+            or goal_solver.is_new
+        ):
             self._posture.halt()
             return False
-        if self._at_rest and pursuit.settled:
+        if self._at_rest and goal_solver.settled:
             return False
-        solution = pursuit.solution.copy()
+        solution = goal_solver.solution.copy()
         self._at_rest = not self._posture.step(solution, self._options.rest_rate)
         if not self._at_rest:
-            pursuit.solution = solution
-            pursuit.think_again()
+            goal_solver.solution = solution
+            goal_solver.invalidate()
         return not self._at_rest
 
     def _retreat(self) -> None:
@@ -536,36 +430,36 @@ class Tracker:
         too_slow = [reference.hesitate() for reference in self._references if reference.moves]
         if not all(too_slow):
             self._set_targets()
-            self._pursuit.settled = True
+            self._goal_solver.settled = True
             return
         stop = self._motion.stop_point()
         frames = self._frames_at(range(len(self._given)), stop)
         for reference, frame in zip(self._references, frames, strict=True):
             if reference.moves:
                 reference.retreat(frame)
-        self._pursuit.solution = stop
+        self._goal_solver.solution = stop
         self._set_targets()
 
     def _rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
-        self._pursuit.rest(self._motion.stop_point())
+        self._goal_solver.rest(self._motion.stop_point())
         self._together = self._dragged = False
 
-    def _think_again(self) -> None:
+    def _invalidate(self) -> None:
         """Something else than the goals has changed."""
         for reference in self._references:
             reference.refused = False
-        self._pursuit.think_again()
+        self._goal_solver.invalidate()
 
     def _move(self) -> None:
-        motion, solution = self._motion, self._pursuit.solution
+        motion, solution = self._motion, self._goal_solver.solution
         motion.step(solution, self._together, self._drift if self._drifts else None)
         if self._together:
             away = np.max(np.abs(solution - motion.q))
             self._together = bool(away > (NEAR if self._dragged else 0.0))
         if self._drifts:
             lag = float(np.max(np.abs(solution - motion.q)))
-            self._pace.slack = max(0.0, 1.0 - lag / motion.leash)
+            self._pace.slack = max(0.0, 1.0 - lag / motion.max_lag)
             # Where the tips can but crawl, joints should not race: a singularity is near.
             slowest = min((r.share for r in self._references if r.moves), default=1.0)
             share = PACE * min(1.0, math.sqrt(slowest / CRAWL))
@@ -586,7 +480,7 @@ class Tracker:
         slow, stop = self._options.singularity_slow, self._options.singularity_stop
         if not twist.any():
             return 1.0
-        here = self._condition_at(self._pursuit.solution)
+        here = self._condition_at(self._goal_solver.solution)
         if here <= slow:
             return 1.0
         ahead = self._condition_at(self._ahead(twist))
@@ -596,7 +490,7 @@ class Tracker:
 
     def _ahead(self, twist: Array) -> Array:
         """A q (n,) a little further on from the solution, by twists (G, 6) of the tips."""
-        q = self._pursuit.solution.copy()
+        q = self._goal_solver.solution.copy()
         goals = self._commanded
         goals.update(q[goals.variables])
         jacobian = np.vstack([self._robot.jacobian(q, task.link) for task in goals.goals])
@@ -617,7 +511,7 @@ class Tracker:
     def _begin_to_follow(self) -> None:
         """Where no tip had a goal, all of them hold where they are."""
         if not any(self._given):
-            self._hold(range(len(self._given)), self._pursuit.solution)
+            self._hold(range(len(self._given)), self._goal_solver.solution)
 
     def _hold(self, indices: Iterable[int], q: Array) -> None:
         """Make the tips' poses at q (n,) what they are asked for, without a jump."""
@@ -629,7 +523,7 @@ class Tracker:
     def _frames_at(self, indices: Iterable[int], q: Array) -> list[Array]:
         """The frames (12,) of tips at q (n,)."""
         frames = self._robot.frames(q)
-        tasks = [self._pursuit.problem.goals[index] for index in indices]
+        tasks = [self._goal_solver.problem.goals[index] for index in indices]
         return [
             frame_of(self._robot.link_transform(frames, task.link) @ task.tool) for task in tasks
         ]
@@ -645,7 +539,7 @@ class Tracker:
 
     def _packed(self) -> PackedGoals:
         """The goals once more, to judge what is commanded."""
-        problem = self._pursuit.problem
+        problem = self._goal_solver.problem
         return PackedGoals(
             problem.robot, problem.goals, problem.variables, problem.orientation_length
         )
@@ -664,10 +558,10 @@ class Tracker:
             target[:] = reference.target
 
     def _command(self) -> Command:
-        q, goals, pursuit = self._motion.q, self._commanded, self._pursuit
+        q, goals, goal_solver = self._motion.q, self._commanded, self._goal_solver
         if any(self._given):
             self._load(q)
-            goals.update(q[pursuit.problem.columns])
+            goals.update(q[goal_solver.problem.columns])
         else:
             goals.errors.fill(0.0)
         position, orientation = goals.errors[:, 0].copy(), goals.errors[:, 1].copy()
@@ -677,27 +571,29 @@ class Tracker:
             status=self._status(position, orientation),
             position_errors=position,
             orientation_errors=orientation,
-            iterations=pursuit.iterations,
-            solve_time=pursuit.solve_time,
-            solution=pursuit.solution.copy(),
-            restarts=pursuit.restarts,
+            iterations=goal_solver.iterations,
+            solve_time=goal_solver.solve_time,
+            solution=goal_solver.solution.copy(),
+            restarts=goal_solver.restarts,
         )
 
     def _status(self, position: Array, orientation: Array) -> TrackStatus:
-        pursuit = self._pursuit
+        goal_solver = self._goal_solver
         if self._paused:
             return TrackStatus.PAUSED
         if not any(self._given):
             return self._resting_status
-        if pursuit.searching:
+        if goal_solver.searching:
             return TrackStatus.SEARCHING
         if any(reference.refused for reference in self._references):
             return TrackStatus.BLOCKED
         if self._moves_closely:
             return TrackStatus.TRACKING
-        if pursuit.is_solved(position, orientation):
+        if goal_solver.is_solved(position, orientation):
             return TrackStatus.REACHED
         held = (
-            pursuit.settled and not pursuit.is_new and (self._motion.q == pursuit.solution).all()
+            goal_solver.settled
+            and not goal_solver.is_new
+            and (self._motion.q == goal_solver.solution).all()
         )
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING

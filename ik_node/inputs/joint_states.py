@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array
-from ik_core.tracking.tracker import Command, TrackStatus
+from ik_core.tracking import Command, TrackStatus
 
 from ..conversions import read_joint_state
 from ..model import Model

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from ik_core.tracking.tracker import Command, TrackStatus
+from ik_core.tracking import Command, TrackStatus
 
 from ..model import Model
 

@@ -16,7 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from ik_core.tracking.tracker import Command
+from ik_core.tracking import Command
 
 from ..conversions import Refused
 from ..model import Model

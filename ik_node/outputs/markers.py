@@ -17,7 +17,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ik_core.maths.rotations import Array
-from ik_core.tracking.tracker import Command, TrackStatus
+from ik_core.tracking import Command, TrackStatus
 
 from ..conversions import transform_to_pose
 from ..model import Model

@@ -31,8 +31,8 @@ from rclpy.parameter import Parameter
 
 from ik_core import SOLVERS, IkError, Robot
 from ik_core.exceptions import InvalidOption
+from ik_core.tracking import TrackerOptions
 from ik_core.tracking.jerk_limiter import load_ruckig
-from ik_core.tracking.tracker import TrackerOptions
 
 from ..inputs.planar import KEEP
 

@@ -9,7 +9,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from support.node_harness import URDF, load, snapshot, world
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ik_core.tracking.tracker import TrackStatus
+from ik_core.tracking import TrackStatus
 from ik_node.model import Model
 from ik_node.outputs.codes import Code, Warn, hazards
 from ik_node.outputs.diagnostics import RisingTotal

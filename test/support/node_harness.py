@@ -28,7 +28,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 import ik_core as ik
-from ik_core.tracking.tracker import TrackerOptions
+from ik_core.tracking import TrackerOptions
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 from ik_node.parameters.store import Limits, NodeOptions, NodeParameters, TwistScale

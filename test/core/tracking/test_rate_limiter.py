@@ -10,7 +10,9 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.robot.limits import take_nearest_turns
+from ik_core.tracking import MotionLimits
 from ik_core.tracking import rate_limiter as motion
+from ik_core.tracking.goal_solver import all_finite, turn_back
 
 RELATIVE = 1e-9  # rounding allowed on top of a limit
 
@@ -312,7 +314,7 @@ def test_velocity_and_acceleration_limits_may_change_at_any_time(period, seed):
     def limits():
         velocity = 1.0 / (period * 10.0 ** random.uniform(0, 2, 3))
         acceleration = 1.0 / (period**2 * 10.0 ** random.uniform(0, 4, 3))
-        return motion.MotionLimits(np.full(3, -1.0), np.full(3, 1.0), velocity, acceleration)
+        return MotionLimits(np.full(3, -1.0), np.full(3, 1.0), velocity, acceleration)
 
     limiter = motion.RateLimiter(limits(), period, np.zeros(3))
     strongest = limiter.limits.acceleration
@@ -322,7 +324,7 @@ def test_velocity_and_acceleration_limits_may_change_at_any_time(period, seed):
             strongest = np.maximum(strongest, limiter.limits.acceleration)
             target = random.uniform(-2.0, 2.0, 3)
         dq = limiter.dq.copy()
-        limiter.step(target, together=tick % 3 == 0)
+        limiter.step(target, synchronized=tick % 3 == 0)
         braking = np.abs(limiter.dq) < np.abs(dq)
         allowed = np.where(braking, strongest, limiter.limits.acceleration)
         assert (np.abs(limiter.q) <= 1.0).all()
@@ -333,7 +335,7 @@ def test_velocity_and_acceleration_limits_may_change_at_any_time(period, seed):
 
 def test_a_lowered_acceleration_is_in_force_at_once_where_it_can_be():
     def limits(acceleration):
-        return motion.MotionLimits([-9.0], [9.0], [9.0], [acceleration])
+        return MotionLimits([-9.0], [9.0], [9.0], [acceleration])
 
     limiter = motion.RateLimiter(limits(10.0), 0.1, np.zeros(1))
     limiter.step(np.array([5.0]))
@@ -346,12 +348,12 @@ def test_a_lowered_acceleration_is_in_force_at_once_where_it_can_be():
 
 def test_the_limits_of_a_robot_are_its_own_and_those_given():
     robot = ik.load_urdf(URDF / 'ur5e.urdf')
-    limits = motion.MotionLimits.of(robot, velocity=1.5, acceleration=np.arange(1.0, 7.0))
+    limits = MotionLimits.of(robot, velocity=1.5, acceleration=np.arange(1.0, 7.0))
     np.testing.assert_array_equal(limits.lower, robot.lower)
     np.testing.assert_array_equal(limits.upper, robot.upper)
     np.testing.assert_array_equal(limits.velocity, np.minimum(robot.velocity, 1.5))
     np.testing.assert_array_equal(limits.acceleration, np.arange(1.0, 7.0))
-    assert np.isposinf(motion.MotionLimits.of(robot).acceleration).all()
+    assert np.isposinf(MotionLimits.of(robot).acceleration).all()
     with pytest.raises(ValueError, match='read-only'):
         limits.lower[0] = 0.0
 
@@ -433,9 +435,9 @@ def test_a_raised_acceleration_is_in_force_at_once():
 )
 def test_only_joints_at_a_limit_with_room_for_a_turn_are_turned_back(q, lower, upper, after):
     rows = np.array([q]), np.array([lower]), np.array([upper])
-    assert motion.turn_back(*rows, np.array([True])) == (q != after)
+    assert turn_back(*rows, np.array([True])) == (q != after)
     assert rows[0][0] == after
-    assert not motion.turn_back(np.array([6.5]), -rows[2], rows[2], np.array([False]))
+    assert not turn_back(np.array([6.5]), -rows[2], rows[2], np.array([False]))
 
 
 def test_joints_that_do_not_turn_are_left_alone():
@@ -446,5 +448,5 @@ def test_joints_that_do_not_turn_are_left_alone():
 
 @pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
 def test_all_finite_sees_one_bad_value(bad):
-    assert motion.all_finite(np.zeros(3))
-    assert not motion.all_finite(np.array([0.0, 0.0, bad]))
+    assert all_finite(np.zeros(3))
+    assert not all_finite(np.array([0.0, 0.0, bad]))

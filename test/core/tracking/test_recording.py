@@ -10,6 +10,7 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.cli.main import main
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.recording import (
     SEGMENT,
     TOLD,
@@ -21,7 +22,6 @@ from ik_core.tracking.recording import (
     read_recording,
     replay,
 )
-from ik_core.tracking.tracker import MotionLimits, Tracker, TrackerOptions
 
 RATE = 500.0
 TIP = 'panda_hand_tcp'

@@ -11,7 +11,7 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.optim.search import DriverOptions, Search
-from ik_core.tracking.tracker import MotionLimits, Tracker, TrackerOptions, TrackStatus
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 FIXED = settings(deadline=None, derandomize=True)
 RELATIVE = 1e-9  # rounding allowed on top of a limit

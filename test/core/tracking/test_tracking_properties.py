@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.robots import random_q, shipped, tip_of
 
 import ik_core as ik
-from ik_core.tracking.tracker import MotionLimits, Tracker, TrackerOptions, TrackStatus
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 # Examples are told whole when they fail: to shrink them would take minutes.
 FIXED = settings(deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])

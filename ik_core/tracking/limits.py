@@ -1,0 +1,84 @@
+"""The limits of every commanded step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
+
+    `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
+    positive; `jerk` [rad/s^3 or m/s^3] too, none by default: keeping it needs the library Ruckig.
+    A joint that shall not move is one of the problem's `frozen_joints`. Raises InvalidOption for
+    NaN, a wrong length or sign, or lower > upper.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    jerk: Array = field(default_factory=lambda: np.array(np.inf))
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.jerk) == 0:
+            object.__setattr__(self, 'jerk', np.full(np.shape(self.lower), self.jerk))
+        for f in fields(self):
+            row = np.array(getattr(self, f.name), float)
+            row.flags.writeable = False
+            object.__setattr__(self, f.name, row)
+        self._check_shapes()
+        self._refuse(self.lower > self.upper, 'lower is above upper')
+        self._refuse(np.isposinf(self.lower) | np.isneginf(self.upper), 'no position is allowed')
+        self._refuse(self.velocity <= 0.0, 'velocity must be positive')
+        self._refuse(self.acceleration <= 0.0, 'acceleration must be positive')
+        self._refuse(self.jerk <= 0.0, 'jerk must be positive')
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        *,
+        velocity: ArrayLike = np.inf,
+        acceleration: ArrayLike = np.inf,
+        jerk: ArrayLike = np.inf,
+    ) -> MotionLimits:
+        """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
+        return cls(
+            robot.lower,
+            robot.upper,
+            np.minimum(robot.velocity, velocity),
+            np.broadcast_to(np.asarray(acceleration, float), (robot.n,)),
+            np.broadcast_to(np.asarray(jerk, float), (robot.n,)),
+        )
+
+    @property
+    def rows(self) -> Array:
+        """A new array (4, n) of all limits but the jerk, for the kernels."""
+        return np.array([self.lower, self.upper, self.velocity, self.acceleration])
+
+    @property
+    def has_jerk(self) -> bool:
+        """Whether the jerk of a joint is limited."""
+        return bool(np.isfinite(self.jerk).any())
+
+    def _check_shapes(self) -> None:
+        for f in fields(self):
+            row = getattr(self, f.name)
+            if row.ndim != 1 or row.shape != self.lower.shape:
+                raise InvalidOption(
+                    f'{f.name} limits have shape {row.shape}; one number for each joint is needed'
+                )
+            self._refuse(np.isnan(row), f'{f.name} is NaN')
+
+    def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
+        if wrong.any():
+            raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
