@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ik_core.bench import Row
+from ik_core.bench.rows import Row
 from ik_core.exceptions import InvalidOption
 
 from .adapters.base import Chain

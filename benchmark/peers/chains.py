@@ -150,9 +150,11 @@ def _add_joint(
     """
     kind = source.get('type', '')
     joint = ElementTree.SubElement(
-        robot, 'joint', name=source.get('name', ''),
+        robot,
+        'joint',
+        name=source.get('name', ''),
         type='revolute' if kind == 'continuous' else kind,
-    )  # fmt: skip
+    )
     origin = _origin(source)
     ElementTree.SubElement(joint, 'parent', link=parent)
     ElementTree.SubElement(joint, 'child', link=child)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ik_core.bench import Row
+from ik_core.bench.rows import Row
 
 from .catalog import OURS
 from .scores import ALL, TOLERANCES, column
@@ -58,11 +58,15 @@ def _names(axes: Any, rows: list[Row]) -> None:
 def _name(axes: Any, row: Row, place: tuple[float, float], **style: Any) -> None:
     ours = row['peer'] == OURS
     axes.annotate(
-        'ik_core' if ours else row['peer'], (row['mean_ms'], row[TIGHT]), place,
-        fontsize=8.5, color=_shade(row), fontweight='bold' if ours else 'normal',
+        'ik_core' if ours else row['peer'],
+        (row['mean_ms'], row[TIGHT]),
+        place,
+        fontsize=8.5,
+        color=_shade(row),
+        fontweight='bold' if ours else 'normal',
         arrowprops={'arrowstyle': '-', 'color': '#999999', 'lw': 0.6, 'shrinkA': 1, 'shrinkB': 4},
         **style,
-    )  # fmt: skip
+    )
 
 
 def _spread(values: list[float], gap: float) -> list[float]:

@@ -41,9 +41,12 @@ class Process:
             environment['PYTHONPATH'] = os.pathsep.join(paths)
         self._process = subprocess.Popen(
             [python, str(PROGRAM), peer.adapter, json.dumps(peer.options)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-            text=True, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=environment,
+        )
 
     def load(self, chain: Chain, problems: Path) -> tuple[str, str]:
         """Set the peer up for an arm; its version and settings. Raises PeerFailed."""

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ik_core.bench import Row
+from ik_core.bench.rows import Row
 
 from .catalog import OURS
 from .problems import NEAR

@@ -153,17 +153,12 @@ def _efforts(path: Path) -> dict[str, float]:
     return efforts
 
 
-def unit_of(robot: Robot, joint: int) -> str:
-    """The unit of a joint's position."""
-    return 'm' if robot.joint_types[joint] == 'prismatic' else 'rad'
-
-
 # --- joints ------------------------------------------------------------------------------------
 
 
 def _joint_report(robot: Robot, i: int, effort: float, moves_a_tip: bool) -> JointReport:
     lower, upper, velocity = (float(x[i]) for x in (robot.lower, robot.upper, robot.velocity))
-    unit = unit_of(robot, i)
+    unit = robot.joint_units[i]
     return JointReport(
         name=robot.joint_names[i],
         kind=robot.joint_types[i],

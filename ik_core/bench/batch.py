@@ -27,7 +27,7 @@ from ..problem import IkProblem
 from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import PoseTask
-from . import Row
+from .rows import Row
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14')
 TOLERANCE = 1e-5
@@ -120,8 +120,9 @@ def _all_row(count: int) -> Row:
 
     goal.set_target(robot.forward_kinematics(problem.default_configuration + 0.5, goal.link))
     solve_all(problem)
-    same, row = _timed({'robot': 'ur5e', 'start': 'all'}, 'all', available_threads(), 2 * count,
-                       search)  # fmt: skip
+    same, row = _timed(
+        {'robot': 'ur5e', 'start': 'all'}, 'all', available_threads(), 2 * count, search
+    )
     return {**row, 'success_percent': 100.0 * np.mean(same), 'agree': all(same)}
 
 

@@ -5,9 +5,11 @@ As URDF text, so that they take the way that users' robots take.
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
 from ..robot.robot import Robot
+from ..robot.shipped import load_robot, shipped_robots
 from ..robot.urdf import load_urdf
 
 Vector = tuple[float, float, float]
@@ -64,9 +66,15 @@ def chain(n: int) -> Robot:
 
 
 FIGURE_GOALS = (
-    'left_hand', 'right_hand', 'left_toe', 'right_toe',
-    'head', 'left_elbow', 'right_elbow', 'pelvis',
-)  # fmt: skip
+    'left_hand',
+    'right_hand',
+    'left_toe',
+    'right_toe',
+    'head',
+    'left_elbow',
+    'right_elbow',
+    'pelvis',
+)
 """The links of `figure` that get a goal each."""
 
 
@@ -119,3 +127,45 @@ def _leg(side: str, sign: float) -> Iterator[str]:
     yield from _ball(f'{side}_knee', f'{side}_ankle', (0.0, 0.0, -0.42), 0.7)
     yield joint(f'{side}_ankle', f'{side}_ball', (0.14, 0.0, -0.06), Y, (-0.5, 0.7))
     yield fixed(f'{side}_ball', f'{side}_toe', (0.07, 0.0, -0.01))
+
+
+def planar_arm() -> Robot:
+    """Three links of 1 m in the x-y plane, free to turn: its workspace is a disc of 3 m."""
+    parts = [
+        joint('base', 'a', (0.0, 0.0, 0.0), Z, None),
+        joint('a', 'b', (1.0, 0.0, 0.0), Z, None),
+        joint('b', 'c', (1.0, 0.0, 0.0), Z, None),
+        fixed('c', 'tip', (1.0, 0.0, 0.0)),
+    ]
+    return robot('planar', parts)
+
+
+def puma(scale: float = 1.0) -> Robot:
+    """A PUMA-like arm, 1.8 m tall when stretched up at zeros: shoulder offset, round wrist."""
+    s = scale
+    parts = [
+        joint('base', 'waist', (0.0, 0.0, 0.67 * s), Z, (-2.79, 2.79)),
+        joint('waist', 'shoulder', (0.0, 0.15 * s, 0.0), Y, (-3.14, 3.14)),
+        joint('shoulder', 'elbow', (0.0, 0.0, 0.43 * s), Y, (-2.6, 2.6)),
+        joint('elbow', 'wrist_roll', (0.0, 0.0, 0.43 * s), Z, (-3.1, 3.1)),
+        joint('wrist_roll', 'wrist_bend', (0.0, 0.0, 0.0), Y, (-1.75, 1.75)),
+        joint('wrist_bend', 'flange', (0.0, 0.0, 0.0), Z, (-3.14, 3.14)),
+        fixed('flange', 'tip', (0.0, 0.0, 0.1 * s)),
+    ]
+    return robot(f'puma x {scale:g}' if scale != 1.0 else 'puma', parts)
+
+
+def scaled(name: str, scale: float) -> Robot:
+    """A shipped robot of revolute joints with all lengths times `scale`."""
+    root = ElementTree.parse(shipped_robots()[name]).getroot()
+    root.set('name', f'{name} x {scale:g}')
+    for origin in root.iterfind('joint/origin'):
+        numbers = [scale * float(number) for number in origin.get('xyz', '0 0 0').split()]
+        origin.set('xyz', ' '.join(map(repr, numbers)))
+    return load_urdf(ElementTree.tostring(root, encoding='unicode'))
+
+
+def arm(name: str) -> Robot:
+    """One of these by name, or a shipped robot."""
+    made = {'planar': planar_arm, 'puma': puma}
+    return made[name]() if name in made else load_robot(name)

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..solvers.base import Solver
-from . import Row
 from .hard_cases import CASES, Case, Cases, gap, global_best, is_mastered
+from .rows import Row
 
 SEARCHED_SHARE = 100
 """Cases that need a search for their truth get one problem in so many."""

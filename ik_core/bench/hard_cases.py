@@ -12,11 +12,9 @@ goals move.
 from __future__ import annotations
 
 import math
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -24,14 +22,22 @@ from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot, shipped_robots
-from ..robot.urdf import load_urdf
+from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
-from ..tasks import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask
-from .generated import X, Y, Z, fixed, joint, robot
-
-TOLERANCE = 1e-6
-"""Goals are to be reached to so many metres and radians, closest points to so many metres."""
+from ..tasks import AxisTask, OrientationTask, PoseTask, PositionTask
+from .generated import X, arm, planar_arm, puma, scaled
+from .problems import (
+    TOLERANCE,
+    Random,
+    aim,
+    any_q,
+    half_turn,
+    pose_problem,
+    projected,
+    random_q,
+    tight,
+    unit_vector,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +49,6 @@ class Case:
     best: float = 0.0
 
 
-Random = np.random.Generator
 Cases = Iterator[Case]
 
 
@@ -88,112 +93,13 @@ def _polished(problem: IkProblem, x: Array) -> float:
         lambda part: problem.at(whole(part)).residual,
         np.clip(x, low + room, high - room)[free],
         lambda part: problem.at(whole(part)).jacobian[:, free],
-        bounds=(low[free], high[free]), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=100,
-    )  # fmt: skip
+        bounds=(low[free], high[free]),
+        xtol=1e-15,
+        ftol=1e-15,
+        gtol=1e-15,
+        max_nfev=100,
+    )
     return 2.0 * float(found.cost)
-
-
-# --- robots ------------------------------------------------------------------------------------
-
-
-def planar_arm() -> Robot:
-    """Three links of 1 m in the x-y plane, free to turn: its workspace is a disc of 3 m."""
-    parts = [
-        joint('base', 'a', (0.0, 0.0, 0.0), Z, None),
-        joint('a', 'b', (1.0, 0.0, 0.0), Z, None),
-        joint('b', 'c', (1.0, 0.0, 0.0), Z, None),
-        fixed('c', 'tip', (1.0, 0.0, 0.0)),
-    ]
-    return robot('planar', parts)
-
-
-def puma(scale: float = 1.0) -> Robot:
-    """A PUMA-like arm, 1.8 m tall when stretched up at zeros: shoulder offset, round wrist."""
-    s = scale
-    parts = [
-        joint('base', 'waist', (0.0, 0.0, 0.67 * s), Z, (-2.79, 2.79)),
-        joint('waist', 'shoulder', (0.0, 0.15 * s, 0.0), Y, (-3.14, 3.14)),
-        joint('shoulder', 'elbow', (0.0, 0.0, 0.43 * s), Y, (-2.6, 2.6)),
-        joint('elbow', 'wrist_roll', (0.0, 0.0, 0.43 * s), Z, (-3.1, 3.1)),
-        joint('wrist_roll', 'wrist_bend', (0.0, 0.0, 0.0), Y, (-1.75, 1.75)),
-        joint('wrist_bend', 'flange', (0.0, 0.0, 0.0), Z, (-3.14, 3.14)),
-        fixed('flange', 'tip', (0.0, 0.0, 0.1 * s)),
-    ]
-    return robot(f'puma x {scale:g}' if scale != 1.0 else 'puma', parts)
-
-
-def scaled(name: str, scale: float) -> Robot:
-    """A shipped robot of revolute joints with all lengths times `scale`."""
-    root = ElementTree.parse(shipped_robots()[name]).getroot()
-    root.set('name', f'{name} x {scale:g}')
-    for origin in root.iterfind('joint/origin'):
-        numbers = [scale * float(number) for number in origin.get('xyz', '0 0 0').split()]
-        origin.set('xyz', ' '.join(map(repr, numbers)))
-    return load_urdf(ElementTree.tostring(root, encoding='unicode'))
-
-
-def arm(name: str) -> Robot:
-    """One of these by name, or a shipped robot."""
-    made = {'planar': planar_arm, 'puma': puma}
-    return made[name]() if name in made else load_robot(name)
-
-
-# --- parts of problems -------------------------------------------------------------------------
-
-
-def pose_problem(of: Robot, **options: Any) -> IkProblem:
-    """A pose goal for each tip, to TOLERANCE."""
-    return tight(of, [PoseTask(link) for link in of.tips()], **options)
-
-
-def tight(of: Robot, goals: list[GoalTask], **options: Any) -> IkProblem:
-    """A problem with TOLERANCE for metres and radians where the options do not say else."""
-    tolerances = {'position_tolerance': TOLERANCE, 'orientation_tolerance': TOLERANCE}
-    return IkProblem(of, goals, **{**tolerances, **options})
-
-
-def random_q(problem: IkProblem, q0: Array, rng: Random) -> Array:
-    """q0 (n,) with random variables inside the problem's limits."""
-    q = q0.copy()
-    limits = problem.limits
-    q[problem.variables] = rng.uniform(limits.sample_lower, limits.sample_upper)
-    return q
-
-
-def any_q(problem: IkProblem, rng: Random) -> Array:
-    """A random configuration inside the problem's limits."""
-    return random_q(problem, problem.default_configuration, rng)
-
-
-def projected(problem: IkProblem, q: Array) -> Array:
-    """q (n,) with its variables inside the problem's limits."""
-    inside = q.copy()
-    inside[problem.variables] = problem.limits.project(q[problem.variables])
-    return inside
-
-
-def aim(problem: IkProblem, q: Array) -> None:
-    """Set all goals to where their links are at q (n,)."""
-    frames = problem.robot.frames(q)
-    for task in problem.goals:
-        at = problem.robot.link_transform(frames, task.link)
-        if isinstance(task, AxisTask):
-            task.set_direction((at @ task.tool)[:3, 2])
-        else:
-            task.set_target(at @ task.tool)
-
-
-def unit_vector(rng: Random) -> Array:
-    """A random direction (3,)."""
-    v = rng.normal(size=3)
-    return np.asarray(v / np.linalg.norm(v), float)
-
-
-def half_turn(axis: Array) -> Array:
-    """The transform (4, 4) of half a turn about a unit axis (3,)."""
-    turn = np.eye(4)
-    turn[:3, :3] = 2.0 * np.outer(axis, axis) - np.eye(3)
-    return turn
 
 
 # --- the boundary of the workspace ---------------------------------------------------------------

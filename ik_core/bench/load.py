@@ -11,7 +11,7 @@ from pathlib import Path
 from ..exceptions import UrdfError
 from ..robot.shipped import shipped_robots
 from ..robot.urdf import load_urdf
-from . import Row
+from .rows import Row
 
 REPEATS = 5
 

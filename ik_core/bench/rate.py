@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 
-from . import Row
+from .rows import Row
 
 
 def run(arguments: argparse.Namespace) -> list[Row]:

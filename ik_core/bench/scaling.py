@@ -30,9 +30,10 @@ from ..problem import IkProblem
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..solvers.base import Solver
-from ..tasks import GoalTask, PoseTask, PositionTask
-from . import Row
+from ..tasks import PoseTask, PositionTask
 from .generated import FIGURE_GOALS, chain, figure
+from .problems import aim
+from .rows import Row
 
 JOINTS = (5, 10, 20, 40, 60, 80, 100)
 GOALS = (1, 2, 4, 6, 8, 10, 12, 16, 24)
@@ -81,18 +82,6 @@ def positions(n: int, goals: int) -> IkProblem:
     """A chain of n joints with position goals for links evenly along it."""
     links = [f'link{n * i // goals}' for i in range(1, goals)]
     return IkProblem(chain(n), [PositionTask(link) for link in (*links, 'tip')])
-
-
-def aim(problem: IkProblem, q: Array) -> None:
-    """Set all goals to where their links are at q (n,)."""
-    frames = problem.robot.frames(q)
-    for task in problem.goals:
-        assert isinstance(task, GoalTask)
-        at = problem.robot.link_transform(frames, task.link)
-        if isinstance(task, PositionTask):
-            task.set_target(position=at[:3, 3])
-        else:
-            task.set_target(at)
 
 
 @dataclass

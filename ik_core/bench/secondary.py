@@ -22,8 +22,8 @@ from ..problem import IkProblem
 from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import LimitAvoidanceTask, ManipulabilityTask, PostureTask, Task
-from . import Row
-from .hard_cases import TOLERANCE, Random, aim, any_q, pose_problem
+from .problems import TOLERANCE, Random, aim, any_q, pose_problem
+from .rows import Row
 
 ROBOTS = ('panda', 'iiwa14')
 SHARE = 10
@@ -59,9 +59,12 @@ def run(arguments: argparse.Namespace) -> list[Row]:
 def _row(name: str, text: str, task: Task, count: int) -> Row:
     bare = pose_problem(load_robot(name))
     problem = IkProblem(
-        bare.robot, bare.goals, secondary=[task],
-        position_tolerance=TOLERANCE, orientation_tolerance=TOLERANCE,
-    )  # fmt: skip
+        bare.robot,
+        bare.goals,
+        secondary=[task],
+        position_tolerance=TOLERANCE,
+        orientation_tolerance=TOLERANCE,
+    )
     rng = np.random.default_rng(0)
     _outcome(bare, problem, rng, False)  # compile, and fill the buffers
     outcomes = np.array([_outcome(bare, problem, rng, i % SHARE == 0) for i in range(count)])
@@ -94,9 +97,12 @@ def _outcome(bare: IkProblem, problem: IkProblem, rng: Random, search: bool) -> 
     ended = time.perf_counter()
     x = first.q[problem.variables]
     outcome = Outcome(
-        between - started, ended - between, _cost(problem, x),
-        _cost(problem, result.q[problem.variables]), result.success,
-    )  # fmt: skip
+        between - started,
+        ended - between,
+        _cost(problem, x),
+        _cost(problem, result.q[problem.variables]),
+        result.success,
+    )
     if not search:
         return outcome
     started = time.perf_counter()
@@ -123,14 +129,18 @@ def _slsqp_cost(problem: IkProblem, x: Array) -> float:
 
     limits = problem.limits
     found = minimize(
-        lambda y: _cost(problem, y), x, jac=gradient, method='SLSQP',
+        lambda y: _cost(problem, y),
+        x,
+        jac=gradient,
+        method='SLSQP',
         bounds=list(zip(limits.lower, limits.upper, strict=True)),
         constraints={
-            'type': 'eq', 'fun': lambda y: problem.at(y).residual,
+            'type': 'eq',
+            'fun': lambda y: problem.at(y).residual,
             'jac': lambda y: problem.at(y).jacobian,
         },
         options={'maxiter': 300, 'ftol': 1e-12},
-    )  # fmt: skip
+    )
     at = problem.at(limits.project(found.x))
     met = problem.is_solved(0.1 * at.position_errors, 0.1 * at.orientation_errors)
     return _cost(problem, at.x) if met else float('nan')

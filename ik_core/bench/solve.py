@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,8 @@ from ..result import IkResult
 from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..tasks import PoseTask
-from . import Row
+from .problems import any_q
+from .rows import Row
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 TOLERANCE = 1e-5
@@ -54,23 +54,16 @@ def _robot_rows(name: str, count: int) -> list[Row]:
     results: dict[Run, list[tuple[IkResult, float]]] = {key: [] for key in solvers}
     goal.set_target(robot.forward_kinematics(problem.default_configuration, tip))
     for solver in solvers.values():  # compile, and fill the buffers
-        solver.solve(problem, _random(problem, rng), Budget(iterations=50))
+        solver.solve(problem, any_q(problem, rng), Budget(iterations=50))
     for i in range(count):
-        goal.set_target(robot.forward_kinematics(_random(problem, rng), tip))
-        q0 = _random(problem, rng)
+        goal.set_target(robot.forward_kinematics(any_q(problem, rng), tip))
+        q0 = any_q(problem, rng)
         for key, solver in solvers.items():
             if key[0] == DEFAULT_SOLVER or i % SHARE[key[1]] == 0:
                 started = time.perf_counter()
                 result = solver.solve(problem, q0, LIMIT)
                 results[key].append((result, time.perf_counter() - started))
     return [_row(name, *key, outcomes) for key, outcomes in results.items()]
-
-
-def _random(problem: IkProblem, rng: np.random.Generator) -> Any:
-    q = problem.default_configuration.copy()
-    limits = problem.limits
-    q[problem.variables] = rng.uniform(limits.sample_lower, limits.sample_upper)
-    return q
 
 
 def _row(robot: str, solver: str, restarts: int, outcomes: list[tuple[IkResult, float]]) -> Row:

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import Row
+from .rows import Row
 
 PROGRAM = """
 import time

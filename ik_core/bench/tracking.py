@@ -36,8 +36,8 @@ from ..solvers.base import IterativeSolver
 from ..tasks import GoalTask, PoseTask, PositionTask
 from ..tracking import MotionLimits, Tracker, TrackerOptions
 from ..tracking.rate_limiter import RateLimiter
-from . import Row
 from .generated import X, Y, Z, fixed, joint, robot
+from .rows import Row
 
 ARMS = ('iiwa14', 'panda')
 RATE = 200.0
@@ -87,9 +87,14 @@ def _start(arm: Robot, seed: int) -> Array:
 
 
 def _tracker(
-    arm: Robot, tasks: list[GoalTask], q: Array, *, rate: float = RATE,
-    acceleration: float = 20.0, **options: Any,
-) -> Tracker:  # fmt: skip
+    arm: Robot,
+    tasks: list[GoalTask],
+    q: Array,
+    *,
+    rate: float = RATE,
+    acceleration: float = 20.0,
+    **options: Any,
+) -> Tracker:
     tracker = Tracker(
         IkProblem(arm, tasks),
         rate,
@@ -119,10 +124,16 @@ def _on_circle(start: Array, angle: float) -> Array:
 def drift_rows(starts: int, loops: int) -> list[Row]:
     """How far joints end from where they began, without and with a rest posture."""
     return [
-        _row(f'joint drift, {loops} loops', name, f'rest_rate {rate:g}', 'rad',
-             [_joint_drift(name, rate, seed, loops) for seed in range(starts)])
-        for name in ARMS for rate in (0.0, 5.0)
-    ]  # fmt: skip
+        _row(
+            f'joint drift, {loops} loops',
+            name,
+            f'rest_rate {rate:g}',
+            'rad',
+            [_joint_drift(name, rate, seed, loops) for seed in range(starts)],
+        )
+        for name in ARMS
+        for rate in (0.0, 5.0)
+    ]
 
 
 def _joint_drift(name: str, rest_rate: float, seed: int, loops: int) -> float:
@@ -270,8 +281,9 @@ def _dragged(
     name: str, arm: Robot, tips: tuple[str, ...] | list[str], ticks: int, **options: float
 ) -> list[Row]:
     """Times with goals that are dragged, and then left to rest."""
-    tracker = _tracker(arm, [PoseTask(tip) for tip in tips], _start(arm, 0), rate=TICK_RATE,
-                       **options)  # fmt: skip
+    tracker = _tracker(
+        arm, [PoseTask(tip) for tip in tips], _start(arm, 0), rate=TICK_RATE, **options
+    )
     starts = [arm.forward_kinematics(tracker.q, tip) for tip in tips]
     moving, solving, resting = [], [], []
     for k in range(ticks):

@@ -1,1 +1,6 @@
-"""The `ik` command: one module per subcommand, `main` to run them, `text` to print."""
+"""The `ik` command: a file for each subcommand, `main` to run them.
+
+Each subcommand has `add_parser(commands)`, which adds its arguments and sets `run`, and
+`run(arguments)`, which prints and returns the exit code; `command` has what they share, `text`
+how they print. Stands on top of the library: nothing in it imports this folder.
+"""

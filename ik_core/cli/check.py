@@ -16,6 +16,7 @@ from typing import Any
 
 from ..analysis.self_test import Report, TipReport, check, suggested_yaml
 from ..robot.shipped import robot_path
+from .command import add_json, add_robot, new_parser
 from .text import as_json, quantity, table
 
 NO_PROBLEMS, PROBLEMS = 0, 1
@@ -23,18 +24,20 @@ NO_PROBLEMS, PROBLEMS = 0, 1
 
 def add_parser(commands: Any) -> None:
     """Add `check` to the subcommands of `ik`."""
-    parser = commands.add_parser(
-        'check', help='test a robot description before it drives hardware', allow_abbrev=False
+    parser = new_parser(commands, 'check', 'test a robot description before it drives hardware')
+    add_robot(parser)
+    parser.add_argument(
+        '--tip',
+        metavar='LINK',
+        action='append',
+        default=[],
+        dest='tips',
+        help='a link to move (default: the end of the longest chain); may be repeated',
     )
     add = parser.add_argument
-    add('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
-    add(
-        '--tip', metavar='LINK', action='append', default=[], dest='tips',
-        help='a link to move (default: the end of the longest chain); may be repeated',
-    )  # fmt: skip
     add('--goals', type=_count, default=200, metavar='N', help='random poses to solve for')
     add('--yaml', type=Path, metavar='FILE', help='write suggested parameters for ik_node')
-    add('--json', action='store_true', help='print JSON')
+    add_json(parser)
     parser.set_defaults(run=run)
 
 

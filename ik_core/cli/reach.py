@@ -14,45 +14,67 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
+from ..analysis.reachability.figure import draw
 from ..robot.shipped import load_robot
-from .exit_codes import REACHED
+from .command import REACHED, add_json, add_robot, check_drawable, new_parser
 from .text import as_json
 
 
 def add_parser(commands: Any) -> None:
     """Add `reach` to the subcommands of `ik`."""
-    parser = commands.add_parser(
-        'reach', help='which part of the space a link reaches', allow_abbrev=False
-    )
+    parser = new_parser(commands, 'reach', 'which part of the space a link reaches')
+    add_robot(parser)
     add = parser.add_argument
-    add('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
     add('--tip', metavar='LINK', help='the link to move (default: the end of the longest chain)')
     add('--out', type=Path, metavar='FILE', required=True, help='the map, an .npz file')
-    add('--step', type=float, default=0.05, help='distance of the voxels [m] (default 0.05)')
-    add(
-        '--orientations', type=int, default=1, metavar='N',
-        help='orientations tried in each voxel; 1: any will do (default)',
-    )  # fmt: skip
-    add(
-        '--box', type=float, nargs=6, metavar=('X', 'Y', 'Z', 'X2', 'Y2', 'Z2'),
-        help='two corners of what is mapped [m] (default: all that may be in reach)',
-    )  # fmt: skip
+    _add_grid(parser)
     add('--manipulability', action='store_true', help='map it too')
     add('--restarts', type=int, default=20, help='random starts until a cell is given up')
     add('--seed', type=int, default=0, help='chooses the random starts')
     add('--resume', action='store_true', help='go on with a map that was interrupted')
     add('--scheduler', metavar='ADDRESS', help='of a dask cluster: its workers solve')
     add('--figure', type=Path, metavar='FILE', help='draw slices through the map')
-    add('--json', action='store_true', help='print JSON')
+    add_json(parser)
     add('--quiet', action='store_true', help='no progress line (there is none but on a terminal)')
     parser.set_defaults(run=run)
 
 
+def _add_grid(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--step', type=float, default=0.05, help='distance of the voxels [m] (default 0.05)'
+    )
+    parser.add_argument(
+        '--orientations',
+        type=int,
+        default=1,
+        metavar='N',
+        help='orientations tried in each voxel; 1: any will do (default)',
+    )
+    parser.add_argument(
+        '--box',
+        type=float,
+        nargs=6,
+        metavar=('X', 'Y', 'Z', 'X2', 'Y2', 'Z2'),
+        help='two corners of what is mapped [m] (default: all that may be in reach)',
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Make the map and print what it says; exit code 0."""
+    if arguments.figure:
+        check_drawable(arguments.figure)
+    made = _make_map(arguments)
+    if arguments.figure:
+        draw(made, arguments.figure)
+    data = _data(made, arguments.out)
+    print(as_json(data) if arguments.json else _text(data))
+    return REACHED
+
+
+def _make_map(arguments: argparse.Namespace) -> ReachabilityMap:
     line = ProgressLine(arguments.quiet or not sys.stderr.isatty())
     try:
-        made = reachability_map(
+        return reachability_map(
             load_robot(arguments.robot),
             arguments.tip,
             step=arguments.step,
@@ -72,13 +94,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise
     finally:
         line.end()
-    if arguments.figure:
-        from ..analysis.reachability.figure import draw
-
-        draw(made, arguments.figure)
-    data = _data(made, arguments.out)
-    print(as_json(data) if arguments.json else _text(data))
-    return REACHED
 
 
 class ProgressLine:

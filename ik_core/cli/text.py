@@ -9,12 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..robot.robot import Robot
-
-
-def unit_of(robot: Robot, joint: int) -> str:
-    return 'm' if robot.joint_types[joint] == 'prismatic' else 'rad'
-
 
 def quantity(value: float, unit: str) -> str:
     """A number with its unit, or a dash where there is none."""
@@ -38,6 +32,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def is_number(text: str) -> bool:
+    """Whether a text is a number as Python writes them."""
     try:
         float(text)
     except ValueError:

@@ -126,6 +126,11 @@ class Robot:
         return len(self.joint_names)
 
     @property
+    def joint_units(self) -> tuple[str, ...]:
+        """The units of q: 'm' for prismatic joints, 'rad' for all others."""
+        return tuple('m' if kind == 'prismatic' else 'rad' for kind in self.joint_types)
+
+    @property
     def base_link(self) -> str:
         """The root of the tree; poses are in its frame."""
         return self.link_names[0]

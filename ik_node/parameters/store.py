@@ -364,7 +364,7 @@ def limit_specs(robot: Robot) -> list[Spec]:
 def _limits_of(robot: Robot, i: int) -> list[tuple[str, float, str, tuple[float, float]]]:
     """Rows of limit, default, unit, bounds. A joint that turns for ever has no position limits."""
     lower, upper, velocity = (float(x[i]) for x in (robot.lower, robot.upper, robot.velocity))
-    unit = 'm' if robot.joint_types[i] == 'prismatic' else 'rad'
+    unit = robot.joint_units[i]
     rates = [
         ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
         ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),

@@ -38,9 +38,12 @@ class Peer(Adapter):
 
     def solve(self, prepared: Any) -> Any:
         return pybullet.calculateInverseKinematics(
-            self._body, self._tip, *prepared,
-            maxNumIterations=ITERATIONS, residualThreshold=TOLERANCE,
-        )  # fmt: skip
+            self._body,
+            self._tip,
+            *prepared,
+            maxNumIterations=ITERATIONS,
+            residualThreshold=TOLERANCE,
+        )
 
     def answer(self, raw: Any) -> Any:
         return self.turned_inside(np.array(raw), 0.5 * (self.lower + self.upper))

@@ -38,8 +38,12 @@ class Peer(Stepper):
         error = max(np.linalg.norm(twist[:3]), np.linalg.norm(twist[3:]))
         if error > self.tolerance:
             velocity = pink.solve_ik(
-                self._configuration, [self._task], 1.0, 'daqp',
-                limits=self._limits, safety_break=False,
-            )  # fmt: skip
+                self._configuration,
+                [self._task],
+                1.0,
+                'daqp',
+                limits=self._limits,
+                safety_break=False,
+            )
             self._configuration.integrate_inplace(velocity, 1.0)
         return float(error), self._configuration.q

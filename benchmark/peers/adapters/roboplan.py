@@ -32,11 +32,16 @@ class Peer(Adapter):
         self._scene = Scene(chain.name, loadUrdfSceneDescription(chain.path))
         self._scene.addGroupFromChain('arm', chain.base, chain.tip)
         options = SimpleIkOptions(
-            group_name='arm', max_iters=20, max_time=SECONDS, max_restarts=200,
-            step_size=1.0, damping=1e-6,
-            max_linear_error_norm=TOLERANCE, max_angular_error_norm=TOLERANCE,
+            group_name='arm',
+            max_iters=20,
+            max_time=SECONDS,
+            max_restarts=200,
+            step_size=1.0,
+            damping=1e-6,
+            max_linear_error_norm=TOLERANCE,
+            max_angular_error_norm=TOLERANCE,
             check_collisions=False,
-        )  # fmt: skip
+        )
         self._solver = SimpleIk(self._scene, options)
 
     def prepare(self, goal: Array, q0: Array) -> Any:

@@ -38,11 +38,18 @@ class Peer(Adapter):
         margin = 1e-9 * (self.upper - self.lower)
         for start in self.starts(q0, RESTARTS):
             found = least_squares(
-                self._residual, np.clip(start, self.lower + margin, self.upper - margin),
-                self._jacobian, (self.lower, self.upper), 'dogbox',
-                xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE, tr_solver=self._linear,
-                args=(to_goal,), max_nfev=EVALUATIONS,
-            )  # fmt: skip
+                self._residual,
+                np.clip(start, self.lower + margin, self.upper - margin),
+                self._jacobian,
+                (self.lower, self.upper),
+                'dogbox',
+                xtol=TOLERANCE,
+                ftol=TOLERANCE,
+                gtol=TOLERANCE,
+                tr_solver=self._linear,
+                args=(to_goal,),
+                max_nfev=EVALUATIONS,
+            )
             if found.cost < REACHED:
                 break
         return found.x

@@ -40,10 +40,24 @@ def _build(chain: Chain) -> Any:
         file = Path(folder) / 'arm_ik.py'
         program = 'import sys, ssik.cli; sys.exit(ssik.cli.main())'
         subprocess.run(
-            [sys.executable, '-c', program, 'build', chain.path, '--base', chain.base,
-             '--ee', chain.tip, '--out', str(file), '--no-validate'],
-            check=True, timeout=PATIENCE, capture_output=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                '-c',
+                program,
+                'build',
+                chain.path,
+                '--base',
+                chain.base,
+                '--ee',
+                chain.tip,
+                '--out',
+                str(file),
+                '--no-validate',
+            ],
+            check=True,
+            timeout=PATIENCE,
+            capture_output=True,
+        )
         spec = importlib.util.spec_from_file_location('arm_ik', file)
         assert spec is not None
         assert spec.loader is not None

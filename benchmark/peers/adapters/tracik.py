@@ -20,9 +20,13 @@ class Peer(Adapter):
         super().__init__(chain)
         self.settings = f'Speed, {1e3 * budget:g} ms, epsilon={TOLERANCE:g}, 2 threads'
         self._solver = pytracik.TRAC_IK(
-            chain.base, chain.tip, Path(chain.path).read_text(encoding='utf-8'),
-            budget, TOLERANCE, pytracik.SolveType.Speed,
-        )  # fmt: skip
+            chain.base,
+            chain.tip,
+            Path(chain.path).read_text(encoding='utf-8'),
+            budget,
+            TOLERANCE,
+            pytracik.SolveType.Speed,
+        )
 
     def prepare(self, goal: Array, q0: Array) -> Any:
         return (self._solver, q0, *goal[:3, 3], *quaternion(goal[:3, :3]))

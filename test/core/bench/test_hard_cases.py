@@ -13,8 +13,9 @@ from support import robots
 
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, PoseTask, PositionTask, make_solver
-from ik_core.bench import hard, hard_cases, secondary
-from ik_core.bench.hard_cases import CASES, TOLERANCE
+from ik_core.bench import generated, hard, hard_cases, problems, secondary
+from ik_core.bench.hard_cases import CASES
+from ik_core.bench.problems import TOLERANCE
 from ik_core.solvers import DEFAULT_SOLVER
 
 SEARCHED = [name for name in CASES if name.startswith('unreachable pose')]
@@ -83,7 +84,7 @@ def test_a_closest_point_is_that_of_a_global_search(name):
 @pytest.mark.parametrize('name', [n for n in CASES if ' singularity: ' in n])
 def test_goals_at_singularities_are_at_singularities(name):
     kind, arm = name.split(' ')[0], name.rpartition(' ')[2]
-    problem = hard_cases.pose_problem(hard_cases.arm(arm))
+    problem = problems.pose_problem(generated.arm(arm))
     rng = np.random.default_rng(3)
     for _ in range(5):
         q = hard_cases.singular_q(problem, arm, kind, rng)
@@ -118,7 +119,7 @@ def test_half_turns_are_half_turns(name):
 
 
 def test_scaled_robots_are_scaled():
-    small, whole = hard_cases.scaled('panda', 0.01), robots.shipped('panda')
+    small, whole = generated.scaled('panda', 0.01), robots.shipped('panda')
     q = robots.random_q(whole, np.random.default_rng(5))
     link = robots.tip_of(whole)
     expected = whole.forward_kinematics(q, link)
@@ -156,8 +157,8 @@ def test_a_start_at_the_goal_is_the_answer(name):
 def test_pinned_joints_stay_where_they_are_pinned():
     robot, rng = robots.shipped('panda'), np.random.default_rng(8)
     pin = robots.random_q(robot, rng)
-    problem = hard_cases.pose_problem(robot, lower=pin, upper=pin)
-    hard_cases.aim(problem, robots.random_q(robot, rng))
+    problem = problems.pose_problem(robot, lower=pin, upper=pin)
+    problems.aim(problem, robots.random_q(robot, rng))
     result = ik.solve(problem, robots.random_q(robot, rng))
     np.testing.assert_array_equal(result.q[:7], pin[:7])
     assert result.status is IkStatus.CLOSEST
@@ -171,7 +172,7 @@ def test_a_start_outside_the_limits_ends_inside_and_keeps_idle_joints():
     rng = np.random.default_rng(9)
     idle = np.delete(np.arange(robot.n), problem.variables)
     for _ in range(20):
-        hard_cases.aim(problem, robots.random_q(robot, rng))
+        problems.aim(problem, robots.random_q(robot, rng))
         q0 = robots.random_q(robot, rng) + rng.choice([-4.0, 4.0], robot.n)
         result = ik.solve(problem, q0)
         assert result.success
@@ -181,7 +182,7 @@ def test_a_start_outside_the_limits_ends_inside_and_keeps_idle_joints():
 
 @pytest.mark.parametrize(('name', 'joint'), [('ur5e', 4), ('ur5e', 2), ('iiwa14', 3), ('puma', 4)])
 def test_a_seeded_solve_follows_a_motion_through_a_singularity(name, joint):
-    robot = hard_cases.arm(name)
+    robot = generated.arm(name)
     problem = IkProblem(robot, [PoseTask(robot.tips()[0])])
     solver = make_solver(DEFAULT_SOLVER, restarts=0)
     rng = np.random.default_rng(10)
@@ -189,7 +190,7 @@ def test_a_seeded_solve_follows_a_motion_through_a_singularity(name, joint):
     middle[joint], way[joint] = 0.0, 1.0
     q = middle - 0.5 * way
     for s in np.linspace(-0.5, 0.5, 201):  # steps of 5 mrad; singular half way
-        hard_cases.aim(problem, middle + s * way)
+        problems.aim(problem, middle + s * way)
         result = solver.solve(problem, q)
         assert result.success, result.message
         assert np.abs(result.q - q).max() < 0.25
@@ -237,7 +238,7 @@ def nasty_problem(draw):
         target = robot.forward_kinematics(rng.uniform(low, high), f'l{link}')
         if draw(st.booleans()):
             target[:3, 3] += draw(st.sampled_from([0.0, 1e-7, 0.1, 1e3])) * rng.normal(size=3)
-            target = target @ hard_cases.half_turn(AXES[draw(st.integers(0, 2))])
+            target = target @ problems.half_turn(AXES[draw(st.integers(0, 2))])
         goals.append(nasty_goal(kind, f'l{link}', target))
     start = draw(
         st.sampled_from([np.zeros(robot.n), np.full(robot.n, 1e3), rng.uniform(low, high)])

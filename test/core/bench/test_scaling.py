@@ -7,8 +7,10 @@ import pytest
 
 import ik_core as ik
 from ik_core import IkStatus, make_solver
-from ik_core.bench import scaling, table
+from ik_core.bench import scaling
 from ik_core.bench.generated import FIGURE_GOALS, chain, figure
+from ik_core.bench.problems import aim
+from ik_core.bench.rows import table
 from ik_core.solvers import DEFAULT_SOLVER
 
 
@@ -45,7 +47,7 @@ def test_chains_of_any_length_reach_their_goals(make, n):
     robot, solver = problem.robot, make_solver(DEFAULT_SOLVER)
     for _ in range(10):
         q = rng.uniform(0.6 * robot.lower, 0.6 * robot.upper)
-        scaling.aim(problem, q)
+        aim(problem, q)
         result = solver.solve(problem, rng.uniform(robot.lower, robot.upper))
         assert result.success, result.message
         for task in problem.goals:
@@ -58,7 +60,7 @@ def test_a_masked_component_is_left_free():
     """Else a chain would have to put all three components where they were never asked to be."""
     problem, rng = scaling.four_masked(40), np.random.default_rng(1)
     robot = problem.robot
-    scaling.aim(problem, rng.uniform(0.5 * robot.lower, 0.5 * robot.upper))
+    aim(problem, rng.uniform(0.5 * robot.lower, 0.5 * robot.upper))
     tip = problem.goals[-1]
     x, y, z = tip.target[9:]
     tip.set_target(position=[x, y, z + 50.0])
@@ -72,7 +74,7 @@ def test_both_systems_reach_the_goals(goals):
     robot, solver = problem.robot, make_solver(DEFAULT_SOLVER)
     for _ in range(5):
         q = rng.uniform(0.5 * robot.lower, 0.5 * robot.upper)
-        scaling.aim(problem, q)
+        aim(problem, q)
         result = solver.solve(problem, q + rng.uniform(-0.1, 0.1, 24))
         assert result.success, result.message
 

@@ -12,11 +12,12 @@ import pytest
 from support.places import ROOT, URDF
 from support.robots import python_path
 
-from ik_core import bench
-from ik_core.cli import main as cli
+from ik_core.bench import BENCHMARKS
+from ik_core.cli import bench, info, solve
 from ik_core.cli.main import main
 from ik_core.robot.shipped import load_robot
 from ik_core.robot.urdf import load_urdf
+from ik_core.solvers import SOLVERS
 
 POSE = ['--xyz', '0.4', '0.1', '0.5', '--rpy', '3.1', '0', '0.2']
 
@@ -96,7 +97,7 @@ def test_info_says_that_there_is_no_limit_and_warns(capsys, tmp_path):
     [([], ''), ([4], '4'), ([0, 1, 2], '0-2'), ([0, 2, 3, 9], '0, 2-3, 9')],
 )
 def test_ranges(numbers, text):
-    assert cli._ranges(numbers) == text
+    assert info._ranges(numbers) == text
 
 
 # --- ik solve ----------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ def pose_errors(robot, q, link, xyz, rpy):
     return np.linalg.norm(pose[:3, 3] - xyz), math.atan2(sine, (np.trace(difference) - 1) / 2)
 
 
-@pytest.mark.parametrize('solver', sorted(cli.SOLVERS))
+@pytest.mark.parametrize('solver', sorted(SOLVERS))
 def test_solve_reaches_a_pose(solver, capsys):
     argv = ['solve', 'panda', '--tip', 'panda_hand_tcp', *POSE, '--solver', solver]
     code, data = as_json(capsys, *argv, '-o', 'restarts=20')
@@ -243,8 +244,8 @@ def test_options_reach_the_solver(capsys):
     ('text', 'value'), [('5', 5.0), ('-1e-3', -1e-3), ('true', True), ('usual', 'usual')]
 )
 def test_option_values(text, value):
-    assert cli._option(f'name={text}') == ('name', value)
-    assert type(cli._option(f'name={text}')[1]) is type(value)
+    assert solve._option(f'name={text}') == ('name', value)
+    assert type(solve._option(f'name={text}')[1]) is type(value)
 
 
 # --- nonsense ----------------------------------------------------------------------------------
@@ -307,7 +308,7 @@ def test_what_installs_is_measured_only_when_it_is_named():
     parser = argparse.ArgumentParser()
     bench.add_parser(parser.add_subparsers())
     names = parser.parse_args(['bench']).names
-    assert names == [name for name in bench.BENCHMARKS if name != 'peers']
+    assert names == [name for name in BENCHMARKS if name != 'peers']
     assert parser.parse_args(['bench', 'peers']).names == ['peers']
 
 
@@ -418,3 +419,37 @@ def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
         away.append(np.linalg.norm(np.array(data['q']) - q0))
     assert away[1] <= away[0]
     assert main(['solve', 'ur5e', *REACHABLE, '--choose', 'best']) == 2
+
+
+# --- figures -----------------------------------------------------------------------------------
+
+DRAWING = {
+    'replay': ['replay', 'no_such_recording.npz', '--plot', '{}'],
+    'reach': ['reach', 'no_such_robot', '--out', 'unwritten.npz', '--figure', '{}'],
+}
+"""Commands whose work would fail: a figure that can't be drawn is refused before it begins."""
+
+
+@pytest.fixture
+def in_tmp(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize('command', DRAWING)
+@pytest.mark.usefixtures('in_tmp')
+def test_a_figure_without_matplotlib_is_refused_before_the_work(command, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    assert main([part.format('f.png') for part in DRAWING[command]]) == 2
+    expected = "ik: f.png: drawing needs matplotlib: pip install 'ik_node[figures]'\n"
+    assert capsys.readouterr().err == expected
+
+
+@pytest.mark.parametrize('command', DRAWING)
+@pytest.mark.parametrize(
+    ('path', 'said'), [('f.xyz', 'the suffix should be one of'), ('a/f.png', 'no folder a')]
+)
+@pytest.mark.usefixtures('in_tmp')
+def test_a_figure_that_can_not_be_written_is_refused_before_the_work(command, path, said, capsys):
+    pytest.importorskip('matplotlib')
+    assert main([part.format(path) for part in DRAWING[command]]) == 2
+    assert said in capsys.readouterr().err

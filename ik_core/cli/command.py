@@ -1,0 +1,48 @@
+"""What the subcommands of `ik` share: exit codes, arguments, and how wrong usage is refused."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes; BAD_INPUT comes with one line on stderr that says what is wrong."""
+
+
+class UsageError(Exception):
+    """Arguments that make no sense; its text is what the user reads."""
+
+
+def new_parser(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
+    """The parser of a subcommand, added to those of `ik`."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, allow_abbrev=False)
+    return parser
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """Add the argument ROBOT."""
+    parser.add_argument('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option --json."""
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def check_drawable(path: Path) -> None:
+    """Check that a figure can be drawn to a path. Raises UsageError where it can't.
+
+    To be called before long work whose result is to be drawn.
+    """
+    try:
+        from matplotlib.figure import Figure  # only who draws needs matplotlib
+    except ImportError:
+        raise UsageError(
+            f"{path}: drawing needs matplotlib: pip install 'ik_node[figures]'"
+        ) from None
+    formats = Figure().canvas.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in formats:
+        raise UsageError(f'{path}: the suffix should be one of {", ".join(sorted(formats))}')
+    if not path.parent.is_dir():
+        raise UsageError(f'{path}: there is no folder {path.parent}')

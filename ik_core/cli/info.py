@@ -1,0 +1,97 @@
+"""`ik info`: the joints, limits and tips of a robot."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from ..robot.robot import Robot
+from ..robot.shipped import load_robot
+from .command import REACHED, add_json, add_robot, new_parser
+from .text import as_json, quantity, table
+
+
+def add_parser(commands: Any) -> None:
+    """Add `info` to the subcommands of `ik`."""
+    parser = new_parser(commands, 'info', 'joints, limits, tips')
+    add_robot(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the robot has; exit code 0."""
+    robot = load_robot(arguments.robot)
+    print(as_json(_data(robot)) if arguments.json else _text(robot))
+    return REACHED
+
+
+def _data(robot: Robot) -> dict[str, Any]:
+    return {
+        'name': robot.name,
+        'base_link': robot.base_link,
+        'links': robot.link_names,
+        'joints': [_joint_data(robot, i) for i in range(robot.n)],
+        'mimic_joints': [
+            {'name': name, 'joint': m.joint, 'multiplier': m.multiplier, 'offset': m.offset}
+            for name, m in robot.mimic_joints.items()
+        ],
+        'tips': [
+            {'link': tip, 'joints': [robot.joint_names[i] for i in robot.chain(tip)]}
+            for tip in robot.tips()
+        ],
+        'warnings': robot.warnings,
+    }
+
+
+def _joint_data(robot: Robot, i: int) -> dict[str, Any]:
+    return {
+        'name': robot.joint_names[i],
+        'type': robot.joint_types[i],
+        'unit': robot.joint_units[i],
+        'lower': robot.lower[i],
+        'upper': robot.upper[i],
+        'velocity': robot.velocity[i],
+    }
+
+
+def _text(robot: Robot) -> str:
+    head = f'{robot.name}: {len(robot.link_names)} links, {robot.n} joints, base {robot.base_link}'
+    rows = (_joint_rows(robot), _mimic_rows(robot), _tip_rows(robot))
+    warnings = [f'warning: {warning}' for warning in robot.warnings]
+    tables = (table(part) for part in rows if len(part) > 1)
+    return '\n\n'.join(filter(None, (head, *tables, '\n'.join(warnings))))
+
+
+def _joint_rows(robot: Robot) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('', 'joint', 'type', 'lower', 'upper', 'velocity')]
+    for i, name in enumerate(robot.joint_names):
+        unit = robot.joint_units[i]
+        limits = (quantity(robot.lower[i], unit), quantity(robot.upper[i], unit))
+        speed = quantity(robot.velocity[i], f'{unit}/s')
+        rows.append((str(i), name, robot.joint_types[i], *limits, speed))
+    return rows
+
+
+def _mimic_rows(robot: Robot) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('mimic joint', 'stands at')]
+    for name, m in robot.mimic_joints.items():
+        rows.append((name, f'{m.multiplier:g} * {m.joint} + {m.offset:g}'))
+    return rows
+
+
+def _tip_rows(robot: Robot) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('tip', 'moved by joints')]
+    return rows + [(tip, _ranges(robot.chain(tip))) for tip in robot.tips()]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """0, 1, 2, 5 as '0-2, 5'."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ', '.join(f'{r[0]}-{r[-1]}' if len(r) > 1 else str(r[0]) for r in runs)
