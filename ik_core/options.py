@@ -23,9 +23,19 @@ def option(
     unit: str = '',
     bounds: tuple[float, float] = (-math.inf, math.inf),
     choices: Sequence[str] = (),
+    static: bool = False,
 ) -> Any:
-    """A field with a meaning: `bounds` are inclusive, `choices` are for text (none: any)."""
-    metadata = {'doc': doc, 'unit': unit, 'bounds': bounds, 'choices': tuple(choices)}
+    """A field with a meaning: `bounds` are inclusive, `choices` are for text (none: any).
+
+    `static`: what it is for can't take another value while it runs.
+    """
+    metadata = {
+        'doc': doc,
+        'unit': unit,
+        'bounds': bounds,
+        'choices': tuple(choices),
+        'static': static,
+    }
     return field(default=default, metadata=metadata)
 
 

@@ -1,4 +1,4 @@
-"""`ik_node` as a process: start, spin until a signal, end at rest.
+"""The command `ik_node`.
 
 rclpy is imported when the process starts and not with this module, so that its absence can be
 said in one line.
@@ -6,20 +6,8 @@ said in one line.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
-from types import FrameType
-from typing import TYPE_CHECKING
 
-from ik_core.exceptions import InvalidOption
-
-if TYPE_CHECKING:
-    from .node import IkNode
-
-SIGNAL_PERIOD = 0.25
-"""[s] How often signals are looked for: Python can't while the executor waits."""
 NO_ROS = (
     "ik_node: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
     "or install the wheels: pip install '.[fast,ros]'"
@@ -29,65 +17,11 @@ NO_ROS = (
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad parameters."""
     try:
-        import rclpy
-
-        from .node import IkNode
-        from .ticker import SWITCH_INTERVAL
+        from .run import run
     except ModuleNotFoundError as error:
         print(NO_ROS.format(missing=error.name), file=sys.stderr)
         return 1
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    stopping = threading.Event()
-    _stop_on_signals(stopping)
-    rclpy.init(args=args, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
-    try:
-        node = IkNode(stopping)
-    except InvalidOption as error:
-        print(f'ik_node: {error}', file=sys.stderr)
-        rclpy.try_shutdown()
-        return 2
-    started = _run(node, stopping)
-    busy = node.busy
-    node.destroy_node()
-    rclpy.try_shutdown()
-    code = 0 if started or stopping.is_set() else 1
-    if busy:  # a compiler in a thread would keep the interpreter from ending
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
-
-
-def _stop_on_signals(stopping: threading.Event) -> None:
-    """Set `stopping` at SIGINT or SIGTERM; more of them change nothing: stopping ends soon.
-
-    rclpy's own handlers would end the context first, so that the joints could not come to rest.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
-def _run(node: IkNode, stopping: threading.Event) -> bool:
-    """Spin until `stopping`; false when the node could not start."""
-    from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        if not node.autostart():
-            return False
-        while not stopping.is_set():
-            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
-        node.finish()
-    except ExternalShutdownException:
-        pass
-    finally:
-        executor.shutdown()
-    return True
+    return run(args)
 
 
 if __name__ == '__main__':

@@ -20,7 +20,7 @@ from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.recording import Recorder
 
-from .parameters.store import Limits, NodeParameters, Tool
+from .parameters.options import Limits, NodeParameters, Tool
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
@@ -233,7 +233,7 @@ class Model:
                 self.tracker.set_goal(tip, goal, self._received[tip])
 
     def problem(self, goals: Sequence[GoalTask]) -> IkProblem:
-        """These goals within the joints, limits and tolerances that the node was told."""
+        """These goals within the joints, limits and tolerances that the parameters give."""
         node = self.parameters.node
         return IkProblem(
             self.robot,

@@ -23,7 +23,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
-from .outputs.diagnostics import TickMeter
+from .counters import TickMeter
 
 SWITCH_INTERVAL = 1e-4
 """[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""
@@ -46,7 +46,7 @@ class Worker(Protocol):
         """After a tick: chores that are not urgent."""
 
     def failed(self, text: str) -> None:
-        """One of these raised an exception, whose traceback is told."""
+        """One of these raised an exception, whose traceback this is."""
 
 
 class Chores:
@@ -94,7 +94,7 @@ class Ticker:
 
     Deadlines are multiples of the period on the steady clock, so lateness does not add up. Those
     that have passed when a tick ends are skipped, never caught up; the meter counts them. What
-    the worker raises is told to it, and the ticks go on.
+    the worker raises is handed to its `failed`, and the ticks go on.
     """
 
     def __init__(

@@ -56,12 +56,9 @@ def send_goal(context: LaunchContext, number: int) -> list[LaunchDescriptionEnti
     """Send a goal, once ik_node listens, and after a pause the next one."""
     namespace = LaunchConfiguration('namespace').perform(context).strip('/')
     topic = f'/{namespace}/goal_pose' if namespace else '/goal_pose'
-    publish = ExecuteProcess(
-        name='goal',
-        cmd=['ros2', 'topic', 'pub', '--once', '--wait-matching-subscriptions', '1', topic,
-             'geometry_msgs/msg/PoseStamped', message(*GOALS[number % len(GOALS)])],
-        output='log',
-    )  # fmt: skip
+    publish_once = ['ros2', 'topic', 'pub', '--once', '--wait-matching-subscriptions', '1']
+    goal = ['geometry_msgs/msg/PoseStamped', message(*GOALS[number % len(GOALS)])]
+    publish = ExecuteProcess(name='goal', cmd=[*publish_once, topic, *goal], output='log')
     after_it = OpaqueFunction(function=send_goal, args=[number + 1])
     pause = TimerAction(period=LaunchConfiguration('pause'), actions=[after_it])
     return [RegisterEventHandler(OnProcessExit(target_action=publish, on_exit=[pause])), publish]

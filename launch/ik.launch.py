@@ -19,9 +19,10 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 SHARE = Path(get_package_share_directory('ik_node'))
 
+ROBOTS = 'a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf'
+
 ARGUMENTS = [
-    ('urdf', '', 'robot: a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf; '
-     'empty: the node takes it from params_file or the topic robot_description'),
+    ('urdf', '', f'robot: {ROBOTS}; empty: from params_file or the topic robot_description'),
     ('base_link', '', 'link that goals without a frame are given in'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('solver', '', 'name of the solver'),
@@ -32,7 +33,7 @@ ARGUMENTS = [
     ('robot_state_publisher', 'true', 'true: publish the transforms of the links; needs urdf'),
     ('rviz', 'false', 'true: open RViz'),
     ('rviz_config', str(SHARE / 'config' / 'demo.rviz'), 'RViz configuration file'),
-]  # fmt: skip
+]
 
 
 def generate_launch_description() -> LaunchDescription:

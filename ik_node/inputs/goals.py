@@ -26,7 +26,7 @@ from ..conversions import (
 )
 from ..model import Model
 from ..outputs.diagnostics import Diagnostics
-from ..parameters.store import NodeParameters
+from ..parameters.options import NodeParameters
 from .frames import Frames, FrameSource
 from .planar import complete, is_planar
 from .subscriptions import Inputs

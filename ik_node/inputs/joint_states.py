@@ -1,4 +1,4 @@
-"""Where the robot is, as joint_states tell it: the start of the motion, not its feedback.
+"""Where the robot is, as joint_states say: the start of the motion, not its feedback.
 
 Where commands go to a controller, the command integrates itself, and the measured state seeds it:
 when the node is activated, on ~/reset, when ~/pause ends, and when the robot has rested without
@@ -22,20 +22,20 @@ from ik_core.tracking import Command, TrackStatus
 
 from ..conversions import read_joint_state
 from ..model import Model
-from ..outputs.codes import Code
+from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
 from .subscriptions import Inputs
 
 SETTLING = 0.5
-"""Seconds of rest after which the robot is where it was told to be, unless it was moved."""
+"""Seconds of rest after which the robot is where it was sent, unless it was moved."""
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 
 
 class MeasuredState:
-    """Joint positions merged from messages that may tell of some joints only.
+    """Joint positions merged from messages that may have some joints only.
 
     `needed` are the joints without which nothing can start; the others stay in the middle of
-    their limits until somebody tells of them. Times `now` [s] are of one clock.
+    their limits until they are measured. Times `now` [s] are of one clock.
     """
 
     def __init__(self, robot: Robot, needed: Sequence[str]) -> None:
@@ -58,14 +58,14 @@ class MeasuredState:
         return self._q.copy()
 
     def age(self, now: float) -> float:
-        """Seconds since the needed joints were all told of; inf before that."""
+        """Seconds since the oldest of the last news of the needed joints; inf before any."""
         oldest = float(self._received[self._needed].min(initial=now))
-        if oldest > now:  # the clock jumped back: what is known counts as told just now
+        if oldest > now:  # the clock jumped back: what is known counts as news
             self._received, oldest = np.minimum(self._received, now), now
         return now - oldest
 
     def unknown(self, now: float, timeout: float) -> tuple[str, ...]:
-        """The needed joints that nobody told of for that long [s]."""
+        """The needed joints without news for that long [s]."""
         self.age(now)
         return tuple(self._names[i] for i in self._needed if now - self._received[i] > timeout)
 
@@ -74,7 +74,7 @@ class MeasuredState:
         return float(np.abs(self._q - q)[self._needed].max(initial=0.0))
 
     def has_settled(self, rests: bool, now: float) -> bool:
-        """Whether the robot has rested for a while; told in every tick whether it rests."""
+        """Whether the robot has rested for a while; called in every tick with whether it rests."""
         if not rests:
             self._rests_since = math.inf
             return False
@@ -94,18 +94,18 @@ class StartState:
         self._seconds = seconds
         self._input = Inputs(node, health)
         self._measured: MeasuredState | None = None
-        self.obstacle: Code | None = None
+        self.obstacle: StatusCode | None = None
 
     def open(self, model: Model) -> None:
         """Listen for this model, in place of the one before."""
         self.close()
         if model.parameters.node.output != 'joint_state':
             self._measured = MeasuredState(model.robot, model.needed_joints())
-            self.obstacle = Code.WAITING_FOR_STATE
+            self.obstacle = StatusCode.WAITING_FOR_STATE
             self._input.listen(JointState, 'joint_states', self._take, qos_profile_sensor_data)
 
     def close(self) -> None:
-        """Stop listening, and forget what was told."""
+        """Stop listening, and forget what came."""
         self._input.close()
         self._measured = None
         self._stop_waiting()
@@ -119,7 +119,7 @@ class StartState:
         if self._measured is None:
             return True
         if not self._is_known(self._measured, model):
-            self.obstacle = Code.WAITING_FOR_STATE
+            self.obstacle = StatusCode.WAITING_FOR_STATE
             self._health.waiting_for = self._measured.unknown(
                 self._seconds(), model.parameters.node.state_timeout
             )
@@ -131,7 +131,7 @@ class StartState:
     def take_again(self) -> None:
         """Start from where the robot is as soon as it rests."""
         if self._measured is not None and self.obstacle is None:
-            self.obstacle = Code.RESETTING
+            self.obstacle = StatusCode.RESETTING
 
     def before_going_on(self, model: Model) -> None:
         """Start from where the robot is, and keep the goals, if it was moved in a pause."""
@@ -141,7 +141,7 @@ class StartState:
         if measured.distance(tracker.q) > model.parameters.node.state_tolerance:
             model.seed(measured.q)
 
-    def mind(self, model: Model, command: Command, now: float) -> None:
+    def compare(self, model: Model, command: Command, now: float) -> None:
         """After each tick: stop where joint_states stop, start from them where that is due."""
         measured = self._measured
         if measured is None:
@@ -149,8 +149,8 @@ class StartState:
         no_goal = command.status in RESTING or (model.paused and not model.has_goals)
         has_settled = measured.has_settled(no_goal and not command.dq.any(), now)
         if not self._is_known(measured, model):
-            if self.obstacle is not Code.STATE_LOST:
-                self.obstacle = Code.STATE_LOST
+            if self.obstacle is not StatusCode.STATE_LOST:
+                self.obstacle = StatusCode.STATE_LOST
                 self._health.warn('state_lost', 'joint_states stopped coming: stopping')
                 model.stop()
             return

@@ -12,8 +12,6 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 
-KEEP = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
-"""The choices of `planar_goals`."""
 STEEP = 1e-6
 """An x axis with less than this in the plane has no heading; the y axis then tells it."""
 
@@ -24,7 +22,10 @@ def is_planar(goal: Array) -> bool:
 
 
 def complete(goal: Array, current: Array, keep: str) -> Array:
-    """A planar goal (4, 4) with what `keep`, one of KEEP, takes from the pose `current` (4, 4)."""
+    """A planar goal (4, 4) with what `keep` takes from the pose `current` (4, 4).
+
+    `keep` is one of PLANAR_GOALS (`parameters.options`).
+    """
     completed = goal.copy()
     if keep in ('keep_z_roll_pitch', 'keep_z'):
         completed[2, 3] = current[2, 3]

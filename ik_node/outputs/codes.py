@@ -3,7 +3,7 @@
 A code is a name and a number. Numbers below 10 are those of MoveIt Servo's StatusCode, where it
 has the same; they warn, while goals are followed: of singularities, by the condition number of
 the goals' Jacobian (`singularity_slow`, `singularity_stop`), and of joints at their bound
-(`joint_limit_margin`). The others tell what the node does.
+(`joint_limit_margin`). The others say what the node does.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from ik_core.tracking import Command, TrackStatus
 
 from ..model import Model
 
-FINE, CARE, OLD = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.STALE
+OK, WARN, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.STALE
 
 
-class Code(Enum):
+class StatusCode(Enum):
     """What the node is doing: number, level of the DiagnosticStatus, and a sentence."""
 
-    IDLE = 10, FINE, TrackStatus.IDLE.text
-    TRACKING = 11, FINE, TrackStatus.TRACKING.text
-    REACHED = 12, FINE, TrackStatus.REACHED.text
-    SEARCHING = 13, FINE, TrackStatus.SEARCHING.text
-    PAUSED = 14, FINE, TrackStatus.PAUSED.text
-    CLOSEST = 20, CARE, TrackStatus.CLOSEST.text
-    BLOCKED = 21, CARE, TrackStatus.BLOCKED.text
-    STALE = 22, CARE, TrackStatus.STALE.text
-    WAITING_FOR_STATE = 30, CARE, 'waiting for joint_states'
-    STATE_LOST = 31, CARE, 'joint_states stopped coming: stopped'
-    RESETTING = 32, FINE, 'coming to rest, to start from the measured state'
-    NO_MODEL = 33, CARE, 'waiting for a robot on the topic robot_description'
-    MODEL_SWAP = 34, CARE, 'stopping, to take the new robot_description'
-    ACTIVE = 35, FINE, 'active: about to publish'
-    INACTIVE = 40, FINE, 'configured, not active: nothing is published'
-    UNCONFIGURED = 41, OLD, 'not configured'
+    IDLE = 10, OK, TrackStatus.IDLE.text
+    TRACKING = 11, OK, TrackStatus.TRACKING.text
+    REACHED = 12, OK, TrackStatus.REACHED.text
+    SEARCHING = 13, OK, TrackStatus.SEARCHING.text
+    PAUSED = 14, OK, TrackStatus.PAUSED.text
+    CLOSEST = 20, WARN, TrackStatus.CLOSEST.text
+    BLOCKED = 21, WARN, TrackStatus.BLOCKED.text
+    STALE = 22, WARN, TrackStatus.STALE.text
+    WAITING_FOR_STATE = 30, WARN, 'waiting for joint_states'
+    STATE_LOST = 31, WARN, 'joint_states stopped coming: stopped'
+    RESETTING = 32, OK, 'coming to rest, to start from the measured state'
+    NO_MODEL = 33, WARN, 'waiting for a robot on the topic robot_description'
+    MODEL_SWAP = 34, WARN, 'stopping, to take the new robot_description'
+    ACTIVE = 35, OK, 'active: about to publish'
+    INACTIVE = 40, OK, 'configured, not active: nothing is published'
+    UNCONFIGURED = 41, STALE, 'not configured'
 
     def __init__(self, number: int, level: bytes, text: str) -> None:
         self.number = number
@@ -47,12 +47,12 @@ class Code(Enum):
 
     @property
     def key(self) -> str:
-        """The name as it is told."""
+        """The name as it is published."""
         return self.name.lower()
 
 
-class Warn(Enum):
-    """What to beware of: Servo's numbers."""
+class Hazard(Enum):
+    """What to beware of while goals are followed: Servo's numbers."""
 
     NONE = 0, ''
     APPROACHING_SINGULARITY = 1, 'close to a singularity'
@@ -65,14 +65,14 @@ class Warn(Enum):
 
     @property
     def key(self) -> str:
-        """The name as it is told."""
+        """The name as it is published."""
         return self.name.lower()
 
 
 class Hazards(NamedTuple):
     """What to beware of, with the figures behind it: inf and () where no goal is followed."""
 
-    warning: Warn = Warn.NONE
+    worst: Hazard = Hazard.NONE
     condition_number: float = 0.0
     joints_at_bound: tuple[str, ...] = ()
 
@@ -94,12 +94,12 @@ def hazards(model: Model, command: Command) -> Hazards:
     condition = model.tracker.condition_number()
     joints = _joints_at_bound(model, command)
     if condition >= options.singularity_stop:
-        warning = Warn.AT_SINGULARITY
+        worst = Hazard.AT_SINGULARITY
     elif condition >= options.singularity_slow:
-        warning = Warn.APPROACHING_SINGULARITY
+        worst = Hazard.APPROACHING_SINGULARITY
     else:
-        warning = Warn.JOINT_BOUND if joints else Warn.NONE
-    return Hazards(warning, condition, joints)
+        worst = Hazard.JOINT_BOUND if joints else Hazard.NONE
+    return Hazards(worst, condition, joints)
 
 
 def _joints_at_bound(model: Model, command: Command) -> tuple[str, ...]:

@@ -7,11 +7,9 @@ times a second at most and only when something changed, and once a second for /d
 from __future__ import annotations
 
 import time
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -19,104 +17,26 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ik_core.tracking import Command
 
 from ..conversions import Refused
+from ..counters import Ring, RisingTotal, Throttle, TickMeter
 from ..model import Model
-from .codes import Code, Hazards, Warn, hazards
-
-WARNING_PERIOD = 2.0
-"""Seconds between two warnings of the same kind; what is left out is counted."""
-
-
-class Throttle:
-    """Lets each kind of message through once per period, and counts those that it held back."""
-
-    def __init__(self, period: float = WARNING_PERIOD) -> None:
-        self._period = period
-        self._next: dict[str, float] = {}
-        self._held: Counter[str] = Counter()
-
-    def admit(self, kind: str, now: float) -> int | None:
-        """How many were held back since the last one let through; None to hold this one too."""
-        if now < self._next.get(kind, now):
-            self._held[kind] += 1
-            return None
-        self._next[kind] = now + self._period
-        return self._held.pop(kind, 0)
-
-
-class Ring:
-    """The last SIZE of many values."""
-
-    SIZE = 1024
-
-    def __init__(self) -> None:
-        self._values = array('d', bytes(8 * self.SIZE))
-        self._count = 0
-
-    def add(self, value: float) -> None:
-        """Add a value, in place of the oldest."""
-        self._values[self._count % self.SIZE] = value
-        self._count += 1
-
-    def percentiles(self, *percents: float) -> list[float]:
-        """Percentiles of what is there; 0 where nothing is."""
-        values = self._values[: self._count] or self._values[:1]
-        return list(map(float, np.percentile(values, percents)))
-
-
-class TickMeter:
-    """Counts ticks, and those that were skipped because another came too late.
-
-    Each tick is known by its nominal time, which the ticker tells, so jitter is never mistaken
-    for a skipped tick. Times in ns. `durations` holds those of the last ticks.
-    """
-
-    def __init__(self) -> None:
-        self.durations = Ring()
-        self.ticks = 0
-        self.late_ticks = 0
-        self._nominal: int | None = None
-
-    def restart(self) -> None:
-        """Count from the next tick on; the totals stay."""
-        self._nominal = None
-
-    def tick(self, nominal: int, period: int, duration: int = 0) -> None:
-        """Count a tick that took so long, and the nominal times since the one before."""
-        if self._nominal is not None:
-            self.late_ticks += max(0, round((nominal - self._nominal) / period) - 1)
-        self._nominal = nominal
-        self.ticks += 1
-        self.durations.add(duration)
-
-
-class RisingTotal:
-    """The total of a count that starts at 0 again and again."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._last = 0
-
-    def add(self, count: int) -> None:
-        """Count what came since the last time."""
-        self.total += count - self._last if count >= self._last else count
-        self._last = count
+from .codes import Hazard, Hazards, StatusCode, hazards
 
 
 class Diagnostics:
-    """Counters of a node, and the messages that tell them.
+    """Counters of a node, and the messages that report them.
 
     `state` is what the node is doing; ACTIVE means whatever the tracker says.
-    `waiting_for` are the joints that joint_states have not told of.
+    `waiting_for` are the joints that joint_states have not named.
     """
 
-    def __init__(self, node: Node, state: Callable[[], Code]) -> None:
+    def __init__(self, node: Node, state: Callable[[], StatusCode]) -> None:
         self._node = node
         self._throttle = Throttle()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._status_publisher = node.create_publisher(DiagnosticStatus, '~/status', latched)
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._told: tuple[object, ...] = ()
-        self._ticks_told = (0, time.monotonic())
+        self._published: tuple[object, ...] = ()
+        self._ticks_reported = (0, time.monotonic())
         self.meter = TickMeter()
         self.refused: Counter[str] = Counter()
         self.errors = 0
@@ -171,10 +91,10 @@ class Diagnostics:
     def publish_status(self) -> None:
         """~/status, if anything of it changed since the last time."""
         self._hazards = self._look_for_hazards()
-        told = (self._code(), self._errors(), self._shown_condition(), self._hazards.warning)
-        now = (*told, self.waiting_for, self.refused.total(), self.meter.late_ticks)
-        if now != self._told:
-            self._told = now
+        shown = (self._code(), self._errors(), self._shown_condition(), self._hazards.worst)
+        now = (*shown, self.waiting_for, self.refused.total(), self.meter.late_ticks)
+        if now != self._published:
+            self._published = now
             self._status_publisher.publish(self._status())
 
     def publish_diagnostics(self) -> None:
@@ -186,14 +106,14 @@ class Diagnostics:
         self._publisher.publish(message)
         self._slowest_tick = 0.0
 
-    def _code(self) -> Code:
+    def _code(self) -> StatusCode:
         state = self._state()
-        if state is not Code.ACTIVE or self.command is None:
+        if state is not StatusCode.ACTIVE or self.command is None:
             return state
-        return Code[self.command.status.name]
+        return StatusCode[self.command.status.name]
 
     def _errors(self) -> tuple[tuple[str, float, float], ...]:
-        """Tip, position error [m] and orientation error [rad], as told."""
+        """Tip, position error [m] and orientation error [rad], as published."""
         if self.command is None or self._model is None:
             return ()
         pairs = zip(
@@ -205,7 +125,7 @@ class Diagnostics:
         return tuple((tip, round(metres, 7), round(radians, 7)) for tip, metres, radians in pairs)
 
     def _look_for_hazards(self) -> Hazards:
-        if self._model is None or self.command is None or self._state() is not Code.ACTIVE:
+        if self._model is None or self.command is None or self._state() is not StatusCode.ACTIVE:
             return Hazards()
         return hazards(self._model, self.command)
 
@@ -213,11 +133,11 @@ class Diagnostics:
         return f'{self._hazards.condition_number:.3g}'
 
     def _status(self) -> DiagnosticStatus:
-        code, warning = self._code(), self._hazards.warning
-        bound = self._hazards.joints_at_bound if warning is Warn.JOINT_BOUND else ()
-        parts = (code.text, ', '.join(self.waiting_for), warning.text, ', '.join(bound))
+        code, hazard = self._code(), self._hazards.worst
+        bound = self._hazards.joints_at_bound if hazard is Hazard.JOINT_BOUND else ()
+        parts = (code.text, ', '.join(self.waiting_for), hazard.text, ', '.join(bound))
         return DiagnosticStatus(
-            level=code.level if warning is Warn.NONE else DiagnosticStatus.WARN,
+            level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
             name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
             message=': '.join(filter(None, parts)),
             hardware_id=self._model.robot.name if self._model else '',
@@ -225,11 +145,11 @@ class Diagnostics:
         )
 
     def _details(self) -> Iterable[tuple[str, object]]:
-        code, warning = self._code(), self._hazards.warning
+        code, hazard = self._code(), self._hazards.worst
         yield 'code', code.key
         yield 'code_number', code.number
-        yield 'warning', warning.key
-        yield 'warning_number', warning.number
+        yield 'warning', hazard.key
+        yield 'warning_number', hazard.number
         if self._hazards.condition_number:
             yield 'condition_number', self._shown_condition()
         if self._hazards.joints_at_bound:
@@ -247,7 +167,7 @@ class Diagnostics:
             yield f'refused.{reason}', count
 
     def _totals(self) -> Iterable[tuple[str, object]]:
-        ticks, since = self._ticks_told
+        ticks, since = self._ticks_reported
         now = time.monotonic()
         yield 'rate [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
         yield 'ticks', self.meter.ticks
@@ -260,7 +180,7 @@ class Diagnostics:
         median, p99 = self._solves.percentiles(50, 99)
         yield 'tick_solve_time.p50 [us]', f'{1e6 * median:.1f}'
         yield 'tick_solve_time.p99 [us]', f'{1e6 * p99:.1f}'
-        self._ticks_told = self.meter.ticks, now
+        self._ticks_reported = self.meter.ticks, now
 
 
 def _key_values(pairs: Iterable[tuple[str, object]]) -> list[KeyValue]:

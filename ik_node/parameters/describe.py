@@ -17,7 +17,7 @@ from typing import Any
 
 from ik_core import SOLVERS
 
-from .store import UNBOUNDED, Spec, fixed_specs
+from .specs import UNBOUNDED, Spec, fixed_specs
 
 WIDTH = 99
 INDENT = ' ' * 4

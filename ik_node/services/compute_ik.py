@@ -26,6 +26,7 @@ from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
 
 from ..conversions import Refused, pose_to_transform, read_joint_state
+from ..counters import WARNING_PERIOD
 from ..inputs.frames import Frames, FrameSource
 from ..model import Model
 
@@ -36,11 +37,10 @@ SEARCH = 'levenberg_marquardt'
 DEFAULT_TIMEOUT = 0.5
 """Seconds, where a request gives none."""
 
-WARNING_PERIOD = 2.0
 CLOSING_PATIENCE = 1.0
 
 
-class Code(IntEnum):
+class MoveItErrorCode(IntEnum):
     """Those of moveit_msgs/MoveItErrorCodes that are used here."""
 
     SUCCESS = 1
@@ -58,7 +58,7 @@ class Code(IntEnum):
 class Declined(Exception):
     """A request that can't be honoured: its error code, and why."""
 
-    def __init__(self, code: Code, text: str) -> None:
+    def __init__(self, code: MoveItErrorCode, text: str) -> None:
         super().__init__(text)
         self.code = code
 
@@ -89,9 +89,9 @@ def read_request(request: Any, model: Model, frames: Frames, group: str) -> Quer
     try:
         problem = model.problem(_goals(request, model, frames, q0))
     except FrameNotFound as error:
-        raise Declined(Code.INVALID_LINK_NAME, str(error)) from error
+        raise Declined(MoveItErrorCode.INVALID_LINK_NAME, str(error)) from error
     except IkError as error:
-        raise Declined(Code.FAILURE, str(error)) from error
+        raise Declined(MoveItErrorCode.FAILURE, str(error)) from error
     seconds = timeout.sec + 1e-9 * timeout.nanosec
     options = dict(vars(model.parameters.solver_options)) if node.solver == SEARCH else {}
     return Query(problem, q0, seconds if seconds > 0.0 else DEFAULT_TIMEOUT, options)
@@ -100,14 +100,14 @@ def read_request(request: Any, model: Model, frames: Frames, group: str) -> Quer
 def _check_scope(request: Any, group: str) -> None:
     if request.group_name not in ('', group):
         text = f'unknown group {request.group_name!r}; the one there is: {group!r}'
-        raise Declined(Code.INVALID_GROUP_NAME, text)
+        raise Declined(MoveItErrorCode.INVALID_GROUP_NAME, text)
     if request.avoid_collisions:
         text = 'avoid_collisions: collisions are not checked here'
-        raise Declined(Code.COLLISION_CHECKING_UNAVAILABLE, text)
+        raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text)
     for kind in ('joint', 'position', 'orientation', 'visibility'):
         if getattr(request.constraints, f'{kind}_constraints'):
             text = f'{kind}_constraints are not supported'
-            raise Declined(Code.INVALID_GOAL_CONSTRAINTS, text)
+            raise Declined(MoveItErrorCode.INVALID_GOAL_CONSTRAINTS, text)
 
 
 def _start(state: Any, model: Model) -> Array:
@@ -115,15 +115,15 @@ def _start(state: Any, model: Model) -> Array:
     robot, q = model.robot, model.tracker.q
     if state.multi_dof_joint_state.joint_names:
         text = 'robot_state: joints with several degrees of freedom are not supported'
-        raise Declined(Code.INVALID_ROBOT_STATE, text)
+        raise Declined(MoveItErrorCode.INVALID_ROBOT_STATE, text)
     unknown = set(state.joint_state.name) - {*robot.joint_names, *robot.mimic_joints}
     if unknown:
         text = f'robot_state: the robot has no joint {", ".join(sorted(unknown))}'
-        raise Declined(Code.INVALID_ROBOT_STATE, text)
+        raise Declined(MoveItErrorCode.INVALID_ROBOT_STATE, text)
     try:
         positions = read_joint_state(state.joint_state, robot.joint_names)
     except Refused as refused:
-        raise Declined(Code.INVALID_ROBOT_STATE, f'robot_state: {refused}') from refused
+        raise Declined(MoveItErrorCode.INVALID_ROBOT_STATE, f'robot_state: {refused}') from refused
     for joint, position in positions.items():
         q[robot.joint_index(joint)] = position
     return q
@@ -136,7 +136,7 @@ def _goals(request: Any, model: Model, frames: Frames, q0: Array) -> list[PoseTa
     links = list(request.ik_link_names) or single or list(model.tip_links)
     if len(links) != len(poses):
         text = f'{len(poses)} poses for {len(links)} links: {", ".join(links)}'
-        raise Declined(Code.INVALID_LINK_NAME, text)
+        raise Declined(MoveItErrorCode.INVALID_LINK_NAME, text)
     return [
         PoseTask(link, transform=_in_root(pose, frames, q0))
         for link, pose in zip(links, poses, strict=True)
@@ -148,17 +148,20 @@ def _in_root(pose: PoseStamped, frames: Frames, q0: Array) -> Array:
     try:
         frame = frames.in_root(pose.header.frame_id, q0)
     except Refused as refused:
-        raise Declined(Code.FRAME_TRANSFORM_FAILURE, str(refused)) from refused
+        raise Declined(MoveItErrorCode.FRAME_TRANSFORM_FAILURE, str(refused)) from refused
     try:
         return frame @ pose_to_transform(pose.pose)
     except Refused as refused:
-        raise Declined(Code.INVALID_GOAL_CONSTRAINTS, str(refused)) from refused
+        raise Declined(MoveItErrorCode.INVALID_GOAL_CONSTRAINTS, str(refused)) from refused
 
 
 def write_response(response: Any, result: IkResult, model: Model) -> None:
     """Fill a moveit_msgs/GetPositionIK response; only a solution that reaches the goals is one."""
-    codes = {IkStatus.REACHED: Code.SUCCESS, IkStatus.TIME_LIMIT: Code.TIMED_OUT}
-    write_code(response, codes.get(result.status, Code.NO_IK_SOLUTION), result.message)
+    codes = {
+        IkStatus.REACHED: MoveItErrorCode.SUCCESS,
+        IkStatus.TIME_LIMIT: MoveItErrorCode.TIMED_OUT,
+    }
+    write_code(response, codes.get(result.status, MoveItErrorCode.NO_IK_SOLUTION), result.message)
     if result.success:
         values = model.robot.joint_values(result.q)
         state = response.solution.joint_state
@@ -166,7 +169,7 @@ def write_response(response: Any, result: IkResult, model: Model) -> None:
         state.name, state.position = list(values), list(values.values())
 
 
-def write_code(response: Any, code: Code, text: str) -> None:
+def write_code(response: Any, code: MoveItErrorCode, text: str) -> None:
     """Fill in how a request went; Humble's messages have no place for the text."""
     response.error_code.val = int(code)
     if hasattr(response.error_code, 'message'):
@@ -230,7 +233,7 @@ class ComputeIk:
         model = self._model()
         try:
             if model is None:
-                raise Declined(Code.FAILURE, 'there is no robot yet')
+                raise Declined(MoveItErrorCode.FAILURE, 'there is no robot yet')
             frames = Frames(model.robot, model.base_link, self._others)
             group = model.parameters.node.compute_ik_group or model.robot.name
             query = read_request(request.ik_request, model, frames, group)
@@ -240,6 +243,8 @@ class ComputeIk:
             text = f'{SERVICE}: {declined.code.name}: {declined}'
             self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
         except Exception:
-            write_code(response, Code.FAILURE, 'an error that should not happen; see the log')
+            write_code(
+                response, MoveItErrorCode.FAILURE, 'an error that should not happen; see the log'
+            )
             self._node.get_logger().error(f'{SERVICE}: {traceback.format_exc()}')
         return response

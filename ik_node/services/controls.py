@@ -17,14 +17,15 @@ NO_ROBOT = 'there is no robot yet'
 class Controls:
     """Serves ~/reset and ~/pause while open.
 
-    `model` gives what is moved, None without a robot; `drop_goals` brings it to rest.
+    `model` gives what is moved, None without a robot; `drop_goals` brings it to rest and leaves
+    it without goals.
     """
 
     def __init__(
         self,
         node: Node,
         model: Callable[[], Model | None],
-        drop_goals: Callable[[Model], None],
+        drop_goals: Callable[[], None],
         start_state: StartState,
     ) -> None:
         self._node = node
@@ -52,7 +53,7 @@ class Controls:
         """
         model = self._model()
         if model is not None:
-            self._drop_goals(model)
+            self._drop_goals()
             self._start_state.take_again()
         return model is not None
 

@@ -79,7 +79,7 @@ class Recording:
         self._writing = Job(lambda: self._write(recorder, path))
         return path
 
-    def mind(self, model: Model) -> None:
+    def begin_due_segment(self, model: Model) -> None:
         """After each tick: let a recording go on in another segment where that is due."""
         if model.recorder is not None and model.recorder.segment_is_full:
             model.record(model.recorder)

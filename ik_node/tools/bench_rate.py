@@ -209,7 +209,7 @@ class Watcher:
             topic = f'/{source}/joint_states'
             self.node.create_subscription(JointState, topic, self._receiver(source), 1000)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._read, 10)
-        self.told: list[dict[str, str]] = []
+        self.reported: list[dict[str, str]] = []
         self.states: dict[str, list[tuple[int, int, bool]]] = {}
         self.forget()
 
@@ -223,12 +223,12 @@ class Watcher:
 
     def _read(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            self.told.append({pair.key: pair.value for pair in status.values})
+            self.reported.append({pair.key: pair.value for pair in status.values})
 
     def forget(self) -> None:
         """Start anew."""
         self.states = {'node': [], 'bare': [], 'echo': []}
-        self.told.clear()
+        self.reported.clear()
 
     def spin(self, seconds: float) -> None:
         """Handle messages for that long."""
@@ -280,9 +280,9 @@ class Turns:
         """Of all intervals [ms]."""
         return np.abs(np.concatenate(self.intervals[name]) - self.period)
 
-    def told(self, key: str) -> float:
+    def reported(self, key: str) -> float:
         """The median of a value of /diagnostics over all that came; NaN without."""
-        values = [float(told[key]) for told in self.ticks if key in told]
+        values = [float(reported[key]) for reported in self.ticks if key in reported]
         return float(np.median(values)) if values else NAN
 
     def row(self) -> dict[str, float]:
@@ -294,10 +294,10 @@ class Turns:
             **_percentiles('jitter', self.jitter('stamps')),
             'arrival_jitter_p99_ms': float(np.percentile(self.jitter('arrivals'), 99)),
             'cpu_percent': 100.0 * self.used / self.seconds,
-            'tick_p50_us': self.told('tick_time.p50 [us]'),
-            'tick_p99_us': self.told('tick_time.p99 [us]'),
-            'solve_p50_us': self.told('tick_solve_time.p50 [us]'),
-            'solve_p99_us': self.told('tick_solve_time.p99 [us]'),
+            'tick_p50_us': self.reported('tick_time.p50 [us]'),
+            'tick_p99_us': self.reported('tick_time.p99 [us]'),
+            'solve_p50_us': self.reported('tick_solve_time.p50 [us]'),
+            'solve_p99_us': self.reported('tick_solve_time.p99 [us]'),
             'goals': len(self.latencies),
             **_percentiles('latency', latency),
         }
@@ -399,7 +399,7 @@ class Bench:
         turns.seconds += time.monotonic() - began
         turns.add(self.watcher.states[source])
         if source == 'node':
-            turns.ticks += self.watcher.told
+            turns.ticks += self.watcher.reported
 
     def _measure_latency(
         self, name: str, source: str, seconds: float, find: Callable[..., Iterator[float]]

@@ -148,7 +148,7 @@ class Client:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self.checker = Checker(robots, rate)
-        self.told: dict[str, str] = {}
+        self.reported: dict[str, str] = {}
         self.random = random.Random(seed)
         self._numbers = np.random.default_rng(seed)
         self._robots, self._texts, self._robot = robots, texts, 0
@@ -247,8 +247,8 @@ class Client:
     def saturate(self, node: subprocess.Popen[bytes]) -> None:
         """A busy process for each core, for two seconds."""
         program = 'import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass'
-        busy = [subprocess.Popen([sys.executable, '-S', '-c', program])
-                for _ in range(os.cpu_count() or 1)]  # fmt: skip
+        command = [sys.executable, '-S', '-c', program]
+        busy = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
         for process in busy:
             process.wait()
 
@@ -287,7 +287,7 @@ class Client:
 
     def _note(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            self.told = {pair.key: pair.value for pair in status.values}
+            self.reported = {pair.key: pair.value for pair in status.values}
 
     def _spin(self) -> None:
         while not self._stopping.is_set():
@@ -296,9 +296,16 @@ class Client:
 
 
 WEIGHTS: dict[str, int] = {
-    'goal': 8, 'flood': 2, 'garbage': 2, 'restart': 1, 'stop_and_continue': 1, 'swap': 1,
-    'set_parameters': 3, 'break_parameters': 1, 'saturate': 1,
-}  # fmt: skip
+    'goal': 8,
+    'flood': 2,
+    'garbage': 2,
+    'restart': 1,
+    'stop_and_continue': 1,
+    'swap': 1,
+    'set_parameters': 3,
+    'break_parameters': 1,
+    'saturate': 1,
+}
 """How often each fault comes, by the name of the method of Client."""
 
 
@@ -344,12 +351,12 @@ def report(
     run: dict[str, Any], client: Client, clean: bool, rate: float
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The lines of the table, and what is wrong."""
-    checker, told, memory = client.checker, client.told, run['memory']
-    growth = memory.growth(max(int(told.get('ticks', 0)), 1) / run['seconds'])
+    checker, reported, memory = client.checker, client.reported, run['memory']
+    growth = memory.growth(max(int(reported.get('ticks', 0)), 1) / run['seconds'])
     failures = [f'{count} x {kind}' for kind, count in checker.violations.items()]
     failures += ['the node crashed'] * run['crashed'] + ['it did not end cleanly'] * (not clean)
-    if int(told.get('errors', 1)):
-        failures.append(f'errors in the node: {told.get("errors", "unknown")}')
+    if int(reported.get('errors', 1)):
+        failures.append(f'errors in the node: {reported.get("errors", "unknown")}')
     silence, fault = checker.longest_silence
     if silence > SILENCE:
         failures.append(f'silent for {silence:.1f} s, after {fault}')
@@ -359,15 +366,15 @@ def report(
     lines = [
         ('time', f'{run["seconds"]:.0f} s'),
         ('faults', ', '.join(f'{name} {n}' for name, n in sorted(run['faults'].items()))),
-        ('ticks', told.get('ticks', '?')),
-        ('late ticks, skipped', told.get('late_ticks', '?')),
+        ('ticks', reported.get('ticks', '?')),
+        ('late ticks, skipped', reported.get('late_ticks', '?')),
         ('periods in all', f'{rate * run["seconds"]:.0f}'),
         ('joint states checked', str(checker.states)),
         ('pairs not one step apart', f'{checker.gaps} (lost on the way here)'),
         ('longest silence', f'{silence:.2f} s, after {fault}'),
         ('limit violations', str(sum(checker.violations.values()))),
-        ('refused messages', told.get('refused', '?')),
-        ('errors', told.get('errors', '?')),
+        ('refused messages', reported.get('refused', '?')),
+        ('errors', reported.get('errors', '?')),
         ('memory', f'{resident[0]:.1f} MiB at first, {resident[-1]:.1f} MiB at the end'),
         ('growth', 'too short to say' if growth is None else f'{growth:.2f} MiB/600,000 ticks'),
         ('crashes', str(int(run['crashed']))),

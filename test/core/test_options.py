@@ -24,7 +24,7 @@ class Sample(OptionSet):
 def test_metadata_says_what_a_field_means():
     length, open_ended, *_, kind, text = dataclasses.fields(Sample)
     assert dict(length.metadata) == {
-        'doc': 'a length', 'unit': 'm', 'bounds': (0.0, 2.0), 'choices': (),
+        'doc': 'a length', 'unit': 'm', 'bounds': (0.0, 2.0), 'choices': (), 'static': False,
     }  # fmt: skip
     assert open_ended.metadata['bounds'] == (-math.inf, math.inf)
     assert kind.metadata['choices'] == ('a', 'b')

@@ -33,7 +33,7 @@ from ik_node.conversions import transform_to_pose
 from ik_node.inputs.frames import Frames
 from ik_node.model import Model
 from ik_node.parameters.store import Parameters
-from ik_node.services.compute_ik import Code, Declined, read_request, write_response
+from ik_node.services.compute_ik import Declined, MoveItErrorCode, read_request, write_response
 
 HAS_MOVEIT = importlib.util.find_spec('moveit_msgs') is not None
 needs_moveit = pytest.mark.skipif(not HAS_MOVEIT, reason='moveit_msgs is not installed')
@@ -145,7 +145,7 @@ def test_a_pose_in_reach_is_reached(panda, number):
     request = new_request()
     request.group_name, request.pose_stamped = GROUP, stamped(goal, 'panda_link0')
     response = ask(panda, request)
-    assert response.error_code.val == Code.SUCCESS
+    assert response.error_code.val == MoveItErrorCode.SUCCESS
     assert np.allclose(pose_of(panda, response), goal, atol=2e-4)
     assert response.solution.joint_state.header.frame_id == panda.robot.base_link
 
@@ -194,7 +194,7 @@ def test_another_link_than_the_tip(panda):
     request = new_request()
     request.ik_link_name, request.pose_stamped = 'panda_link5', stamped(goal)
     response = ask(panda, request)
-    assert response.error_code.val == Code.SUCCESS
+    assert response.error_code.val == MoveItErrorCode.SUCCESS
     assert np.allclose(pose_of(panda, response, 'panda_link5'), goal, atol=2e-4)
 
 
@@ -211,7 +211,7 @@ def test_several_links_at_once(make_model, named):
         goals = goals[::-1]
     request.pose_stamped_vector = [stamped(goal) for goal in goals]
     response = ask(model, request)
-    assert response.error_code.val == Code.SUCCESS
+    assert response.error_code.val == MoveItErrorCode.SUCCESS
     for tip, goal in zip(tips[::-1] if named else tips, goals, strict=True):
         assert np.allclose(pose_of(model, response, tip), goal, atol=2e-4)
 
@@ -223,12 +223,12 @@ def test_the_limits_are_those_of_the_node(make_model):
     request = new_request()
     request.pose_stamped = stamped(model.robot.forward_kinematics(q, TIP))
     response = ask(model, request)
-    if response.error_code.val == Code.SUCCESS:
+    if response.error_code.val == MoveItErrorCode.SUCCESS:
         pose_of(model, response)
         state = response.solution.joint_state
         assert state.position[list(state.name).index('panda_joint1')] <= 0.5
     else:
-        assert response.error_code.val == Code.NO_IK_SOLUTION
+        assert response.error_code.val == MoveItErrorCode.NO_IK_SOLUTION
 
 
 def test_joints_that_are_frozen_stay(make_model):
@@ -239,7 +239,7 @@ def test_joints_that_are_frozen_stay(make_model):
     q[2] = 0.3
     request.pose_stamped = stamped(model.robot.forward_kinematics(q, TIP))
     response = ask(model, request)
-    assert response.error_code.val == Code.SUCCESS
+    assert response.error_code.val == MoveItErrorCode.SUCCESS
     state = response.solution.joint_state
     assert state.position[list(state.name).index('panda_joint3')] == 0.3
 
@@ -250,7 +250,7 @@ def test_out_of_reach_there_is_no_solution(panda):
     request = new_request()
     request.pose_stamped = stamped(goal)
     response = ask(panda, request)
-    assert response.error_code.val == Code.NO_IK_SOLUTION
+    assert response.error_code.val == MoveItErrorCode.NO_IK_SOLUTION
     assert not response.solution.joint_state.name
 
 
@@ -260,7 +260,7 @@ def test_a_timeout_is_honoured(panda):
     request = new_request()
     request.pose_stamped = stamped(goal)
     request.timeout = Duration(nanosec=1)
-    assert ask(panda, request).error_code.val == Code.TIMED_OUT
+    assert ask(panda, request).error_code.val == MoveItErrorCode.TIMED_OUT
     frames = Frames(panda.robot, panda.base_link)
     for timeout, seconds in ((Duration(sec=2, nanosec=500_000_000), 2.5), (Duration(), 0.5)):
         request.timeout = timeout
@@ -307,22 +307,25 @@ def several_degrees(request):
 @pytest.mark.parametrize(
     ('change', 'code'),
     [
-        (set_field('group_name', 'left_foot'), Code.INVALID_GROUP_NAME),
-        (set_field('avoid_collisions', True), Code.COLLISION_CHECKING_UNAVAILABLE),
-        (constrain('joint'), Code.INVALID_GOAL_CONSTRAINTS),
-        (constrain('position'), Code.INVALID_GOAL_CONSTRAINTS),
-        (constrain('orientation'), Code.INVALID_GOAL_CONSTRAINTS),
-        (constrain('visibility'), Code.INVALID_GOAL_CONSTRAINTS),
-        (set_field('ik_link_name', 'nowhere'), Code.INVALID_LINK_NAME),
-        (set_field('ik_link_names', ['panda_link5', TIP]), Code.INVALID_LINK_NAME),
-        (set_pose(frame='nowhere'), Code.FRAME_TRANSFORM_FAILURE),
-        (set_pose(x=np.nan), Code.INVALID_GOAL_CONSTRAINTS),
-        (set_pose(w=0.0), Code.INVALID_GOAL_CONSTRAINTS),
-        (set_state(name=['panda_joint1'], position=[]), Code.INVALID_ROBOT_STATE),
-        (set_state(name=['nobody'], position=[0.0]), Code.INVALID_ROBOT_STATE),
-        (set_state(name=['panda_joint1'], position=[np.inf]), Code.INVALID_ROBOT_STATE),
-        (set_state(name=['panda_joint1'] * 2, position=[0.0, 0.0]), Code.INVALID_ROBOT_STATE),
-        (several_degrees, Code.INVALID_ROBOT_STATE),
+        (set_field('group_name', 'left_foot'), MoveItErrorCode.INVALID_GROUP_NAME),
+        (set_field('avoid_collisions', True), MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE),
+        (constrain('joint'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
+        (constrain('position'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
+        (constrain('orientation'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
+        (constrain('visibility'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
+        (set_field('ik_link_name', 'nowhere'), MoveItErrorCode.INVALID_LINK_NAME),
+        (set_field('ik_link_names', ['panda_link5', TIP]), MoveItErrorCode.INVALID_LINK_NAME),
+        (set_pose(frame='nowhere'), MoveItErrorCode.FRAME_TRANSFORM_FAILURE),
+        (set_pose(x=np.nan), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
+        (set_pose(w=0.0), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
+        (set_state(name=['panda_joint1'], position=[]), MoveItErrorCode.INVALID_ROBOT_STATE),
+        (set_state(name=['nobody'], position=[0.0]), MoveItErrorCode.INVALID_ROBOT_STATE),
+        (set_state(name=['panda_joint1'], position=[np.inf]), MoveItErrorCode.INVALID_ROBOT_STATE),
+        (
+            set_state(name=['panda_joint1'] * 2, position=[0.0, 0.0]),
+            MoveItErrorCode.INVALID_ROBOT_STATE,
+        ),
+        (several_degrees, MoveItErrorCode.INVALID_ROBOT_STATE),
     ],
 )
 def test_what_can_not_be_honoured_is_refused(panda, change, code):
@@ -335,7 +338,7 @@ def test_what_can_not_be_honoured_is_refused(panda, change, code):
 @needs_moveit
 def test_the_codes_are_those_of_moveit():
     codes = importlib.import_module('moveit_msgs.msg').MoveItErrorCodes
-    for code in Code:
+    for code in MoveItErrorCode:
         assert getattr(codes, code.name) == code.value
 
 
@@ -351,18 +354,21 @@ def test_the_service_answers_beside_the_ticks():
         request.ik_request.group_name = 'arm'
         request.ik_request.pose_stamped = stamped(goal, 'panda_link0')
         response = it.call(service, 'compute_ik', request)
-        assert response.error_code.val == Code.SUCCESS
+        assert response.error_code.val == MoveItErrorCode.SUCCESS
         state = response.solution.joint_state
         q = np.array(state.position[: load('panda').n])
         assert np.allclose(load('panda').forward_kinematics(q, TIP), goal, atol=2e-4)
         request.ik_request.avoid_collisions = True
         response = it.call(service, 'compute_ik', request)
-        assert response.error_code.val == Code.COLLISION_CHECKING_UNAVAILABLE
+        assert response.error_code.val == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
         request.ik_request.avoid_collisions = False
         request.ik_request.pose_stamped.pose.position.x = 9.0
         request.ik_request.timeout.sec = 1
         response = it.call(service, 'compute_ik', request)
-        assert response.error_code.val in (Code.NO_IK_SOLUTION, Code.TIMED_OUT)
+        assert response.error_code.val in (
+            MoveItErrorCode.NO_IK_SOLUTION,
+            MoveItErrorCode.TIMED_OUT,
+        )
         assert it.more_states(5)[-1].position == start.position
         assert it.transition(Transition.TRANSITION_DEACTIVATE)
         assert it.transition(Transition.TRANSITION_CLEANUP)

@@ -10,9 +10,9 @@ from support.node_harness import URDF, load, snapshot, world
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ik_core.tracking import TrackStatus
+from ik_node.counters import RisingTotal
 from ik_node.model import Model
-from ik_node.outputs.codes import Code, Warn, hazards
-from ik_node.outputs.diagnostics import RisingTotal
+from ik_node.outputs.codes import Hazard, StatusCode, hazards
 from ik_node.outputs.markers import GREEN, TRACE_POINTS, Trace, colours
 
 TIP = 'panda_hand'
@@ -30,20 +30,20 @@ def at(q, **options):
 
 def test_every_status_of_the_tracker_has_a_code_and_no_number_is_there_twice():
     for status in TrackStatus:
-        assert Code[status.name].key == status.value
-        assert Code[status.name].text == status.text
-    numbers = [member.number for kind in (Code, Warn) for member in kind]
+        assert StatusCode[status.name].key == status.value
+        assert StatusCode[status.name].text == status.text
+    numbers = [member.number for kind in (StatusCode, Hazard) for member in kind]
     assert len(set(numbers)) == len(numbers)
 
 
 def test_numbers_are_servos_where_it_has_the_same():
-    assert (Warn.NONE.number, Warn.APPROACHING_SINGULARITY.number) == (0, 1)
-    assert (Warn.AT_SINGULARITY.number, Warn.JOINT_BOUND.number) == (2, 6)
+    assert (Hazard.NONE.number, Hazard.APPROACHING_SINGULARITY.number) == (0, 1)
+    assert (Hazard.AT_SINGULARITY.number, Hazard.JOINT_BOUND.number) == (2, 6)
 
 
 def test_a_bent_arm_is_in_no_danger():
     found = hazards(*at(BENT))
-    assert found.warning is Warn.NONE
+    assert found.worst is Hazard.NONE
     assert found.joints_at_bound == ()
 
 
@@ -58,17 +58,17 @@ def test_the_warning_follows_the_condition_number_of_the_weighted_jacobian(share
     found = hazards(model, command)
     assert found.condition_number == pytest.approx(expected, rel=1e-3)
     if expected >= 30.0:
-        assert found.warning is Warn.AT_SINGULARITY
+        assert found.worst is Hazard.AT_SINGULARITY
     elif expected >= 17.0:
-        assert found.warning is Warn.APPROACHING_SINGULARITY
+        assert found.worst is Hazard.APPROACHING_SINGULARITY
     else:
-        assert found.warning is Warn.NONE
+        assert found.worst is Hazard.NONE
 
 
 def test_both_warnings_of_singularities_occur():
     shares = np.linspace(0.0, 1.0, 30)
-    found = {hazards(*at(BENT + share * (STRETCHED - BENT))).warning for share in shares}
-    assert {Warn.NONE, Warn.APPROACHING_SINGULARITY, Warn.AT_SINGULARITY} <= found
+    found = {hazards(*at(BENT + share * (STRETCHED - BENT))).worst for share in shares}
+    assert {Hazard.NONE, Hazard.APPROACHING_SINGULARITY, Hazard.AT_SINGULARITY} <= found
 
 
 @pytest.mark.parametrize('margin', [0.01, 0.1])
@@ -95,7 +95,7 @@ def test_without_a_goal_there_is_nothing_to_beware_of():
     model, _ = at(STRETCHED)
     model.tracker.reset(STRETCHED)
     found = hazards(model, model.tracker.tick(0.0))
-    assert (found.warning, found.condition_number) == (Warn.NONE, 0.0)
+    assert (found.worst, found.condition_number) == (Hazard.NONE, 0.0)
 
 
 def test_a_count_that_starts_again_is_totalled():

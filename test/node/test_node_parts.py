@@ -14,12 +14,12 @@ from visualization_msgs.msg import Marker
 
 from ik_core.robot.shipped import shared_file
 from ik_node.conversions import Refused, pose_to_transform
+from ik_node.counters import Throttle, TickMeter
 from ik_node.inputs.frames import Frames
 from ik_node.jobs import Job
 from ik_node.model import Model, goal_topic
-from ik_node.outputs.diagnostics import Throttle, TickMeter
 from ik_node.outputs.markers import GREEN, RED, goal_markers
-from ik_node.parameters.store import Limits
+from ik_node.parameters.options import Limits
 
 PERIOD = 4_000_000
 

@@ -91,7 +91,7 @@ def is_over(process):
     return process.poll() is not None
 
 
-@pytest.mark.parametrize('module', ['ik_node', 'ik_node.node'])
+@pytest.mark.parametrize('module', ['ik_node', 'ik_node.main'])
 def test_without_rclpy_one_line_says_what_is_missing(module):
     """Started by a Python that finds the project and its dependencies, but no rclpy."""
     blocked = (

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ik_node.outputs.diagnostics import TickMeter
+from ik_node.counters import TickMeter
 from ik_node.ticker import Chores, Ticker
 
 PATIENCE = 20.0

@@ -17,7 +17,8 @@ import ik_core as ik
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 from ik_node.model import motion_limits
-from ik_node.parameters.store import NodeOptions, Parameters
+from ik_node.parameters.options import NodeOptions
+from ik_node.parameters.store import Parameters
 
 
 @pytest.fixture

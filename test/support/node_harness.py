@@ -31,7 +31,7 @@ import ik_core as ik
 from ik_core.tracking import TrackerOptions
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
-from ik_node.parameters.store import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.parameters.options import Limits, NodeOptions, NodeParameters, TwistScale
 from support.places import ROOT, URDF
 from support.robots import python_path
 

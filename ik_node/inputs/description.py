@@ -1,0 +1,111 @@
+"""Where the robot comes from: a parameter, a file, or the topic robot_description.
+
+Loading takes up to a minute on the first start ever, since it compiles kernels; it runs beside
+the node's own threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from ik_core import IkError, Robot
+
+from ..jobs import Job
+from ..model import load_robot, read_description
+from ..outputs.diagnostics import Diagnostics
+from ..parameters.options import NodeParameters
+from ..parameters.store import Parameters
+from .subscriptions import Inputs
+
+TOPIC = 'robot_description'
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+POLL_PERIOD = 0.02
+"""[s] How often a node that loads its robot looks whether it shall end."""
+
+
+class Description:
+    """Loads the robot of a node, and another one whenever the topic has another description.
+
+    `stopping` is the event that ends the process; `on_news` is called when loading begins.
+    `source` is the URDF text, or the file, of the robot that was accepted last.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        settings: Parameters,
+        stopping: threading.Event,
+        on_news: Callable[[], None],
+    ) -> None:
+        self._node, self._settings = node, settings
+        self._stopping, self._on_news = stopping, on_news
+        self._input = Inputs(node, health)
+        self._loading: Job[Robot] | None = None
+        self._latest: str | Path = ''
+        self.source: str | Path = ''
+
+    def open(self, parameters: NodeParameters) -> Robot | None:
+        """The robot that the parameters name; None where it comes by topic, listened to then.
+
+        Raises IkError where it can't be loaded, or the process is to end meanwhile.
+        """
+        source, log = read_description(parameters), self._node.get_logger()
+        if source is None:
+            self._input.listen(String, TOPIC, self._on_description, LATCHED)
+            log.info(f'waiting for a robot on the topic {TOPIC}')
+            return None
+        log.info('loading the robot and the solver (the first start ever compiles)')
+        self._load(source, parameters)
+        return self._wait()
+
+    def close(self) -> None:
+        """Unsubscribe, and forget what is being loaded."""
+        self._input.close()
+        self._loading, self._latest, self.source = None, '', ''
+
+    def poll(self) -> None:
+        """Handle what came."""
+        self._input.poll()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether a robot is being loaded, or loaded and not taken yet."""
+        return self._loading is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether work that can't be interrupted is going on."""
+        return self._loading is not None and not self._loading.done
+
+    def loaded(self) -> Robot | None:
+        """The robot that is loaded; None while there is none. Raises what loading raised."""
+        done = self._loading is not None and self._loading.done
+        return self._loading.result() if self._loading and done else None
+
+    def taken(self, accepted: bool) -> None:
+        """What was loaded is moved now, or it was refused and what was moved before is kept."""
+        self._loading = None
+        if accepted:
+            self.source = self._latest
+
+    def _load(self, source: str | Path, parameters: NodeParameters) -> None:
+        self._latest = source
+        self._loading = Job(lambda: load_robot(source, parameters))
+
+    def _wait(self) -> Robot | None:
+        while self._loading and not self._loading.wait(POLL_PERIOD):
+            if self._stopping.is_set():
+                raise IkError('stopped while loading the robot')
+        return self.loaded()
+
+    def _on_description(self, message: String) -> None:
+        if message.data != self._latest:
+            self._load(message.data, self._settings.take())
+            self._on_news()

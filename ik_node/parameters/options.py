@@ -1,0 +1,173 @@
+"""The node's own options, and a snapshot of all parameters.
+
+An option is a field of a frozen dataclass with a default, a type and metadata; the solvers' and
+the tracker's options are their own. `specs` makes ROS parameters of them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ik_core import SOLVERS
+from ik_core.options import option
+from ik_core.tracking import TrackerOptions
+
+TIGHTEST = 1e-12
+"""The smallest tolerance [m, rad] that a goal can be reached to."""
+PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
+"""What a planar goal can keep of the tip's own height and tilt."""
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """What the node itself needs to know; the solvers' and the tracker's options are their own."""
+
+    robot_description: str = option(
+        '',
+        'URDF text of the robot; empty: urdf_path, or else the topic robot_description',
+        static=True,
+    )
+    urdf_path: str = option('', 'URDF file, read when robot_description is empty', static=True)
+    base_link: str = option(
+        '',
+        'link that goals without a frame are given in, and that does not move; empty: the root',
+        static=True,
+    )
+    tip_links: tuple[str, ...] = option(
+        (), 'links that follow goals; empty: the link where the longest chain ends', static=True
+    )
+    rate: float = option(
+        250.0, 'joint states per second', unit='Hz', bounds=(1.0, 10000.0), static=True
+    )
+    output: str = option(
+        'joint_state',
+        'what is published; with all but joint_state the robot starts where joint_states says',
+        choices=('joint_state', 'joint_trajectory', 'position_command'),
+        static=True,
+    )
+    command_joints: tuple[str, ...] = option(
+        (),
+        'joints to publish, in this order; empty: all joints in a joint_state, otherwise those '
+        'that the goals move, in the order of the URDF',
+        static=True,
+    )
+    frozen_joints: tuple[str, ...] = option((), 'joints that goals do not move', static=True)
+    time_from_start: float = option(
+        0.0,
+        'when the point of a joint_trajectory is to be reached; 0: after one period',
+        unit='s',
+        bounds=(0.0, 10.0),
+        static=True,
+    )
+    planar_goals: str = option(
+        'keep_z_roll_pitch',
+        'what a goal with z = 0 exactly and a yaw only (RViz: 2D Goal Pose), in a frame that '
+        'stands still, keeps of the height and the tilt that the tip has',
+        choices=PLANAR_GOALS,
+    )
+    command_in_type: str = option(
+        'speed_units',
+        'how ~/delta_twist_cmds are given: in m/s and rad/s, or from -1 to 1 (see scale)',
+        choices=('speed_units', 'unitless'),
+    )
+    joint_limit_margin: float = option(
+        0.01,
+        'a joint this near to its limit is reported to be at its bound',
+        unit='rad or m',
+        bounds=(0.0, math.inf),
+    )
+    state_timeout: float = option(
+        0.5,
+        'where the state is measured: without joint_states for so long the robot stops',
+        unit='s',
+        bounds=(0.01, math.inf),
+    )
+    state_tolerance: float = option(
+        0.02,
+        'where the state is measured: a robot that rests without a goal, and is found farther '
+        'from its command than this, has been moved; the command then starts from there',
+        unit='rad or m',
+        bounds=(0.0, math.inf),
+    )
+    interactive_markers: str = option(
+        'auto',
+        'markers to drag in RViz; auto: where the package interactive_markers is installed',
+        choices=('auto', 'true', 'false'),
+        static=True,
+    )
+    compute_ik: bool = option(
+        False, 'offer the service compute_ik, where moveit_msgs is installed', static=True
+    )
+    compute_ik_group: str = option(
+        '',
+        'the planning group that compute_ik answers for; empty: the name of the robot',
+        static=True,
+    )
+    autostart: bool = option(
+        True, 'configure and activate at start, without a lifecycle manager', static=True
+    )
+    record: bool = option(
+        False, 'record from the start; otherwise from when ~/record is asked to', static=True
+    )
+    record_folder: str = option('', 'where recordings are written; empty: the working directory')
+    record_minutes: float = option(
+        10.0, 'how much of the past a recording keeps', unit='min', bounds=(0.1, 1440.0)
+    )
+    solver: str = option('levenberg_marquardt', 'the method', choices=tuple(SOLVERS))
+    position_tolerance: float = option(
+        1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, math.inf)
+    )
+    orientation_tolerance: float = option(
+        1e-4, 'a goal nearer than this counts as reached', unit='rad', bounds=(TIGHTEST, math.inf)
+    )
+    orientation_length: float = option(
+        0.2,
+        'weighs rotation against distance where a goal is out of reach: 1 rad is this far',
+        unit='m',
+        bounds=(TIGHTEST, math.inf),
+    )
+
+
+@dataclass(frozen=True)
+class TwistScale:
+    """The full speed of unitless twist commands."""
+
+    linear: float = option(
+        0.25, 'speed of a unitless twist command of 1', unit='m/s', bounds=(0.0, 1e3)
+    )
+    rotational: float = option(
+        1.0, 'speed of a unitless twist command of 1', unit='rad/s', bounds=(0.0, 1e3)
+    )
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Where the tool centre point of a tip is, in the frame of the tip's link."""
+
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one joint as parameters; inf where there is none."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    acceleration: float = math.inf
+    jerk: float = math.inf
+
+
+@dataclass(frozen=True)
+class NodeParameters:
+    """All parameters at one moment, checked. `joint_limits` is by joint name, `tools` by tip."""
+
+    node: NodeOptions
+    tracker: TrackerOptions
+    solver_options: Any
+    scale: TwistScale
+    default_limits: Limits
+    joint_limits: Mapping[str, Limits]
+    tools: Mapping[str, Tool]

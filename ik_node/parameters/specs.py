@@ -1,0 +1,234 @@
+"""ROS parameters made from the metadata of option dataclasses.
+
+A field of an option dataclass becomes one ROS parameter: the node's own options under their own
+names, the tracker's too, every solver's as `<solver>.<option>`, the limits of every joint of the
+loaded robot as `joint_limits.<joint>.<limit>`, the tools of its tips as `tools.<tip>.<part>`.
+A new option or a new solver needs no line here.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+
+from ik_core import SOLVERS, Robot
+from ik_core.exceptions import InvalidOption
+from ik_core.tracking import TrackerOptions
+
+from .options import NodeOptions, TwistScale
+
+UNBOUNDED = (-math.inf, math.inf)
+INT64_MAX = 2**63 - 1
+SLOWEST = 1e-6
+"""The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One ROS parameter: what it is called, what it may be, and what describes it."""
+
+    name: str
+    kind: type
+    default: Any
+    doc: str = ''
+    unit: str = ''
+    bounds: tuple[float, float] = UNBOUNDED
+    choices: tuple[str, ...] = ()
+    static: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """Whether this is a number that has bounds."""
+        return self.kind in (int, float) and self.bounds != UNBOUNDED
+
+    @property
+    def switch(self) -> bool:
+        """Whether this may also be given as true or false, which YAML takes for no text."""
+        return 'true' in self.choices
+
+    def declare(self, node: Node) -> None:
+        """Declare the parameter; an override from the command line or a file wins."""
+        default = self.default
+        if self.kind in (tuple, list):
+            default = list(default) or ['']
+        node.declare_parameter(self.name, default, self.descriptor())
+
+    def descriptor(self) -> ParameterDescriptor:
+        """What `ros2 param describe` shows.
+
+        Doubles and lists are typed dynamically: rclpy would refuse the 500 of `rate: 500` as an
+        integer, and a single name where a list is meant; `read` does the checking instead.
+        """
+        unit = f' [{self.unit}]' if self.unit else ''
+        choices = f'one of {", ".join(self.choices)}' if self.choices else ''
+        when = 'only while unconfigured' if self.static else ''
+        descriptor = ParameterDescriptor(
+            description=self.doc + unit,
+            additional_constraints='; '.join(filter(None, (choices, when))),
+            dynamic_typing=self.kind in (float, tuple, list) or self.switch,
+        )
+        if self.bounded and self.kind is float:
+            low, high = map(float, self.bounds)
+            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        if self.bounded and self.kind is int:
+            low, high = (int(max(-INT64_MAX, min(INT64_MAX, bound))) for bound in self.bounds)
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
+        return descriptor
+
+    def read(self, value: Any) -> Any:
+        """The value as this option has it; InvalidOption says what would be right."""
+        if self.switch and isinstance(value, bool):
+            value = str(value).lower()
+        value = _READERS[self.kind](value)
+        if value is None:
+            raise InvalidOption(f'{self.name} must be {_KINDS[self.kind]}')
+        if self.bounded and not self.bounds[0] <= value <= self.bounds[1]:
+            low, high = self.bounds
+            raise InvalidOption(f'{self.name} is {value:g}; it must be in [{low:g}, {high:g}]')
+        if self.choices and value not in self.choices:
+            choices = ', '.join(self.choices)
+            raise InvalidOption(f'{self.name} is {value!r}; it must be one of: {choices}')
+        return value
+
+
+def _read_float(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and not math.isnan(value) else None
+
+
+def _read_names(value: Any) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        value = value.split(',')
+    if isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value):
+        return tuple(name.strip() for name in value if name.strip())
+    return None
+
+
+def _read_vector(value: Any) -> tuple[float, ...] | None:
+    if isinstance(value, str) or not hasattr(value, '__len__') or len(value) != 3:
+        return None
+    numbers = [_read_float(number) for number in value]
+    finite = tuple(x for x in numbers if x is not None and math.isfinite(x))
+    return finite if len(finite) == 3 else None
+
+
+_READERS = {
+    float: _read_float,
+    int: lambda value: value if type(value) is int else None,
+    bool: lambda value: value if isinstance(value, bool) else None,
+    str: lambda value: value if isinstance(value, str) else None,
+    tuple: _read_names,
+    list: _read_vector,
+}
+_KINDS = {
+    float: 'a number',
+    int: 'an integer',
+    bool: 'true or false',
+    str: 'a string',
+    list: 'a list of three finite numbers',
+    tuple: 'a list of strings, or one string with commas between the names',
+}
+
+
+def specs_of(options: type, prefix: str = '') -> list[Spec]:
+    """One Spec per field of an option dataclass."""
+    defaults = options()
+    return [
+        Spec(
+            name=prefix + entry.name,
+            kind=type(getattr(defaults, entry.name)),
+            default=getattr(defaults, entry.name),
+            doc=entry.metadata.get('doc', ''),
+            unit=entry.metadata.get('unit', ''),
+            bounds=entry.metadata.get('bounds', UNBOUNDED),
+            choices=tuple(entry.metadata.get('choices') or ()),
+            static=entry.metadata.get('static', False),
+        )
+        for entry in fields(options)
+    ]
+
+
+def limit_specs(robot: Robot) -> list[Spec]:
+    """The limits of every joint of a robot; their bounds let them only tighten the URDF's."""
+    return [
+        Spec(
+            name=f'joint_limits.{joint}.{limit}',
+            kind=float,
+            default=default,
+            doc=f'{limit} limit of {joint}; can only tighten the URDF',
+            unit=unit,
+            bounds=bounds,
+        )
+        for i, joint in enumerate(robot.joint_names)
+        for limit, default, unit, bounds in _limits_of(robot, i)
+    ]
+
+
+def _limits_of(robot: Robot, i: int) -> list[tuple[str, float, str, tuple[float, float]]]:
+    """Rows of limit, default, unit, bounds. A joint that turns for ever has no position limits."""
+    lower, upper, velocity = (float(x[i]) for x in (robot.lower, robot.upper, robot.velocity))
+    unit = robot.joint_units[i]
+    rates = [
+        ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
+        ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
+        ('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf)),
+    ]
+    if robot.continuous[i]:
+        return rates
+    positions = [('lower', lower, unit, (lower, upper)), ('upper', upper, unit, (lower, upper))]
+    return positions + rates
+
+
+def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
+    """The tool centre point of every tip."""
+    return [
+        Spec(
+            name=f'tools.{tip}.{part}',
+            kind=list,
+            default=(0.0, 0.0, 0.0),
+            doc=f'{what} of the tool centre point that goals of {tip} are for, in its frame',
+            unit=unit,
+        )
+        for tip in tip_links
+        for part, what, unit in (
+            ('xyz', 'position', 'm'),
+            ('rpy', 'orientation (fixed-axis roll, pitch, yaw)', 'rad'),
+        )
+    ]
+
+
+def default_limit_specs() -> list[Spec]:
+    """What holds where the URDF and the limits of the joint give none."""
+    doc = '{} limit of joints that have none of their own; inf: none'
+    unit = {
+        'velocity': 'rad/s or m/s',
+        'acceleration': 'rad/s^2 or m/s^2',
+        'jerk': 'rad/s^3 or m/s^3',
+    }
+    note = {'jerk': '; needs the Python library ruckig'}
+    return [
+        Spec(
+            name=f'joint_limits.default.{limit}',
+            kind=float,
+            default=math.inf,
+            doc=doc.format(limit) + note.get(limit, ''),
+            unit=unit[limit],
+            bounds=(SLOWEST, math.inf),
+        )
+        for limit in unit
+    ]
+
+
+def fixed_specs() -> list[Spec]:
+    """Every parameter that there is without a robot."""
+    solvers = [s for name, solver in SOLVERS.items() for s in specs_of(solver.Options, f'{name}.')]
+    return [
+        *specs_of(NodeOptions),
+        *specs_of(TrackerOptions),
+        *specs_of(TwistScale, 'scale.'),
+        *default_limit_specs(),
+        *solvers,
+    ]
