@@ -1,4 +1,4 @@
-"""Tasks that are no goals: exact derivatives, what each of them asks for, and EGIK's claims."""
+"""Tasks that are no goals: what each of them asks for, and EGIK's claims."""
 
 import numpy as np
 import pytest
@@ -7,47 +7,6 @@ from support import robots
 import ik_core as ik
 from ik_core.tasks.manipulability import link_hessian
 from ik_core.tasks.reference_motion import total_link_length
-
-ARMS = ('panda', 'scara', 'pr2_like', 'dual_arm')
-
-
-def tasks_of(robot, rng):
-    """One of each kind, with all of its terms at work."""
-    tip = robot.tips()[0]
-    pattern = ik.EndEffectorPatternTask(
-        tip, weight=0.7, velocity_weight=0.3, acceleration_weight=0.1, period=0.5
-    )
-    joints = ik.JointPatternTask(velocity_weight=0.2, acceleration_weight=0.4, length=2.0)
-    q = rng.normal(size=(4, robot.n))
-    for task, value in ((pattern, lambda q: robot.forward_kinematics(q, tip)[:3, 3]),
-                        (joints, lambda q: q)):  # fmt: skip
-        task.advance(value(q[0]), robot)
-        task.advance(value(q[1]), robot, q[2])
-        task.advance(value(q[2]), robot, q[3])
-    rows = 'position' if robot.n < 6 else 'pose'
-    return [
-        ik.PostureTask(q[0], weights=rng.uniform(0.1, 2.0, robot.n)),
-        ik.SmoothnessTask(q[1], stiffness=rng.uniform(0.1, 2.0, robot.n), length=0.5),
-        ik.LimitAvoidanceTask(weight=3.0),
-        ik.ManipulabilityTask(tip, rows=rows, weight=2.0, length=0.3),
-        pattern,
-        joints,
-        ik.TwoAxisTask(tip, [0.3, -0.2, 0.5, 0.7], weight=0.6),
-    ]
-
-
-@pytest.mark.parametrize('name', ARMS)
-def test_jacobians_are_the_derivatives(name):
-    robot, rng = robots.shipped(name), np.random.default_rng(1)
-    q, h = robot.middle_configuration + 0.3 * rng.normal(size=robot.n), 1e-6
-    for task in tasks_of(robot, rng):
-        exact = task.jacobian(robot, q)
-        central = np.column_stack(
-            [(task.residual(robot, q + h * e) - task.residual(robot, q - h * e)) / (2 * h)
-             for e in np.eye(robot.n)]
-        )  # fmt: skip
-        assert np.abs(central).max() > 1e-3
-        np.testing.assert_allclose(exact, central, atol=1e-6 * np.abs(central).max())
 
 
 def test_posture_and_smoothness_weigh_each_joint():

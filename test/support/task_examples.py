@@ -1,0 +1,60 @@
+"""One example of every kind of task, for the tests that run over all of them.
+
+Each makes a task for a link of a robot, with numbers from a random generator; a goal's target is
+set by who asks for it. `test_task_contract.py` misses a task that has no example.
+"""
+
+
+import ik_core as ik
+from support import robots
+
+GOALS = {
+    ik.PoseTask: lambda robot, link, rng: ik.PoseTask(
+        link, position_weights=rng.uniform(0.5, 2.0, 3), tool=robots.random_transform(rng, 0.2)
+    ),
+    ik.PositionTask: lambda robot, link, rng: ik.PositionTask(link, weights=(2.0, 1.0, 0.5)),
+    ik.OrientationTask: lambda robot, link, rng: ik.OrientationTask(link, weights=(0.5, 1.0, 2.0)),
+    ik.AxisTask: lambda robot, link, rng: ik.AxisTask(link, rng.normal(size=3), weight=2.0),
+    ik.TwoAxisTask: lambda robot, link, rng: ik.TwoAxisTask(link, weight=0.6),
+}
+
+
+def end_effector_pattern(robot, link, rng):
+    """With all of its terms at work."""
+    task = ik.EndEffectorPatternTask(
+        link, weight=0.7, velocity_weight=0.3, acceleration_weight=0.1, period=0.5
+    )
+    return _moved(task, lambda q: robot.forward_kinematics(q, link)[:3, 3], robot, rng)
+
+
+def joint_pattern(robot, link, rng):
+    """With all of its terms at work."""
+    task = ik.JointPatternTask(velocity_weight=0.2, acceleration_weight=0.4, length=2.0)
+    return _moved(task, lambda q: q, robot, rng)
+
+
+def _moved(task, value, robot, rng):
+    """A pattern task that has followed three frames."""
+    q = rng.normal(size=(4, robot.n))
+    task.advance(value(q[0]), robot)
+    task.advance(value(q[1]), robot, q[2])
+    task.advance(value(q[2]), robot, q[3])
+    return task
+
+
+OTHERS = {
+    ik.PostureTask: lambda robot, link, rng: ik.PostureTask(
+        robots.random_q(robot, rng), weights=rng.uniform(0.1, 2.0, robot.n)
+    ),
+    ik.SmoothnessTask: lambda robot, link, rng: ik.SmoothnessTask(
+        robots.random_q(robot, rng), stiffness=rng.uniform(0.1, 2.0, robot.n), length=0.5
+    ),
+    ik.LimitAvoidanceTask: lambda robot, link, rng: ik.LimitAvoidanceTask(weight=3.0),
+    ik.ManipulabilityTask: lambda robot, link, rng: ik.ManipulabilityTask(
+        link, weight=2.0, rows='pose' if robot.n > 5 else 'position', length=0.3
+    ),
+    ik.EndEffectorPatternTask: end_effector_pattern,
+    ik.JointPatternTask: joint_pattern,
+}
+
+EXAMPLES = GOALS | OTHERS
