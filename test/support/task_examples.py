@@ -4,7 +4,6 @@ Each makes a task for a link of a robot, with numbers from a random generator; a
 set by who asks for it. `test_task_contract.py` misses a task that has no example.
 """
 
-
 import ik_core as ik
 from support import robots
 

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 

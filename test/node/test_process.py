@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+
 from support.node_harness import (
     PATIENCE,
     ROOT,

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+
 from geometry_msgs.msg import TransformStamped
 from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
 

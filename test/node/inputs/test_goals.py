@@ -11,50 +11,13 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from sensor_msgs.msg import JointState
 from support.node_harness import URDF, check_states, is_still, load, reachable_goal, world
+from support.panda_world import ACCELERATION, RATE, TIP, is_at, tip_of, until_at
 
-RATE = 200.0
-ACCELERATION = 20.0
-TIP = 'panda_hand'
 DOWN = Quaternion(x=1.0, y=0.0, z=0.0, w=0.0)
-
-
-@pytest.fixture(scope='module')
-def robot():
-    return load('panda')
-
-
-@pytest.fixture
-def panda(robot):
-    """A node that moves the Panda; afterwards all that it published is checked."""
-    with world(
-        urdf_path=str(URDF / 'panda.urdf'),
-        tip_links=[TIP],
-        rate=RATE,
-        joint_limits__default__acceleration=ACCELERATION,
-    ) as it:
-        it.more_states(1)
-        yield it
-        it.more_states(5)
-        check_states(it.states, robot, RATE, acceleration=ACCELERATION)
-
-
-def tip_of(robot, message):
-    """Where the tip is at a joint state."""
-    return robot.forward_kinematics(np.array(message.position)[: robot.n], TIP)
-
-
-def is_at(robot, message, goal, metres=2e-5, radians=2e-4):
-    """Whether the tip is at the goal (4, 4)."""
-    tip = tip_of(robot, message)
-    turn = np.linalg.norm(tip[:3, :3] - goal[:3, :3]) / math.sqrt(2.0)
-    return np.linalg.norm(tip[:3, 3] - goal[:3, 3]) < metres and turn < radians
-
-
-def until_at(panda, robot, goal):
-    panda.until(lambda: is_at(robot, panda.states[-1], goal), f'tip at\n{goal}')
 
 
 def until_still(panda):

@@ -1,0 +1,106 @@
+"""The lifecycle: its transitions, and what can be done in which state."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from lifecycle_msgs.msg import Transition
+from support.node_harness import URDF, check_states, is_still, load, reachable_goal
+from support.panda_world import ACCELERATION, RATE, TIP, panda_world
+
+CONFIGURE = Transition.TRANSITION_CONFIGURE
+ACTIVATE = Transition.TRANSITION_ACTIVATE
+DEACTIVATE = Transition.TRANSITION_DEACTIVATE
+CLEANUP = Transition.TRANSITION_CLEANUP
+
+
+def test_all_transitions_and_then_again():
+    with panda_world(autostart=False) as node:
+        for _ in range(2):
+            assert node.state() == 'unconfigured'
+            assert node.transition(CONFIGURE)
+            assert node.state() == 'inactive'
+            before = len(node.states)
+            assert node.transition(ACTIVATE)
+            assert node.state() == 'active'
+            node.more_states()
+            assert node.transition(DEACTIVATE)
+            assert node.state() == 'inactive'
+            count = len(node.states)
+            assert count > before
+            assert node.transition(ACTIVATE)
+            node.more_states()
+            assert node.transition(DEACTIVATE)
+            assert node.transition(CLEANUP)
+
+
+def test_goals_are_refused_while_inactive():
+    with panda_world(autostart=False) as node:
+        assert node.transition(CONFIGURE)
+        node.send_goal(reachable_goal(load('panda'), TIP, 6))
+        node.until_refused('inactive')
+        node.until_code('inactive')
+
+
+def test_deactivating_on_the_way_brings_the_joints_to_rest_first():
+    robot = load('panda')
+    with panda_world() as node:
+        node.more_states(1)
+        node.send_goal(reachable_goal(robot, TIP, 7))
+        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        assert node.transition(DEACTIVATE)
+        node.until(lambda: is_still(node.states[-1]), 'rest')
+        last = node.states[-1]
+        assert node.transition(ACTIVATE)
+        again = node.more_states(1)[-1]
+        np.testing.assert_allclose(again.position, last.position, atol=1e-9)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'right'),
+    [
+        ({'urdf_path': '/no/such/file.urdf'}, {'urdf_path': str(URDF / 'panda.urdf')}),
+        ({'tip_links': ['no_such_link']}, {'tip_links': [TIP]}),
+        ({'base_link': 'no_such_link'}, {'base_link': ''}),
+        ({'tip_links': [TIP, TIP]}, {'tip_links': [TIP]}),
+    ],
+)
+def test_what_can_not_be_configured_can_be_corrected(wrong, right):
+    with panda_world(autostart=False) as node:
+        assert node.set_parameters(**wrong).successful
+        assert not node.transition(CONFIGURE)
+        assert node.state() == 'unconfigured'
+        assert node.set_parameters(**right).successful
+        assert node.transition(CONFIGURE)
+        assert node.transition(ACTIVATE)
+        node.more_states()
+
+
+def test_static_parameters_are_fixed_until_cleanup():
+    with panda_world() as node:
+        node.more_states(1)
+        result = node.set_parameters(rate=100.0)
+        assert not result.successful
+        assert 'only while the node is unconfigured' in result.reason
+        assert node.transition(DEACTIVATE)
+        assert not node.set_parameters(rate=100.0).successful
+        assert node.transition(CLEANUP)
+        assert node.set_parameters(rate=100.0).successful
+        assert node.transition(CONFIGURE)
+        assert node.transition(ACTIVATE)
+        before = len(node.states)
+        node.more_states()
+        check_states(node.states[before:], load('panda'), 100.0, acceleration=ACCELERATION)
+
+
+def test_a_failure_on_the_way_leads_back_to_unconfigured():
+    """The DDS refuses a topic with two types: a failure that the node does not foresee."""
+    remap = ('clicked_point', 'goal_pose')
+    with panda_world(autostart=False, remap=remap) as node:
+        assert not node.transition(CONFIGURE)
+        assert node.state() == 'unconfigured'
+        node.until_code('unconfigured')
+        assert not node.transition(CONFIGURE), 'it can be tried again'
+        assert node.set_parameters(rate=100.0).successful, 'static parameters can change'

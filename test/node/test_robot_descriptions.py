@@ -1,0 +1,126 @@
+"""Where the robot comes from: a file, a parameter or the topic; another one, and a broken one."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from support.node_harness import URDF, check_states, is_still, load, reachable_goal, world
+from support.panda_world import (
+    ACCELERATION,
+    RATE,
+    TIP,
+    panda_world,
+    text_of,
+    topic_world,
+    until_at,
+)
+
+BROKEN = '<robot name="broken"><link name="a"/><joint name="j" type="revolute"/></robot>'
+
+
+def test_a_goal_before_the_robot_is_refused_and_one_after_it_followed():
+    robot = load('panda')
+    with topic_world() as node:
+        node.until_code('no_model')
+        assert node.state() == 'active'
+        goal = reachable_goal(robot, TIP, 0)
+        node.send_goal(goal)
+        node.until_refused('no_model')
+        assert not node.states
+        node.send_description(text_of('panda'))
+        node.more_states(1)
+        node.until_code('idle')
+        node.send_goal(goal)
+        until_at(node, robot, goal)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_the_robot_as_text_in_the_parameter():
+    with panda_world(urdf_path='', robot_description=text_of('panda')) as node:
+        assert 'panda_joint1' in node.more_states(1)[0].name
+
+
+def test_without_a_tip_link_the_end_of_the_longest_chain_is_moved():
+    robot = load('panda')
+    with panda_world(tip_links=['']) as node:
+        node.more_states(1)
+        goal = reachable_goal(robot, robot.default_tip(), 1)
+        node.send_goal(goal, topic=f'{robot.default_tip()}/goal_pose')
+        until_at(node, robot, goal, robot.default_tip())
+
+
+def test_a_new_robot_is_taken_once_the_old_one_is_at_rest():
+    panda, ur5e = load('panda'), load('ur5e')
+    with topic_world(tip_links=[''], joint_limits__default__velocity=2.0) as node:
+        node.send_description(text_of('panda'))
+        node.more_states(1)
+        node.send_goal(reachable_goal(panda, panda.default_tip(), 2))
+        node.until(lambda: any(node.states[-1].velocity), 'motion')
+        node.send_description(text_of('ur5e'))
+        node.until(lambda: list(node.states[-1].name) == list(ur5e.joint_names), 'the UR5e')
+        goal = reachable_goal(ur5e, ur5e.default_tip(), 3)
+        node.send_goal(goal, topic=f'{ur5e.default_tip()}/goal_pose')
+        until_at(node, ur5e, goal, ur5e.default_tip())
+        states = node.states
+        first = next(i for i, s in enumerate(states) if list(s.name) == list(ur5e.joint_names))
+        assert is_still(states[first - 1]), 'swapped while moving'
+        check_states(states[:first], panda, RATE, 2.0, ACCELERATION)
+        check_states(states[first:], ur5e, RATE, 2.0, ACCELERATION)
+
+
+def test_the_same_robot_with_other_limits_goes_on_where_it_is():
+    robot = load('panda')
+    with topic_world() as node:
+        node.send_description(text_of('panda'))
+        node.more_states(1)
+        goal = reachable_goal(robot, TIP, 4)
+        node.send_goal(goal)
+        until_at(node, robot, goal)
+        node.send_description(text_of('panda').replace('2.3925', '2.0').replace('2.175', '1.0'))
+        node.until_code('idle')
+        check_states(node.more_states(), robot, RATE, acceleration=ACCELERATION)
+        until_at(node, robot, goal)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_broken_robot_leaves_the_good_one_in_place():
+    """The UR5e is broken here because it has no link of the name in tip_links."""
+    robot = load('panda')
+    with topic_world() as node:
+        node.send_description(text_of('panda'))
+        node.more_states(1)
+        for sent, broken in enumerate([BROKEN, 'no xml', '', text_of('ur5e')], 1):
+            node.send_description(broken)
+            node.until(lambda n=sent: node.diagnostics.get('errors') == str(n), f'error {sent}')
+        goal = reachable_goal(robot, TIP, 5)
+        node.send_goal(goal)
+        until_at(node, robot, goal)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+        assert node.set_parameters(joint_limits__panda_joint1__velocity=1.0).successful
+
+
+def test_base_link_names_the_frame_of_goals_and_stays_where_it_is():
+    robot = load('pr2_like')
+    tip = robot.default_tip()
+    base = next(link for link in robot.link_names if len(robot.chain(link)) == 1)
+    lift = robot.chain(base)[0]
+    with world(
+        urdf_path=str(URDF / 'pr2_like.urdf'),
+        base_link=base,
+        tip_links=[tip],
+        rate=RATE,
+        joint_limits__default__velocity=2.0,
+        joint_limits__default__acceleration=ACCELERATION,
+    ) as node:
+        start = np.array(node.more_states(1)[-1].position)[: robot.n]
+        q = start + 0.3
+        q[lift] = start[lift]
+        q = np.clip(q, robot.lower, robot.upper)
+        goal = robot.forward_kinematics(q, tip, base)
+        node.send_goal(goal)
+        node.until_code('reached')
+        there = np.array(node.more_states(1)[-1].position)[: robot.n]
+        np.testing.assert_allclose(robot.forward_kinematics(there, tip, base), goal, atol=1e-3)
+        assert there[lift] == start[lift]
+        check_states(node.states, robot, RATE, 2.0, ACCELERATION)
