@@ -74,7 +74,9 @@ def _module(name: str) -> ModuleType:
     if name != PEERS:
         return importlib.import_module(f'ik_core.bench.{name}')
     if not (TREE / 'benchmark' / name).is_dir():
-        raise InvalidOption(f'`ik bench {name}` is not installed: it runs in a clone of the project')
+        raise InvalidOption(
+            f'`ik bench {name}` is not installed: it runs in a clone of the project'
+        )
     if str(TREE) not in sys.path:
         sys.path.append(str(TREE))
     return importlib.import_module(f'benchmark.{name}')

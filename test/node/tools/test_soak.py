@@ -4,6 +4,9 @@ import os
 
 import numpy as np
 import pytest
+
+pytest.importorskip('rclpy')
+
 from sensor_msgs.msg import JointState
 from support.node_harness import DOMAIN, URDF
 
