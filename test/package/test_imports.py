@@ -1,34 +1,55 @@
 """Imports point one way, the core knows no ROS, and importing it is light."""
 
-import ast
 import os
 import subprocess
 import sys
 
 import pytest
+from support.imports import cycles, import_graph, imported_names
 from support.places import ROOT
 from support.robots import python_path
 
 CORE = ROOT / 'ik_core'
 
-# From the bottom up; what stands in one set may import each other.
-LAYERS = [
-    {'exceptions', '_jit'},
-    {'options', 'maths'},
-    {'robot'},
-    {'result'},
-    {'tasks'},
-    {'problem'},
-    {'optim'},
-    {'solvers'},
-    {'tracking', 'batch'},
-    {'analysis'},
-    {'__init__'},
-    {'bench'},
-    {'cli'},
-    {'__main__'},
-]
-LAYER = {name: i for i, names in enumerate(LAYERS) for name in names}
+# From the bottom up: a room imports from those below it, never from those beside or above it.
+ORDERS = {
+    'ik_core': [
+        {'exceptions', '_jit'},
+        {'options', 'maths'},
+        {'robot', 'result'},
+        {'tasks'},
+        {'problem'},
+        {'optim'},
+        {'solvers'},
+        {'tracking', 'batch'},
+        {'analysis'},
+        {'__init__'},
+        {'bench'},
+        {'cli'},
+        {'__main__'},
+    ],
+    'ik_node': [
+        {'__init__', 'clocks', 'conversions', 'counters', 'jobs', 'parameters'},
+        {'model', 'ticker'},
+        {'outputs'},
+        {'inputs', 'tools'},
+        {'services'},
+        {'motion'},
+        {'node'},
+        {'run'},
+        {'main'},
+        {'__main__'},
+    ],
+}
+FLOORS = {
+    (package, room): floor
+    for package, order in ORDERS.items()
+    for floor, rooms in enumerate(order)
+    for room in rooms
+}
+GRAPH = import_graph(ROOT, 'ik_core', 'ik_node', 'benchmark/peers')
+# Cycles that are being cut, by the names of their files.
+KNOWN_CYCLES = [{'goals.py', 'packing.py'}, {'search.py', 'base.py'}]
 
 MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'trajectory_msgs',
             'visualization_msgs', 'diagnostic_msgs', 'lifecycle_msgs', 'rcl_interfaces',
@@ -36,90 +57,114 @@ MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'tr
             'interactive_markers', 'ament_index_python', 'rosgraph_msgs')  # fmt: skip
 
 
-def is_type_checking(node):
-    return isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.dump(node.test)
-
-
-def walk(node):
-    """All nodes that run: not those below `if TYPE_CHECKING`."""
-    for child in ast.iter_child_nodes(node):
-        if is_type_checking(child):
-            for other in child.orelse:
-                yield from walk(other)
-        else:
-            yield child
-            yield from walk(child)
+def sources(package):
+    """The files of a package, as parameters of a test."""
+    paths = [path for path in GRAPH if path.is_relative_to(ROOT / package)]
+    return pytest.mark.parametrize('path', paths, ids=lambda p: str(p.relative_to(ROOT)))
 
 
 def imports_of(path):
-    """Full dotted names of the modules and names that a file of ours imports."""
-    package = path.relative_to(ROOT).with_suffix('').parts
-    for node in walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = list(package[: len(package) - node.level]) if node.level else []
-            base += node.module.split('.') if node.module else []
-            yield '.'.join(base)
-            yield from ('.'.join([*base, alias.name]) for alias in node.names)
+    return imported_names(path, ROOT)
 
 
-def sources(package):
-    return sorted((ROOT / package).rglob('*.py'))
+def room_of(path):
+    """(package, room): of a file below no folder, its own name."""
+    package, room, *_ = path.relative_to(ROOT).with_suffix('').parts
+    return package, room
 
 
-def part_of(dotted):
-    """The part of ik_core that a dotted name means: its module or sub-package."""
-    return dotted.split('.')[1] if '.' in dotted else '__init__'
+def breaches(path, graph=GRAPH):
+    """The files that this one imports, though they stand beside or above it."""
+    own = room_of(path)
+    others = [o for o in graph[path] if room_of(o)[0] == own[0] and room_of(o) != own]
+    return [other for other in others if FLOORS[room_of(other)] >= FLOORS[own]]
 
 
-def part_of_file(path):
-    return path.relative_to(CORE).with_suffix('').parts[0]
+def write(folder, **texts):
+    """Sources below a folder; '__' in a name stands for '/'."""
+    for name, text in texts.items():
+        path = folder / f'{name.replace("__", "/")}.py'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
-def core_imports(path):
-    for name in imports_of(path):
-        if name.split('.')[0] == 'ik_core':
-            part = part_of(name)
-            if part in LAYER:
-                yield part
-
-
-def test_the_scan_sees_imports_of_all_forms(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], 'ROOT', tmp_path)
-    path = tmp_path / 'ik_core' / 'tasks' / 'sample.py'
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        'import numpy as np\n'
+def test_the_scan_sees_imports_of_all_forms(tmp_path):
+    write(
+        tmp_path,
+        core__tasks__sample='import numpy as np\n'
         'from . import base\n'
         'from ..robot.robot import Robot\n'
         'from .. import optim\n'
-        'import ik_core.solvers\n'
+        'import core.solvers\n'
         'if TYPE_CHECKING:\n    from ..problem import IkProblem\n'
-        'def late():\n    from ..robot.limits import JointLimits\n'
+        'def late():\n    from ..robot.limits import JointLimits\n',
     )
-    found = set(imports_of(path))
+    found = set(imported_names(tmp_path / 'core' / 'tasks' / 'sample.py', tmp_path))
     assert {
         'numpy',
-        'ik_core.tasks.base',
-        'ik_core.robot.robot',
-        'ik_core.optim',
-        'ik_core.solvers',
-        'ik_core.robot.limits',
+        'core.tasks.base',
+        'core.robot.robot',
+        'core.optim',
+        'core.solvers',
+        'core.problem',
+        'core.robot.limits',
     } <= found
-    assert not any('problem' in name for name in found)
 
 
-@pytest.mark.parametrize('path', sources('ik_core'), ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_one_way(path):
-    part = part_of_file(path)
-    assert part in LAYER, f'{part} has no place in the order of imports; add it to LAYERS'
-    for imported in core_imports(path):
-        allowed = LAYER[imported] <= LAYER[part]
-        assert allowed, f'{path.name} ({part}) imports {imported}, which stands above it'
+@pytest.mark.parametrize(
+    'back',
+    [
+        'from ..rooms.a import thing',
+        'from ..rooms import a',
+        'import core.rooms.a',
+        'from core.rooms.a import thing',
+        'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..rooms.a import Thing',
+        'def late():\n    from ..rooms.a import thing',
+        'class C:\n    def late(self):\n        from ..rooms import a',
+    ],
+)
+def test_a_planted_cycle_is_found(tmp_path, back):
+    sound = {'core__rooms__a': 'from . import b', 'core__rooms__b': 'from ..below import c'}
+    write(tmp_path, core__below__c='x = 1', core__rooms__d='from . import a', **sound)
+    assert cycles(import_graph(tmp_path, 'core')) == []
+    write(tmp_path, core__below__c=back)
+    (cycle,) = cycles(import_graph(tmp_path, 'core'))
+    assert {path.stem for path in cycle} == {'a', 'b', 'c'}
 
 
-@pytest.mark.parametrize('path', sources('ik_core'), ids=lambda p: str(p.relative_to(ROOT)))
+def test_an_import_beside_or_above_is_found():
+    solver, tracker = CORE / 'solvers' / 'bfgs.py', CORE / 'tracking' / 'tracker.py'
+    batch, kernel = CORE / 'batch' / 'solve_batch.py', CORE / '_jit.py'
+    assert breaches(solver, {solver: {kernel}}) == []
+    assert breaches(tracker, {tracker: {solver, kernel, batch}}) == [batch]
+    assert breaches(solver, {solver: {tracker}}) == [tracker]
+
+
+def test_no_files_import_each_other():
+    found = [{path.name for path in cycle} for cycle in cycles(GRAPH)]
+    assert [cycle for cycle in found if cycle not in KNOWN_CYCLES] == []
+
+
+@pytest.mark.parametrize('package', ORDERS)
+def test_every_room_has_a_place_in_the_order_and_every_place_is_taken(package):
+    rooms = {room_of(path)[1] for path in GRAPH if room_of(path)[0] == package}
+    assert rooms == set().union(*ORDERS[package])
+
+
+@sources('ik_core')
+def test_imports_of_the_core_point_one_way(path):
+    found = [str(other.relative_to(ROOT)) for other in breaches(path)]
+    if path.name == 'search.py':
+        found = [name for name in found if name != 'ik_core/solvers/base.py']
+    assert found == []
+
+
+@sources('ik_node')
+def test_imports_of_the_node_point_one_way(path):
+    assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
+
+
+@sources('ik_core')
 def test_the_core_knows_neither_ros_nor_the_node(path):
     names = {name.split('.')[0] for name in imports_of(path)}
     assert not names & {*MESSAGES, 'ik_node'}
@@ -149,7 +194,7 @@ def test_a_solver_imports_no_other_solver(path):
         assert name != 'ik_core.solvers.SOLVERS'
 
 
-@pytest.mark.parametrize('path', sources('ik_node'), ids=lambda p: p.name)
+@sources('ik_node')
 def test_the_node_uses_only_what_is_not_private(path):
     for name in imports_of(path):
         if name.startswith('ik_core.'):

@@ -1,0 +1,60 @@
+"""Which file imports which: read from the sources, without importing anything."""
+
+import ast
+
+
+def imported_names(path, root):
+    """Full dotted names of all modules and names that a file imports.
+
+    Also those of imports in functions and below `if TYPE_CHECKING`.
+    """
+    package = path.relative_to(root).with_suffix('').parts
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level]) if node.level else []
+            base += node.module.split('.') if node.module else []
+            if any(_file(root, [*base, alias.name]) is None for alias in node.names):
+                yield '.'.join(base)  # a name of the module itself, not one of its modules
+            yield from ('.'.join([*base, alias.name]) for alias in node.names)
+
+
+def _file(root, parts):
+    """The source of the module of that name, or None."""
+    module = root.joinpath(*parts)
+    candidates = (module.with_suffix('.py'), module / '__init__.py')
+    return next((path for path in candidates if path.is_file()), None) if parts else None
+
+
+def import_graph(root, *packages):
+    """{file: files it imports} for all sources of some packages below `root`."""
+    files = [path for package in packages for path in sorted((root / package).rglob('*.py'))]
+    return {
+        path: {
+            found
+            for name in imported_names(path, root)
+            if (found := _file(root, name.split('.'))) is not None and found in files
+        }
+        for path in files
+    }
+
+
+def cycles(graph):
+    """Sets of files that import each other, directly or by way of others."""
+    reach = {path: _reachable(graph, path) for path in graph}
+    groups = {
+        frozenset({path, *(other for other in reach[path] if path in reach[other])})
+        for path in graph
+        if path in reach[path]
+    }
+    return sorted(groups, key=sorted)
+
+
+def _reachable(graph, start):
+    seen, waiting = set(), [start]
+    while waiting:
+        for other in graph[waiting.pop()] - seen:
+            seen.add(other)
+            waiting.append(other)
+    return seen
