@@ -1,0 +1,201 @@
+"""The one owner of what was last commanded: position, velocity, acceleration of every joint.
+
+A `Governor` moves on by one period at a time, and by nothing else: whatever it is told, from one
+step to the next no joint moves as it may not. What it rests on is one property of its state:
+
+    after every step a stop exists that keeps all limits,
+
+the fastest one. A step is taken only if the stop after it ends inside the position limits, and
+else the stop is begun, which the step before has left possible. So nothing ever has to break one
+limit to keep another.
+
+Joints without a jerk limit move by the rule of `second_order`: dq is the velocity of the last
+period, q(k) = q(k-1) + period dq(k). Those with one move by `third_order`: q, dq and ddq are
+samples of a motion whose jerk is piecewise constant, the fastest one to its target.
+
+Limits that change in motion:
+
+1. Position and velocity limits hold at once. A joint that can't stop inside brakes as hard as it
+   may, moves no further out, and returns at limited speed; so does one that was measured outside.
+   A speed above its limit falls as fast as the other limits allow.
+2. An acceleration or a jerk that is raised is so at once, as is a jerk limit switched off.
+3. One that is lowered waits, joint by joint, until the state fits it: until a stop with it ends
+   inside, without turning round. Meanwhile that joint keeps its old ones, takes its acceleration
+   back to zero where it can then wait no longer, and brakes where it can't. An acceleration above
+   the new limit comes down at the limit of the jerk.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidConfiguration, InvalidOption
+from ..maths.rotations import Array
+from .rate_limiter import MotionLimits
+from .second_order import ACCELERATION, BRAKING, JERK, pace_of
+from .steps import BRAKE, FAR, FREE, SUDDEN, Q, adopt, advance, stop_point
+
+__all__ = ['Governor']
+
+LAG = 1e-4
+"""[rad or m] How far joints may fall behind a line while their acceleration builds up."""
+LEASH = 0.005
+"""[rad or m] A line or a jog waits where a joint without a jerk limit lags this far behind."""
+
+
+class Governor:
+    """The state (n,) that was last commanded, moved on by one period at a time within its limits.
+
+    limits : of every step, changed by `set_limits`
+    period [s] : how long a step is
+    q (n,) : where the joints are, at rest; outside the position limits too
+
+    Raises InvalidOption, InvalidConfiguration. Not thread-safe.
+    """
+
+    def __init__(self, limits: MotionLimits, period: float, q: ArrayLike) -> None:
+        if not 0.0 < period < math.inf:
+            raise InvalidOption(f'period = {period!r} [s]: must be positive')
+        self.period = period
+        n = limits.lower.size
+        self._state = np.zeros((4, n))
+        view = self._state.view()
+        view.flags.writeable = False
+        self._q, self._dq, self._ddq, _ = view
+        self._target, self._drift, self._caps = np.empty((3, n))
+        self._free, self._braking = np.full(n, FREE, np.int8), np.full(n, BRAKE, np.int8)
+        self._waits = self._free.copy()
+        self._rows = _rows_of(limits)
+        self.set_limits(limits)
+        self.restart(q)
+
+    @property
+    def q(self) -> Array:
+        """The position (n,), a read-only view: it moves on with the next step."""
+        return self._q
+
+    @property
+    def dq(self) -> Array:
+        """The velocity (n,), a read-only view."""
+        return self._dq
+
+    @property
+    def ddq(self) -> Array:
+        """The acceleration (n,), a read-only view."""
+        return self._ddq
+
+    @property
+    def limits(self) -> MotionLimits:
+        """The limits that were asked for; lowered ones may have to wait until the joints slow."""
+        return self._limits
+
+    @property
+    def limits_in_force(self) -> MotionLimits:
+        """Those that hold now: others than asked for where a lowered one still has to wait."""
+        asked, rows = self._limits, self._rows
+        return MotionLimits(
+            asked.lower, asked.upper, asked.velocity, rows[ACCELERATION], rows[JERK]
+        )
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint has a velocity or an acceleration."""
+        return not (self._dq.any() or self._ddq.any())
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Move within these limits from the next step on. Raises InvalidOption for another n."""
+        asked = _rows_of(limits)
+        if asked.shape != self._rows.shape:
+            raise InvalidOption(
+                f'limits of {asked.shape[1]} joints, for a motion of {self._rows.shape[1]}'
+            )
+        self._limits, self._asked = limits, asked
+        self._adopted = False
+        # A target that speeds up at once by a leaves a joint with a jerk limit a^3 / 6 J^2 behind.
+        self._pace_rows = asked.copy()
+        most = np.cbrt(6.0 * LAG * asked[JERK] ** 2) / BRAKING
+        np.minimum(self._pace_rows[ACCELERATION], most, out=self._pace_rows[ACCELERATION])
+
+    def restart(self, q: ArrayLike) -> None:
+        """Begin at rest at a measured q (n,), which may be outside the limits.
+
+        Raises RuntimeError unless at rest, InvalidConfiguration where q is not finite.
+        """
+        if not self.at_rest:
+            raise RuntimeError('the joints still move: brake() them before restart()')
+        position = np.asarray(q, float)
+        if position.shape != self._q.shape or not np.isfinite(position).all():
+            raise InvalidConfiguration(
+                f'q = {position}: {self._q.size} finite numbers are needed, one for each joint'
+            )
+        self._state[:] = 0.0
+        self._state[Q] = position
+
+    def follow(
+        self, target: ArrayLike, velocity: ArrayLike | None = None, synchronized: bool = False
+    ) -> None:
+        """Move one period towards the target (n,), taken into the limits.
+
+        velocity (n,) : with which the target came and will move on; a joint that keeps up with
+            it stays without lag. By default the joints come to rest at the target
+        synchronized : the joints arrive together, from rest on a straight line in joint space
+
+        A joint whose target or velocity is NaN or unlimited brakes.
+        """
+        self._target[:] = target
+        self._drift[:] = 0.0 if velocity is None else velocity
+        self._adopt()
+        self._advance(synchronized, self._free if self._adopted else self._waits)
+
+    def brake(self) -> None:
+        """Brake for one period as hard as the limits allow; at rest, stay."""
+        self._target[:], self._drift[:] = self._q, 0.0
+        self._adopt()
+        self._advance(False, self._braking)
+
+    def stop_point(self) -> Array:
+        """Where the joints (n,) come to rest when they brake from now on."""
+        point = np.empty_like(self._target)
+        stop_point(self._state, self._rows, self.period, point)
+        return point
+
+    @property
+    def leash(self) -> float:
+        """[rad or m] A line or a jog waits where a joint lags this far behind.
+
+        To wait is a jerk, too: with jerk limits it speeds up so slowly that they lag little.
+        """
+        return math.inf if self._limits.has_jerk else LEASH
+
+    def pace(
+        self, target: Array, drift: Array, before: Array, share: float
+    ) -> tuple[float, float]:
+        """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
+        return pace_of(target, drift, before, self._pace_rows, self.period, share)
+
+    def _adopt(self) -> None:
+        if not self._adopted:
+            self._adopted = adopt(self._state, self._rows, self._asked, self._waits, self.period)
+
+    def _advance(self, together: bool, acts: NDArray[np.int8]) -> None:
+        advance(
+            self._state, self._rows, self._target, self._drift, together, acts, self._caps,
+            self.period,
+        )  # fmt: skip
+
+
+def _rows_of(limits: MotionLimits) -> Array:
+    """The limits (5, n) for the kernels."""
+    jerk = np.where(limits.jerk < SUDDEN, limits.jerk, np.inf)
+    return np.array(
+        [
+            np.maximum(limits.lower, -FAR),
+            np.minimum(limits.upper, FAR),
+            np.minimum(limits.velocity, FAR),
+            limits.acceleration,
+            jerk,
+        ]
+    )

@@ -1,0 +1,474 @@
+"""The governor: whatever it is told, no joint ever moves as it may not."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.motion_checks import (
+    EASY,
+    Watch,
+    driven,
+    limits_of,
+    random_limits,
+    random_rates,
+    random_span,
+    random_start,
+    random_target,
+    random_velocity,
+    run,
+    unbounded,
+)  # fmt: skip
+
+from ik_core import _jit
+from ik_core.exceptions import InvalidConfiguration, InvalidOption
+from ik_core.tracking.governor import Governor
+from ik_core.tracking.rate_limiter import MotionLimits, RateLimiter
+
+ROOT = Path(__file__).parents[3]
+FIXED = settings(deadline=None, derandomize=True)
+PERIODS = [0.001, 0.004, 0.01, 0.1, 1.0]
+
+periods = st.sampled_from(PERIODS)
+seeds = st.integers(0, 2**32 - 1)
+
+
+# --- whatever happens -------------------------------------------------------------------------
+
+
+@settings(FIXED, max_examples=100)
+@given(period=periods, seed=seeds, hold=st.integers(1, 40), synchronized=st.booleans())
+def test_no_target_breaks_a_limit(period, seed, hold, synchronized):
+    random = np.random.default_rng(seed)
+    limits = random_limits(random, 4, period)
+    watch = Watch(governor := Governor(limits, period, random_start(random, limits)))
+    moves = random.random() < 0.4
+    for tick in range(200):
+        if tick % hold == 0:
+            target = random_target(random, governor.q)
+            velocity = random_velocity(random, 4, period) if moves else None
+        governor.follow(target, velocity, synchronized)
+        watch.see()
+        assert (governor.q >= limits.lower).all()
+        assert (governor.q <= limits.upper).all()
+        assert (np.abs(governor.dq) <= limits.velocity * EASY).all()
+
+
+class Told(RuleBasedStateMachine):
+    """All that a governor can be told, at any tick."""
+
+    @initialize(period=periods, seed=seeds, outside=st.booleans())
+    def begin(self, period, seed, outside):
+        self.random, self.period, self.n = np.random.default_rng(seed), period, 3
+        limits = random_limits(self.random, self.n, period)
+        q = random_start(self.random, limits)
+        if outside:
+            q = q + self.random.normal(size=self.n)
+        self.governor = Governor(limits, period, q)
+        self.watch = Watch(self.governor)
+        self.target, self.velocity, self.synchronized = q, None, False
+
+    @rule(moves=st.booleans(), synchronized=st.booleans())
+    def aim(self, moves, synchronized):
+        self.target = random_target(self.random, self.governor.q)
+        self.velocity = random_velocity(self.random, self.n, self.period) if moves else None
+        self.synchronized = synchronized
+
+    @rule(ticks=st.sampled_from([1, 2, 7, 30]))
+    def follow(self, ticks):
+        for _ in range(ticks):
+            if self.velocity is not None:
+                near = np.where(np.abs(self.velocity) < 1e3 / self.period, self.velocity, 0.0)
+                self.target = self.target + self.period * near
+            self.governor.follow(self.target, self.velocity, self.synchronized)
+            self.watch.see()
+
+    @rule(ticks=st.sampled_from([1, 2, 7, 30]))
+    def brake(self, ticks):
+        for _ in range(ticks):
+            was_at_rest = self.governor.at_rest
+            q = self.governor.q.copy()
+            self.governor.brake()
+            self.watch.see()
+            assert not was_at_rest or (self.governor.q == q).all()
+
+    @rule(row=st.sampled_from(['velocity', 'acceleration', 'jerk']), up=st.floats(-2.0, 2.0))
+    def scale_one(self, row, up):
+        self.change(**{row: getattr(self.governor.limits, row) * 10.0**up})
+
+    @rule(row=st.sampled_from(['velocity', 'acceleration', 'jerk']))
+    def redraw_one(self, row):
+        rates = random_rates(self.random, self.n, self.period, unlimited=0.4)
+        self.change(**{row: rates[('velocity', 'acceleration', 'jerk').index(row)]})
+
+    @rule()
+    def redraw_positions(self):
+        lower, upper = random_span(self.random, self.n)
+        self.change(lower=lower, upper=upper)
+
+    @rule()
+    def tighten_around_the_joints(self):
+        q, limits = self.governor.q, self.governor.limits
+        width = 10.0 ** self.random.uniform(-6.0, 0.0, (2, self.n))
+        lower, upper = (
+            np.maximum(limits.lower, q - width[0]),
+            np.minimum(limits.upper, q + width[1]),
+        )
+        self.change(lower=np.minimum(lower, upper), upper=np.maximum(lower, upper))
+
+    @rule()
+    def redraw_all(self):
+        self.governor.set_limits(random_limits(self.random, self.n, self.period))
+
+    def change(self, **rows):
+        names = ('lower', 'upper', 'velocity', 'acceleration', 'jerk')
+        old = {name: getattr(self.governor.limits, name) for name in names}
+        self.governor.set_limits(MotionLimits(**(old | rows)))
+
+    @rule()
+    def restart_where_it_may(self):
+        q = self.random.uniform(-3.0, 3.0, self.n)
+        if self.governor.at_rest:
+            self.governor.restart(q)
+            self.watch = Watch(self.governor)
+        else:
+            with pytest.raises(RuntimeError, match='still move'):
+                self.governor.restart(q)
+
+    @rule()
+    def stop(self):
+        self.governor.set_limits(self.governor.limits)
+        point = None
+        for _ in range(200_000):
+            self.governor.brake()
+            self.watch.see()
+            if point is None:
+                point = self.governor.stop_point()
+            if self.governor.at_rest:
+                break
+        assert self.governor.at_rest
+
+    @invariant()
+    def asked_for_is_what_was_asked_for(self):
+        if hasattr(self, 'governor'):
+            assert self.governor.limits.lower.size == self.n
+
+
+Told.TestCase.settings = settings(
+    deadline=None, derandomize=True, max_examples=60, stateful_step_count=25
+)
+test_nothing_that_a_governor_is_told_breaks_a_limit = Told.TestCase
+
+
+# --- to a target that stands ------------------------------------------------------------------
+
+
+@settings(FIXED, max_examples=100)
+@given(period=periods, seed=seeds, synchronized=st.booleans())
+def test_a_standing_target_is_reached_exactly_without_overshoot_and_kept(
+    period, seed, synchronized
+):
+    random = np.random.default_rng(seed)
+    limits = random_limits(random, 3, period)
+    governor = Governor(limits, period, random_start(random, limits))
+    target = governor.q + random.normal(size=3) * 10.0 ** random.uniform(-9.0, 0.5)
+    q, dq, _ = run(governor, target, synchronized, watch=Watch(governor))
+    goal = np.clip(target, limits.lower, limits.upper)
+    direction = np.sign(goal - q[0])
+    assert (direction * dq >= 0.0).all()
+    assert (direction * (goal - q) >= 0.0).all()
+    for _ in range(5):
+        governor.follow(target, None, synchronized)
+        assert (governor.q == goal).all()
+        assert governor.at_rest
+
+
+def rest_to_rest(way, velocity, acceleration, jerk):
+    """How long the fastest move takes: seven phases, of which some may be empty."""
+
+    def ramp(speed):
+        if speed * jerk < acceleration**2:
+            return 2.0 * math.sqrt(speed / jerk)
+        return speed / acceleration + acceleration / jerk
+
+    low, high = 0.0, velocity
+    for _ in range(200):
+        speed = 0.5 * (low + high)
+        low, high = (speed, high) if speed * ramp(speed) <= way else (low, speed)
+    return 2.0 * ramp(low) + (way - low * ramp(low)) / low
+
+
+@FIXED
+@given(period=periods, seed=seeds)
+def test_a_move_takes_the_shortest_time_that_its_limits_allow(period, seed):
+    random = np.random.default_rng(seed)
+    rates = random_rates(random, 1, period, jerk=1.0, unlimited=0.0)
+    way = 10.0 ** random.uniform(-2.0, 0.5)
+    governor = Governor(limits_of(-9.0, 9.0, *(float(r[0]) for r in rates)), period, [0.0])
+    q, _, _ = run(governor, np.array([way]))
+    fastest = rest_to_rest(way, *(float(r[0]) for r in rates))
+    assert fastest - 1e-6 * period <= (len(q) - 1) * period <= fastest + period * (1 + 1e-6)
+
+
+def ruckigs_time(ruckig, v, a, target, rates):
+    """How long ruckig's trajectory takes to rest at the target."""
+    given, trajectory = ruckig.InputParameter(1), ruckig.Trajectory(1)
+    given.current_velocity, given.current_acceleration = [v], [a]
+    given.target_position = [target]
+    given.max_velocity, given.max_acceleration, given.max_jerk = ([rate] for rate in rates)
+    assert int(ruckig.Ruckig(1).calculate(given, trajectory)) >= 0
+    return trajectory.duration
+
+
+def test_moves_from_any_state_take_no_longer_than_ruckigs():
+    ruckig = pytest.importorskip('ruckig')
+    random, period, n = np.random.default_rng(3), 0.002, 300
+    velocity = 10.0 ** random.uniform(-0.5, 0.5, n)
+    acceleration = velocity * 10.0 ** random.uniform(-0.3, 1.5, n)
+    jerk = acceleration * 10.0 ** random.uniform(-0.3, 1.5, n)
+    v, a = random.uniform(-1.0, 1.0, (2, n)) * [velocity, acceleration]
+    a[np.abs(v + a * np.abs(a) / (2.0 * jerk)) > velocity] = 0.0
+    target = random.normal(size=n) * 10.0 ** random.uniform(-2.0, 0.5, n)
+    limits = MotionLimits(
+        *np.full((2, n), [[-math.inf], [math.inf]]), velocity, acceleration, jerk
+    )
+    governor, arrival = driven(limits, period, v, a), np.full(n, math.inf)
+    for tick in range(1, 20_000):
+        governor.follow(target)
+        there = (governor.q == target) & (governor.dq == 0.0) & (governor.ddq == 0.0)
+        arrival[there] = np.minimum(arrival[there], tick * period)
+        if there.all():
+            break
+    rates = np.array([velocity, acceleration, jerk]).T
+    for i in range(n):
+        fastest = ruckigs_time(ruckig, v[i], a[i], target[i], rates[i])
+        assert fastest - 1e-6 <= arrival[i] <= fastest + period * (1 + 1e-6)
+
+
+def test_far_targets_are_gone_for_and_nan_stops_a_joint_alone():
+    limits = limits_of(-1.0, 1.0, 1.0, 4.0, 40.0, n=3)
+    governor = Governor(limits, 0.01, np.zeros(3))
+    governor.follow([1e308, -math.inf, 0.5])
+    assert (np.sign(governor.ddq) == [1.0, -1.0, 1.0]).all()
+    speed = governor.dq.copy()
+    for _ in range(300):
+        governor.follow([math.nan, -math.inf, 0.5])
+    assert governor.q[1:].tolist() == [-1.0, 0.5]
+    assert 0.0 < governor.q[0] < 0.01
+    assert speed[0] > 0.0
+    assert governor.at_rest
+
+
+@pytest.mark.parametrize('jerk', [40.0, math.inf])
+def test_a_joint_without_position_limits_brakes_where_the_target_is_infinite(jerk):
+    governor = Governor(limits_of(-math.inf, math.inf, 1.0, 4.0, jerk), 0.01, [0.0])
+    for _ in range(100):
+        governor.follow([1e30])
+    assert governor.dq == pytest.approx(1.0)
+    for _ in range(100):
+        governor.follow([math.inf])
+    assert governor.at_rest
+
+
+# --- to a target that moves -------------------------------------------------------------------
+
+
+@settings(FIXED, max_examples=60)
+@given(period=periods, seed=seeds, jerk=st.sampled_from([0.0, 1.0]))
+def test_a_target_that_moves_on_is_met_and_kept_up_with(period, seed, jerk):
+    random = np.random.default_rng(seed)
+    velocity, acceleration, jerks = random_rates(random, 1, period, jerk=jerk, unlimited=0.0)
+    limits = unbounded(velocity, acceleration, jerks)
+    watch = Watch(governor := Governor(limits, period, [0.0]))
+    speed = velocity * random.uniform(-0.8, 0.8)
+    target, met = random.normal(size=1), 0
+    for _ in range(20_000):
+        target = target + period * speed
+        governor.follow(target, speed)
+        watch.see()
+        met += np.abs(governor.q - target)[0] <= 1e-9
+        if met == 20:
+            break
+    assert met == 20
+    assert governor.dq == pytest.approx(speed, rel=1e-6)
+    assert governor.ddq == pytest.approx(0.0, abs=1e-6 * acceleration[0])
+
+
+@pytest.mark.parametrize('jerk', [20.0, 200.0, math.inf])
+def test_a_target_that_runs_through_a_limit_is_let_go_smoothly(jerk):
+    limits = limits_of(-1.0, 1.0, 2.0, 4.0, jerk)
+    watch = Watch(governor := Governor(limits, 0.01, [0.0]))
+    target, speed, speeds = np.zeros(1), np.ones(1), []
+    for _ in range(300):
+        target = target + 0.01 * speed
+        governor.follow(target, speed)
+        watch.see()
+        speeds.append(governor.dq[0])
+    assert governor.q == 1.0
+    assert governor.at_rest
+    after = np.diff(speeds[150:])
+    assert (after <= 1e-12).all()
+
+
+# --- together ---------------------------------------------------------------------------------
+
+
+@settings(FIXED, max_examples=60)
+@given(period=periods, seed=seeds, jerk=st.sampled_from([0.0, 0.5, 1.0]))
+def test_joints_that_move_together_go_straight_and_arrive_together(period, seed, jerk):
+    random = np.random.default_rng(seed)
+    rates = random_rates(random, 4, period, jerk=jerk, unlimited=0.0)
+    limits = unbounded(*rates)
+    target = random.choice([-1.0, 1.0], 4) * random.uniform(0.01, 3.0, 4)
+    q, dq, _ = run(Governor(limits, period, np.zeros(4)), target, synchronized=True)
+    assert np.ptp(q / target, axis=1).max() < 1e-9
+    moving = dq != 0.0
+    assert (moving.all(axis=1) == moving.any(axis=1)).all()
+
+
+@settings(FIXED, max_examples=40)
+@given(period=periods, seed=seeds)
+def test_joints_that_move_together_take_no_longer_than_the_slowest(period, seed):
+    random = np.random.default_rng(seed)
+    rates = random_rates(random, 3, period, jerk=1.0, unlimited=0.0)
+    limits = unbounded(*rates)
+    target = random.normal(size=3)
+    q, _, _ = run(Governor(limits, period, np.zeros(3)), target, synchronized=True)
+    bound = [np.min(row / np.abs(target)) for row in rates]  # of the line, its length being 1
+    assert (len(q) - 1) * period <= rest_to_rest(1.0, *bound) + period * (1 + 1e-6)
+
+
+def test_joints_with_speeds_of_their_own_arrive_at_nearly_the_same_time():
+    random, period, late = np.random.default_rng(8), 0.004, []
+    for _ in range(60):
+        limits = unbounded(*random_rates(random, 5, period, jerk=1.0, unlimited=0.0))
+        watch = Watch(governor := Governor(limits, period, np.zeros(5)))
+        first, target = random.normal(size=(2, 5))
+        for _ in range(random.integers(1, 100)):
+            governor.follow(first)
+            watch.see()
+        alone = driven(limits, period, governor.dq, governor.ddq, governor.q)
+        fastest = len(run(alone, target)[0])
+        q, _, _ = run(governor, target, synchronized=True, watch=watch)
+        late.append(len(q) / fastest)
+    assert np.mean(late) < 1.03
+    assert max(late) < 1.2
+
+
+# --- one of a kind ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('synchronized', [False, True])
+def test_without_jerk_limits_the_numbers_are_those_of_the_rate_limiter(synchronized):
+    random, period = np.random.default_rng(5), 0.01
+    for _ in range(20):
+        limits = random_limits(random, 4, period, jerk=0.0)
+        q = random_start(random, limits)
+        governor, limiter = Governor(limits, period, q), RateLimiter(limits, period, q)
+        for tick in range(200):
+            if tick % 10 == 0:
+                target = governor.q + random.normal(size=4)
+                drift = random.normal(size=4) if random.random() < 0.3 else None
+            if tick % 50 == 49:
+                limits = MotionLimits(
+                    limits.lower, limits.upper, *random_rates(random, 4, period, jerk=0.0)
+                )
+                governor.set_limits(limits)
+                limiter.set_limits(limits)
+            governor.follow(target, drift, synchronized)
+            limiter.step(target, synchronized, drift)
+            assert governor.q.tolist() == limiter.q.tolist()
+            assert governor.dq.tolist() == limiter.dq.tolist()
+
+
+def test_the_stop_point_is_where_braking_ends():
+    random = np.random.default_rng(4)
+    for period in PERIODS:
+        limits = random_limits(random, 8, period, unlimited=0.0)
+        governor = Governor(limits, period, random_start(random, limits))
+        for _ in range(40):
+            governor.follow(random.uniform(-3.0, 3.0, 8))
+        point = governor.stop_point()
+        while not governor.at_rest:
+            governor.brake()
+        np.testing.assert_allclose(governor.q, point, rtol=0, atol=1e-10)
+
+
+def test_only_its_own_steps_change_a_governor():
+    q = np.zeros(2)
+    governor = Governor(limits_of(-1.0, 1.0, 1.0, 2.0, 8.0, n=2), 0.01, q)
+    q[0] = 0.5
+    assert governor.q.tolist() == [0.0, 0.0]
+    for view in (governor.q, governor.dq, governor.ddq):
+        with pytest.raises(ValueError, match='read-only'):
+            view[0] = 1.0
+
+
+def test_what_it_can_not_use_is_refused():
+    limits = limits_of(-1.0, 1.0, 1.0, 2.0, 8.0, n=2)
+    with pytest.raises(InvalidOption, match='period = 0'):
+        Governor(limits, 0.0, np.zeros(2))
+    for q in ([0.0, math.nan], [0.0], [0.0, math.inf]):
+        with pytest.raises(InvalidConfiguration, match='2 finite numbers'):
+            Governor(limits, 0.01, q)
+    governor = Governor(limits, 0.01, np.zeros(2))
+    with pytest.raises(InvalidOption, match='3 joints, for a motion of 2'):
+        governor.set_limits(limits_of(-1.0, 1.0, 1.0, 2.0, n=3))
+    with pytest.raises(ValueError, match='broadcast'):
+        governor.follow(np.zeros(3))
+    governor.follow([1.0, 1.0])
+    with pytest.raises(RuntimeError, match='still move'):
+        governor.restart(np.zeros(2))
+
+
+def test_a_restart_begins_at_rest_where_the_joints_were_measured():
+    governor = Governor(limits_of(-1.0, 1.0, 1.0, 2.0, 8.0), 0.01, [0.0])
+    run(governor, np.array([0.3]))
+    governor.restart([2.5])
+    assert (governor.q, governor.dq, governor.ddq) == (2.5, 0.0, 0.0)
+    run(governor, np.array([2.0]), watch=Watch(governor))
+    assert governor.q == 1.0
+
+
+STEPS = """
+import json
+import numpy as np
+from ik_core.tracking.governor import Governor
+from support.motion_checks import random_limits, random_target, random_velocity
+random, states = np.random.default_rng(6), []
+np.seterr(all='ignore')
+for period in (0.001, 0.1):
+    governor = Governor(random_limits(random, 5, period), period, np.zeros(5))
+    for tick in range(150):
+        if tick % 30 == 29:
+            governor.set_limits(random_limits(random, 5, period))
+        if tick % 10 == 0:
+            target = random_target(random, governor.q)
+            velocity = random_velocity(random, 5, period) if tick % 20 == 0 else None
+        governor.brake() if tick % 37 == 0 else governor.follow(target, velocity, tick % 3 == 0)
+        states.append([governor.q.tolist(), governor.dq.tolist(), governor.ddq.tolist()])
+    states.append(governor.stop_point().tolist())
+print(json.dumps(states))
+"""
+
+
+@pytest.mark.skipif(not _jit.COMPILED, reason='kernels are not compiled here')
+def test_steps_are_the_same_compiled_or_not():
+    places = [str(ROOT), str(ROOT / 'test')]
+    environment = os.environ | {'PYTHONPATH': os.pathsep.join(places)}
+    states = []
+    for disabled in ('0', '1'):
+        done = subprocess.run(
+            [sys.executable, '-c', STEPS], env=environment | {'NUMBA_DISABLE_JIT': disabled},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        states.append(json.loads(done.stdout))
+    assert states[0] == states[1]

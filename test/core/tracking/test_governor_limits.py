@@ -1,0 +1,135 @@
+"""The governor where limits change in motion, and where joints stand outside of them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.motion_checks import (
+    EASY,
+    Watch,
+    driven,
+    limits_of,
+    random_rates,
+    run,
+)  # fmt: skip
+
+from ik_core.tracking.governor import Governor
+
+FIXED = settings(deadline=None, derandomize=True)
+
+periods = st.sampled_from([0.001, 0.004, 0.01, 0.1, 1.0])
+seeds = st.integers(0, 2**32 - 1)
+
+
+# --- limits that change -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('before', 'after'),
+    [
+        ((10.0, math.inf), (0.5, math.inf)),
+        ((10.0, 200.0), (0.5, math.inf)),
+        ((10.0, 200.0), (0.5, 200.0)),
+        ((10.0, 200.0), (10.0, 2.0)),
+        ((10.0, math.inf), (10.0, 20.0)),
+        ((10.0, math.inf), (0.5, 2.0)),
+        ((10.0, 20.0), (10.0, math.inf)),
+    ],
+)
+@pytest.mark.parametrize('ticks', [3, 20, 60, 90, 105])
+def test_a_slide_in_motion_stays_on_its_rail_and_gets_to_the_new_limits(before, after, ticks):
+    governor = Governor(limits_of(-1.0, 1.0, 2.0, *before), 0.01, [-1.0])
+    watch = Watch(governor)
+    for _ in range(ticks):
+        governor.follow([0.9])
+        watch.see()
+    governor.set_limits(limits_of(-1.0, 1.0, 2.0, *after))
+    run(governor, np.array([1.0]), watch=watch)
+    assert (governor.limits_in_force.acceleration, governor.limits_in_force.jerk) == after
+
+
+def test_limits_that_are_raised_hold_at_once():
+    governor = driven(limits_of(-9.0, 9.0, 1.0, 2.0, 8.0), 0.01, [0.5], [1.0])
+    governor.set_limits(limits_of(-9.0, 9.0, 3.0, 5.0, 50.0))
+    governor.follow([8.0])
+    assert governor.ddq == pytest.approx(1.5)
+    q = governor.q[0]
+    governor.set_limits(limits_of(-9.0, 9.0, 3.0, 5.0))
+    governor.follow([8.0])
+    assert governor.limits_in_force.jerk == math.inf
+    assert governor.q[0] - 2.0 * q == pytest.approx(5.0 * 0.01**2)
+
+
+def test_limits_that_are_lowered_hold_at_once_where_the_state_fits_them():
+    governor = driven(limits_of(-9.0, 9.0, 9.0, 10.0, 100.0, n=2), 0.01, [1.0, 1.0], q=[0.0, 8.9])
+    governor.set_limits(limits_of(-9.0, 9.0, 9.0, 2.0, 100.0, n=2))
+    governor.follow([8.0, 8.0])
+    assert governor.limits_in_force.acceleration.tolist() == [2.0, 10.0]
+    assert governor.ddq.tolist() == pytest.approx([1.0, -1.0])
+
+
+@FIXED
+@given(seed=seeds)
+def test_a_speed_above_a_new_limit_falls_as_fast_as_it_may(seed):
+    random, period = np.random.default_rng(seed), 0.01
+    _, most, jerk = (float(r[0]) for r in random_rates(random, 1, period, 1.0, 0.0))
+    fast, slow = np.sort(random.uniform(0.0, 2.0, 2))[::-1]
+    governor = driven(limits_of(-math.inf, math.inf, fast, most, jerk), period, [fast])
+    governor.set_limits(limits_of(-math.inf, math.inf, slow, most, jerk))
+    peak = min(most, math.sqrt(jerk * (fast - slow)))
+    seconds = (fast - slow) / peak + peak / jerk
+    ticks = math.ceil(seconds / period - 1e-9)
+    for tick in range(1, ticks + 1):
+        governor.follow([1e3])
+        assert (governor.dq[0] == pytest.approx(slow, abs=1e-12)) == (tick == ticks)
+    assert governor.ddq == 0.0
+
+
+def test_a_jerk_limit_that_is_switched_on_holds_at_once_at_constant_speed():
+    governor = driven(limits_of(-9.0, 9.0, 2.0, 10.0), 0.01, [1.0])
+    governor.set_limits(limits_of(-9.0, 9.0, 2.0, 10.0, 50.0))
+    governor.follow([8.0])
+    assert governor.limits_in_force.jerk == 50.0
+    assert governor.ddq == pytest.approx(0.5)
+
+
+def test_a_joint_that_speeds_up_settles_before_a_jerk_limit_holds():
+    governor = driven(limits_of(-9.0, 9.0, 2.0, 10.0), 0.01, [1.9], [10.0])
+    watch = Watch(governor)
+    governor.set_limits(limits_of(-9.0, 9.0, 2.0, 10.0, 50.0))
+    speeds = []
+    for _ in range(5):
+        governor.follow([8.0])
+        watch.see()
+        speeds.append(governor.dq[0])
+    assert speeds[0] == 1.9
+    assert governor.limits_in_force.jerk == 50.0
+    assert speeds[-1] > 1.9
+
+
+# --- outside ----------------------------------------------------------------------------------
+
+
+@settings(FIXED, max_examples=100)
+@given(period=periods, seed=seeds, side=st.sampled_from([-1.0, 1.0]))
+def test_a_joint_found_outside_only_moves_inwards_at_limited_speed(period, seed, side):
+    random = np.random.default_rng(seed)
+    rates = random_rates(random, 1, period)
+    limits = limits_of(-1.0, 1.0, *(float(r[0]) for r in rates))
+    governor = Governor(limits, period, [side * (1.0 + 10.0 ** random.uniform(-6.0, 0.5))])
+    target = np.array([side * random.uniform(-1.0, 4.0)])
+    q, dq, _ = run(governor, target, watch=Watch(governor))
+    assert (np.diff(side * q[:, 0]) <= 0.0).all()
+    assert (np.abs(dq) <= rates[0] * EASY).all()
+
+
+def test_limits_tightened_in_front_of_a_joint_are_passed_by_no_more_than_a_stop():
+    governor = driven(limits_of(-9.0, 9.0, 2.0, 10.0, 100.0), 0.01, [2.0])
+    governor.set_limits(limits_of(-9.0, 0.1, 2.0, 10.0, 100.0))
+    q, _, _ = run(governor, np.array([5.0]), watch=None)
+    stop = 0.5 * 2.0 * (2.0 / 10.0 + 10.0 / 100.0)
+    assert q.max() <= stop
+    assert q.max() >= stop - 0.01
+    assert governor.q == 0.1
