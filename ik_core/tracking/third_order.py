@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner
+from .._jit import inner, njit
 
 EXACT = 4e-15
 """What rounding makes of a way, relative to it and to the position that it leads to."""
@@ -185,7 +185,7 @@ def _interpolated(
     return 0.5
 
 
-@inner
+@njit
 def towards(
     way: float, v: float, a: float, lowest: float, highest: float, most: float, jerk: float,
     seconds: float, exact: float,
