@@ -15,17 +15,18 @@ halved. Joints at a limit that the motion would cross are held.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.linalg import damped_step, null_space
 from ..maths.rotations import Array
-
-if TYPE_CHECKING:
-    from ..problem import Evaluation, IkProblem
+from ..problem import Evaluation, IkProblem
+from ..result import IkResult, IkStatus
+from .search import Search, State
 
 MAX_ITERATIONS = 100
 MAX_STEP = 0.3
@@ -35,6 +36,17 @@ LEAST_GAIN = 1e-9
 HALVINGS = 8
 DAMPING = 1e-3
 CORRECTIONS = 3
+
+
+class Descent(Protocol):
+    """Lowers the secondary tasks' cost from a point that the goals are content with."""
+
+    at: Evaluation
+    iterations: int
+    done: bool
+
+    def iterate(self) -> None:
+        """Move `at` once, or be done."""
 
 
 class NullSpaceDescent:
@@ -122,3 +134,66 @@ class NullSpaceDescent:
 def _gauss_newton(at: Evaluation, free: NDArray[np.bool_]) -> Array:
     """The shortest step of the free joints towards the goals."""
     return damped_step(at.jacobian[:, free], -at.residual, 0.0)
+
+
+class SecondarySearch(Search):
+    """A search, and then the descent of the problem's secondary tasks, in its null space.
+
+    `descend` makes another one of the problem, the variables where the search ended, and
+    whether they reach the goals.
+    """
+
+    def __init__(
+        self,
+        primary: Search,
+        descend: Callable[[IkProblem, Array, bool], Descent] = NullSpaceDescent,
+    ) -> None:
+        self.primary = primary
+        self.descend = descend
+        self.problem, self.clock = primary.problem, primary.clock
+        self.q0 = primary.q0
+        self.status = None
+        self.solve_time = 0.0
+        self.descent: Descent | None = None
+
+    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
+        started = self.primary.result().iterations
+        if not self.primary.done:
+            self.primary.limited_by = IkStatus.ITERATION_LIMIT
+            self.primary.iterate_until(deadline, iterations)
+            self.limited_by = self.primary.limited_by
+        if not self.primary.done:
+            return
+        reached = self.primary.result()
+        if self.descent is None:
+            self.descent = self.descend(
+                self.problem, reached.q[self.problem.variables], reached.success
+            )
+        left = None if iterations is None else iterations - (reached.iterations - started)
+        for _ in self.allowed_iterations(deadline, left):
+            if self.descent.done:
+                break
+            self.descent.iterate()
+        if self.descent.done:
+            self.status = reached.status
+
+    def memory(self) -> State | None:
+        """See Search."""
+        return self.primary.memory()
+
+    def resume(self, memory: State) -> None:
+        """See Search."""
+        self.primary.resume(memory)
+
+    def result(self) -> IkResult:
+        """The best so far; what is reached for the goals does not wait for the descent."""
+        result = self.primary.result()
+        if self.descent is None:
+            return replace(result, solve_time=self.solve_time)
+        return self.finish(
+            self.descent.at.x,
+            result.iterations + self.descent.iterations,
+            result.evaluations + self.descent.iterations,
+            result.restarts,
+            result.history,
+        )

@@ -11,6 +11,7 @@ from ..maths.rotations import Array
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from .line_search import LineSearchOptions, armijo, cost_gradient, onto_near_limits
+from .search import State
 
 ROUNDING = 1e-13
 """How near a step that ends on a limit comes to it, relative to |x| + 1."""
@@ -22,6 +23,13 @@ class QuasiNewtonOptions(LineSearchOptions):
 
     epsilon: float = option(1e-3, "added to the diagonal of J'J where that is the Hessian's first "
                             'approximation', unit='m^2', bounds=(1e-12, 1e6))  # fmt: skip
+
+
+@dataclass(eq=False, kw_only=True)
+class QuasiNewtonState(State):
+    """With the approximate Hessian (n, n) of the cost."""
+
+    hessian: Array
 
 
 def linear_hessian(at: Evaluation, epsilon: float) -> Array:
@@ -59,24 +67,28 @@ def bfgs_update(hessian: Array, step: Array, change: Array) -> Array:
 
 def descend(
     problem: IkProblem,
-    at: Evaluation,
-    hessian: Array,
+    state: QuasiNewtonState,
     options: QuasiNewtonOptions,
     step: Callable[[Array, Array], Array],
-) -> tuple[Evaluation, Array, int]:
+) -> QuasiNewtonState:
     """One line search on the cost, along step(gradient, hessian), (n,).
 
     The step ends inside the limits. Where nothing on the way is better, the search is begun
-    again with the Hessian of the linear model. Returns the new point, the Hessian after the step
-    and the evaluations; the same point where that gains nothing either.
+    again with the Hessian of the linear model. The same point where that gains nothing either.
     """
-    gradient, total = cost_gradient(at), 0
-    for model in (hessian, linear_hessian(at, options.epsilon)):
+    at, total = state.at, 0
+    gradient = cost_gradient(at)
+    for model in (state.hessian, linear_hessian(at, options.epsilon)):
         new, evaluations = armijo(
-            at, gradient, step(gradient, model), problem.at, options,
+            at,
+            gradient,
+            step(gradient, model),
+            problem.at,
+            options,
             lambda x: onto_near_limits(problem.limits, x, ROUNDING),
-        )  # fmt: skip
+        )
         total += evaluations
         if new is not None:
-            return new, bfgs_update(model, new.x - at.x, cost_gradient(new) - gradient), total
-    return at, hessian, total
+            hessian = bfgs_update(model, new.x - at.x, cost_gradient(new) - gradient)
+            return QuasiNewtonState(new, total, hessian=hessian)
+    return QuasiNewtonState(at, total, hessian=state.hessian)

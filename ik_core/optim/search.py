@@ -1,7 +1,7 @@
 """The loop that all solvers share: stop rules, the best so far, budgets, restarts, results.
 
-A `Search` is one solve under way. It is advanced by budgets until it is done, so a caller
-with a clock of its own (a control loop) can spread it over many calls.
+A `Search` is one solve under way. It runs within one budget after the other until it is done, so
+a caller with a clock of its own (a control loop) can spread it over many calls.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,30 +24,41 @@ from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import random_configuration
-from .null_space import NullSpaceDescent
 
-if TYPE_CHECKING:
-    from ..solvers.base import State
+Clock = Callable[[], float]
+
+default_clock: Clock = time.perf_counter
 
 
-class Stepper(Protocol):
-    """What the shared loop runs: a method that is just its step."""
+@dataclass(eq=False)
+class State:
+    """Where an iterative method stands; `evaluations` counts those of the last step."""
+
+    at: Evaluation
+    evaluations: int = 1
+
+    def resume(self, last: Any) -> None:
+        """At a start: take over what the method remembers of `last`, a state of its kind."""
+
+
+StateT = TypeVar('StateT', bound=State)
+
+
+class Method(Protocol[StateT]):
+    """What the shared loop runs: a method is its start and its step."""
 
     options: Any
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    def start(self, problem: IkProblem, at: Evaluation) -> StateT:
         """The state at the start of an attempt."""
 
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: StateT) -> StateT:
         """One iteration: a new state, evaluated, with its variables inside the limits."""
-
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a solve, or one `advance` of it, may take: `seconds`, `iterations`, or both."""
+    """How long a solve, or one `run` of it, may take: `seconds`, `iterations`, or both."""
 
     seconds: float | None = None
     iterations: int | None = None
@@ -88,7 +99,8 @@ class Search(ABC):
         self.status: IkStatus | None = None
         self.solve_time = 0.0
 
-    _limited_by = IkStatus.ITERATION_LIMIT
+    limited_by = IkStatus.ITERATION_LIMIT
+    """The status where a budget ended the last run."""
 
     @cached_property
     def x0(self) -> Array:
@@ -100,28 +112,28 @@ class Search(ABC):
         """Whether there is nothing left to do."""
         return self.status is not None
 
-    def advance(self, budget: Budget | None = None) -> bool:
+    def run(self, budget: Budget | None = None) -> bool:
         """Go on until done or the budget is used up; return whether it is done."""
         started = self.clock()
-        self._limited_by = IkStatus.ITERATION_LIMIT
+        self.limited_by = IkStatus.ITERATION_LIMIT
         if budget is None:
-            self._run(None, None)
+            self.iterate_until(None, None)
         else:
             deadline = None if budget.seconds is None else started + budget.seconds
-            self._run(deadline, budget.iterations)
+            self.iterate_until(deadline, budget.iterations)
         self.solve_time += self.clock() - started
         return self.done
 
-    def _turns(self, deadline: float | None, iterations: int | None) -> Iterator[None]:
-        """One turn for each iteration that the budget allows."""
+    def allowed_iterations(self, deadline: float | None, iterations: int | None) -> Iterator[None]:
+        """Once for each iteration that the budget allows."""
         for _ in itertools.count() if iterations is None else range(iterations):
             if deadline is not None and self.clock() >= deadline:
-                self._limited_by = IkStatus.TIME_LIMIT
+                self.limited_by = IkStatus.TIME_LIMIT
                 return
             yield
 
     @abstractmethod
-    def _run(self, deadline: float | None, iterations: int | None) -> None:
+    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         """Iterate until `status` is set, the clock passes the deadline, or so many times."""
 
     @abstractmethod
@@ -133,7 +145,7 @@ class Search(ABC):
         return None
 
     def resume(self, memory: State) -> None:  # noqa: B027 (most take over nothing)
-        """Before the first `advance`: take over the memory of the solver's last search."""
+        """Before the first `run`: take over the memory of the solver's last search."""
 
     def finish(
         self,
@@ -149,7 +161,7 @@ class Search(ABC):
         x = problem.limits.nearest_turn(inside, self.x0)
         cost = problem.cost_at(x)
         position, orientation = problem.packed.errors.T.copy()
-        status = self.status or self._limited_by
+        status = self.status or self.limited_by
         if problem.is_solved(position, orientation):
             status = IkStatus.REACHED
         elif status is IkStatus.REACHED:  # lost to rounding in the last digit of a tolerance
@@ -168,89 +180,15 @@ class Search(ABC):
         )  # fmt: skip
 
 
-class Descent(Protocol):
-    """Lowers the secondary tasks' cost from a point that the goals are content with."""
-
-    at: Evaluation
-    iterations: int
-    done: bool
-
-    def iterate(self) -> None:
-        """Move `at` once, or be done."""
-
-
-class SecondarySearch(Search):
-    """A search, and then the descent of the problem's secondary tasks, in its null space.
-
-    `descend` makes another one of the problem, the variables where the search ended, and
-    whether they reach the goals.
-    """
+class IterativeSearch(Search, Generic[StateT]):
+    """The loop for methods that are only a start and a step."""
 
     def __init__(
-        self,
-        primary: Search,
-        descend: Callable[[IkProblem, Array, bool], Descent] = NullSpaceDescent,
-    ) -> None:
-        self.primary = primary
-        self.descend = descend
-        self.problem, self.clock = primary.problem, primary.clock
-        self.q0 = primary.q0
-        self.status = None
-        self.solve_time = 0.0
-        self.descent: Descent | None = None
-
-    def _run(self, deadline: float | None, iterations: int | None) -> None:
-        started = self.primary.result().iterations
-        if not self.primary.done:
-            self.primary._limited_by = IkStatus.ITERATION_LIMIT
-            self.primary._run(deadline, iterations)
-            self._limited_by = self.primary._limited_by
-        if not self.primary.done:
-            return
-        reached = self.primary.result()
-        if self.descent is None:
-            self.descent = self.descend(
-                self.problem, reached.q[self.problem.variables], reached.success
-            )
-        left = None if iterations is None else iterations - (reached.iterations - started)
-        for _ in self._turns(deadline, left):
-            if self.descent.done:
-                break
-            self.descent.iterate()
-        if self.descent.done:
-            self.status = reached.status
-
-    def memory(self) -> State | None:
-        """See Search."""
-        return self.primary.memory()
-
-    def resume(self, memory: State) -> None:
-        """See Search."""
-        self.primary.resume(memory)
-
-    def result(self) -> IkResult:
-        """The best so far; what is reached for the goals does not wait for the descent."""
-        result = self.primary.result()
-        if self.descent is None:
-            return replace(result, solve_time=self.solve_time)
-        return self.finish(
-            self.descent.at.x,
-            result.iterations + self.descent.iterations,
-            result.evaluations + self.descent.iterations,
-            result.restarts,
-            result.history,
-        )
-
-
-class IterativeSearch(Search):
-    """The loop for solvers that are only a step."""
-
-    def __init__(
-        self, solver: Stepper, problem: IkProblem, q0: ArrayLike | None, clock: Clock
+        self, method: Method[StateT], problem: IkProblem, q0: ArrayLike | None, clock: Clock
     ) -> None:
         super().__init__(problem, q0, clock)
-        self.solver = solver
-        self.options = solver.options
+        self.method = method
+        self.options = method.options
         self.iterations = self.evaluations = self.restarts = 0
         self.history: list[float] = []
         self.best: Evaluation | None = None
@@ -258,20 +196,20 @@ class IterativeSearch(Search):
         self._begin_attempt(self.x0)
 
     def _begin_attempt(self, x: Array) -> None:
-        self.state = self.solver.start(self.problem, self.problem.at(x))
+        self.state = self.method.start(self.problem, self.problem.at(x))
         self.evaluations += 1
         self._attempt_iterations = 0
         self._judge()
 
-    def _run(self, deadline: float | None, iterations: int | None) -> None:
-        for _ in self._turns(deadline, iterations):
+    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
+        for _ in self.allowed_iterations(deadline, iterations):
             if self.done:
                 break
             self._iterate()
 
     def _iterate(self) -> None:
         before = self.state.at
-        self.state = self.solver.step(self.problem, self.state)
+        self.state = self.method.step(self.problem, self.state)
         self.iterations += 1
         self._attempt_iterations += 1
         self.evaluations += self.state.evaluations
@@ -353,6 +291,3 @@ def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
     lengths = np.linalg.norm(at.jacobian, axis=0)
     scale = np.maximum(lengths, SHORTEST_COLUMN * lengths.max()) * np.sqrt(at.cost)
     return bool((held | (np.abs(gradient) <= STATIONARY * scale)).all())
-
-
-default_clock: Clock = time.perf_counter

@@ -8,11 +8,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
-from ..optim.search import Budget
+from ..optim.search import Budget, State
 from ..problem import IkProblem
 from ..result import IkResult
 from .augmented_lagrangian import AugmentedLagrangian
-from .base import IterativeSolver, Solver, State
+from .base import IterativeSolver, Solver
 from .bfgs import Bfgs
 from .cyclic_coordinate_descent import CyclicCoordinateDescent
 from .damped_least_squares import DampedLeastSquares

@@ -37,9 +37,9 @@ from numpy.typing import ArrayLike
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
-from ..optim.null_space import NullSpaceDescent
+from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.quasi_newton import QuasiNewtonOptions, linear_hessian
-from ..optim.search import Descent, Search, SecondarySearch
+from ..optim.search import Search
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits

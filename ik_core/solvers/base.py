@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import fields
+from typing import Any, ClassVar, Generic
 
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
+from ..optim.null_space import SecondarySearch
 from ..optim.search import (
     Budget,
     Clock,
     DriverOptions,
     IterativeSearch,
     Search,
-    SecondarySearch,
+    StateT,
     default_clock,
 )
 from ..options import OptionSet
@@ -50,13 +51,13 @@ class Solver(ABC):
         Raises InvalidGoal, InvalidConfiguration, UnsupportedProblem.
         """
         search = self.begin(problem, q0)
-        search.advance(budget)
+        search.run(budget)
         return search.result()
 
     def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
-        """Begin a solve that the caller advances; the targets are read here, once.
+        """Begin a solve that the caller runs, within budgets; the targets are read here, once.
 
-        Secondary tasks are honoured after the others, in their null space (`priority`).
+        Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
         """
         search = self._search(problem, q0)
         return SecondarySearch(search) if problem.secondary else search
@@ -65,29 +66,18 @@ class Solver(ABC):
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...
 
 
-@dataclass(eq=False)
-class State:
-    """Where an iterative solver stands; `evaluations` counts those of the last step."""
-
-    at: Evaluation
-    evaluations: int = 1
-
-    def resume(self, last: State) -> None:
-        """At a start: take over what the method remembers of the last state of its kind."""
-
-
-class IterativeSolver(Solver):
-    """A solver run by the shared driver: a method is just its step."""
+class IterativeSolver(Solver, Generic[StateT]):
+    """A solver run by the shared loop: a method is just its start and its step."""
 
     Options: ClassVar[type[OptionSet]] = DriverOptions
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         return IterativeSearch(self, problem, q0, self.clock)
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    @abstractmethod
+    def start(self, problem: IkProblem, at: Evaluation) -> StateT:
         """The state at the start of an attempt."""
-        return State(at)
 
     @abstractmethod
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: StateT) -> StateT:
         """One iteration: a new state, evaluated, with its variables inside the limits."""

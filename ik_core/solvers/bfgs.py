@@ -33,11 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array
-from ..optim.quasi_newton import QuasiNewtonOptions, descend, linear_hessian
+from ..optim.quasi_newton import QuasiNewtonOptions, QuasiNewtonState, descend, linear_hessian
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 
 @dataclass(frozen=True)
@@ -50,39 +50,27 @@ class BfgsOptions(QuasiNewtonOptions):
     )  # fmt: skip
 
 
-@dataclass(eq=False)
-class BfgsState(State):
-    """With the approximate Hessian (n, n) of the cost."""
-
-    hessian: Array | None = None
-
-
-class Bfgs(IterativeSolver):
+class Bfgs(IterativeSolver[QuasiNewtonState]):
     """See the module."""
 
     name: ClassVar[str] = 'bfgs'
     Options: ClassVar = BfgsOptions
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    def start(self, problem: IkProblem, at: Evaluation) -> QuasiNewtonState:
         """With the first approximation of the Hessian."""
         if self.options.initial_hessian == 'identity':
-            return BfgsState(at, hessian=2.0 * np.eye(len(at.x)))
-        return BfgsState(at, hessian=linear_hessian(at, self.options.epsilon))
+            return QuasiNewtonState(at, hessian=2.0 * np.eye(len(at.x)))
+        return QuasiNewtonState(at, hessian=linear_hessian(at, self.options.epsilon))
 
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: QuasiNewtonState) -> QuasiNewtonState:
         """One line search along the reduced direction, up to the first limit."""
-        assert isinstance(state, BfgsState)
-        assert state.hessian is not None
 
         def reduced_step(gradient: Array, hessian: Array) -> Array:
             x, limits = state.at.x, problem.limits
             direction = reduced_direction(limits, x, gradient, hessian)
             return direction * min(1.0, way_to_first_limit(limits, x, direction))
 
-        at, hessian, evaluations = descend(
-            problem, state.at, state.hessian, self.options, reduced_step
-        )
-        return BfgsState(at, evaluations, hessian)
+        return descend(problem, state, self.options, reduced_step)
 
 
 def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: Array) -> Array:

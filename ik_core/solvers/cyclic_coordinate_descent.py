@@ -46,7 +46,7 @@ from .._jit import njit
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
-from ..optim.search import DriverOptions
+from ..optim.search import DriverOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
@@ -65,7 +65,7 @@ from ..tasks.kernels import (
     Packed,
     update,
 )
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 # How a body takes its step
 SKIP, CLOSED_FORM, SEARCH = range(3)
@@ -99,7 +99,7 @@ class CyclicCoordinateDescentOptions(DriverOptions):
     free_axis: bool = option(True, 'whether a ball joint first turns about the axis that suits it')
 
 
-class CyclicCoordinateDescent(IterativeSolver):
+class CyclicCoordinateDescent(IterativeSolver[State]):
     """See the module."""
 
     name: ClassVar[str] = 'cyclic_coordinate_descent'
@@ -119,7 +119,7 @@ class CyclicCoordinateDescent(IterativeSolver):
                 raise UnsupportedProblem(
                     f'{self.name} has no closed form for a region; {task.link!r} needs one target'
                 )
-        return super().start(problem, at)
+        return State(at)
 
     def step(self, problem: IkProblem, state: State) -> State:
         """One sweep."""

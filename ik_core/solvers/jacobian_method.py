@@ -41,12 +41,12 @@ import numpy as np
 
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..optim.search import DriverOptions
+from ..optim.search import DriverOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.kinematics import MULTIPLIER
 from ..tasks.kernels import goal_jacobian
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 SHORTEST_LINK = 0.05
 """The least length of a link, relative to its chain, that counts for joint weights."""
@@ -91,13 +91,12 @@ class JacobianState(State):
     max_errors: Array
     scale: Array
 
-    def resume(self, last: State) -> None:
+    def resume(self, last: JacobianState) -> None:
         """Keep Dmax, which is reset only where a target jumped."""
-        assert isinstance(last, JacobianState)
         self.max_errors = last.max_errors
 
 
-class JacobianMethod(IterativeSolver):
+class JacobianMethod(IterativeSolver[JacobianState]):
     """A solver that follows the linear model; a method is `update`."""
 
     Options: ClassVar = JacobianMethodOptions
@@ -110,9 +109,8 @@ class JacobianMethod(IterativeSolver):
         scale = np.sqrt(self.joint_gains(problem, at))
         return JacobianState(at, here=at, max_errors=max_errors, scale=scale)
 
-    def step(self, problem: IkProblem, state: State) -> JacobianState:
+    def step(self, problem: IkProblem, state: JacobianState) -> JacobianState:
         """See IterativeSolver."""
-        assert isinstance(state, JacobianState)
         here = state.here
         error = clamp_magnitudes(-here.residual, problem.packed.goal_rows, state.max_errors)
         jacobian = self.jacobian(problem, here) * state.scale

@@ -32,13 +32,13 @@ from numpy.typing import ArrayLike
 from .._jit import COMPILED
 from ..maths.linalg import bounded_step
 from ..maths.rotations import Array
-from ..optim.search import Budget, Clock, DriverOptions, IterativeSearch, Search
+from ..optim.search import Budget, Clock, DriverOptions, Search, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..tasks import JointTask
 from ..tasks.kernels import COMPONENTS
-from .base import Solver, State
+from .base import IterativeSolver
 from .levenberg_marquardt_kernel import (
     ANSWER,
     ANSWER_COST,
@@ -94,7 +94,14 @@ class LevenbergMarquardtOptions(DriverOptions):
                             bounds=(0.0, 1e6))  # fmt: skip
 
 
-class LevenbergMarquardt(Solver):
+@dataclass(eq=False, kw_only=True)
+class DampedState(State):
+    """With the damping relative to the cost."""
+
+    nu: float
+
+
+class LevenbergMarquardt(IterativeSolver[DampedState]):
     """See the module. The default solver everywhere."""
 
     name: ClassVar[str] = 'levenberg_marquardt'
@@ -117,7 +124,7 @@ class LevenbergMarquardt(Solver):
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         workspace = self._workspace_for(problem)
         if workspace is None:
-            return IterativeSearch(self, problem, q0, self.clock)
+            return super()._search(problem, q0)
         return _CompiledSearch(q0, self.clock, self.options, workspace)
 
     def _workspace_for(self, problem: IkProblem) -> Workspace | None:
@@ -129,24 +136,23 @@ class LevenbergMarquardt(Solver):
             workspace = self._workspace = Workspace(problem, self.options)
         return workspace
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    def start(self, problem: IkProblem, at: Evaluation) -> DampedState:
         """The state of the uncompiled loop, for tasks that the kernel does not know."""
-        return _DampedState(at, nu=self.options.damping)
+        return DampedState(at, nu=self.options.damping)
 
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: DampedState) -> DampedState:
         """One iteration of the uncompiled loop: the damping rises until the cost falls."""
-        assert isinstance(state, _DampedState)
         at, nu, growth = state.at, state.nu, 2.0
         for tries in range(1, 40):
             dx, decrease = self._bounded_step(problem, at, nu * at.cost)
             trial = problem.at(problem.limits.project(at.x + dx))
             if trial.cost < at.cost:
                 nu *= damping_factor(at.cost - trial.cost, decrease)
-                return _DampedState(trial, tries, nu)
+                return DampedState(trial, tries, nu=nu)
             if np.max(np.abs(trial.x - at.x)) < 1e-13:
                 break
             nu, growth = max(nu, 1e-9) * growth, 2.0 * growth
-        return _DampedState(at, tries, nu)
+        return DampedState(at, tries, nu=nu)
 
     def _bounded_step(self, problem: IkProblem, at: Evaluation, mu: float) -> tuple[Array, float]:
         """The capped step inside the limits, and the decrease of the cost that it promises."""
@@ -161,11 +167,6 @@ class LevenbergMarquardt(Solver):
         )  # fmt: skip
         cap_step(dx, self.options.max_step)
         return dx, predicted_decrease(columns, hessian, False, gradient, dx)
-
-
-@dataclass(eq=False)
-class _DampedState(State):
-    nu: float = 0.0
 
 
 class Workspace:
@@ -280,7 +281,7 @@ class _CompiledSearch(Search):
         self.options = options
         self.history: list[float] = []
 
-    def _run(self, deadline: float | None, iterations: int | None) -> None:
+    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         left = FOREVER if iterations is None else iterations
         look = FOREVER if deadline is None else self.iterations_per_clock_look
         if self.options.record_history:
@@ -288,7 +289,7 @@ class _CompiledSearch(Search):
         counters = self.workspace.counters
         while self.status is None:
             if deadline is not None and self.clock() >= deadline and counters[PHASE] == STEP:
-                self._limited_by = IkStatus.TIME_LIMIT
+                self.limited_by = IkStatus.TIME_LIMIT
                 return
             chunk = min(left, look)
             self.status = STATUSES.get(advance(*self.workspace.arguments, chunk))
@@ -303,4 +304,4 @@ class _CompiledSearch(Search):
         if not self.done:
             conclude(*self.workspace.arguments)
         history = tuple(self.history)
-        return self.workspace.result(self.q0.copy(), self.solve_time, self._limited_by, history)
+        return self.workspace.result(self.q0.copy(), self.solve_time, self.limited_by, history)

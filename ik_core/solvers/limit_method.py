@@ -13,34 +13,33 @@ import numpy as np
 
 from ..optim.limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
 from ..optim.quasi_newton import linear_hessian
+from ..optim.search import State
 from ..problem import Evaluation, IkProblem
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class FreeState(State):
     """`at` is inside the limits; the iterate itself, `point`, may be outside."""
 
-    point: FreePoint | None = None
+    point: FreePoint
 
 
-class LimitMethod(IterativeSolver):
+class LimitMethod(IterativeSolver[FreeState]):
     """Base of `penalty` and `augmented_lagrangian`."""
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    def start(self, problem: IkProblem, at: Evaluation) -> FreeState:
         """With the first weight, and multipliers 0."""
         terms = LimitTerms(self.options.weight, np.zeros_like(at.x))
         hessian = linear_hessian(at, self.options.epsilon)
         return FreeState(at, point=free_point(problem, at, terms, hessian))
 
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: FreeState) -> FreeState:
         """One line search, or as many as it takes to move what is inside the limits."""
-        assert isinstance(state, FreeState)
-        assert state.point is not None
         at, point, evaluations = advance(
             problem, state.at, state.point, self.options, self.next_terms
         )
-        return FreeState(at, evaluations, point)
+        return FreeState(at, evaluations, point=point)
 
     @abstractmethod
     def next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:

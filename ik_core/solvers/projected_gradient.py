@@ -36,9 +36,10 @@ import numpy as np
 
 from ..maths.rotations import Array
 from ..optim.line_search import LineSearchOptions, armijo, cost_gradient
+from ..optim.search import State
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 STEP_RANGE = (1e-6, 1e6)
 """Bounds of the first tau, where a curvature is close to 0 or its estimate is off."""
@@ -62,19 +63,18 @@ class ProjectedGradientState(State):
     first_step: float = 1.0
 
 
-class ProjectedGradient(IterativeSolver):
+class ProjectedGradient(IterativeSolver[ProjectedGradientState]):
     """See the module."""
 
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    def start(self, problem: IkProblem, at: Evaluation) -> ProjectedGradientState:
         """At tau = 1."""
         return ProjectedGradientState(at)
 
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: ProjectedGradientState) -> ProjectedGradientState:
         """One projected line search; the same state where it finds nothing better."""
-        assert isinstance(state, ProjectedGradientState)
         at, project = state.at, problem.limits.project
         gradient = cost_gradient(at)
         new, evaluations = armijo(

@@ -33,7 +33,6 @@ with a second-order correction, J+ r(x + p) taken off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -42,25 +41,24 @@ from numpy.typing import ArrayLike
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
-from ..optim.null_space import NullSpaceDescent
-from ..optim.quasi_newton import QuasiNewtonOptions, bfgs_update, descend, linear_hessian
-from ..optim.search import Descent, Search, SecondarySearch
+from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
+from ..optim.quasi_newton import (
+    QuasiNewtonOptions,
+    QuasiNewtonState,
+    bfgs_update,
+    descend,
+    linear_hessian,
+)
+from ..optim.search import Search
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 EQUALITY = 1e5
 """The weight of equalities in the least squares problem."""
 
 
-@dataclass(eq=False)
-class SqpState(State):
-    """With the approximate Hessian (n, n) of the cost."""
-
-    hessian: Array | None = None
-
-
-class Sqp(IterativeSolver):
+class Sqp(IterativeSolver[QuasiNewtonState]):
     """See the module."""
 
     name: ClassVar[str] = 'sqp'
@@ -76,22 +74,17 @@ class Sqp(IterativeSolver):
             return ConstrainedPrograms(problem, x, self.options)
         return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
 
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
+    def start(self, problem: IkProblem, at: Evaluation) -> QuasiNewtonState:
         """With the Hessian of the linear model."""
-        return SqpState(at, hessian=linear_hessian(at, self.options.epsilon))
+        return QuasiNewtonState(at, hessian=linear_hessian(at, self.options.epsilon))
 
-    def step(self, problem: IkProblem, state: State) -> State:
+    def step(self, problem: IkProblem, state: QuasiNewtonState) -> QuasiNewtonState:
         """One quadratic program, and one line search along its solution."""
-        assert isinstance(state, SqpState)
-        assert state.hessian is not None
 
         def solution(gradient: Array, hessian: Array) -> Array:
             return quadratic_program(hessian, gradient, problem.limits, state.at.x)
 
-        at, hessian, evaluations = descend(
-            problem, state.at, state.hessian, self.options, solution
-        )
-        return SqpState(at, evaluations, hessian)
+        return descend(problem, state, self.options, solution)
 
 
 class ConstrainedPrograms(GoalEqualities):

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from ..maths.rotations import Array
 from ..optim.line_search import onto_near_limits
-from ..optim.search import DriverOptions
+from ..optim.search import DriverOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from .base import IterativeSolver, State
+from .base import IterativeSolver
 
 NEAR = 1e-6
 """How near to a limit a variable that is pressed against it is put on it, relative."""
@@ -102,11 +102,15 @@ class Objective:
         return self.at(part).jacobian[:, self.free]
 
 
-class TrustRegion(IterativeSolver):
+class TrustRegion(IterativeSolver[State]):
     """See the module."""
 
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
+
+    def start(self, problem: IkProblem, at: Evaluation) -> State:
+        """See IterativeSolver."""
+        return State(at)
 
     def step(self, problem: IkProblem, state: State) -> State:
         """One run over the variables that no limit holds; longer where it needs to be."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
-
-if TYPE_CHECKING:
-    from ..robot.robot import Robot
+from ..robot.robot import Robot
 
 
 class Task(ABC):

@@ -11,8 +11,6 @@ and errors count from its edge.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -26,12 +24,10 @@ from ..maths.rotations import (
     matrix_onto_axis,
     transform_of,
 )
+from ..robot.robot import Robot
 from . import kernels
 from .base import Task
-
-if TYPE_CHECKING:
-    from ..robot.robot import Robot
-    from .packing import PackedGoals
+from .packing import PackedGoals
 
 
 class GoalTask(Task):
@@ -133,8 +129,6 @@ class GoalTask(Task):
         return self._evaluated(robot, q).jacobian()
 
     def _evaluated(self, robot: Robot, q: ArrayLike) -> PackedGoals:
-        from .packing import PackedGoals  # which packs goals, and so imports this module
-
         vector = robot.checked(q)
         goals = PackedGoals(robot, [self])
         goals.load(vector)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,26 @@ from ..maths.rotations import Array, frame_of
 from ..robot.kinematics import MULTIPLIER, OFFSET
 from ..robot.robot import Robot
 from . import kernels
-from .goals import GoalTask
+
+
+class Goal(Protocol):
+    """What is packed of a goal: see `goals.GoalTask`."""
+
+    link: str
+    tool: Array
+    target: Array
+    rotation: int
+    position_axes: int
+    position_weights: Array
+    rotation_weights: Array
+    position_box: Array
+    orientation_box: Array
+    cone: float
+
+    @property
+    def has_geometric_columns(self) -> bool: ...
+
+    def check_target(self) -> None: ...
 
 
 class PackedGoals:
@@ -24,7 +44,7 @@ class PackedGoals:
     def __init__(
         self,
         robot: Robot,
-        goals: Sequence[GoalTask],
+        goals: Sequence[Goal],
         variables: ArrayLike | None = None,
         orientation_length: float = 1.0,
     ) -> None:

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from .._jit import njit
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..optim.search import Budget, Clock, Search
+from ..optim.search import Budget, Clock, Search, State
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
-from ..solvers.base import State
 from .limits import MotionLimits
 
 SOLVING_SHARE = 0.5
@@ -288,7 +287,7 @@ class GoalSolver:
 
     def _advance(self, solve: Search, budget: Budget) -> IkResult:
         before = solve.solve_time
-        solve.advance(budget)
+        solve.run(budget)
         result = solve.result()
         self.iterations, self._counted = result.iterations - self._counted, result.iterations
         self.restarts, self.solve_time = result.restarts, solve.solve_time - before

@@ -112,7 +112,7 @@ def test_a_secondary_task_is_descended_in_pieces_too():
     whole = ik.make_solver().solve(problem, q)
     search = ik.make_solver().begin(problem, q)
     pieces = 0
-    while not search.advance(Budget(iterations=1)):
+    while not search.run(Budget(iterations=1)):
         pieces += 1
     np.testing.assert_array_equal(search.result().q, whole.q)
     assert pieces > 2

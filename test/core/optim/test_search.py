@@ -8,9 +8,9 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PositionTask
-from ik_core.optim.search import DriverOptions, is_stationary
+from ik_core.optim.search import DriverOptions, State, is_stationary
 from ik_core.robot.limits import random_configuration
-from ik_core.solvers.base import IterativeSolver, State
+from ik_core.solvers.base import IterativeSolver
 
 
 def cross(limit=10.0):
@@ -188,16 +188,16 @@ def test_history_is_the_cost_after_every_iteration():
 def test_a_budget_of_iterations_is_kept_exactly_and_can_be_continued():
     path = [(i, i) for i in range(1, 8)]
     search = Scripted(*path).begin(problem_for(5, 5), [0, 0, 0])
-    assert not search.advance(Budget(iterations=0))
+    assert not search.run(Budget(iterations=0))
     assert search.result().iterations == 0
-    assert not search.advance(Budget(iterations=3))
+    assert not search.run(Budget(iterations=3))
     middle = search.result()
     assert (middle.iterations, middle.status) == (3, IkStatus.ITERATION_LIMIT)
     assert middle.q.tolist() == [3, 3, 0]
-    assert search.advance(Budget(iterations=3))
+    assert search.run(Budget(iterations=3))
     end = search.result()
     assert (end.iterations, end.status, end.q.tolist()) == (5, IkStatus.REACHED, [5, 5, 0])
-    assert search.advance(Budget(iterations=3))
+    assert search.run(Budget(iterations=3))
     assert search.result().iterations == 5
 
 
@@ -214,12 +214,12 @@ def test_a_budget_of_seconds_ends_at_the_deadline():
     clock = FakeClock(1.0)
     solver = Scripted(*[(i / 10, 0) for i in range(1, 90)], clock=clock)
     search = solver.begin(problem_for(9, 9), [0, 0, 0])
-    assert not search.advance(Budget(seconds=3.5))
+    assert not search.run(Budget(seconds=3.5))
     result = search.result()
     assert result.status is IkStatus.TIME_LIMIT
     assert result.iterations == 3
     assert result.solve_time == pytest.approx(5.0)  # three looks in time, one too late, the end
-    assert not search.advance(Budget(seconds=2.5))
+    assert not search.run(Budget(seconds=2.5))
     assert search.result().iterations == 5
     assert search.result().solve_time == pytest.approx(9.0)
 

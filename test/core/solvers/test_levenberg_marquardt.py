@@ -214,7 +214,7 @@ def test_a_step_moves_no_joint_further_than_max_step():
     search = make_solver(SOLVER, restarts=0, max_step=0.05).begin(problem)
     q, moves = search.result().q, []
     for _ in range(20):
-        search.advance(Budget(iterations=1))
+        search.run(Budget(iterations=1))
         moves.append(np.abs(search.result().q - q).max())
         q = search.result().q
     assert max(moves) == pytest.approx(0.05)
@@ -225,7 +225,7 @@ def test_every_iterate_is_inside_the_limits():
     problem, goal = pose_problem(robot)
     goal.set_target(position=[3.0, 1.0, -1.0], quaternion=[1, 0, 0, 0])
     search = make_solver(SOLVER, restarts=0).begin(problem, robots.random_q(robot, rng))
-    while not search.advance(Budget(iterations=1)):
+    while not search.run(Budget(iterations=1)):
         assert robots.inside(robot, search.result().q)
 
 
@@ -235,7 +235,7 @@ def test_patience_bounds_how_long_an_attempt_stagnates():
     goal.set_target(position=[3.0, 1.0, -1.0], quaternion=[1, 0, 0, 0])
     for patience in (2, 10):
         search = make_solver(SOLVER, patience=patience, restarts=10**6).begin(problem)
-        search.advance(Budget(iterations=400))
+        search.run(Budget(iterations=400))
         result = search.result()
         # each attempt takes the patience, and at most as many drops to 0.9 as its cost allows
         assert 400 / (patience + 60) <= result.restarts <= 400 / patience
@@ -248,7 +248,7 @@ def test_max_iterations_bound_an_attempt():
     result = make_solver(SOLVER, restarts=0, max_iterations=3).solve(problem)
     assert (result.iterations, result.status) == (3, IkStatus.ITERATION_LIMIT)
     search = make_solver(SOLVER, restarts=10**6, max_iterations=2).begin(problem)
-    search.advance(Budget(iterations=100))
+    search.run(Budget(iterations=100))
     assert search.result().restarts >= 49
 
 

@@ -242,7 +242,7 @@ def test_every_accepted_step_fulfils_equation_39_inside_the_limits(solver, optio
     steps = 0
     while not search.done and steps < 60:
         before = search.state.at
-        search.advance(Budget(iterations=1))
+        search.run(Budget(iterations=1))
         after = search.state.at
         assert (after.x >= problem.limits.lower).all()
         assert (after.x <= problem.limits.upper).all()
@@ -281,7 +281,7 @@ def test_the_papers_step_is_tried_from_one_downwards():
             trial for trial in trials
             if problem.at(trial).cost < at.cost + 1e-4 * gradient @ (trial - x)
         )  # fmt: skip
-        search.advance(Budget(iterations=1))
+        search.run(Budget(iterations=1))
         np.testing.assert_allclose(search.state.at.x, x, rtol=1e-12, atol=1e-14)
 
 
@@ -299,10 +299,10 @@ def test_on_a_straight_valley_the_first_spectral_step_is_the_inverse_curvature()
     # f = (x - 1)^2 along one joint: after any step s, s's / s'y = 1/2, Newton's step.
     problem = IkProblem(cross(), [PositionTask('l3', [1.0, 0, 0], weights=(0.01, 0, 0))])
     search = make_solver('projected_gradient').begin(problem, np.zeros(3))
-    search.advance(Budget(iterations=1))
+    search.run(Budget(iterations=1))
     assert search.state.at.x[0] == pytest.approx(0.02)  # tau = 1 along -grad f
     assert search.state.first_step == pytest.approx(50.0)
-    search.advance(Budget(iterations=1))
+    search.run(Budget(iterations=1))
     assert search.done
     assert search.result().success
 
@@ -337,7 +337,7 @@ def test_the_curvature_condition_holds_and_the_hessian_stays_positive_definite(s
     while not search.done:
         assert np.linalg.eigvalsh(search.state.hessian).min() > 0.0
         at, hessian = search.state.at, search.state.hessian
-        search.advance(Budget(iterations=1))
+        search.run(Budget(iterations=1))
         new = search.state.at
         if new is at:
             continue
@@ -405,7 +405,7 @@ def test_the_first_step_is_the_damped_one_or_the_gradients():
     }
     for start, direction in directions.items():
         search = make_solver('bfgs', initial_hessian=start, epsilon=1e-2).begin(problem, q0)
-        search.advance(Budget(iterations=1))
+        search.run(Budget(iterations=1))
         moved = search.state.at.x - x
         size = moved @ direction / (direction @ direction)
         np.testing.assert_allclose(moved, size * direction, atol=1e-9)
@@ -467,7 +467,7 @@ def test_where_everything_is_pinned_there_is_no_program():
 
 def final_point(solver, problem, q0, **options):
     search = make_solver(solver, **options).begin(problem, q0)
-    search.advance()
+    search.run()
     return search.state.point, search.result()
 
 
@@ -593,7 +593,7 @@ def test_a_step_of_the_reference_is_about_as_many_evaluations_as_asked_for():
     problem, q0 = UNREACHABLE['panda']()
     search = make_solver('trust_region', evaluations_per_step=5).begin(problem, q0)
     for step in range(1, 6):
-        search.advance(Budget(iterations=1))
+        search.run(Budget(iterations=1))
         assert search.result().evaluations <= 1 + 7 * step
 
 
@@ -758,7 +758,7 @@ def test_secondary_tasks_in_pieces_come_to_exactly_the_same(solver):
     whole = make_solver(solver).solve(problem, q0)
     search = make_solver(solver).begin(problem, q0)
     costs = []
-    while not search.advance(Budget(iterations=1)):
+    while not search.run(Budget(iterations=1)):
         costs.append(search.result().iterations)
     assert costs == list(range(1, len(costs) + 1))
     np.testing.assert_array_equal(search.result().q, whole.q)

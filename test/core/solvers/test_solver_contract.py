@@ -100,7 +100,7 @@ def in_pieces_it_comes_to_exactly_the_same(solver, case, result):
     for piece in (1, 3, 7):
         search = make_solver(solver, **options).begin(case.problem, case.q0)
         pieces = 0
-        while not search.advance(Budget(iterations=piece)):
+        while not search.run(Budget(iterations=piece)):
             pieces += 1
             assert search.result().iterations == pieces * piece
         assert_same_result(search.result(), whole)

@@ -569,7 +569,7 @@ class StrangeSearch(Search):
         super().__init__(problem, q0, clock)
         self.creep = creep
 
-    def _run(self, deadline, iterations):
+    def iterate_until(self, deadline, iterations):
         self.ticks += 1
 
     def result(self):
