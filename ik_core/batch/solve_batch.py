@@ -27,8 +27,8 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
+from ..solvers.damped_search.search import solve_many
 from ..solvers.levenberg_marquardt import STATUSES, LevenbergMarquardt, Workspace
-from ..solvers.levenberg_marquardt_kernel import solve_many
 
 CHUNK = 64 if COMPILED else 1
 """Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""

@@ -37,44 +37,17 @@ from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..tasks import JointTask
-from ..tasks.kernels import COMPONENTS
 from .base import IterativeSolver
-from .levenberg_marquardt_kernel import (
-    ANSWER,
-    ANSWER_COST,
-    ANSWER_STATUS,
-    ATTEMPT,
-    CLOSEST,
-    COST,
-    EVALUATIONS,
-    EXHAUSTED,
-    FOREVER,
-    ITERATIONS,
-    JOINT_COST,
-    ORIENTATION_TOLERANCE,
-    PHASE,
-    POOL,
-    POOL_COSTS,
-    POOLED,
-    POSITION_TOLERANCE,
-    REACHED,
-    REST,
-    STALLED,
-    START,
-    STEP,
-    WEIGHTS,
-    advance,
-    cap_step,
-    conclude,
-    damping_factor,
-    predicted_decrease,
-)
+from .damped_search import memory
+from .damped_search.memory import part_ends, search_arrays
+from .damped_search.model import cap_step, damping_factor, predicted_decrease
+from .damped_search.search import FOREVER, conclude, run
 
 STATUSES = {
-    REACHED: IkStatus.REACHED,
-    CLOSEST: IkStatus.CLOSEST,
-    STALLED: IkStatus.STALLED,
-    EXHAUSTED: IkStatus.ITERATION_LIMIT,
+    memory.REACHED: IkStatus.REACHED,
+    memory.CLOSEST: IkStatus.CLOSEST,
+    memory.STALLED: IkStatus.STALLED,
+    memory.EXHAUSTED: IkStatus.ITERATION_LIMIT,
 }
 
 
@@ -170,36 +143,49 @@ class LevenbergMarquardt(IterativeSolver[DampedState]):
 
 
 class Workspace:
-    """The buffers of the kernel for one problem.
+    """The arrays of the compiled search for one problem.
 
-    `arguments` are the kernel's, but for its last. `start` (variables,) is where a solve begins
-    once the counters are 0; afterwards there are `answer` (variables,) and `errors` (G, 2).
+    `arguments` are those of `damped_search`, but for the last. `start` (variables,) is where a
+    search begins once the counters are 0; afterwards there are `answer` (variables,) and `errors`
+    (G, 2).
     """
 
     def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
         self.problem = problem
-        packed = problem.packed
-        n, m = len(problem.variables), packed.rows
-        self.counters = np.zeros(10, np.int64)
-        self.values = np.zeros(POOL_COSTS + POOL)
-        self.vectors = np.zeros((POOLED + POOL, n))
-        self.start, self.answer = self.vectors[START], self.vectors[ANSWER]
-        restarts = 0 if problem.other_tasks else options.restarts
-        self.options = np.array(
-            [problem.position_tolerance, problem.orientation_tolerance, restarts,
-             options.random_seed, options.max_iterations, options.patience, options.max_step,
-             options.damping, bool(problem.other_tasks)]
-        )  # fmt: skip
-        count, size = len(packed.goals), max(m, n)
-        work = np.zeros(
-            (2 + 12 + 2 * COMPONENTS) * count + 12 * len(packed.tree)
-            + 2 * m + size + n * m + n * n + size * size
-        )  # fmt: skip
-        self.errors = work[: 2 * count].reshape(count, 2)
+        packed, n = problem.packed, len(problem.variables)
+        ends = part_ends(len(packed.tree), len(packed.goals), packed.rows, n)
+        self.counters = np.zeros(memory.COUNTERS, np.int64)
         self.arguments = (
-            packed.tree, packed.geometry, packed.table, packed.tools, packed.targets,
-            problem.limits.packed, self.options, self.counters, self.values, self.vectors, work,
-        )  # fmt: skip
+            packed.tree,
+            packed.geometry,
+            packed.table,
+            packed.tools,
+            packed.targets,
+            problem.limits.packed,
+            self.counters,
+            np.zeros(ends[-1]),
+        )
+        arrays = search_arrays(*self.arguments)
+        self.options, self.values, self.vectors = arrays.options, arrays.values, arrays.vectors
+        self.errors = arrays.p.errors
+        self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
+        self._note_options(options)
+
+    def _note_options(self, options: LevenbergMarquardtOptions) -> None:
+        weighed = bool(self.problem.other_tasks)
+        own = self.options
+        self._note_tolerances()
+        own[memory.RESTARTS] = 0 if weighed else options.restarts
+        own[memory.SEED] = options.random_seed
+        own[memory.MAX_ITERATIONS] = options.max_iterations
+        own[memory.PATIENCE] = options.patience
+        own[memory.MAX_STEP] = options.max_step
+        own[memory.DAMPING] = options.damping
+        own[memory.WEIGHED] = weighed
+
+    def _note_tolerances(self) -> None:
+        self.options[memory.POSITION_TOLERANCE] = self.problem.position_tolerance
+        self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
 
     def load(self, q0: ArrayLike | None) -> Array:
         """Read the targets and the start; return the whole start (n,)."""
@@ -207,8 +193,7 @@ class Workspace:
         q = problem.load(q0)
         self.start[:] = q[problem.columns]
         self.counters.fill(0)
-        self.options[POSITION_TOLERANCE] = problem.position_tolerance
-        self.options[ORIENTATION_TOLERANCE] = problem.orientation_tolerance
+        self._note_tolerances()
         if problem.other_tasks:
             self._load_joint_tasks(q)
         return q
@@ -217,7 +202,7 @@ class Workspace:
         """A whole solve, without a budget."""
         started = clock()
         q = self.load(q0)
-        advance(*self.arguments, FOREVER)
+        run(*self.arguments, FOREVER)
         return self.result(q, clock() - started)
 
     def result(
@@ -232,13 +217,13 @@ class Workspace:
         q[self.problem.columns] = self.answer
         return IkResult(
             q,
-            STATUSES.get(counters[ANSWER_STATUS], limited_by),
+            STATUSES.get(counters[memory.ANSWER_STATUS], limited_by),
             errors[:, 0],
             errors[:, 1],
-            self.values.item(ANSWER_COST),
-            counters[ITERATIONS],
-            counters[EVALUATIONS],
-            counters[ATTEMPT],
+            self.values.item(memory.ANSWER_COST),
+            counters[memory.ITERATIONS],
+            counters[memory.EVALUATIONS],
+            counters[memory.ATTEMPT],
             solve_time,
             history,
         )
@@ -252,12 +237,12 @@ class Workspace:
         centres = np.array([rest for _, rest in rows])
         weights = squares.sum(axis=0)
         rest = (squares * centres).sum(axis=0) / np.where(weights > 0.0, weights, 1.0)
-        self.vectors[WEIGHTS] = weights[problem.variables]
-        self.vectors[REST] = rest[problem.variables]
+        self.vectors[memory.WEIGHTS] = weights[problem.variables]
+        self.vectors[memory.REST] = rest[problem.variables]
         away = q - rest
         away[problem.variables] = 0.0  # what the others cost does not change
         constant = (squares * (centres - rest) ** 2).sum() + weights @ (away * away)
-        self.values[JOINT_COST] = constant
+        self.values[memory.JOINT_COST] = constant
 
 
 class _CompiledSearch(Search):
@@ -288,14 +273,15 @@ class _CompiledSearch(Search):
             look = 1
         counters = self.workspace.counters
         while self.status is None:
-            if deadline is not None and self.clock() >= deadline and counters[PHASE] == STEP:
+            late = deadline is not None and self.clock() >= deadline
+            if late and counters[memory.PHASE] == memory.STEP:
                 self.limited_by = IkStatus.TIME_LIMIT
                 return
             chunk = min(left, look)
-            self.status = STATUSES.get(advance(*self.workspace.arguments, chunk))
+            self.status = STATUSES.get(run(*self.workspace.arguments, chunk))
             left -= chunk
-            if self.options.record_history and counters[ITERATIONS] > len(self.history):
-                self.history.append(float(self.workspace.values[COST]))
+            if self.options.record_history and counters[memory.ITERATIONS] > len(self.history):
+                self.history.append(float(self.workspace.values[memory.COST]))
             if left <= 0:
                 return
 

@@ -9,7 +9,13 @@ from support import robots
 import ik_core as ik
 from ik_core import IkProblem, PoseTask
 from ik_core.optim.line_search import LineSearchOptions, armijo, cost_gradient, onto_near_limits
-from ik_core.optim.quasi_newton import QuasiNewtonOptions, bfgs_update, descend, linear_hessian
+from ik_core.optim.quasi_newton import (
+    QuasiNewtonOptions,
+    QuasiNewtonState,
+    bfgs_update,
+    descend,
+    linear_hessian,
+)
 from ik_core.robot.limits import JointLimits
 
 
@@ -199,15 +205,17 @@ def test_a_search_that_fails_is_begun_again_with_the_linear_model():
     def step(gradient, hessian):
         return -np.linalg.solve(hessian, gradient)
 
-    new, hessian, evaluations = descend(problem, at, bad, options, step)
-    fresh, expected, _ = descend(problem, at, linear_hessian(at, options.epsilon), options, step)
-    np.testing.assert_array_equal(new.x, fresh.x)
-    np.testing.assert_array_equal(hessian, expected)
-    assert new.cost < at.cost
-    assert evaluations >= 1
-    nowhere, kept, _ = descend(problem, at, bad, options, lambda g, b: g)
-    assert nowhere is at
-    assert kept is bad
+    spoilt = QuasiNewtonState(at, hessian=bad)
+    sound = QuasiNewtonState(at, hessian=linear_hessian(at, options.epsilon))
+    new = descend(problem, spoilt, options, step)
+    fresh = descend(problem, sound, options, step)
+    np.testing.assert_array_equal(new.at.x, fresh.at.x)
+    np.testing.assert_array_equal(new.hessian, fresh.hessian)
+    assert new.at.cost < at.cost
+    assert new.evaluations >= 1
+    nowhere = descend(problem, spoilt, options, lambda g, b: g)
+    assert nowhere.at is at
+    assert nowhere.hessian is bad
 
 
 @pytest.mark.parametrize(('name', 'value'), [('alpha', 0.2), ('alpha', -0.1), ('beta', 1.0),

@@ -1,0 +1,6 @@
+"""The compiled search of `levenberg_marquardt`; everything that it knows is in a few flat arrays.
+
+`memory` says what is where in them, `model` evaluates and steps, `saddles` leaves stationary
+points that are no minima, `attempts` begins, ends and collects the attempts, and `search` is the
+loop. The method itself is described in `solvers.levenberg_marquardt`.
+"""

@@ -1,0 +1,185 @@
+"""Where everything is in the arrays that a search lives in. Nobody else knows.
+
+A search has the arrays of a problem (see `tasks.kernels.Packed`), the limits (see
+`robot.limits.JointLimits.packed`), `counters` (COUNTERS,) int, and one float array, its memory, of
+which `search_arrays` makes the rest. Few arrays in a call make it cheap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..._jit import inner, njit
+from ...maths.rotations import Array, IntArray
+from ...tasks.kernels import COMPONENTS, ROWS, Packed
+
+POOL = 64
+"""How many of the best attempts are followed to their end where none reaches the goals.
+
+Far from a goal the costs at which attempts were left say little of where they would end.
+"""
+
+# Counters.
+PHASE = 0
+"""NEW, BEGIN or STEP."""
+STATUS = 1
+ATTEMPT = 2
+"""Restarts so far."""
+ITERATIONS = 3
+EVALUATIONS = 4
+STAGNANT = 5
+"""Iterations since the last clear drop of the cost."""
+ATTEMPT_ITERATIONS = 6
+FOLLOWING = 7
+"""1 where the attempts are no longer left early, but followed to their ends."""
+FOLLOWED = 8
+"""How many attempts are, or were, followed; of the pool, the place of the next one."""
+LEAVING = 9
+"""Steps tried off a saddle, from 1 on; 0 at none."""
+ANSWER_STATUS = 10
+COUNTERS = 11
+
+# Phases: the solve is to begin, an attempt is to begin at x, an attempt is under way.
+NEW, BEGIN, STEP = range(3)
+
+# Statuses.
+RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED = range(5)
+
+# Options.
+POSITION_TOLERANCE = 0
+ORIENTATION_TOLERANCE = 1
+RESTARTS = 2
+SEED = 3
+MAX_ITERATIONS = 4
+PATIENCE = 5
+MAX_STEP = 6
+DAMPING = 7
+WEIGHED = 8
+"""1 where tasks about joints are weighed against the goals."""
+OPTIONS = 9
+
+# Values.
+COST = 0
+"""At x."""
+BEST_COST = 1
+MARK = 2
+"""The cost at the last clear drop."""
+NU = 3
+"""The damping relative to the cost."""
+GROWTH = 4
+"""What nu is multiplied by next, where a step is refused."""
+BEST_STATUS = 5
+JOINT_COST = 6
+"""The constant part of the joint tasks' cost."""
+ANSWER_COST = 7
+POOL_COSTS = 8
+VALUES = POOL_COSTS + POOL
+
+# Vectors, one number for each variable.
+START, X, TRIAL, BEST, DX, HELD, GRADIENT, SQUARES, DESCENT, ANSWER, WEIGHTS, REST = range(12)
+POOLED = 12
+VECTORS = POOLED + POOL
+
+
+class SearchArrays(NamedTuple):
+    """A search under way, by the names of its parts.
+
+    p : the problem, with frames, components and errors of the search's own
+    bounds (5, n), options (OPTIONS,), counters (COUNTERS,), values (VALUES,), vectors (VECTORS, n)
+    residual, trial_residual (m,) : at x, and at the trial point
+    rhs (max(m, n),), normal (max(m, n), max(m, n)) : scratch of the solves
+    columns (n, m), hessian (n, n) : the Jacobian's columns, and half the cost's Hessian, at x
+    """
+
+    p: Packed
+    bounds: Array
+    options: Array
+    counters: IntArray
+    values: Array
+    vectors: Array
+    residual: Array
+    trial_residual: Array
+    rhs: Array
+    columns: Array
+    hessian: Array
+    normal: Array
+
+
+@njit
+def part_ends(bodies: int, goals: int, m: int, n: int) -> tuple[int, ...]:
+    """Where the parts of the memory end, in the order of `search_arrays`; the last is its size."""
+    size = max(m, n)
+    options = OPTIONS
+    values = options + VALUES
+    vectors = values + VECTORS * n
+    frames = vectors + 12 * bodies
+    tips = frames + 12 * goals
+    raw = tips + COMPONENTS * goals
+    scales = raw + COMPONENTS * goals
+    errors = scales + 2 * goals
+    residual = errors + m
+    trial_residual = residual + m
+    rhs = trial_residual + size
+    columns = rhs + n * m
+    hessian = columns + n * n
+    normal = hessian + size * size
+    return (
+        options, values, vectors, frames, tips, raw, scales, errors,
+        residual, trial_residual, rhs, columns, hessian, normal,
+    )  # fmt: skip
+
+
+def search_arrays(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+) -> SearchArrays:
+    """The search that lives in these arrays. Python calls this, kernels `carve`."""
+    bodies, goals, n = tree.shape[0], table.shape[0], bounds.shape[1]
+    m = 0
+    for i in range(goals):
+        for c in range(COMPONENTS):
+            m = max(m, table[i, ROWS + c] + 1)
+    size = max(m, n)
+    o, v, w, f, t, r, s, e, a, b, h, j, k, z = part_ends(bodies, goals, m, n)
+    packed = Packed(
+        tree,
+        geometry,
+        table,
+        tools,
+        targets,
+        memory[w:f].reshape(bodies, 12),
+        memory[f:t].reshape(goals, 12),
+        memory[t:r].reshape(goals, COMPONENTS),
+        memory[r:s].reshape(goals, COMPONENTS),
+        memory[s:e].reshape(goals, 2),
+    )
+    return SearchArrays(
+        packed,
+        bounds,
+        memory[:o],
+        counters,
+        memory[o:v],
+        memory[v:w].reshape(VECTORS, n),
+        memory[e:a],
+        memory[a:b],
+        memory[b:h],
+        memory[h:j].reshape(n, m),
+        memory[j:k].reshape(n, n),
+        memory[k:z].reshape(size, size),
+    )
+
+
+carve = inner(search_arrays)
+
+
+@inner
+def copy_to(source: Array, target: Array) -> None:
+    """target[:] = source; the loop compiles in a tenth of the time of the slice."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]

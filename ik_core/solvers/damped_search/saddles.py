@@ -1,0 +1,62 @@
+"""Leaving stationary points that are no minima: arms stretched out towards or away from a goal."""
+
+from __future__ import annotations
+
+from ..._jit import inner
+from ...maths.linalg import free_block, negative_curvature
+from .memory import (
+    DESCENT,
+    DX,
+    HELD,
+    LEAVING,
+    SearchArrays,
+    X,
+)
+
+SADDLE_STEP = 0.3
+"""First step off a saddle [rad or m]."""
+
+SADDLE_TRIALS = 16
+
+FLAT = 1e-7
+"""Motions that change nothing have no curvature to speak of: below this share of the trace."""
+
+
+@inner
+def find_descent(search: SearchArrays) -> bool:
+    """At a stationary point: vectors[DESCENT] = a way down along negative curvature.
+
+    False at a minimum. Joints on a limit stay there.
+    """
+    x, held, normal = search.vectors[X], search.vectors[HELD], search.normal
+    for j in range(x.shape[0]):
+        held[j] = 0.0 if search.bounds[0, j] < x[j] < search.bounds[1, j] else 1.0
+    size = free_block(search.hessian, held, normal)
+    trace = 0.0
+    for i in range(size):
+        trace += abs(normal[i, i])
+    for i in range(size):
+        normal[i, i] += FLAT * trace
+    if not negative_curvature(normal, search.rhs, size):
+        return False
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, abs(search.rhs[i]))
+    row = 0
+    for j in range(x.shape[0]):
+        search.vectors[DESCENT, j] = 0.0
+        if held[j] == 0.0:
+            search.vectors[DESCENT, j] = search.rhs[row] / largest
+            row += 1
+    return True
+
+
+@inner
+def leave_saddle(search: SearchArrays) -> None:
+    """dx = a step along the way down, to one side and the other, ever shorter."""
+    trial = search.counters[LEAVING] - 1
+    length = SADDLE_STEP * 0.5 ** (trial // 2)
+    if trial % 2 == 1:
+        length = -length
+    for j in range(search.vectors.shape[1]):
+        search.vectors[DX, j] = length * search.vectors[DESCENT, j]

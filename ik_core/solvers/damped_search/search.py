@@ -1,0 +1,307 @@
+"""The loop: `run` goes on with a search, `conclude` makes an answer of it; `solve_many` does many.
+
+Each of them takes a problem's arrays and the search's own, eight in all (`memory.search_arrays`):
+as one tuple of arrays, numba would need three times as long to take them.
+"""
+
+from __future__ import annotations
+
+from ..._jit import inner, njit
+from ...maths.linalg import bounded_step
+from ...maths.rotations import Array, IntArray
+from ...robot.kinematics import OFFSET
+from ...robot.limits import take_nearest_turns
+from .attempts import begin, begin_attempt, is_hopeless, is_over, next_attempt, turned_round
+from .memory import (
+    ANSWER,
+    ANSWER_COST,
+    ANSWER_STATUS,
+    ATTEMPT,
+    ATTEMPT_ITERATIONS,
+    BEGIN,
+    BEST,
+    BEST_COST,
+    CLOSEST,
+    COST,
+    DX,
+    EVALUATIONS,
+    FOLLOWING,
+    GRADIENT,
+    GROWTH,
+    HELD,
+    ITERATIONS,
+    LEAVING,
+    MAX_STEP,
+    NEW,
+    NU,
+    PHASE,
+    REACHED,
+    RUNNING,
+    SEED,
+    STAGNANT,
+    STALLED,
+    START,
+    STATUS,
+    TRIAL,
+    WEIGHED,
+    SearchArrays,
+    X,
+    carve,
+    copy_to,
+)
+from .model import (
+    cap_step,
+    cost_at,
+    damping_factor,
+    differentiate,
+    is_solved,
+    is_stationary,
+    model_hessian,
+    predicted_decrease,
+    take_step,
+    within_tolerances,
+)
+from .saddles import SADDLE_TRIALS, find_descent, leave_saddle
+
+ROUNDING = 1e-13
+"""Changes of the cost below this share of it are noise."""
+
+SMALLEST_MOVE = 1e-13
+"""A step that moves no joint by more [rad or m] is none."""
+
+FOREVER = 2**62
+"""Iterations that no search does."""
+
+
+@njit
+def run(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    iterations: int,
+) -> int:
+    """Run at most so many iterations of the search that lives in the arrays; return its status.
+
+    When the status is not RUNNING, the answer is concluded.
+    """
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    _run(search, iterations)
+    if counters[STATUS] == RUNNING:
+        return RUNNING
+    _conclude(search)
+    return counters[ANSWER_STATUS]
+
+
+@njit
+def conclude(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+) -> None:
+    """Make an answer of the best so far; the search can go on afterwards."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    if counters[PHASE] == NEW:
+        begin(search)
+    _conclude(search)
+
+
+@inner
+def _run(search: SearchArrays, iterations: int) -> None:
+    """Iterate until the search is over, or so many times."""
+    counters = search.counters
+    if counters[PHASE] == NEW:
+        begin(search)
+    while counters[STATUS] == RUNNING:
+        if counters[PHASE] == BEGIN:
+            begin_attempt(search)
+        elif iterations > 0:
+            iterations -= 1
+            _iterate(search)
+        else:
+            return
+
+
+@inner
+def _iterate(search: SearchArrays) -> None:
+    """Try a step, judge it, and see whether the attempt is over."""
+    counters, gradient, dx = search.counters, search.vectors[GRADIENT], search.vectors[DX]
+    counters[ITERATIONS] += 1
+    counters[ATTEMPT_ITERATIONS] += 1
+    # A residual that stays large makes Gauss-Newton slow; then the exact Hessian is worth it.
+    exact = counters[FOLLOWING] > 0 and counters[STAGNANT] >= 2
+    given = exact or search.options[WEIGHED] > 0.0
+    if counters[LEAVING] > 0:
+        leave_saddle(search)
+    else:
+        if given:
+            model_hessian(search, exact)
+        _step_inside(search, given)
+    decrease = predicted_decrease(search.columns, search.hessian, given, gradient, dx)
+    largest = take_step(search)
+    cost = cost_at(search, search.vectors[TRIAL], search.trial_residual)
+    counters[EVALUATIONS] += 1
+    ended = _judge(search, cost, decrease, largest)
+    if counters[STATUS] == RUNNING and is_over(search, ended) and not turned_round(search):
+        next_attempt(search, ended)
+
+
+@inner
+def _step_inside(search: SearchArrays, given: bool) -> None:
+    """dx = the damped step inside the limits; `given`: by the Hessian as it is."""
+    vectors, dx = search.vectors, search.vectors[DX]
+    bounded_step(
+        search.columns,
+        search.residual,
+        vectors[GRADIENT],
+        search.hessian,
+        given,
+        search.values[NU] * search.values[COST],
+        vectors[X],
+        search.bounds,
+        dx,
+        vectors[HELD],
+        search.normal,
+        search.rhs,
+    )
+    cap_step(dx, search.options[MAX_STEP])
+
+
+@inner
+def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -> int:
+    """Take the trial point or leave it; how the attempt ends here, or RUNNING."""
+    counters, values = search.counters, search.values
+    if cost < values[COST]:
+        drop = values[COST] - cost
+        values[NU] *= damping_factor(drop, decrease)
+        values[GROWTH] = 2.0
+        values[COST] = cost
+        copy_to(search.vectors[TRIAL], search.vectors[X])
+        copy_to(search.trial_residual, search.residual)
+        counters[LEAVING] = 0
+        if is_solved(search):
+            counters[STATUS] = REACHED
+            return REACHED
+        differentiate(search)
+        if is_hopeless(search, drop):
+            return STALLED
+        ended = CLOSEST if is_stationary(search) else RUNNING
+    elif counters[LEAVING] > 0:
+        counters[LEAVING] += 1
+        return RUNNING if counters[LEAVING] <= SADDLE_TRIALS else CLOSEST
+    elif abs(decrease) < ROUNDING * values[COST]:
+        ended = CLOSEST  # what is left to gain is below the rounding of the cost
+    elif largest > SMALLEST_MOVE:
+        values[NU] = max(values[NU], 1e-9) * values[GROWTH]
+        values[GROWTH] *= 2.0
+        return RUNNING
+    else:
+        ended = CLOSEST if is_stationary(search) else STALLED
+    if ended == CLOSEST and counters[FOLLOWING] > 0:
+        model_hessian(search, True)
+        if find_descent(search):
+            counters[LEAVING] = 1
+            return RUNNING
+    return ended
+
+
+@inner
+def _conclude(search: SearchArrays) -> None:
+    """The answer: the best point, the nearest such turns, judged anew; as `Search.finish`."""
+    counters, values, vectors = search.counters, search.values, search.vectors
+    ended = counters[STATUS] != RUNNING
+    best = X if ended or values[COST] <= values[BEST_COST] else BEST
+    answer = vectors[ANSWER]
+    copy_to(vectors[START if counters[EVALUATIONS] == 0 else best], answer)
+    take_nearest_turns(
+        answer, vectors[START], search.bounds[0], search.bounds[1], search.bounds[4]
+    )
+    status = counters[STATUS]
+    counters[ANSWER_STATUS], values[ANSWER_COST] = status, values[COST]
+    if status == REACHED and not _differ(answer, vectors[X]):
+        return  # as judged just now
+    values[ANSWER_COST] = cost_at(search, answer, search.trial_residual)
+    if within_tolerances(search):
+        status = REACHED
+    elif status == REACHED:  # lost to rounding in the last digit of a tolerance
+        status = STALLED
+    elif status == CLOSEST and _differ(answer, search.vectors[X]):
+        # a limit that held the closest point may hold it no more a whole turn away
+        copy_to(answer, search.vectors[X])
+        copy_to(search.trial_residual, search.residual)
+        values[COST] = values[ANSWER_COST]
+        differentiate(search)
+        status = CLOSEST if is_stationary(search) else STALLED
+    counters[ANSWER_STATUS] = status
+
+
+@inner
+def _differ(a: Array, b: Array) -> bool:
+    apart = 0.0
+    for j in range(a.shape[0]):
+        apart = max(apart, abs(a[j] - b[j]))
+    return apart > 0.0
+
+
+@njit
+def solve_many(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    frozen: IntArray,
+    angles: Array,
+    own_targets: Array,
+    starts: Array,
+    near: Array,
+    seeds: IntArray,
+    first: int,
+    last: int,
+    answers: Array,
+    costs: Array,
+    errors: Array,
+    codes: IntArray,
+) -> None:
+    """Solve the problems first..last-1 of N with one memory, each as a single solve does.
+
+    What differs from problem to problem:
+    frozen (F,), angles (N, F) : the bodies of joints that stand still, and where they stand
+    own_targets (N, G, 12), starts (N, variables), seeds (N,)
+    near (N, variables) : next to which turn an answer shall be, as a rule the starts
+
+    What is filled: answers (N, variables), costs (N,), errors (N, G, 2), and codes (N, 4): status,
+    iterations, evaluations, restarts.
+    """
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    for i in range(first, last):
+        for k in range(frozen.shape[0]):
+            geometry[frozen[k], OFFSET] = angles[i, k]
+        for g in range(table.shape[0]):
+            copy_to(own_targets[i, g], targets[g])
+        for k in range(counters.shape[0]):
+            counters[k] = 0
+        search.options[SEED] = seeds[i]
+        copy_to(starts[i], search.vectors[START])
+        begin(search)
+        copy_to(near[i], search.vectors[START])  # for the turns of the answer
+        _run(search, FOREVER)
+        _conclude(search)
+        copy_to(search.vectors[ANSWER], answers[i])
+        costs[i] = search.values[ANSWER_COST]
+        for g in range(table.shape[0]):
+            copy_to(search.p.errors[g], errors[i, g])
+        codes[i, 0], codes[i, 1] = counters[ANSWER_STATUS], counters[ITERATIONS]
+        codes[i, 2], codes[i, 3] = counters[EVALUATIONS], counters[ATTEMPT]
