@@ -72,6 +72,14 @@ def check_option(f: Any, value: Any) -> Any:
     return number
 
 
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """`value` as an int; InvalidOption where it is none, or less than `least`."""
+    number = exact_number(value, int)
+    if number is None or number < least:
+        raise InvalidOption(f'{name} = {value!r}: a whole number >= {least} is needed')
+    return int(number)
+
+
 def exact_number(value: Any, kind: type[int] | type[float]) -> Any:
     """`value` as an int or a float where it is a number that is exactly one, else None."""
     if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):

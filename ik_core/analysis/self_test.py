@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..maths.rotations import Array
+from ..maths.rotations import Array, pose_error
 from ..problem import IkProblem
 from ..robot.robot import Robot
 from ..robot.urdf import load_urdf
@@ -257,16 +257,8 @@ def _solve_for_poses(problem: IkProblem, goal: PoseTask, samples: Array) -> tupl
         started = time.perf_counter()
         q = solver.solve(problem).q
         times[i] = time.perf_counter() - started
-        errors[i] = _pose_error(robot.forward_kinematics(q, goal.link), target)
+        errors[i] = pose_error(robot.forward_kinematics(q, goal.link), target)
     return errors, times
-
-
-def _pose_error(pose: Array, target: Array) -> tuple[float, float]:
-    """The distance [m] and the angle [rad] between two poses (4, 4)."""
-    turn = target[:3, :3].T @ pose[:3, :3]
-    sine = float(np.linalg.norm(turn - turn.T)) / math.sqrt(8.0)
-    angle = math.atan2(sine, 0.5 * (float(np.trace(turn)) - 1.0))
-    return float(np.linalg.norm(pose[:3, 3] - target[:3, 3])), angle
 
 
 def _singular_values(problem: IkProblem, reach: float, q: Array) -> Array:

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exceptions import InvalidOption, UnsupportedProblem
+from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
-from ..options import exact_number
+from ..options import whole_number
 from ..problem import IkProblem
 from ..result import IkStatus
 from ..robot.limits import TURN
@@ -106,7 +106,7 @@ def solve_all(
     against them.
     """
     started = time.perf_counter()
-    limit = _checked_searches(max_searches)
+    limit = whole_number(max_searches, 'max_searches')
     own = _checked_problem(problem)
     start = own.load(q0)
     solver = make_solver(random_seed=random_seed, **options)
@@ -253,10 +253,3 @@ def _with_turns(
         copies.append(turned)
         sources.append(np.repeat(flag, len(whole)))
     return np.concatenate(copies), np.concatenate(sources)
-
-
-def _checked_searches(max_searches: int) -> int:
-    number = exact_number(max_searches, int)
-    if number is None or number < 1:
-        raise InvalidOption(f'max_searches = {max_searches!r}: a whole number >= 1 is needed')
-    return int(number)

@@ -21,8 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED
 from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
-from ..maths.rotations import LARGEST, ORTHOGONALITY_TOLERANCE, Array, IntArray
-from ..options import exact_number
+from ..maths.rotations import (
+    LARGEST,
+    ORTHOGONALITY_TOLERANCE,
+    Array,
+    IntArray,
+    is_rigid,
+    refuse_transform,
+)
+from ..options import whole_number
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
@@ -289,20 +296,10 @@ def checked_targets(targets: ArrayLike, goals: int) -> Array:
     if array.ndim != 4 or array.shape[1:] != (goals, 4, 4):
         one = ' or (N, 4, 4)' if goals == 1 else ''
         raise InvalidGoal(f'targets have shape {array.shape}; (N, {goals}, 4, 4){one} is needed')
-    rotations = array[..., :3, :3]
-    with np.errstate(all='ignore'):
-        product = np.swapaxes(rotations, -1, -2) @ rotations - np.eye(3)
-        corner = np.abs(array[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(-1)
-        for wrong, what in (
-            (~np.isfinite(array).all((-1, -2)), 'has a number that is not finite'),
-            (np.abs(array).max((-1, -2)) > LARGEST, f'has a number beyond {LARGEST:g}'),
-            (np.abs(product).max((-1, -2)) > ORTHOGONALITY_TOLERANCE, 'has no rotation matrix'),
-            (np.linalg.det(rotations) < 0.0, 'is a reflection'),
-            (corner > ORTHOGONALITY_TOLERANCE, 'has a last row that is not (0, 0, 0, 1)'),
-        ):
-            if wrong.any():
-                i, goal = np.argwhere(wrong)[0]
-                raise InvalidGoal(f'targets[{i}, {goal}] {what}: {array[i, goal].tolist()}')
+    for i, transforms in enumerate(array):
+        for goal, transform in enumerate(transforms):
+            if not is_rigid(transform, LARGEST, ORTHOGONALITY_TOLERANCE):
+                refuse_transform(transform, f'targets[{i}, {goal}]')
     return array
 
 
@@ -360,9 +357,4 @@ def available_threads() -> int:
 
 
 def _checked_threads(threads: int | None) -> int:
-    if threads is None:
-        return available_threads()
-    number = exact_number(threads, int)
-    if number is None or number < 1:
-        raise InvalidOption(f'threads = {threads!r}: a whole number >= 1 is needed')
-    return int(number)
+    return available_threads() if threads is None else whole_number(threads, 'threads')

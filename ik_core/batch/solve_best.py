@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Budget
-from ..options import exact_number
+from ..options import whole_number
 from ..problem import IkProblem
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
@@ -208,7 +208,4 @@ def _checked_weights(problem: IkProblem, weights: ArrayLike) -> Array:
 def _checked_attempts(attempts: int | None, unlimited: bool) -> int:
     if attempts is None:
         return 2**31 if unlimited else ATTEMPTS
-    number = exact_number(attempts, int)
-    if number is None or number < 1:
-        raise InvalidOption(f'attempts = {attempts!r}: a whole number >= 1 is needed')
-    return int(number)
+    return whole_number(attempts, 'attempts')

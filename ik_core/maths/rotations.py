@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -221,13 +222,13 @@ def checked_transform(transform: ArrayLike) -> Array:
     if t.shape != (4, 4):
         raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
     if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):
-        _refuse(t)
+        refuse_transform(t, 'transform')
     return t
 
 
 @njit
 def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
-    """Whether t (4, 4) is a rigid transform of numbers up to `largest`: all that `_refuse` asks.
+    """Whether t (4, 4) is a rigid transform of numbers up to `largest`: see `refuse_transform`.
 
     Comparisons with NaN are false, so it fails them.
     """
@@ -246,15 +247,23 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
     return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
 
 
-def _refuse(t: Array) -> None:
-    """Say why t (4, 4) is no rigid transform."""
-    _check_numbers(t, 'transform', LARGEST)
+def refuse_transform(t: Array, name: str) -> NoReturn:
+    """Raise InvalidGoal that says why t (4, 4) is no rigid transform."""
+    _check_numbers(t, name, LARGEST)
     rotation = t[:3, :3]
     if np.max(np.abs(rotation.T @ rotation - np.eye(3))) > ORTHOGONALITY_TOLERANCE:
-        raise InvalidGoal('the upper left (3, 3) block of transform is not a rotation matrix')
+        raise InvalidGoal(f'the upper left (3, 3) block of {name} is not a rotation matrix')
     if np.linalg.det(rotation) < 0.0:
-        raise InvalidGoal('the upper left (3, 3) block of transform is a reflection')
-    raise InvalidGoal('the last row of transform is not (0, 0, 0, 1)')
+        raise InvalidGoal(f'the upper left (3, 3) block of {name} is a reflection')
+    raise InvalidGoal(f'the last row of {name} is not (0, 0, 0, 1)')
+
+
+def pose_error(pose: Array, target: Array) -> tuple[float, float]:
+    """The distance [m] and the angle [rad] between two transforms (4, 4)."""
+    turn = target[:3, :3].T @ pose[:3, :3]
+    sine = float(np.linalg.norm(turn - turn.T)) / math.sqrt(8.0)
+    angle = math.atan2(sine, 0.5 * (float(np.trace(turn)) - 1.0))
+    return float(np.linalg.norm(pose[:3, 3] - target[:3, 3])), angle
 
 
 def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:

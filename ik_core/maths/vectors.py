@@ -1,10 +1,13 @@
-"""Vectors of three numbers, as tuples: what kernels compute with."""
+"""Vectors of three numbers, as tuples: what kernels compute with; and copies of arrays."""
 
 from __future__ import annotations
 
 import math
 
-from .._jit import njit
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import inner, njit
 
 Vector = tuple[float, float, float]
 
@@ -41,3 +44,10 @@ def cross(a: Vector, b: Vector) -> Vector:
 def norm(a: Vector) -> float:
     """|a|."""
     return math.sqrt(dot(a, a))
+
+
+@inner
+def copy_to(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
+    """target[:] = source (n,); the loop compiles in a tenth of the time of the slice."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]

@@ -35,8 +35,8 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import Evaluation
 from ..robot.limits import JointLimits
-from .line_search import armijo, cost_gradient
-from .quasi_newton import QuasiNewtonOptions, bfgs_update, linear_hessian
+from .line_search import cost_gradient
+from .quasi_newton import QuasiNewtonOptions, bfgs_update, linear_hessian, search_by_models
 
 BALANCED = 0.1
 """Share of the gradient of f that the terms leave where phi counts as least."""
@@ -116,7 +116,7 @@ def free_point(problem: Limited, at: Evaluation, terms: LimitTerms, hessian: Arr
     return FreePoint(at, terms, cost, gradient, hessian)
 
 
-def advance(
+def step(
     problem: Limited,
     at: Evaluation,
     point: FreePoint,
@@ -154,15 +154,18 @@ def _descend(
     def evaluate(x: Array) -> FreePoint:
         return free_point(problem, problem.at(x), point.terms, point.hessian)
 
-    total = 0
-    for model in (point.hessian, linear_hessian(point.at, options.epsilon)):
-        direction = newton_direction(problem.limits, point, model)
-        new, evaluations = armijo(point, point.gradient, direction, evaluate, options)
-        total += evaluations
-        if new is not None:
-            hessian = bfgs_update(model, new.x - point.x, new.slope - point.slope)
-            return replace(new, hessian=hessian), total
-    return point, total
+    new, model, evaluations = search_by_models(
+        point,
+        point.gradient,
+        (point.hessian, linear_hessian(point.at.jacobian, options.epsilon)),
+        lambda model: newton_direction(problem.limits, point, model),
+        evaluate,
+        options,
+    )
+    if new is None:
+        return point, evaluations
+    hessian = bfgs_update(model, new.x - point.x, new.slope - point.slope)
+    return replace(new, hessian=hessian), evaluations
 
 
 def newton_direction(limits: JointLimits, point: FreePoint, curvature: Array) -> Array:

@@ -26,6 +26,7 @@ from ..maths.linalg import damped_step, null_space
 from ..maths.rotations import Array
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
+from .active_set import step_of_free
 from .search import Search, State
 
 MAX_ITERATIONS = 100
@@ -85,22 +86,10 @@ class NullSpaceDescent:
                 return np.zeros(free.sum())
             return basis @ damped_step(jacobian[:, free] @ basis, -residual, DAMPING)
 
-        step = self._holding(at.x, descend)
+        step = step_of_free(limits, at.x, descend)
         step *= min(1.0, MAX_STEP / max(np.max(np.abs(step)), MAX_STEP))
         share = limits.reach(at.x, step)
         return share * step, share < 1.0
-
-    def _holding(self, x: Array, solve: Callable[[NDArray[np.bool_]], Array]) -> Array:
-        """solve(free) as a step, without the joints at a limit that it would have cross it."""
-        free, step = np.ones(len(x), bool), np.zeros(len(x))
-        while free.any():
-            step[:] = 0.0
-            step[free] = solve(free)
-            crossing = self.problem.limits.active(x, step)
-            if not crossing.any():
-                return step
-            free &= ~crossing
-        return np.zeros(len(x))
 
     def _corrected(self, x: Array) -> Evaluation:
         """x brought back to the goals, inside the limits."""
@@ -109,7 +98,7 @@ class NullSpaceDescent:
         for _ in range(CORRECTIONS):
             if at.cost <= 1e-4 * self.allowed:
                 break
-            back = self._holding(at.x, partial(_gauss_newton, at))
+            back = step_of_free(problem.limits, at.x, partial(_gauss_newton, at))
             nearer = problem.at(problem.limits.project(at.x + back))
             if nearer.cost >= at.cost:
                 break
@@ -139,14 +128,14 @@ def _gauss_newton(at: Evaluation, free: NDArray[np.bool_]) -> Array:
 class SecondarySearch(Search):
     """A search, and then the descent of the problem's secondary tasks, in its null space.
 
-    `descend` makes another one of the problem, the variables where the search ended, and
-    whether they reach the goals.
+    `descend` makes the descent of the problem, the variables where the search ended, and whether
+    they reach the goals.
     """
 
     def __init__(
         self,
         primary: Search,
-        descend: Callable[[IkProblem, Array, bool], Descent] = NullSpaceDescent,
+        descend: Callable[[IkProblem, Array, bool], Descent],
     ) -> None:
         self.primary = primary
         self.descend = descend

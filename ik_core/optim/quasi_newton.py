@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..maths.rotations import Array
 from ..options import option
-from ..problem import Evaluation, IkProblem
-from .line_search import LineSearchOptions, armijo, cost_gradient, onto_near_limits
+from ..problem import IkProblem
+from .line_search import LineSearchOptions, P, armijo, cost_gradient, onto_near_limits
 from .search import State
 
 ROUNDING = 1e-13
@@ -32,12 +32,12 @@ class QuasiNewtonState(State):
     hessian: Array
 
 
-def linear_hessian(at: Evaluation, epsilon: float) -> Array:
-    """The Hessian 2 (J'J + eps I) (n, n) of the cost of the linear model r + J dx.
+def linear_hessian(jacobian: Array, epsilon: float) -> Array:
+    """The Hessian 2 (J'J + eps I) (n, n) of the cost of the linear model r + J dx, J (m, n).
 
     eps makes it positive definite where J'J is singular, as it is for a redundant arm.
     """
-    hessian: Array = 2.0 * (at.jacobian.T @ at.jacobian + epsilon * np.eye(len(at.x)))
+    hessian: Array = 2.0 * (jacobian.T @ jacobian + epsilon * np.eye(jacobian.shape[1]))
     return hessian
 
 
@@ -65,6 +65,30 @@ def bfgs_update(hessian: Array, step: Array, change: Array) -> Array:
     return updated
 
 
+def search_by_models(
+    at: P,
+    gradient: Array,
+    models: Sequence[Array],
+    step: Callable[[Array], Array],
+    evaluate: Callable[[Array], P],
+    options: QuasiNewtonOptions,
+    project: Callable[[Array], Array] = lambda x: x,
+) -> tuple[P | None, Array, int]:
+    """A line search along the step (n,) of the first model, a Hessian (n, n); where nothing on the
+    way is better, along that of the next.
+
+    Returns the point (None where no model gains anything), the last model, and how often
+    `evaluate` was called; see `armijo` for the rest.
+    """
+    total = 0
+    for model in models:
+        new, evaluations = armijo(at, gradient, step(model), evaluate, options, project)
+        total += evaluations
+        if new is not None:
+            break
+    return new, model, total
+
+
 def descend(
     problem: IkProblem,
     state: QuasiNewtonState,
@@ -76,19 +100,17 @@ def descend(
     The step ends inside the limits. Where nothing on the way is better, the search is begun
     again with the Hessian of the linear model. The same point where that gains nothing either.
     """
-    at, total = state.at, 0
-    gradient = cost_gradient(at)
-    for model in (state.hessian, linear_hessian(at, options.epsilon)):
-        new, evaluations = armijo(
-            at,
-            gradient,
-            step(gradient, model),
-            problem.at,
-            options,
-            lambda x: onto_near_limits(problem.limits, x, ROUNDING),
-        )
-        total += evaluations
-        if new is not None:
-            hessian = bfgs_update(model, new.x - at.x, cost_gradient(new) - gradient)
-            return QuasiNewtonState(new, total, hessian=hessian)
-    return QuasiNewtonState(at, total, hessian=state.hessian)
+    at, gradient = state.at, cost_gradient(state.at)
+    new, model, evaluations = search_by_models(
+        at,
+        gradient,
+        (state.hessian, linear_hessian(at.jacobian, options.epsilon)),
+        lambda model: step(gradient, model),
+        problem.at,
+        options,
+        lambda x: onto_near_limits(problem.limits, x, ROUNDING),
+    )
+    if new is None:
+        return QuasiNewtonState(at, evaluations, hessian=state.hessian)
+    hessian = bfgs_update(model, new.x - at.x, cost_gradient(new) - gradient)
+    return QuasiNewtonState(new, evaluations, hessian=hessian)

@@ -32,14 +32,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
-from ..optim.limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
-from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
+from ..optim.limit_terms import FreePoint, Limited, LimitTerms, free_point, step
+from ..optim.null_space import Descent
 from ..optim.quasi_newton import QuasiNewtonOptions, linear_hessian
-from ..optim.search import Search
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
@@ -77,15 +75,11 @@ class AugmentedLagrangian(LimitMethod):
     name: ClassVar[str] = 'augmented_lagrangian'
     Options: ClassVar = AugmentedLagrangianOptions
 
-    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
-        """As every solver; with secondary tasks, the goals become constraints."""
-        search = self._search(problem, q0)
-        return SecondarySearch(search, self._descend) if problem.secondary else search
-
-    def _descend(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+    def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+        """With the goals as constraints, where there is a point that fulfils them."""
         if reached and not problem.other_tasks:
             return GoalMultipliers(problem, x, self)
-        return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
+        return super().descent(problem, x, reached)
 
     def next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
         """The same point with the next multipliers, and more weight where they did too little."""
@@ -148,13 +142,11 @@ class GoalMultipliers(GoalEqualities):
     def minimum(self, x: Array) -> Array:
         """Where the terms are about least, inside the limits; the limits' multipliers go on."""
         at = self.terms.at(x)
-        hessian = linear_hessian(at, self.solver.options.epsilon)
+        hessian = linear_hessian(at.jacobian, self.solver.options.epsilon)
         point = free_point(self.terms, at, self.limit_terms, hessian)
         for _ in range(SEARCHES):
             before = at
-            at, point, _ = advance(
-                self.terms, at, point, self.solver.options, self.solver.next_terms
-            )
+            at, point, _ = step(self.terms, at, point, self.solver.options, self.solver.next_terms)
             if np.max(np.abs(at.x - before.x)) <= SETTLED:
                 break
         self.limit_terms = point.terms

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Generic
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
-from ..optim.null_space import SecondarySearch
+from ..maths.rotations import Array
+from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.search import (
     Budget,
     Clock,
@@ -60,7 +61,12 @@ class Solver(ABC):
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
         """
         search = self._search(problem, q0)
-        return SecondarySearch(search) if problem.secondary else search
+        return SecondarySearch(search, self.descent) if problem.secondary else search
+
+    def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+        """What lowers the secondary tasks' cost from variables x, where the search ended;
+        `reached`: with all goals within their tolerances."""
+        return NullSpaceDescent(problem, x, reached)
 
     @abstractmethod
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array
+from ..optim.active_set import step_of_free
 from ..optim.quasi_newton import QuasiNewtonOptions, QuasiNewtonState, descend, linear_hessian
 from ..options import option
 from ..problem import Evaluation, IkProblem
@@ -60,7 +61,7 @@ class Bfgs(IterativeSolver[QuasiNewtonState]):
         """With the first approximation of the Hessian."""
         if self.options.initial_hessian == 'identity':
             return QuasiNewtonState(at, hessian=2.0 * np.eye(len(at.x)))
-        return QuasiNewtonState(at, hessian=linear_hessian(at, self.options.epsilon))
+        return QuasiNewtonState(at, hessian=linear_hessian(at.jacobian, self.options.epsilon))
 
     def step(self, problem: IkProblem, state: QuasiNewtonState) -> QuasiNewtonState:
         """One line search along the reduced direction, up to the first limit."""
@@ -68,28 +69,15 @@ class Bfgs(IterativeSolver[QuasiNewtonState]):
         def reduced_step(gradient: Array, hessian: Array) -> Array:
             x, limits = state.at.x, problem.limits
             direction = reduced_direction(limits, x, gradient, hessian)
-            return direction * min(1.0, way_to_first_limit(limits, x, direction))
+            return direction * limits.reach(x, direction)
 
         return descend(problem, state, self.options, reduced_step)
 
 
 def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: Array) -> Array:
     """The quasi-Newton direction (n,) over the variables that no limit holds."""
-    free = ~limits.active(x, -gradient)
-    while True:
-        direction = np.zeros_like(x)
-        if free.any():
-            direction[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        crossing: NDArray[np.bool_] = limits.active(x, direction)
-        if not crossing.any():
-            return direction
-        free &= ~crossing
 
+    def solve(free: NDArray[np.bool_]) -> Array:
+        return np.asarray(-np.linalg.solve(hessian[np.ix_(free, free)], gradient[free]), float)
 
-def way_to_first_limit(limits: JointLimits, x: Array, direction: Array) -> float:
-    """The largest step along `direction` inside the limits; infinite where none is on the way."""
-    moving = direction != 0.0
-    if not moving.any():
-        return np.inf
-    ahead = np.where(direction > 0.0, limits.upper, limits.lower)
-    return float(np.min((ahead[moving] - x[moving]) / direction[moving]))
+    return step_of_free(limits, x, solve, ~limits.active(x, -gradient))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..optim.limit_terms import FreePoint, Limited, LimitTerms, advance, free_point
+from ..optim.limit_terms import FreePoint, Limited, LimitTerms, free_point, step
 from ..optim.quasi_newton import linear_hessian
 from ..optim.search import State
 from ..problem import Evaluation, IkProblem
@@ -31,12 +31,12 @@ class LimitMethod(IterativeSolver[FreeState]):
     def start(self, problem: IkProblem, at: Evaluation) -> FreeState:
         """With the first weight, and multipliers 0."""
         terms = LimitTerms(self.options.weight, np.zeros_like(at.x))
-        hessian = linear_hessian(at, self.options.epsilon)
+        hessian = linear_hessian(at.jacobian, self.options.epsilon)
         return FreeState(at, point=free_point(problem, at, terms, hessian))
 
     def step(self, problem: IkProblem, state: FreeState) -> FreeState:
         """One line search, or as many as it takes to move what is inside the limits."""
-        at, point, evaluations = advance(
+        at, point, evaluations = step(
             problem, state.at, state.point, self.options, self.next_terms
         )
         return FreeState(at, evaluations, point=point)

@@ -36,12 +36,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
-from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
+from ..optim.null_space import Descent
 from ..optim.quasi_newton import (
     QuasiNewtonOptions,
     QuasiNewtonState,
@@ -49,7 +48,6 @@ from ..optim.quasi_newton import (
     descend,
     linear_hessian,
 )
-from ..optim.search import Search
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import IterativeSolver
@@ -64,19 +62,15 @@ class Sqp(IterativeSolver[QuasiNewtonState]):
     name: ClassVar[str] = 'sqp'
     Options: ClassVar = QuasiNewtonOptions
 
-    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
-        """As every solver; with secondary tasks, the goals become constraints."""
-        search = self._search(problem, q0)
-        return SecondarySearch(search, self._descend) if problem.secondary else search
-
-    def _descend(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+    def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
+        """With the goals as constraints, where there is a point that fulfils them."""
         if reached and not problem.other_tasks:
             return ConstrainedPrograms(problem, x, self.options)
-        return NullSpaceDescent(problem, x, reached)  # there is no r = 0 to constrain to
+        return super().descent(problem, x, reached)
 
     def start(self, problem: IkProblem, at: Evaluation) -> QuasiNewtonState:
         """With the Hessian of the linear model."""
-        return QuasiNewtonState(at, hessian=linear_hessian(at, self.options.epsilon))
+        return QuasiNewtonState(at, hessian=linear_hessian(at.jacobian, self.options.epsilon))
 
     def step(self, problem: IkProblem, state: QuasiNewtonState) -> QuasiNewtonState:
         """One quadratic program, and one line search along its solution."""
@@ -94,7 +88,7 @@ class ConstrainedPrograms(GoalEqualities):
         super().__init__(problem, x)
         self.options = options
         _, jacobian = problem.secondary_at(x)
-        self.hessian = 2.0 * (jacobian.T @ jacobian + options.epsilon * np.eye(len(x)))
+        self.hessian = linear_hessian(jacobian, options.epsilon)
         self.penalty = 0.0  # nu
 
     def next_iterate(self) -> Evaluation:

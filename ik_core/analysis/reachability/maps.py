@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ...exceptions import InvalidOption
 from ...maths.rotations import Array
-from ...options import exact_number
+from ...options import whole_number
 from ...problem import IkProblem
 from ...robot.robot import Robot
 from ...tasks import PoseTask, PositionTask
@@ -137,8 +137,8 @@ def reachability_map(
     The map does not depend on the chunks, the workers, or interruptions. Raises IkError, and
     OSError where a file can't be written or the cluster is lost.
     """
-    orientations = _count(orientations, 'orientations')
-    chunk_cells = _count(chunk_cells, 'chunk_cells')
+    orientations = whole_number(orientations, 'orientations')
+    chunk_cells = whole_number(chunk_cells, 'chunk_cells')
     problem = _problem(robot, tip, orientations)
     start = problem.default_configuration if q0 is None else problem.robot.checked(q0, 'q0')
     cells = Cells(
@@ -158,13 +158,6 @@ def reachability_map(
                 cells = replace(cells, chunk_voxels=parts.chunk_voxels)
                 _fill(parts, cells, scheduler, progress or _ignore)
         return ReachabilityMap.load(path)
-
-
-def _count(value: int, name: str) -> int:
-    number = exact_number(value, int)
-    if number is None or number < 1:
-        raise InvalidOption(f'{name} {value!r}: a whole number from 1 is needed')
-    return int(number)
 
 
 def _problem(robot: Robot | IkProblem, tip: str | None, orientations: int) -> IkProblem:

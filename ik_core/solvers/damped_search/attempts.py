@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..._jit import inner
+from ...maths.vectors import copy_to
 from ...robot.limits import TURN, random_configuration
 from .memory import (
     ATTEMPT,
@@ -44,7 +45,6 @@ from .memory import (
     STEP,
     SearchArrays,
     X,
-    copy_to,
 )
 from .model import cost_at, differentiate, is_held, is_solved, leans
 

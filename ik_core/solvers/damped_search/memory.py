@@ -176,10 +176,3 @@ def search_arrays(
 
 
 carve = inner(search_arrays)
-
-
-@inner
-def copy_to(source: Array, target: Array) -> None:
-    """target[:] = source; the loop compiles in a tenth of the time of the slice."""
-    for i in range(source.shape[0]):
-        target[i] = source[i]

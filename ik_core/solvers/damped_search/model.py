@@ -87,8 +87,8 @@ def within_tolerances(search: SearchArrays) -> bool:
 
 
 @inner
-def is_stationary(search: SearchArrays) -> bool:
-    """As `search.is_stationary`: no column of a free variable leans on the residual."""
+def at_stationary_point(search: SearchArrays) -> bool:
+    """As `optim.search.is_stationary`: no column of a free variable leans on the residual."""
     leaning = 0
     for j in range(search.vectors.shape[1]):
         if leans(search, j) and not is_held(search, j):

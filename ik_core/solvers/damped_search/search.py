@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..._jit import inner, njit
 from ...maths.linalg import bounded_step
 from ...maths.rotations import Array, IntArray
+from ...maths.vectors import copy_to
 from ...robot.kinematics import OFFSET
 from ...robot.limits import take_nearest_turns
 from .attempts import begin, begin_attempt, is_hopeless, is_over, next_attempt, turned_round
@@ -47,15 +48,14 @@ from .memory import (
     SearchArrays,
     X,
     carve,
-    copy_to,
 )
 from .model import (
+    at_stationary_point,
     cap_step,
     cost_at,
     damping_factor,
     differentiate,
     is_solved,
-    is_stationary,
     model_hessian,
     predicted_decrease,
     take_step,
@@ -145,7 +145,7 @@ def _iterate(search: SearchArrays) -> None:
     else:
         if given:
             model_hessian(search, exact)
-        _step_inside(search, given)
+        _propose(search, given)
     decrease = predicted_decrease(search.columns, search.hessian, given, gradient, dx)
     largest = take_step(search)
     cost = cost_at(search, search.vectors[TRIAL], search.trial_residual)
@@ -156,7 +156,7 @@ def _iterate(search: SearchArrays) -> None:
 
 
 @inner
-def _step_inside(search: SearchArrays, given: bool) -> None:
+def _propose(search: SearchArrays, given: bool) -> None:
     """dx = the damped step inside the limits; `given`: by the Hessian as it is."""
     vectors, dx = search.vectors, search.vectors[DX]
     bounded_step(
@@ -194,7 +194,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
         differentiate(search)
         if is_hopeless(search, drop):
             return STALLED
-        ended = CLOSEST if is_stationary(search) else RUNNING
+        ended = CLOSEST if at_stationary_point(search) else RUNNING
     elif counters[LEAVING] > 0:
         counters[LEAVING] += 1
         return RUNNING if counters[LEAVING] <= SADDLE_TRIALS else CLOSEST
@@ -205,7 +205,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
         values[GROWTH] *= 2.0
         return RUNNING
     else:
-        ended = CLOSEST if is_stationary(search) else STALLED
+        ended = CLOSEST if at_stationary_point(search) else STALLED
     if ended == CLOSEST and counters[FOLLOWING] > 0:
         model_hessian(search, True)
         if find_descent(search):
@@ -240,7 +240,7 @@ def _conclude(search: SearchArrays) -> None:
         copy_to(search.trial_residual, search.residual)
         values[COST] = values[ANSWER_COST]
         differentiate(search)
-        status = CLOSEST if is_stationary(search) else STALLED
+        status = CLOSEST if at_stationary_point(search) else STALLED
     counters[ANSWER_STATUS] = status
 
 

@@ -14,7 +14,7 @@ from ik_core.maths.linalg import damped_step
 from ik_core.optim.goal_constraints import GoalEqualities
 from ik_core.optim.limit_terms import LimitTerms, free_point, newton_direction
 from ik_core.robot.limits import JointLimits
-from ik_core.solvers.bfgs import reduced_direction, way_to_first_limit
+from ik_core.solvers.bfgs import reduced_direction
 from ik_core.solvers.sqp import quadratic_program
 
 OPTIMISERS = ('bfgs', 'projected_gradient', 'penalty', 'augmented_lagrangian', 'sqp',
@@ -381,16 +381,19 @@ def test_the_reduced_direction_descends_and_crosses_no_limit(seed):
     if free.any():
         assert gradient @ p < 0.0
         np.testing.assert_allclose(hessian[np.ix_(free, free)] @ p[free], -gradient[free])
-        way = way_to_first_limit(limits, x, p)
-        assert way > 0.0
-        np.testing.assert_allclose(np.max(np.abs(x + way * p)[free]), 1.0)
+        far = 1e3 * p
+        share = limits.reach(x, far)
+        assert 0.0 < share < 1.0
+        np.testing.assert_allclose(np.max(np.abs(x + share * far)[free]), 1.0)
 
 
-def test_the_way_to_the_first_limit_may_be_endless():
+def test_the_reach_of_a_step_ends_at_the_first_limit_on_its_way():
     limits = JointLimits(np.array([-np.inf, -1.0]), np.array([np.inf, 1.0]))
-    assert way_to_first_limit(limits, np.zeros(2), np.array([1.0, 0.0])) == np.inf
-    assert way_to_first_limit(limits, np.zeros(2), np.zeros(2)) == np.inf
-    assert way_to_first_limit(limits, np.zeros(2), np.array([9.0, -0.5])) == 2.0
+    assert limits.reach(np.zeros(2), np.array([1.0, 0.0])) == 1.0
+    assert limits.reach(np.zeros(2), np.zeros(2)) == 1.0
+    assert limits.reach(np.zeros(2), np.array([9.0, -0.5])) == 1.0
+    assert limits.reach(np.zeros(2), np.array([9.0, -4.0])) == 0.25
+    assert limits.reach(np.array([0.0, 0.5]), np.array([-9.0, 2.0])) == 0.25
 
 
 def test_the_first_step_is_the_damped_one_or_the_gradients():
