@@ -26,7 +26,7 @@ from .joint_tasks import checked_weights
 
 
 class ReferenceMotionTask(ABC):
-    """What both patterns share. Call `advance` with every frame of the example, in order.
+    """What both patterns share. Call `next_frame` with every frame of the example, in order.
 
     `weight` is alpha (or beta), `velocity_weight` kv [s^2], `acceleration_weight` ka [s^4],
     `period` [s] the time between two frames. The first frames, which have no past, leave the
@@ -55,7 +55,7 @@ class ReferenceMotionTask(ABC):
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """y(q)."""
 
-    def advance(self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None) -> None:
+    def next_frame(self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None) -> None:
         """Go on to the next frame of the example, Y; `achieved` (n,) is q of the last frame.
 
         Without `achieved` the history starts anew. Raises InvalidGoal where Y is not finite.
@@ -76,7 +76,7 @@ class ReferenceMotionTask(ABC):
         for y - Y = 2 e1 - e2. Raises InvalidGoal where there is no example yet.
         """
         if not self._example:
-            raise InvalidGoal(f'{type(self).__name__} has no example yet; call advance')
+            raise InvalidGoal(f'{type(self).__name__} has no example yet; call next_frame')
         errors = [y - e for y, e in zip(self._achieved, self._example[1:], strict=False)]
         example, scale = self._example[0], np.sqrt(self.weight)
         blocks = [(scale, example)]

@@ -35,9 +35,9 @@ def joint_pattern(robot, link, rng):
 def _moved(task, value, robot, rng):
     """A pattern task that has followed three frames."""
     q = rng.normal(size=(4, robot.n))
-    task.advance(value(q[0]), robot)
-    task.advance(value(q[1]), robot, q[2])
-    task.advance(value(q[2]), robot, q[3])
+    task.next_frame(value(q[0]), robot)
+    task.next_frame(value(q[1]), robot, q[2])
+    task.next_frame(value(q[2]), robot, q[3])
     return task
 
 

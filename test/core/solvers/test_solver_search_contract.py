@@ -54,14 +54,14 @@ def test_a_budget_of_seconds_is_kept(solver):
     clock = FakeClock(1.0)
     endless = make_solver(solver, clock=clock, restarts=10**6)
     search = endless.begin(case.problem, case.q0)
-    assert not search.advance(Budget(seconds=4.5))
+    assert not search.run(Budget(seconds=4.5))
     result = search.result()
     assert result.status is IkStatus.TIME_LIMIT
     assert clock.looks <= 7  # when it began, every second of the budget, too late, at the end
     assert result.solve_time == pytest.approx(clock.looks - 1)
     assert 0 < result.iterations <= 5 * 64
     before = result.iterations
-    search.advance(Budget(seconds=2.5))
+    search.run(Budget(seconds=2.5))
     assert search.result().iterations > before
     assert search.result().cost <= result.cost
 
@@ -70,8 +70,8 @@ def test_a_budget_of_seconds_is_kept(solver):
 def test_time_that_is_up_gives_at_most_one_look_of_work(solver):
     case = CASES['panda out of reach']()
     search = make_solver(solver, clock=FakeClock(1.0), restarts=10**6).begin(case.problem, case.q0)
-    search.advance(Budget(iterations=3))
-    assert not search.advance(Budget(seconds=0.0))
+    search.run(Budget(iterations=3))
+    assert not search.run(Budget(seconds=0.0))
     assert search.result().iterations == 3
     assert search.result().status is IkStatus.TIME_LIMIT
 
@@ -157,7 +157,7 @@ def test_targets_move_between_solves_and_stay_during_one(solver):
     goal.set_target(robot.forward_kinematics(q, goal.link))
     search = reusable.begin(problem, near(robot, q, rng, 0.1))
     goal.set_target(np.eye(4))
-    search.advance()
+    search.run()
     assert search.result().success
 
 
@@ -170,7 +170,7 @@ def test_clones_can_be_solved_in_turns(solver):
     searches = [make_solver(solver).begin(problem, case.q0) for problem in (case.problem, clone)]
     while not all(search.done for search in searches):
         for search in searches:
-            search.advance(Budget(iterations=1))
+            search.run(Budget(iterations=1))
     np.testing.assert_array_equal(searches[0].result().q, alone.q)
     assert not searches[1].result().success
 

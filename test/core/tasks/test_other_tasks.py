@@ -74,9 +74,9 @@ def test_reference_motion_is_equation_2(rate):
         'panda_hand', weight=0.5, velocity_weight=rate, acceleration_weight=0.1, period=0.2
     )
     example, own = rng.normal(size=(3, 3)), rng.normal(size=(3, robot.n))
-    task.advance(example[0], robot)
-    task.advance(example[1], robot, own[0])
-    task.advance(example[2], robot, own[1])
+    task.next_frame(example[0], robot)
+    task.next_frame(example[1], robot, own[0])
+    task.next_frame(example[2], robot, own[1])
     e = np.array([robot.forward_kinematics(q, 'panda_hand')[:3, 3] for q in own])
     error = e - example
     expected = 0.5 * (
@@ -104,8 +104,8 @@ def retargeted(alpha, beta, frames=12):
         motion[:4] += 0.4 * np.sin(phase + np.arange(4.0))
         place = source.forward_kinematics(motion, 'panda_hand')[:3, 3]
         angles = np.clip(motion[:7], figure.lower, figure.upper)
-        hand.advance(place, figure, q)
-        joints.advance(angles, figure, q)
+        hand.next_frame(place, figure, q)
+        joints.next_frame(angles, figure, q)
         q = solver.solve(problem, angles if q is None else q).q
         errors.append((np.linalg.norm(hand.value(figure, q) - place), np.abs(q - angles).max()))
     return np.max(errors, axis=0)
@@ -144,6 +144,6 @@ def test_bad_tasks_are_refused():
     with pytest.raises(ik.InvalidGoal, match='advance'):
         ik.JointPatternTask().residual(robot, robot.middle_configuration)
     with pytest.raises(ik.InvalidGoal, match='finite'):
-        ik.JointPatternTask().advance([np.nan] * 8, robot)
+        ik.JointPatternTask().next_frame([np.nan] * 8, robot)
     with pytest.raises(ik.InvalidConfiguration):
         ik.PostureTask([0.0]).residual(robot, robot.middle_configuration)
