@@ -1,6 +1,6 @@
 """`ik bench peers`: what else a Python user could call, side by side with this package.
 
-Every peer that PyPI has runs in a process and an environment of its own, on the same problems:
+Every peer that PyPI has runs in its own process and environment, on the same problems:
 poses of random configurations of nine arms, from random starts and from starts beside a solution.
 All take turns, block by block, so a busy machine slows them alike. What is timed is the
 peer's public call, from goal and start in its own types to joint positions, when warm. Answers are
@@ -81,7 +81,7 @@ def _pythons(peers: list[Peer], root: Path) -> tuple[dict[str, str], list[Row]]:
 def _measure_arm(
     arm: str, count: int, pythons: dict[str, str], processes: dict[str, Process]
 ) -> list[Score]:
-    """All peers on one arm; a process that failed is left out, and started anew for the next."""
+    """All peers on one arm; a process that failed is left out, and started again for the next."""
     with tempfile.TemporaryDirectory() as folder:
         chain = write_chain(arm, Path(folder))
         judge = Judge(chain)

@@ -10,10 +10,10 @@ OURS = 'ours'
 
 @dataclass(frozen=True)
 class Peer:
-    """One row of every table: an adapter with its options, in an environment of its own.
+    """One row of every table: an adapter with its options, in its own environment.
 
     `adapter`: empty for one that could never be installed, so that there is nothing to call.
-    `every`: a slow peer gets one problem in so many. `distribution`: whose version is reported.
+    `every`: a slow peer gets one problem in this many. `distribution`: whose version is reported.
     `requirements`: for pip; empty for ours, which runs in the project's interpreter.
     """
 

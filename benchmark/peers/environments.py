@@ -1,6 +1,6 @@
-"""An environment of its own for each peer, made with venv and pip, and kept for the next time.
+"""A virtual environment for each peer, made with venv and pip, and kept for the next time.
 
-Each has one because their wishes conflict: one wants an old numpy, another an old pinocchio.
+They are separate because requirements conflict: an old numpy here, an old pinocchio there.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ CROWDED = 90.0
 
 def draw(rows: list[Row], path: Path) -> None:
     """Two panels, goals from random starts and from near ones; a point for each peer."""
-    from matplotlib.figure import Figure  # only who draws needs matplotlib
+    from matplotlib.figure import Figure  # only figures need matplotlib
 
     figure = Figure(figsize=(11.0, 6.4), layout='constrained')
     kinds = {'random': 'from random starts', 'near': 'from starts beside a solution'}

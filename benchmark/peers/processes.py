@@ -28,7 +28,7 @@ class PeerFailed(Exception):
 
 
 class Process:
-    """A peer in a process of its own; ended with `close`."""
+    """A peer in its own process; ended with `close`."""
 
     def __init__(self, peer: Peer, python: str, patience: float = PATIENCE) -> None:
         self._peer, self._patience = peer, patience
@@ -69,7 +69,7 @@ class Process:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
-                with contextlib.suppress(OSError):  # what a dead worker was still to be told
+                with contextlib.suppress(OSError):  # unsent requests to a dead worker
                     stream.close()
 
     def _ask(self, **request: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Worker:
         started = time.perf_counter()
         try:
             q = self._adapter.solve(prepared)
-        except Exception as raised:  # a peer's failure is a failed solve, and is told
+        except Exception as raised:  # a failed solve, which is reported
             error = f'{type(raised).__name__}: {raised}'
         spent = time.perf_counter() - started
         q = None if q is None else self._adapter.answer(q)

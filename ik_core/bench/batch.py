@@ -33,7 +33,7 @@ ROBOTS = ('panda', 'ur5e', 'iiwa14')
 TOLERANCE = 1e-5
 NEAR = 0.2
 REPEATS = 10
-"""A batch has so many times the goals that single solves get: it is that much faster."""
+"""A batch has this many times the goals of the single solves: it is that much faster."""
 
 
 def run(arguments: argparse.Namespace) -> list[Row]:

@@ -1,6 +1,6 @@
 """Robots made for measuring: chains of any length, a human-like figure, and classic arms.
 
-As URDF text, so that they take the way that users' robots take.
+As URDF text, so that they are loaded as users' robots are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def joint(
     kind: str = 'revolute',
     mimic: tuple[str, float] | None = None,
 ) -> str:
-    """The URDF of a link and of the joint that carries it, which bears the link's name.
+    """The URDF of a link and of the joint that carries it, which has the link's name.
 
     `limits` None: continuous; `mimic`: the joint that it follows, and the multiplier.
     """

@@ -4,7 +4,7 @@ One row for each case of `hard_cases`. 'mastered' are goals reached to 1e-6 m an
 where they are out of reach, the closest point to 1e-6 m of sqrt(cost): of a closed form, or of
 the best that `global_best` finds from 300 random starts, which is done for one problem in
 100. `worst_gap_m` is how far from the truth the worst solve ended. Times are of whole calls of
-`solver.solve`, kernels warm; joints are pinned anew for each problem, and packing it counts.
+`solver.solve` with compiled kernels; where each problem pins other joints, packing it counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .hard_cases import CASES, Case, Cases, gap, global_best, is_mastered
 from .rows import Row
 
 SEARCHED_SHARE = 100
-"""Cases that need a search for their truth get one problem in so many."""
+"""Of the cases that need a search for their truth one problem in this many is solved."""
 
 
 class Outcome(NamedTuple):

@@ -5,8 +5,7 @@
 kinematics, a closed form for arms whose workspace is a disc or a ball, and NaN where only a
 search can tell: `global_best`.
 
-A case of a stream is to be solved before the next one is drawn: they share a problem, whose
-goals move.
+Solve a case before drawing the next one of its stream: they share a problem, whose goals move.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def global_best(problem: IkProblem, q0: Array, rng: Random, starts: int = 300) -
 
 
 def _polished(problem: IkProblem, x: Array) -> float:
-    from scipy.optimize import least_squares  # only who searches needs scipy.optimize
+    from scipy.optimize import least_squares  # slow to import, and only needed here
 
     low, high = problem.limits.lower, problem.limits.upper
     free = low < high
@@ -116,7 +115,7 @@ def stretched(name: str, straight: tuple[int, ...], rng: Random) -> Cases:
 
 
 def disc(beyond: float, rng: Random) -> Cases:
-    """Positions for the planar arm, so many metres outside its disc."""
+    """Positions for the planar arm, `beyond` metres outside its disc."""
     problem = tight(planar_arm(), [PositionTask('tip')], position_tolerance=1e-7)
     while True:
         angle = rng.uniform(-np.pi, np.pi)
@@ -126,7 +125,7 @@ def disc(beyond: float, rng: Random) -> Cases:
 
 
 def ball(beyond: float, rng: Random) -> Cases:
-    """Positions for the LBR iiwa's tip, so many metres outside the ball that it reaches.
+    """Positions for the LBR iiwa's tip, `beyond` metres outside the ball that it reaches.
 
     Stretched out (joints 4 and 6 at 0) it is a rod that turns about the shoulder, which tilts
     by 120 degrees.
@@ -157,7 +156,7 @@ def unreachable_poses(name: str, stretch: float, shift: float, rng: Random) -> C
 
 
 def singular(name: str, kind: str, away: float, rng: Random) -> Cases:
-    """Poses of an arm at, or so many radians away from, a singularity of its own kind."""
+    """Poses of an arm at a singularity of a kind, or `away` radians from one."""
     problem = pose_problem(arm(name))
     while True:
         q = singular_q(problem, name, kind, rng)
@@ -174,7 +173,7 @@ def singular_start(name: str, kind: str, rng: Random) -> Cases:
 
 
 def straight_start(rng: Random) -> Cases:
-    """The planar arm points straight at, or away from, a goal inside: no joint leans on it."""
+    """The planar arm points straight at a goal inside, or away from it: the gradient is zero."""
     problem = tight(planar_arm(), [PositionTask('tip')])
     while True:
         angle, radius = rng.uniform(-np.pi, np.pi), rng.choice([-1, 1]) * rng.uniform(0.2, 2.9)
@@ -287,7 +286,7 @@ def on_limits(name: str, rng: Random) -> Cases:
 
 
 def equal_limits(name: str, pinned: int, rng: Random) -> Cases:
-    """Joints, as many, whose lower and upper limit are the same."""
+    """Poses for an arm of which `pinned` joints have equal lower and upper limits."""
     of = arm(name)
     variables = of.chain(of.tips()[0])
     while True:
@@ -333,7 +332,7 @@ def random_poses(make: Callable[[], Robot], position_tolerance: float, rng: Rand
 
 
 def four_dof(rng: Random) -> Cases:
-    """x, y, z and yaw for the SCARA; roll and pitch, which it can't give, are nonsense."""
+    """x, y, z and yaw for the SCARA; roll and pitch, which it can't have, are left out."""
     of = load_robot('scara')
     tip = of.tips()[0]
     problem = tight(of, [PoseTask(tip, orientation_weights=(0.0, 0.0, 1.0))])
@@ -424,4 +423,4 @@ CASES: dict[str, Callable[[Random], Cases]] = {
     'conflicting goals: iiwa14': conflicting,
     'two tips: dual_arm': partial(random_poses, partial(load_robot, 'dual_arm'), TOLERANCE),
 }
-"""What is hard about it, and the robot; see the generators."""
+"""By what is hard about it and the robot; see the generators."""

@@ -12,7 +12,7 @@ from ..robot.robot import Robot
 from ..tasks import AxisTask, GoalTask, PoseTask
 
 TOLERANCE = 1e-6
-"""Goals are to be reached to so many metres and radians."""
+"""[m], [rad] Within which goals count as reached."""
 
 Random = np.random.Generator
 
@@ -23,7 +23,7 @@ def pose_problem(of: Robot, **options: Any) -> IkProblem:
 
 
 def tight(of: Robot, goals: list[GoalTask], **options: Any) -> IkProblem:
-    """A problem with TOLERANCE for metres and radians where the options do not say else."""
+    """A problem with TOLERANCE for metres and radians, unless the options say otherwise."""
     tolerances = {'position_tolerance': TOLERANCE, 'orientation_tolerance': TOLERANCE}
     return IkProblem(of, goals, **{**tolerances, **options})
 

@@ -11,8 +11,8 @@
   frame from the one before, as in animation: once seeded only, once with restarts allowed.
 
 The time per iteration is the slope of time over iterations, over solves of differing length
-(cut off after 1 to 12) from random starts, so what a call costs beside its iterations does not
-count; out of reach, whole solves count, and their time is divided by their iterations.
+(cut off after 1 to 12) from random starts, so the constant cost of a call does not count;
+out of reach, the time of whole solves is divided by their iterations.
 """
 
 from __future__ import annotations

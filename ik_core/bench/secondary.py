@@ -27,7 +27,7 @@ from .rows import Row
 
 ROBOTS = ('panda', 'iiwa14')
 SHARE = 10
-"""SLSQP gets one goal in so many."""
+"""SLSQP solves one goal in this many."""
 
 
 class Outcome(NamedTuple):
@@ -121,7 +121,7 @@ def _cost(problem: IkProblem, x: Array) -> float:
 
 def _slsqp_cost(problem: IkProblem, x: Array) -> float:
     """The task's cost where SLSQP ends from x, NaN where the goal is not met there."""
-    from scipy.optimize import minimize  # only who compares needs scipy.optimize
+    from scipy.optimize import minimize  # slow to import, and only needed here
 
     def gradient(y: Array) -> Array:
         residual, jacobian = problem.secondary_at(y)

@@ -2,7 +2,7 @@
 
 Goals are the poses of uniformly random configurations of the shipped arms, to be reached to
 1e-5 m and 1e-5 rad; the starts are other such configurations. Each solver runs once without
-restarts, as the papers have the methods, and once with the restarts that `levenberg_marquardt`
+restarts, as in the papers, and once with the restarts that `levenberg_marquardt`
 makes by default, at most a second long. Times are of whole calls of `solver.solve`, what a Python
 user pays, kernels warm. All take turns on each goal, so a busy machine slows them alike.
 """
@@ -29,7 +29,7 @@ TOLERANCE = 1e-5
 RESTARTS = (0, 100)
 LIMIT = Budget(seconds=1.0)
 SHARE = {0: 10, 100: 100}
-"""Solvers without a compiled loop get one goal in so many, without and with restarts."""
+"""Solvers without a compiled loop solve one goal in this many, without and with restarts."""
 
 Run = tuple[str, int]  # a solver and its restarts
 
@@ -85,7 +85,7 @@ def _row(robot: str, solver: str, restarts: int, outcomes: list[tuple[IkResult, 
 
 def draw(rows: list[Row], path: Path) -> None:
     """Success and time of every solver, without and with restarts: the figure of the README."""
-    from matplotlib.figure import Figure  # only who draws needs matplotlib
+    from matplotlib.figure import Figure  # only figures need matplotlib
 
     figure = Figure(figsize=(9.0, 4.6), layout='constrained')
     left, right = figure.subplots(1, 2, sharey=True)

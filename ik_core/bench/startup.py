@@ -1,4 +1,4 @@
-"""`ik bench startup`: from starting Python to the first solution, in processes of their own.
+"""`ik bench startup`: from starting Python to the first solution, each in a new process.
 
 'first ever' has an empty kernel cache, so every kernel is compiled; 'cached' finds what the
 first one stored; 'without numba' runs the same kernels as plain Python.

@@ -1,11 +1,11 @@
 """`ik bench tracking`: closed loops, goals out of reach, lag, and what a tick takes.
 
 - `joint drift`: a goal runs 100 times along a circle, 200 ticks a round; how far the joint that
-  ends furthest is from where it was when the circle began, over some starts: with no rest posture,
-  and drawn to the first configuration;
-- `out of reach`: the root mean square of all joint velocities in one second that begins 3 s after
-  a position goal beyond the arm's reach came, over some starts: of the tracker, of the
-  pseudoinverse with one step a tick (Buss 2009, sections 1 and 8), and of joints that go after
+  moved most ends from where it was when the circle began, over some starts: without a rest
+  posture, and with the first configuration as one;
+- `out of reach`: the root mean square of all joint velocities during one second, 3 s after a
+  position goal beyond the arm's reach arrived, over some starts: of the tracker, of the
+  pseudoinverse with one step a tick ([Buss2009] sections 1 and 8), and of joints that follow
   these steps within the tracker's limits;
 - `lag`: how far the tip is from a goal that moves on a circle with 0.15 m/s, in each tick once the
   first 2 s are over (`lag at first`), with joints that accelerate by at most 3 rad/s^2: goals that
@@ -41,7 +41,7 @@ from .rows import Row
 
 ARMS = ('iiwa14', 'panda')
 RATE = 200.0
-"""[Hz] Of all but the times, which are at TICK_RATE."""
+"""[Hz] Of all experiments but `tick`, which runs at TICK_RATE."""
 TICK_RATE = 1000.0
 RADIUS = 0.1
 """[m] Of the circles."""
@@ -51,7 +51,7 @@ TICKS_PER_LOOP = 200
 SETTLING_TICKS = 2000
 MOST_LOOPS, MOST_STARTS, MOST_TICKS = 100, 5, 3000
 STARTING_TICKS = 400
-"""Of a goal that begins to move at once; what they show is told apart."""
+"""Of a goal that starts at full speed; they have a row of their own."""
 
 
 def run(arguments: argparse.Namespace) -> list[Row]:
@@ -161,7 +161,7 @@ def _settled(tracker: Tracker) -> Array:
 
 
 def out_of_reach_rows(starts: int) -> list[Row]:
-    """How much joints still move: the tracker's, and those of the pseudoinverse by itself."""
+    """How much joints still move: with the tracker, and with the pseudoinverse by itself."""
     ways: dict[str, Callable[[str, int], float]] = {
         'tracker': _rms_of_tracker,
         'pseudoinverse, a step a tick': partial(_rms_of_steps, limited=False),
@@ -182,7 +182,7 @@ def _rms_of_tracker(name: str, seed: int) -> float:
 
 
 def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
-    """Of one step of the method in each tick, on and on, or of joints that follow these."""
+    """Of one step of the method in every tick, or of joints that follow these within limits."""
     problem, q = _beyond_reach(name, seed)
     solver = make_solver('pseudoinverse')
     assert isinstance(solver, IterativeSolver)
@@ -201,7 +201,7 @@ def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
 
 
 def _beyond_reach(name: str, seed: int) -> tuple[IkProblem, Array]:
-    """A position goal 3 m from the arm's root, the way that the tip points to, and a start."""
+    """A position goal 3 m from the arm's root, in the direction of the tip, and a start."""
     arm = load_robot(name)
     q, tip = _start(arm, seed), arm.tips()[0]
     position = arm.forward_kinematics(q, tip)[:3, 3]
@@ -308,7 +308,7 @@ def _dragged(
 
 
 def _on_line(name: str, arm: Robot, ticks: int) -> Row:
-    """Times on a straight line, to and fro."""
+    """Times on a straight line, back and forth."""
     tip = arm.tips()[0]
     tracker = _tracker(arm, [PoseTask(tip)], _start(arm, 0), rate=TICK_RATE, move='linear')
     start, times = arm.forward_kinematics(tracker.q, tip), []

@@ -36,7 +36,7 @@ def check_drawable(path: Path) -> None:
     To be called before long work whose result is to be drawn.
     """
     try:
-        from matplotlib.figure import Figure  # only who draws needs matplotlib
+        from matplotlib.figure import Figure  # only figures need matplotlib
     except ImportError:
         raise UsageError(
             f"{path}: drawing needs matplotlib: pip install 'ik_node[figures]'"

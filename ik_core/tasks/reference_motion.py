@@ -55,7 +55,9 @@ class ReferenceMotionTask(ABC):
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """y(q)."""
 
-    def next_frame(self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None) -> None:
+    def next_frame(
+        self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None
+    ) -> None:
         """Go on to the next frame of the example, Y; `achieved` (n,) is q of the last frame.
 
         Without `achieved` the history starts anew. Raises InvalidGoal where Y is not finite.

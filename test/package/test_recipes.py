@@ -65,7 +65,7 @@ def test_a_solver_in_three_files(tree):
     edit(tree / SOLVERS, 'from .jacobian_transpose', line)
     edit(tree / SOLVERS, "'trust_region'", entry)
     yaml = python(tree, '-m', 'ik_node.parameters.describe')
-    assert 'gauss_newton:' in yaml
+    assert 'gauss_newton.max_step: 0.5' in yaml
     goal = ('--xyz', '0.4', '0.2', '0.5', '--rpy', '3.1', '0', '0')
     said = python(tree, '-m', 'ik_core', 'solve', 'panda', *goal, '--solver', 'gauss_newton')
     assert 'all goals are reached' in said

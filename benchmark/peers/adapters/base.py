@@ -54,7 +54,7 @@ class Adapter(ABC):
         return raw
 
     def starts(self, q0: Array, restarts: int) -> Iterator[Array]:
-        """q0, then uniformly random configurations: for peers without restarts of their own."""
+        """q0, then uniformly random configurations: for peers that have no restarts."""
         yield q0
         for _ in range(restarts):
             yield self._rng.uniform(self.lower, self.upper)

@@ -14,7 +14,7 @@ RESTARTS = 20
 
 
 class Peer(Adapter):
-    """Its own loop with full gains, started anew from random starts where it does not arrive."""
+    """Its own loop with full gains, repeated from random starts where it does not arrive."""
 
     settings = (
         f'solve_position, MIN_ERROR, dt 0.1, 200 iterations, {RESTARTS} restarts, {TOLERANCE:g}'

@@ -35,7 +35,7 @@ GROUPS = """<robot name="{name}">
 
 
 class Peer(Adapter):
-    """The call, started anew from random starts where it finds nothing."""
+    """The call, repeated from random starts where it finds nothing."""
 
     settings = f'NR_JL, {ITERATIONS} iterations, eps {TOLERANCE:g}, {RESTARTS} restarts'
 
