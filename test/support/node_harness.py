@@ -32,6 +32,7 @@ from ik_core.tracking import TrackerOptions
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 from ik_node.parameters.options import Limits, NodeOptions, NodeParameters, TwistScale
+from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
 from support.places import ROOT, URDF
 from support.robots import python_path
 
@@ -363,7 +364,7 @@ def is_still(message):
 def check_states(messages, robot, rate, velocity=np.inf, acceleration=np.inf):
     """Every state finite, inside the limits, and a step the limits allow from the one before.
 
-    velocity, acceleration: what the node was told to use where the URDF has none.
+    velocity, acceleration: what the node uses where the URDF has none.
     """
     assert messages, 'no joint states'
     names = [*robot.joint_names, *robot.mimic_joints]
@@ -372,27 +373,19 @@ def check_states(messages, robot, rate, velocity=np.inf, acceleration=np.inf):
         np.array([list(getattr(message, field)) for message in messages])[:, : robot.n]
         for field in ('position', 'velocity')
     )
-    fastest = np.where(np.isfinite(robot.velocity), robot.velocity, velocity)
-    assert np.isfinite(q).all()
-    assert np.isfinite(dq).all()
-    assert (q >= robot.lower - 1e-9).all()
-    assert (q <= robot.upper + 1e-9).all()
-    assert (np.abs(dq) <= fastest * (1 + 1e-9)).all()
+    limits = limits_of(robot, velocity, acceleration)
+    assert_inside(q, dq, limits, margin=1e-9)
     for message in messages:
         values = robot.joint_values(np.array(message.position[: robot.n]))
         assert dict(zip(message.name, message.position, strict=True)) == values
-    _check_steps(messages, q, dq, rate, acceleration)
-
-
-def _check_steps(messages, q, dq, rate, acceleration):
-    """One tick between two messages: exactly one step; more only where a message is missing.
-
-    A step is q' = q + dq' / rate, so a pair that is one tick apart is recognised by it.
-    """
-    moved, sped = np.diff(q, axis=0), np.diff(dq, axis=0)
-    one_step = (np.abs(moved - dq[1:] / rate) < 1e-9).all(axis=1)
-    lost = np.flatnonzero(~one_step)
-    assert len(lost) <= 0.02 * len(moved) + 1, f'{len(lost)} of {len(moved)} are no single steps'
-    assert (np.abs(sped[one_step]) <= acceleration / rate * (1 + 1e-6)).all()
+    _check_steps(q, dq, limits, 1.0 / rate)
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in messages])
     assert (np.diff(stamps) >= 0.0).all()
+
+
+def _check_steps(q, dq, limits, period):
+    """One tick between two messages: exactly one step; more only where a message is missing."""
+    single = is_one_step((q[:-1], dq[:-1]), (q[1:], dq[1:]), period)
+    lost = np.count_nonzero(~single)
+    assert lost <= 0.02 * len(single) + 1, f'{lost} of {len(single)} are no single steps'
+    assert_speeds(dq[:-1][single], dq[1:][single], limits, period, relative=1e-6)

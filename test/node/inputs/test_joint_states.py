@@ -11,18 +11,18 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from support.controlled_arm import ARM, RATE, START, Arm, arm_is_at, controlled
+from support.motion_limits import Limits, assert_inside, assert_speeds, by_differences
 from support.node_harness import reachable_goal
 from support.panda_world import ACCELERATION, TIP
 
 
 def check_steps(robot, commanded):
     """Inside the limits of position, velocity and acceleration, from command to command."""
-    q = np.array(commanded)
-    dq = np.diff(q, axis=0) * RATE
-    assert (q >= robot.lower[:7] - 1e-9).all()
-    assert (q <= robot.upper[:7] + 1e-9).all()
-    assert (np.abs(dq) <= robot.velocity[:7] * (1 + 1e-6)).all()
-    assert (np.abs(np.diff(dq, axis=0)) <= ACCELERATION / RATE * (1 + 1e-6) + 1e-9).all()
+    arm = Limits(robot.lower[:7], robot.upper[:7], robot.velocity[:7], ACCELERATION)
+    q, dq = by_differences(commanded, 1.0 / RATE)
+    assert_inside(np.array(commanded[0]), np.zeros(7), arm, margin=1e-9)
+    assert_inside(q, dq, arm, margin=1e-9)
+    assert_speeds(dq[:-1], dq[1:], arm, 1.0 / RATE, relative=1e-6)
 
 
 @pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
