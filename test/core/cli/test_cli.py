@@ -1,6 +1,5 @@
 """The `ik` command: what it prints, its exit codes, and its one-line refusals."""
 
-import argparse
 import json
 import math
 import os
@@ -12,8 +11,7 @@ import pytest
 from support.places import ROOT, URDF
 from support.robots import python_path
 
-from ik_core.bench import BENCHMARKS
-from ik_core.cli import bench, info, solve
+from ik_core.cli import info, solve
 from ik_core.cli.main import main
 from ik_core.robot.shipped import load_robot
 from ik_core.robot.urdf import load_urdf
@@ -302,19 +300,6 @@ def test_nonsense_is_exit_code_2_and_one_line(argv, message, capsys):
     assert captured.err.startswith('ik: ')
     assert captured.err.count('\n') == 1
     assert message in captured.err
-
-
-def test_what_installs_is_measured_only_when_it_is_named():
-    parser = argparse.ArgumentParser()
-    bench.add_parser(parser.add_subparsers())
-    names = parser.parse_args(['bench']).names
-    assert names == [name for name in BENCHMARKS if name != 'peers']
-    assert parser.parse_args(['bench', 'peers']).names == ['peers']
-
-
-def test_bench_is_a_subcommand(capsys):
-    assert main(['bench', 'no_such_benchmark']) == 2
-    assert "'no_such_benchmark'" in capsys.readouterr().err
 
 
 # --- as a process ------------------------------------------------------------------------------
