@@ -330,9 +330,8 @@ def scattered_starts(
     """Starts (count, n) and their random seeds (count,), number `first` and on of a sequence.
 
     The variables follow the additive recurrence with the generalised golden ratio, which fills
-    their box evenly however many are taken (Roberts 2018, "The unreasonable effectiveness of
-    quasirandom sequences"), shifted by the random seed. Those for which a whole turn is the same
-    posture get one turn.
+    their box evenly however many are taken [Roberts2018], shifted by the random seed. Those for
+    which a whole turn is the same posture get one turn.
     """
     limits, n = problem.limits, len(problem.variables)
     lower, upper = limits.sample_lower, limits.sample_upper

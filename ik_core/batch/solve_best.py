@@ -1,12 +1,11 @@
 """Choice among solutions: the nearest, the farthest from the limits, the most manipulable.
 
-The solve types of TRAC-IK (Beeson & Ames 2015, "TRAC-IK: An open-source library for improved
-solving of generic inverse kinematics"): many searches from scattered starts, as far as a budget
-goes, and of what they find the best by a criterion. A redundant arm has a continuum of
-solutions, of which searches find random ones: there the best is then improved in the null
-space of the goals, with the criterion as the secondary task (`priority`). Distances fall by
-some per cent by that; the manipulability gains less than one for ten times the time, so it is
-left as the searches find it.
+The solve types of TRAC-IK [BeesonAmes2015]: many searches from scattered starts, as far as a
+budget goes, and of what they find the best by a criterion. A redundant arm has a continuum of
+solutions, of which searches find random ones: there the best is then improved in the null space of
+the goals, with the criterion as the secondary task (`optim.null_space`). Distances fall by some
+per cent by that; the manipulability gains less than one for ten times the time, so it is left as
+the searches find it.
 """
 
 from __future__ import annotations

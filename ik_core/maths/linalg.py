@@ -164,7 +164,7 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
 def _dual_step(
     columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
-    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m (Buss Eq. 11)."""
+    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m ([Buss2009] Eq. 11)."""
     n, m = columns.shape
     for i in range(m):
         rhs[i] = residual[i]
@@ -194,7 +194,7 @@ def _dual_step(
 def _primal_step(
     hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
-    """Free dx = -(H + mu I)^-1 (g + H dx of the held), over the free (Buss Eq. 10).
+    """Free dx = -(H + mu I)^-1 (g + H dx of the held), over the free ([Buss2009] Eq. 10).
 
     Where H is not positive definite, mu is raised until H + mu I is.
     """
@@ -257,7 +257,7 @@ def _regularise(normal: Array, mu: float, size: int) -> float:
 def null_space(jacobian: Array) -> Array:
     """An orthonormal basis (n, n - rank) of the motions that J (m, n) does not see: J z = 0.
 
-    I - J+ J (Buss, section 4) is the basis times its transpose.
+    I - J+ J ([Buss2009] section 4) is the basis times its transpose.
     """
     _, s, vt = np.linalg.svd(jacobian)
     rank = int((s > RANK_TOLERANCE * max(s, default=0.0)).sum())
@@ -267,10 +267,10 @@ def null_space(jacobian: Array) -> Array:
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
 
-    J'(JJ' + d^2 I)^-1 e (Buss Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the smaller
-    matrix. Where damping is too small to keep that matrix well conditioned, the step comes from
-    singular values: sum of s / (s^2 + d^2) v u'e (Buss, section 6). Those lost to rounding count
-    as 0, so without damping it is the shortest of the least-squares steps.
+    J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the
+    smaller matrix. Where damping is too small to keep that matrix well conditioned, the step comes
+    from singular values: sum of s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those lost to
+    rounding count as 0, so without damping it is the shortest of the least-squares steps.
     """
     m, n = jacobian.shape
     square = damping * damping

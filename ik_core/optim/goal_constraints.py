@@ -1,13 +1,14 @@
 """Secondary tasks with the goals as constraints: what `augmented_lagrangian` and `sqp` share.
 
-Once the goals are reached, these two do not project onto the goals' null space as `priority`
-does, but go on to solve
+Once the goals are reached, these two do not project onto the goals' null space as
+`null_space` does, but go on to solve
 
     minimise |s(x)|^2   subject to   r(x) = 0,   l <= x <= u
 
-for the secondary tasks' residual s and the goals' residual r (EGIK 4.3; the Lagrange route of the
-coursework, 3.1.2). Their iterates may leave the goals on the way, so they may end on another
-branch than null-space motion, and what counts are those that have the goals within tolerance.
+for the secondary tasks' residual s and the goals' residual r ([TakKo] section 4.3; the Lagrange
+route of [Dorta2014] section 3.1.2). Their iterates may leave the goals on the way, so they may end
+on another branch than null-space motion, and what counts are those that have the goals within
+tolerance.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ With v(x) = x - P(x), how far x is outside the limits, the cost f = |r|^2 is aug
 
     phi(x) = f(x) + mu |v(x + s)|^2,    s = lambda / (2 mu)
 
-whose minimum is sought without limits. With lambda = 0 that is a quadratic penalty of weight
-mu. Otherwise it is, up to a constant, the augmented Lagrangian (Powell, Hestenes; Rockafellar for
-inequalities) of l <= x <= u: of a variable's two limits at most one has a multiplier, lambda > 0
-for the upper and lambda < 0 for the lower one, and the two terms
-mu max(0, x - u + lambda/(2 mu))^2 and mu max(0, l - x - lambda/(2 mu))^2 are together mu v^2.
+whose minimum is sought without limits. With lambda = 0 that is a quadratic penalty of weight mu.
+Otherwise it is, up to a constant, the augmented Lagrangian ([Powell1969], [Hestenes1969]; for
+inequalities [Rockafellar1973]) of l <= x <= u: of a variable's two limits at most one has a
+multiplier, lambda > 0 for the upper and lambda < 0 for the lower one, and the two terms mu max(0,
+x - u + lambda/(2 mu))^2 and mu max(0, l - x - lambda/(2 mu))^2 are together mu v^2.
 
     grad phi = 2 J'r + 2 mu v(x + s)
 

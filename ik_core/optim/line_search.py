@@ -1,4 +1,4 @@
-"""Projected Armijo back-tracking (Engell-Norregard & Erleben 2011, section 5.3).
+"""Projected Armijo back-tracking ([EngellErleben2011] section 5.3).
 
 Along x(tau) = P(x + tau d), with P the projection onto the limits, the first tau of
 tau_1, beta tau_1, beta^2 tau_1, ... is taken for which
@@ -47,10 +47,12 @@ P = TypeVar('P', bound=Point)
 class LineSearchOptions(DriverOptions):
     """Options of every solver that searches along a line."""
 
-    alpha: float = option(1e-4, 'share of the decrease that the slope foretells which a step has '
-                          'to bring (Armijo)', bounds=(0.0, 0.1))  # fmt: skip
-    beta: float = option(0.5, 'what a step that brings less is multiplied by',
-                         bounds=(0.1, 0.95))  # fmt: skip
+    alpha: float = option(
+        1e-4,
+        'share of the decrease that the slope foretells which a step has to bring (Armijo)',
+        bounds=(0.0, 0.1),
+    )
+    beta: float = option(0.5, 'what a step that brings less is multiplied by', bounds=(0.1, 0.95))
 
 
 def armijo(

@@ -6,10 +6,10 @@ secondary tasks,
 
     dq = N z,  N = I - J+ J,  z = argmin |s + Js N z|^2 + mu |z|^2
 
-(Liegeois; Buss Eq. 7 with the Gauss-Newton step in the place of a gradient). What the curvature of
-the goals' manifold adds is taken back by Gauss-Newton steps on the goals, and a step counts only
-where the goals stay within their tolerances and the secondary cost falls; otherwise it is
-halved. Joints at a limit that the motion would cross are held.
+([Liegeois1977]; [Buss2009] Eq. 7 with the Gauss-Newton step in the place of a gradient). What the
+curvature of the goals' manifold adds is taken back by Gauss-Newton steps on the goals, and a step
+counts only where the goals stay within their tolerances and the secondary cost falls; otherwise it
+is halved. Joints at a limit that the motion would cross are held.
 """
 
 from __future__ import annotations

@@ -21,8 +21,12 @@ ROUNDING = 1e-13
 class QuasiNewtonOptions(LineSearchOptions):
     """Options of every solver that approximates the Hessian."""
 
-    epsilon: float = option(1e-3, "added to the diagonal of J'J where that is the Hessian's first "
-                            'approximation', unit='m^2', bounds=(1e-12, 1e6))  # fmt: skip
+    epsilon: float = option(
+        1e-3,
+        "added to the diagonal of J'J where that is the Hessian's first approximation",
+        unit='m^2',
+        bounds=(1e-12, 1e6),
+    )
 
 
 @dataclass(eq=False, kw_only=True)
@@ -46,8 +50,8 @@ def bfgs_update(hessian: Array, step: Array, change: Array) -> Array:
 
         B+ = B - B s s' B / s'B s + y y' / s'y
 
-    (Engell-Norregard 2007, Eq. 15). It stays positive definite only where the curvature
-    condition s'y > 0 holds. Where s'y < 0.2 s'B s, y is damped (Powell 1978): replaced by
+    ([Engell2007] Eq. 15). It stays positive definite only where the curvature
+    condition s'y > 0 holds. Where s'y < 0.2 s'B s, y is damped [Powell1978]: replaced by
     theta y + (1 - theta) B s with the largest theta in [0, 1] for which s'y = 0.2 s'B s.
     """
     image = hessian @ step

@@ -175,9 +175,17 @@ class Search(ABC):
         q = self.q0.copy()
         q[problem.variables] = x
         return IkResult(
-            q, status, position, orientation, cost,
-            iterations, evaluations, restarts, self.solve_time, history,
-        )  # fmt: skip
+            q,
+            status,
+            position,
+            orientation,
+            cost,
+            iterations,
+            evaluations,
+            restarts,
+            self.solve_time,
+            history,
+        )
 
 
 class IterativeSearch(Search, Generic[StateT]):

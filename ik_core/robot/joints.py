@@ -6,7 +6,7 @@ moving bodies are turned so that each joint's axis is z, which is what `kinemati
 with.
 
 A ball joint becomes three revolute ones on top of each other, in the order that its source
-names: 'ZYZ' is R = Rz(phi) Ry(psi) Rz(theta) of Engell-Norregard & Erleben 2011, A.16 (whose
+names: 'ZYZ' is R = Rz(phi) Ry(psi) Rz(theta) of [EngellErleben2011] A.16 (whose
 corner is 1, not 0), 'ZXY' that of a BVH file with these channels. Its Jacobian's columns are
 those of A.22, with the cross products of A.18: the matrix printed at A.8 is not that of one.
 Whatever the order, one middle angle makes the first and the third axis parallel: 0 for 'ZYZ',
@@ -285,9 +285,8 @@ def joint_limits(
     for joint in bodies:
         if joint.mimic is None or joint.mimic.multiplier == 0.0:
             continue
-        m, i = joint.mimic, index[joint.mimic.joint]
-        bounds = sorted(((float(joint.lower) - m.offset) / m.multiplier,
-                         (float(joint.upper) - m.offset) / m.multiplier))  # fmt: skip
+        m, i, own = joint.mimic, index[joint.mimic.joint], (joint.lower, joint.upper)
+        bounds = sorted((float(limit) - m.offset) / m.multiplier for limit in own)
         low, high = max(lower[i], bounds[0]), min(upper[i], bounds[1])
         if low > high:
             warnings.append(

@@ -85,7 +85,7 @@ def point_jacobian(
     """columns (variables, 6): the Jacobian's columns, linear then angular, of a point.
 
     The point is given in the root link's frame and moves with `body`; velocities are in the
-    root link's frame (Buss 2009, section 2). Variables that do not move the body get zeros.
+    root link's frame ([Buss2009] section 2). Variables that do not move the body get zeros.
     """
     for j in range(columns.shape[0]):
         for c in range(6):

@@ -1,7 +1,7 @@
-"""The limits as constraints, by the augmented Lagrangian (what EGIK 4.3 runs LANCELOT for).
+"""The limits as constraints, by the augmented Lagrangian (LANCELOT in [TakKo] section 4.3).
 
 Tak & Ko solve their inverse kinematics by "successive minimization of the augmented Lagrangian";
-the coursework of Dorta et al. (3.1.2) calls Lagrange multipliers perhaps the best way to
+the coursework [Dorta2014] (section 3.1.2) calls Lagrange multipliers perhaps the best way to
 constrain joints. The cost f = |r|^2 subject to l <= x <= u has the augmented Lagrangian
 
     phi(x) = f(x) + mu |v(x + lambda / (2 mu))|^2 + const,    v(x) = x - P(x)
@@ -17,7 +17,7 @@ the limits at a finite weight. Iterates may be outside; what the driver sees is
 P(x + lambda / (2 mu)), inside and on the limits that have a multiplier.
 
 With secondary tasks the goals, once they are reached, become constraints too
-(`goal_equalities`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The goals' terms are
+(`goal_constraints`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The goals' terms are
 like the limits', for multipliers eta of the goals,
 
     phi(x) = |s|^2 + kappa |r + eta / (2 kappa)|^2 + the limits' terms
@@ -64,8 +64,9 @@ SETTLED = 1e-9
 class AugmentedLagrangianOptions(QuasiNewtonOptions):
     """Options of `augmented_lagrangian`."""
 
-    weight: float = option(1.0, 'the first weight mu of the quadratic terms', unit='m^2/rad^2',
-                           bounds=(1e-6, 1e6))  # fmt: skip
+    weight: float = option(
+        1.0, 'the first weight mu of the quadratic terms', unit='m^2/rad^2', bounds=(1e-6, 1e6)
+    )
     growth: float = option(10.0, 'factor by which the weight grows', bounds=(1.1, 1e3))
 
 

@@ -1,4 +1,4 @@
-"""Quasi-Newton with an active set (Zhao & Badler; Engell-Norregard 2007, section 2.4).
+"""Quasi-Newton with an active set ([ZhaoBadler1994]; [Engell2007] section 2.4).
 
 The cost f = |r|^2 over the limits l <= x <= u (Eq. 10-12, 16) is modelled as a quadratic with
 a positive definite approximation B of its Hessian (Eq. 13, 15; `quasi_newton.bfgs_update`):
@@ -8,7 +8,7 @@ a positive definite approximation B of its Hessian (Eq. 13, 15; `quasi_newton.bf
 Eq. 14 prints the gradient as J (e - g); it is J'(e - g), and twice that for f without a half.
 
 Limits. Clipping x + p to them is no good: what clipping leaves of a quasi-Newton direction need
-not descend (Engell-Norregard & Erleben 2011, section 4). Instead the model is reduced to the
+not descend ([EngellErleben2011] section 4). Instead the model is reduced to the
 variables that are free, as in Rosen's gradient projection:
 
     p_F = -(B_FF)^-1 grad_F f,    p_H = 0
@@ -46,9 +46,10 @@ class BfgsOptions(QuasiNewtonOptions):
     """Options of `bfgs`."""
 
     initial_hessian: str = option(
-        'gauss_newton', "the first approximation: that of the linear model, or the identity's",
+        'gauss_newton',
+        "the first approximation: that of the linear model, or the identity's",
         choices=('gauss_newton', 'identity'),
-    )  # fmt: skip
+    )
 
 
 class Bfgs(IterativeSolver[QuasiNewtonState]):

@@ -1,4 +1,4 @@
-"""Damped least squares (Wampler; Nakamura & Hanafusa), as in Buss 2009, sections 2 and 5.
+"""Damped least squares ([Wampler1986], [NakamuraHanafusa1986]), as in [Buss2009].
 
     dq = J' (J J' + d^2 I)^-1 e                                       (Eq. 11)
 
@@ -9,9 +9,9 @@ limits are those of `jacobian_method`.
 
 Damping may be fixed or adaptive:
 - 'fixed': d = damping;
-- 'singular_value' (after Chiaverini 1997): d^2 = (1 - (s/threshold)^2) damping^2 for the
+- 'singular_value' (after [Chiaverini1997]): d^2 = (1 - (s/threshold)^2) damping^2 for the
   smallest singular value s of J below `threshold`, else 0;
-- 'manipulability' (Nakamura & Hanafusa 1986): d = damping (1 - w/threshold)^2 for
+- 'manipulability' [NakamuraHanafusa1986]: d = damping (1 - w/threshold)^2 for
   w = sqrt(det J J') below `threshold`, else 0.
 Where damping is 0 and the step fails to be unique, the shortest one is taken.
 """
@@ -34,12 +34,17 @@ from .jacobian_method import JacobianMethod, JacobianMethodOptions, JacobianStat
 class DampedLeastSquaresOptions(JacobianMethodOptions):
     """Options of `damped_least_squares`."""
 
-    damping: float = option(0.05, 'damping d, the largest one where adaptive', unit='m/rad',
-                            bounds=(0.0, 1e6))  # fmt: skip
-    adaptive: str = option('singular_value', 'how damping follows the nearness of a singularity',
-                           choices=('fixed', 'singular_value', 'manipulability'))  # fmt: skip
-    threshold: float = option(0.05, 'measure below which adaptive damping sets in',
-                              bounds=(1e-12, 1e6))  # fmt: skip
+    damping: float = option(
+        0.05, 'damping d, the largest one where adaptive', unit='m/rad', bounds=(0.0, 1e6)
+    )
+    adaptive: str = option(
+        'singular_value',
+        'how damping follows the nearness of a singularity',
+        choices=('fixed', 'singular_value', 'manipulability'),
+    )
+    threshold: float = option(
+        0.05, 'measure below which adaptive damping sets in', bounds=(1e-12, 1e6)
+    )
 
 
 class DampedLeastSquares(JacobianMethod):

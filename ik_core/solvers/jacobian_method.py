@@ -1,12 +1,12 @@
 """What the Jacobian methods share: the linear model, its clamps, its columns and its weights.
 
 Near a configuration q the goals' error e, target minus current, changes by -J dq, with J the
-Jacobian (Buss 2009, Eq. 2-5). Each method is a way to choose dq such that J dq is about e; all
+Jacobian ([Buss2009] Eq. 2-5). Each method is a way to choose dq such that J dq is about e; all
 else is the same for all of them, in this order (1 and 2 are about goals; what else a problem
 weighs against them is taken as it is):
 
-1. J: 'analytic'; by 'central_difference', (f(q + h) - f(q - h)) / 2h for each joint (Dorta et
-   al. 2014, Eq. 3.6), the same up to O(h^2); or of the 'target', Buss's alternate Jacobian
+1. J: 'analytic'; by 'central_difference', (f(q + h) - f(q - h)) / 2h for each joint ([Dorta2014]
+   Eq. 3.6), the same up to O(h^2); or of the 'target', Buss's alternate Jacobian
    (section 2): the target is thought of as attached to the moving link, so a revolute joint's
    column of a position at s is z x (t - p) instead of z x (s - p), for its axis z through p.
    At the target both are the same.
@@ -16,14 +16,14 @@ weighs against them is taken as it is):
    with d_i what the step before moved the end effector i closer. The text leaves open what a
    step away does; its author's program takes d_i = 0 there, and so does this.
 3. Joint weights: dq = K^1/2 y, with y the method's step for the Jacobian J K^1/2. So the
-   transpose method gives K J'e (Welman 1993), the others the step that is shortest in
-   dq' K^-1 dq: joints with a large K_i do more of the work. K_i = 1 / (w_i alpha_i) (Dorta et
-   al., Eq. 3.14), with alpha_i > 0 of `joint_stiffness`, and w_i of `joint_weights`: 1, or the
+   transpose method gives K J'e [Welman1993], the others the step that is shortest in
+   dq' K^-1 dq: joints with a large K_i do more of the work. K_i = 1 / (w_i alpha_i) ([Dorta2014]
+   Eq. 3.14), with alpha_i > 0 of `joint_stiffness`, and w_i of `joint_weights`: 1, or the
    length of the link, which is the distance from the joint to the next one or the tip, at least
    5 % of the chain, divided by their mean.
-4. ClampMaxAbs (Buss & Kim 2005): the step is scaled so that no joint moves further than
+4. ClampMaxAbs [BussKim2005]: the step is scaled so that no joint moves further than
    `max_step`.
-5. Limits: joints that a step takes out of their limits are put on them at once (Dorta et al.,
+5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
    Eq. 3.13), or, where `limits` is 'at_the_end', only in the answer, as Blender does: the method
    then runs as if there were no limits, and each of its points is judged by its projection. It
    is not part of the methods: at a limit they may stop short of the closest point, and then
@@ -56,21 +56,40 @@ SHORTEST_LINK = 0.05
 class JacobianMethodOptions(DriverOptions):
     """Options of all Jacobian methods."""
 
-    max_error: float = option(0.3, 'Dmax of ClampMag: largest error of one goal in a step',
-                              unit='m', bounds=(1e-9, np.inf))  # fmt: skip
-    max_error_rule: str = option('fixed', 'whether Dmax is one number or follows the progress',
-                                 choices=('fixed', 'resetting'))  # fmt: skip
-    max_step: float = option(0.7, 'ClampMaxAbs: largest move of a joint in a step',
-                             unit='rad or m', bounds=(1e-9, np.inf))  # fmt: skip
-    jacobian: str = option('analytic', 'how the columns of the Jacobian are computed',
-                           choices=('analytic', 'central_difference', 'target'))  # fmt: skip
-    difference_step: float = option(1e-5, 'h of the central differences', unit='rad or m',
-                                    bounds=(1e-12, 1.0))  # fmt: skip
-    joint_weights: str = option('equal', 'w of the joint weights 1 / (w alpha)',
-                                choices=('equal', 'link_length'))  # fmt: skip
+    max_error: float = option(
+        0.3,
+        'Dmax of ClampMag: largest error of one goal in a step',
+        unit='m',
+        bounds=(1e-9, np.inf),
+    )
+    max_error_rule: str = option(
+        'fixed',
+        'whether Dmax is one number or follows the progress',
+        choices=('fixed', 'resetting'),
+    )
+    max_step: float = option(
+        0.7,
+        'ClampMaxAbs: largest move of a joint in a step',
+        unit='rad or m',
+        bounds=(1e-9, np.inf),
+    )
+    jacobian: str = option(
+        'analytic',
+        'how the columns of the Jacobian are computed',
+        choices=('analytic', 'central_difference', 'target'),
+    )
+    difference_step: float = option(
+        1e-5, 'h of the central differences', unit='rad or m', bounds=(1e-12, 1.0)
+    )
+    joint_weights: str = option(
+        'equal', 'w of the joint weights 1 / (w alpha)', choices=('equal', 'link_length')
+    )
     joint_stiffness: str = option('', 'alpha of joints where it is not 1: joint=alpha, ...')
-    limits: str = option('every_step', 'when joints are put back inside their limits',
-                         choices=('every_step', 'at_the_end'))  # fmt: skip
+    limits: str = option(
+        'every_step',
+        'when joints are put back inside their limits',
+        choices=('every_step', 'at_the_end'),
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.joint_stiffness, Mapping):
@@ -162,7 +181,10 @@ class JacobianMethod(IterativeSolver[JacobianState]):
 
 
 def clamp_magnitudes(error: Array, goal_rows: list[slice], largest: float | Array) -> Array:
-    """ClampMag (Buss 2): each goal's part of the error (m,) shortened to `largest`, or (G,)."""
+    """ClampMag ([Buss2009] section 2): each goal's part of the error (m,) shortened to `largest`.
+
+    That is one number, or one for each goal (G,).
+    """
     clamped = error.copy()
     bounds = np.full(len(goal_rows), largest)
     for rows, bound in zip(goal_rows, bounds, strict=True):
@@ -173,7 +195,7 @@ def clamp_magnitudes(error: Array, goal_rows: list[slice], largest: float | Arra
 
 
 def clamp_max_abs(step: Array, largest: float) -> Array:
-    """ClampMaxAbs (Buss & Kim): the step scaled so that no component exceeds `largest`."""
+    """ClampMaxAbs [BussKim2005]: the step scaled so that no component exceeds `largest`."""
     size = np.max(np.abs(step))
     return step * (largest / size) if size > largest else step
 
@@ -193,7 +215,7 @@ def truncated_svd(jacobian: Array, tolerance: float) -> tuple[Array, Array, Arra
 def halved(error: Array, basis: Array, tolerance: float) -> Array:
     """The error (m,) halved until what no step can mend of it is within a tolerance.
 
-    `basis` (m, rank) spans the range of J, so that is |(I - JJ+) e| (Dorta et al., section 3.1,
+    `basis` (m, rank) spans the range of J, so that is |(I - JJ+) e| ([Dorta2014] section 3.1,
     steps 4 and 5).
     """
     beyond = np.linalg.norm(error - basis @ (basis.T @ error))

@@ -1,5 +1,5 @@
-"""The Jacobian transpose method (Balestrino et al. 1984; Wolovich & Elliott 1984), as in Buss
-2009, section 3.
+"""The Jacobian transpose method ([Balestrino1984], [WolovichElliott1984]), as in
+[Buss2009] section 3.
 
     dq = tau J'e
 
@@ -9,11 +9,11 @@ rules, `step_rule`:
 
 - 'alpha': tau = <e, JJ'e> / <JJ'e, JJ'e>, for which |e - J dq| is least (Buss): what is left of
   the error is at right angles to what the step mends. Where J'e = 0 it is 0.
-- 'fixed': tau = `step_length`. Engell-Norregard & Erleben (2011, section 6) use 0.005 and see
+- 'fixed': tau = `step_length`. [EngellErleben2011] section 6 uses 0.005 and sees
   0.05 diverge, in units of which 0.05 are 1 cm. One unit is 0.2 m, and tau goes with the inverse
   square of lengths: 0.125 and 1.25 per m^2. In theory it converges where tau < 2 / s^2, with s
   the largest singular value of J, so it depends on the figure's size.
-- 'halving' (Dorta et al. 2014, section 3.1): e is halved until |(I - JJ+) e|, what no step can
+- 'halving' ([Dorta2014] section 3.1): e is halved until |(I - JJ+) e|, what no step can
   mend of it, is within `halving_tolerance`; then as 'fixed', where `step_length` is their time
   step. It keeps targets out of reach from pulling hard.
 
@@ -51,14 +51,21 @@ class JacobianTransposeOptions(JacobianMethodOptions):
     max_iterations: int = option(
         2000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
     )
-    max_error: float = option(np.inf, 'Dmax of ClampMag: largest error of one goal in a step',
-                              unit='m', bounds=(1e-9, np.inf))  # fmt: skip
-    step_rule: str = option('alpha', 'how the length of a step is found',
-                            choices=('alpha', 'fixed', 'halving'))  # fmt: skip
-    step_length: float = option(0.125, 'tau where the step rule is not alpha', unit='(rad/m)^2',
-                                bounds=(1e-12, 1e12))  # fmt: skip
-    halving_tolerance: float = option(1e-3, 'how much of an error may be beyond the reach of J',
-                                      unit='m', bounds=(1e-12, np.inf))  # fmt: skip
+    max_error: float = option(
+        np.inf,
+        'Dmax of ClampMag: largest error of one goal in a step',
+        unit='m',
+        bounds=(1e-9, np.inf),
+    )
+    step_rule: str = option(
+        'alpha', 'how the length of a step is found', choices=('alpha', 'fixed', 'halving')
+    )
+    step_length: float = option(
+        0.125, 'tau where the step rule is not alpha', unit='(rad/m)^2', bounds=(1e-12, 1e12)
+    )
+    halving_tolerance: float = option(
+        1e-3, 'how much of an error may be beyond the reach of J', unit='m', bounds=(1e-12, np.inf)
+    )
 
 
 class JacobianTranspose(JacobianMethod):

@@ -2,15 +2,15 @@
 
 Each iteration minimises the damped linear model |r + J dx|^2 + mu |dx|^2 inside the box of the
 limits. The damping mu = nu |r|^2 falls with the squared error, so convergence is quadratic
-where a goal can be reached (Yamashita & Fukushima 2001; Sugihara 2011), and nu follows the
-ratio of actual to predicted decrease (Nielsen 1999), so the cost never rises and the loop
+where a goal can be reached ([YamashitaFukushima2001], [Sugihara2011]), and nu follows the
+ratio of actual to predicted decrease [Nielsen1999], so the cost never rises and the loop
 ends at a stationary point where a goal can't be reached.
 
-The limits are part of the step: joints that would leave their range are put on the limit,
-their columns are dropped, the residual is corrected by what they did move, and the remaining
-joints are solved for again (`linalg.bounded_step`). Of the two equivalent systems (Buss Eq. 10
-and 11) the smaller is factored: (J J' + mu I) with as many rows as the goals, or (J'J + mu I)
-over the free joints.
+The limits are part of the step: joints that would leave their range are put on the limit, their
+columns are dropped, the residual is corrected by what they did move, and the remaining joints are
+solved for again (`linalg.bounded_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11)
+the smaller is factored: (J J' + mu I) with as many rows as the goals, or (J'J + mu I) over the
+free joints.
 
 An attempt that stops improving is left for a random configuration. When none reaches the
 goals, the best of them are followed to their stationary points, with the exact Hessian in the
@@ -61,10 +61,12 @@ class LevenbergMarquardtOptions(DriverOptions):
     patience: int = option(
         5, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
     )
-    max_step: float = option(1.0, 'largest move of a joint in an iteration', unit='rad or m',
-                             bounds=(1e-6, np.inf))  # fmt: skip
-    damping: float = option(0.1, 'initial damping, relative to the squared error',
-                            bounds=(0.0, 1e6))  # fmt: skip
+    max_step: float = option(
+        1.0, 'largest move of a joint in an iteration', unit='rad or m', bounds=(1e-6, np.inf)
+    )
+    damping: float = option(
+        0.1, 'initial damping, relative to the squared error', bounds=(0.0, 1e6)
+    )
 
 
 @dataclass(eq=False, kw_only=True)
@@ -135,9 +137,19 @@ class LevenbergMarquardt(IterativeSolver[DampedState]):
         hessian, normal = np.empty((n, n)), np.empty((size, size))
         gradient, dx, held, rhs = columns @ at.residual, np.empty(n), np.empty(n), np.empty(size)
         bounded_step(
-            columns, at.residual, gradient, hessian, False, mu, at.x, problem.limits.packed,
-            dx, held, normal, rhs,
-        )  # fmt: skip
+            columns,
+            at.residual,
+            gradient,
+            hessian,
+            False,
+            mu,
+            at.x,
+            problem.limits.packed,
+            dx,
+            held,
+            normal,
+            rhs,
+        )
         cap_step(dx, self.options.max_step)
         return dx, predicted_decrease(columns, hessian, False, gradient, dx)
 

@@ -1,4 +1,4 @@
-"""Limits as penalty terms (the coursework of Dorta et al. 2014, section 3.1.2).
+"""Limits as penalty terms (the coursework [Dorta2014] section 3.1.2).
 
 "A penalty term for each joint constraint is simply added to the cost function", which restores a
 joint that breaks its limit and leaves the others alone:
@@ -33,10 +33,15 @@ LARGEST_WEIGHT = 1e12
 class PenaltyOptions(QuasiNewtonOptions):
     """Options of `penalty`."""
 
-    weight: float = option(1.0, 'weight mu of the penalty terms, the first one where it grows',
-                           unit='m^2/rad^2', bounds=(1e-6, 1e6))  # fmt: skip
-    growth: float = option(10.0, 'factor by which the weight grows; 1 leaves it',
-                           bounds=(1.0, 1e3))  # fmt: skip
+    weight: float = option(
+        1.0,
+        'weight mu of the penalty terms, the first one where it grows',
+        unit='m^2/rad^2',
+        bounds=(1e-6, 1e6),
+    )
+    growth: float = option(
+        10.0, 'factor by which the weight grows; 1 leaves it', bounds=(1.0, 1e3)
+    )
 
 
 class Penalty(LimitMethod):

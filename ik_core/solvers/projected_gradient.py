@@ -1,4 +1,4 @@
-"""Projected gradient descent (Engell-Norregard & Erleben 2011).
+"""Projected gradient descent [EngellErleben2011].
 
 All goals together are one cost with the weights W, to be least inside the limits (Eq. 16-19):
 
@@ -22,7 +22,7 @@ scale, and convergence is linear at a rate that the condition of J'J sets. The d
 
     tau = s's / s'y,    s = x_k - x_(k-1),  y = grad f_k - grad f_(k-1)
 
-first (Barzilai & Borwein 1988; with projection: Birgin, Martinez & Raydan 2000): the inverse of
+first ([BarzilaiBorwein1988]; with projection [Birgin2000]): the inverse of
 the curvature that the last step saw. Direction, projection, Eq. 39 and what they promise stay
 as they are; the iterations become fewer, by a factor of four to twenty on the robots here.
 """
@@ -52,8 +52,11 @@ class ProjectedGradientOptions(LineSearchOptions):
     max_iterations: int = option(
         5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
     )
-    first_step: str = option('barzilai_borwein', 'the step that a line search tries first',
-                             choices=('one', 'barzilai_borwein'))  # fmt: skip
+    first_step: str = option(
+        'barzilai_borwein',
+        'the step that a line search tries first',
+        choices=('one', 'barzilai_borwein'),
+    )
 
 
 @dataclass(eq=False)

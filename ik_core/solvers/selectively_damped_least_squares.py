@@ -1,4 +1,4 @@
-"""Selectively damped least squares (Buss & Kim 2005): each singular vector has its own damping.
+"""Selectively damped least squares [BussKim2005]: each singular vector has its own damping.
 
 The pseudoinverse step is a sum over the singular values of J = sum s_i u_i v_i',
 
@@ -45,8 +45,12 @@ RANK_TOLERANCE = 1e-10
 class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
     """Options of `selectively_damped_least_squares`."""
 
-    max_step: float = option(math.pi / 4, 'gamma_max: largest move of a joint in a step',
-                             unit='rad or m', bounds=(1e-9, np.inf))  # fmt: skip
+    max_step: float = option(
+        math.pi / 4,
+        'gamma_max: largest move of a joint in a step',
+        unit='rad or m',
+        bounds=(1e-9, np.inf),
+    )
 
 
 class SelectivelyDampedLeastSquares(JacobianMethod):

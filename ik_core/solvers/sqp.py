@@ -1,34 +1,35 @@
-"""Sequential quadratic programming (what EGIK 4.3 runs DONLP2 for).
+"""Sequential quadratic programming (what [TakKo] section 4.3 runs DONLP2 for).
 
-The limits are constraints, as in the coursework's Lagrange route (Dorta et al. 2014, 3.1.2):
+The limits are constraints, as in the coursework's Lagrange route ([Dorta2014] section 3.1.2):
 
     minimise f(x) = |r(x)|^2   subject to   l <= x <= u
 
 "The SQP algorithm is a generalization of Newton's method in that it finds a step away from the
-current point by minimizing a quadratic model of the problem" (Tak & Ko, 4.3). Each step solves
+current point by minimizing a quadratic model of the problem" ([TakKo] section 4.3). Each step
+solves
 
     minimise grad f'p + p'Bp / 2   subject to   l - x <= p <= u - x
 
 and goes along p, which descends and stays inside, as far as Armijo back-tracking finds good
 (`line_search`). B approximates the Hessian of f, which is that of the Lagrangian, the constraints
-being linear: BFGS with Powell's damping (1978), made for SQP, from 2 (J'J + eps I).
+being linear: BFGS with Powell's damping [Powell1978], made for SQP, from 2 (J'J + eps I).
 
-The quadratic program is solved as SLSQP does (Kraft 1988): with B = L L' it is the least squares
-problem |L'p + L^-1 grad f|^2 inside the bounds, and for those the active-set method of Stark
-& Parker (1995) is exact: scipy's `lsq_linear(method='bvls')`. So the active set comes out of the
+The quadratic program is solved as SLSQP does [Kraft1988]: with B = L L' it is the least squares
+problem |L'p + L^-1 grad f|^2 inside the bounds, and for those the active-set method of
+[StarkParker1995] is exact: scipy's `lsq_linear(method='bvls')`. So the active set comes out of the
 program, many variables at a time; that is what differs from `bfgs`. scipy is imported by the
 first step.
 
 With secondary tasks the goals, once they are reached, become constraints too
-(`goal_equalities`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The program is then
+(`goal_constraints`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The program is then
 
     minimise g'p + p'Bp / 2   subject to   J p = -r   and   l - x <= p <= u - x
 
-with g = 2 Js's and B for the Hessian of the Lagrangian |s|^2 + lambda'r; lambda comes from
-g + B p + J'lambda = 0 over the joints that no limit holds. The equalities join the least squares
-problem with a large weight. The line search is on the merit |s|^2 + nu |r| (Han, Powell), nu above
-|lambda|; as a full step may be refused only for the curvature of the goals (Maratos), it is tried
-with a second-order correction, J+ r(x + p) taken off.
+with g = 2 Js's and B for the Hessian of the Lagrangian |s|^2 + lambda'r; lambda comes from g + B p
++ J'lambda = 0 over the joints that no limit holds. The equalities join the least squares problem
+with a large weight. The line search is on the merit |s|^2 + nu |r| [HanPowell], nu above |lambda|;
+as a full step may be refused only for the curvature of the goals [Maratos1978], it is tried with a
+second-order correction, J+ r(x + p) taken off.
 """
 
 from __future__ import annotations

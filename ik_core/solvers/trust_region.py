@@ -2,12 +2,12 @@
 
 `scipy.optimize.least_squares` minimises |r(x)|^2 inside l <= x <= u by Gauss-Newton steps within
 a trust region, which grows and shrinks with how well they foretell the decrease.
-Engell-Norregard & Erleben (2011, section 7) name trust regions as worth trying on their
+[EngellErleben2011] section 7 names trust regions as worth trying on their
 formulation. Of its two methods for bounded problems
-- 'dogbox' (Voglis & Lagaris 2004), the default here, takes a rectangular region, so that a step
+- 'dogbox' [VoglisLagaris2004], the default here, takes a rectangular region, so that a step
   inside region and limits is a step inside a box, and holds variables that are on a limit. Its
   Gauss-Newton step is the shortest one, as suits a redundant arm;
-- 'trf' (Branch, Coleman & Li 1999) scales the region by the distance to the limit that the
+- 'trf' [Branch1999] scales the region by the distance to the limit that the
   gradient leads to. It needs fewer steps where a goal is out of reach, but where an arm is
   redundant its steps wander about the null space: ten times as many to follow a goal.
 
@@ -135,10 +135,16 @@ class TrustRegion(IterativeSolver[State]):
         limit = self.options.evaluations_per_step
         while True:
             found = least_squares(
-                objective.residual, x[objective.free], objective.jacobian, objective.bounds,
-                method=self.options.method, max_nfev=limit,
-                ftol=TOLERANCE, xtol=TOLERANCE, gtol=TOLERANCE,
-            )  # fmt: skip
+                objective.residual,
+                x[objective.free],
+                objective.jacobian,
+                objective.bounds,
+                method=self.options.method,
+                max_nfev=limit,
+                ftol=TOLERANCE,
+                xtol=TOLERANCE,
+                gtol=TOLERANCE,
+            )
             result = x.copy()
             result[objective.free] = found.x
             if found.status != 0 or (result != x).any():

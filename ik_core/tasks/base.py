@@ -14,7 +14,7 @@ from ..robot.robot import Robot
 class Task(ABC):
     """Something asked of the robot: a weighted residual r(q), zero where it is fulfilled.
 
-    A weight multiplies the squared residual (the W of Engell-Norregard & Erleben, Eq. 17), so
+    A weight multiplies the squared residual (the W of [EngellErleben2011] Eq. 17), so
     a row is scaled by its square root; rows with weight 0 are left out.
     """
 

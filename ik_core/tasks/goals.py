@@ -213,7 +213,7 @@ class OrientationTask(GoalTask):
 
 
 class TwoAxisTask(GoalTask):
-    """An orientation asked for as in Engell-Norregard & Erleben, A.1: by two of its axes.
+    """An orientation asked for as in [EngellErleben2011] A.1: by two of its axes.
 
     The residual is the difference of the x and of the y axes, six rows: smooth everywhere, also
     at 180 degrees, where that of OrientationTask jumps. The error is the same angle.

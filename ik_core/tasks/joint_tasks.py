@@ -16,7 +16,7 @@ from .base import JointTask
 
 
 class PostureTask(JointTask):
-    """Stay near a rest posture: sqrt(weight) (q - rest), the term of Buss's section 4.
+    """Stay near a rest posture: sqrt(weight) (q - rest), the term of [Buss2009] section 4.
 
     `rest` (n,): by default the middle of the limits; `weights`: one, or one per joint (n,).
     """
@@ -38,10 +38,10 @@ class PostureTask(JointTask):
 
 
 class SmoothnessTask(JointTask):
-    """Stay near the previous frame: x'Mx for x = q - previous (Tak & Ko, Eq. 4 and 5).
+    """Stay near the previous frame: x'Mx for x = q - previous ([TakKo] Eq. 4 and 5).
 
     `stiffness`: the diagonal of M, one number or (n,). M counts in the units of the E-error
-    (Tak & Ko 4.3) through `length` [m/rad], the total link length: the cost is L^2 x'Mx.
+    ([TakKo] section 4.3) through `length` [m/rad], the total link length: the cost is L^2 x'Mx.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SmoothnessTask(JointTask):
 
 
 class LimitAvoidanceTask(JointTask):
-    """Stay away from the joint limits (Liegeois 1977).
+    """Stay away from the joint limits [Liegeois1977].
 
     The cost is weight / n * sum ((q - middle) / (half the range))^2 over the joints that have
     two limits; the others have no say.

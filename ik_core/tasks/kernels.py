@@ -5,8 +5,8 @@ Residuals are "where it is" minus "where it should be", before scaling:
 - rotation vector: log(Rt' R) [rad], in the target's axes;
 - axis: the rotation vector that turns the target's z axis onto the tip's [rad], in the root's
   axes; of length pi where they are opposite;
-- two axes: the differences of the x and of the y axes, in the root's axes (Engell-Norregard &
-  Erleben, A.1).
+- two axes: the differences of the x and of the y axes, in the root's axes
+  ([EngellErleben2011] A.1).
 Where a goal is a region, a residual counts from its edge: components of a position or a
 rotation vector from the walls of a box, an axis from the surface of a cone.
 """

@@ -1,4 +1,4 @@
-"""Manipulability: stay away from singularities (Yoshikawa 1985)."""
+"""Manipulability: stay away from singularities [Yoshikawa1985]."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def link_hessian(robot: Robot, q: ArrayLike, link: str) -> Array:
     """H (6, n, n): H[:, j, i] = d J[:, j] / d q_i of the geometric Jacobian of a link.
 
     A column (v, w) turns with every joint above it, its own included: (w_i x v, w_i x w); a
-    joint below moves the point it acts on: (w x v_i, 0). Hourtash 2005, section 3.
+    joint below moves the point it acts on: (w x v_i, 0). [Hourtash2005] section 3.
     """
     frames = robot.frames(q)
     point = robot.link_transform(frames, link)[:3, 3]

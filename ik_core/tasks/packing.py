@@ -137,10 +137,17 @@ class PackedGoals:
         self.errors = np.zeros((count, 2))
         self.residual = np.zeros(self.rows)
         self.arrays = kernels.Packed(
-            tree=self.tree, geometry=self.geometry, table=self.table, tools=self.tools,
-            targets=self.targets, frames=self.frames, tips=self.tips, raw=self.raw,
-            scales=self.scales, errors=self.errors,
-        )  # fmt: skip
+            tree=self.tree,
+            geometry=self.geometry,
+            table=self.table,
+            tools=self.tools,
+            targets=self.targets,
+            frames=self.frames,
+            tips=self.tips,
+            raw=self.raw,
+            scales=self.scales,
+            errors=self.errors,
+        )
 
 
 def _slices(rows: np.ndarray) -> list[slice]:

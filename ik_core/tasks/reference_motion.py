@@ -1,4 +1,4 @@
-"""Following an example motion: the E- and A-errors of example-guided IK (Tak & Ko).
+"""Following an example motion: the E- and A-errors of example-guided IK [TakKo].
 
     alpha (|y - Y|^2 + kv |y' - Y'|^2 + ka |y'' - Y''|^2)                       (Eq. 2 and 3)
 
@@ -144,7 +144,7 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
 
 
 def total_link_length(robot: Robot, link: str) -> float:
-    """The length [m] of the chain from the root to a link at rest: the L of Tak & Ko 4.3."""
+    """The length [m] of the chain from the root to a link at rest: L in [TakKo] section 4.3."""
     frames = robot.frames(robot.middle_configuration)
     points = [frames[k, 9:] for k in robot.body_path(link)]
     points.append(robot.link_transform(frames, link)[:3, 3])

@@ -69,7 +69,7 @@ class Grid:
 def orientations(count: int) -> Array:
     """`count` rotation matrices (count, 3, 3), spread evenly over SO(3), always the same.
 
-    Super-Fibonacci spirals: Alexa 2022, algorithm 1.
+    Super-Fibonacci spirals: [Alexa2022] algorithm 1.
     """
     s = np.arange(count) + 0.5
     t = s / count

@@ -26,16 +26,15 @@ from ik_core import (
     TwoAxisTask,
 )
 from ik_core.solvers import State
-from ik_core.solvers.cyclic_coordinate_descent import (
+from ik_core.solvers.coordinate_sweep import (
     CLOSED_FORM,
     HOW,
     SEARCH,
     SKIP,
-    CyclicCoordinateDescent,
     _step_inside,
     chordal_cost,
-    sweep_plan,
 )
+from ik_core.solvers.cyclic_coordinate_descent import CyclicCoordinateDescent, sweep_plan
 
 ORDERS = ('tip_to_base', 'base_to_tip')
 Z = np.array([0.0, 0.0, 1.0])
