@@ -39,7 +39,7 @@ def cholesky_solve(a: Array, b: Array, n: int) -> bool:
         if not s > 0.0:
             return False
         d = 1.0 / math.sqrt(s)
-        a[j, j] = d  # the inverse of the factor's diagonal: divisions are dear
+        a[j, j] = d  # the inverse of the factor's diagonal: divisions are slow
         for i in range(j + 1, n):
             s = a[i, j]
             for k in range(j):

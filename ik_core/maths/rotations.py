@@ -31,7 +31,7 @@ ORTHOGONALITY_TOLERANCE = 1e-6
 
 @njit
 def frame_at(frames: Array, k: int) -> Frame:
-    """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are dear."""
+    """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are slow."""
     return (
         frames[k, 0], frames[k, 1], frames[k, 2], frames[k, 3], frames[k, 4], frames[k, 5],
         frames[k, 6], frames[k, 7], frames[k, 8], frames[k, 9], frames[k, 10], frames[k, 11],

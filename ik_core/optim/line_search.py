@@ -24,7 +24,7 @@ from ..maths.rotations import Array
 from ..options import option
 from ..problem import Evaluation
 from ..robot.limits import JointLimits
-from .search import DriverOptions
+from .search import SearchOptions
 
 SMALLEST_MOVE = 1e-15
 """A step is given up where no variable moves by more than this, relative to the largest."""
@@ -44,12 +44,12 @@ P = TypeVar('P', bound=Point)
 
 
 @dataclass(frozen=True)
-class LineSearchOptions(DriverOptions):
+class LineSearchOptions(SearchOptions):
     """Options of every solver that searches along a line."""
 
     alpha: float = option(
         1e-4,
-        'share of the decrease that the slope foretells which a step has to bring (Armijo)',
+        'share of the decrease that the slope predicts which a step has to bring (Armijo)',
         bounds=(0.0, 0.1),
     )
     beta: float = option(0.5, 'what a step that brings less is multiplied by', bounds=(0.1, 0.95))

@@ -76,7 +76,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class DriverOptions(OptionSet):
+class SearchOptions(OptionSet):
     """Options of every solver that the shared loop runs."""
 
     max_iterations: int = option(

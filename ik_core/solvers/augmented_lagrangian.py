@@ -13,7 +13,7 @@ at a lower limit. Whenever phi is about least in x,
 
 and mu grows where that did not bring x nearer to the limits. At the solution lambda is minus the
 gradient of f where a limit holds, so that, unlike with a penalty, the minimum of phi is inside
-the limits at a finite weight. Iterates may be outside; what the driver sees is
+the limits at a finite weight. Iterates may be outside; what the search sees is
 P(x + lambda / (2 mu)), inside and on the limits that have a multiplier.
 
 With secondary tasks the goals, once they are reached, become constraints too

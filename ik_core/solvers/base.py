@@ -14,9 +14,9 @@ from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.search import (
     Budget,
     Clock,
-    DriverOptions,
     IterativeSearch,
     Search,
+    SearchOptions,
     StateT,
     default_clock,
 )
@@ -75,7 +75,7 @@ class Solver(ABC):
 class IterativeSolver(Solver, Generic[StateT]):
     """A solver run by the shared loop: a method is just its start and its step."""
 
-    Options: ClassVar[type[OptionSet]] = DriverOptions
+    Options: ClassVar[type[OptionSet]] = SearchOptions
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         return IterativeSearch(self, problem, q0, self.clock)

@@ -43,7 +43,7 @@ import numpy as np
 
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import IntArray
-from ..optim.search import DriverOptions, State
+from ..optim.search import SearchOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.kinematics import MULTIPLIER, PRISMATIC, VARIABLE
@@ -56,7 +56,7 @@ from .coordinate_sweep import BALL, BODY, CLOSED_FORM, GOALS, HOW, SEARCH, SKIP,
 
 
 @dataclass(frozen=True)
-class CyclicCoordinateDescentOptions(DriverOptions):
+class CyclicCoordinateDescentOptions(SearchOptions):
     """Options of `cyclic_coordinate_descent`."""
 
     max_iterations: int = option(

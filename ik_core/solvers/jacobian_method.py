@@ -41,7 +41,7 @@ import numpy as np
 
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..optim.search import DriverOptions, State
+from ..optim.search import SearchOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.kinematics import MULTIPLIER
@@ -53,7 +53,7 @@ SHORTEST_LINK = 0.05
 
 
 @dataclass(frozen=True)
-class JacobianMethodOptions(DriverOptions):
+class JacobianMethodOptions(SearchOptions):
     """Options of all Jacobian methods."""
 
     max_error: float = option(
@@ -163,7 +163,7 @@ class JacobianMethod(IterativeSolver[JacobianState]):
 
     def _move(self, problem: IkProblem, state: JacobianState, dx: Array) -> JacobianState:
         x = state.here.x + dx
-        if not np.isfinite(x).all():  # too far for numbers: the driver sees that nothing moves
+        if not np.isfinite(x).all():  # too far for numbers: the search sees that nothing moves
             x = state.here.x
         inside = problem.limits.project(x)
         here = at = problem.at(inside)

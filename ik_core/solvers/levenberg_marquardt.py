@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from .._jit import COMPILED
 from ..maths.linalg import bounded_step
 from ..maths.rotations import Array
-from ..optim.search import Budget, Clock, DriverOptions, Search, State
+from ..optim.search import Budget, Clock, Search, SearchOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
@@ -52,7 +52,7 @@ STATUSES = {
 
 
 @dataclass(frozen=True)
-class LevenbergMarquardtOptions(DriverOptions):
+class LevenbergMarquardtOptions(SearchOptions):
     """Options of `levenberg_marquardt`."""
 
     restarts: int = option(

@@ -7,7 +7,7 @@ joint that breaks its limit and leaves the others alone:
 
 where P puts a joint on the limit that it breaks. The coursework adds its terms to the distance;
 here they are added to the squared distance, which is smooth. phi is minimised as it is, over all
-x (`limit_terms`), and its iterates may be outside the limits: what counts, and what the driver
+x (`limit_terms`), and its iterates may be outside the limits: what counts, and what the search
 sees, is the cost at P(x).
 
 Where a limit holds the solution back, the minimum of phi is outside by grad f / (2 mu), so only

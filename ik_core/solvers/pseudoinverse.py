@@ -16,7 +16,7 @@ R, phi is the motion of the null space that mends them best [BaerlocherBoulic199
     phi = argmin |r + R phi| over phi = (I - J+J) phi
 
 so for a rest posture it is (I - J+J)(rest - q), Liegeois's use of it [Liegeois1977]. Here they
-shape the way to the goals; what of them is left there is for the driver to finish, as with all
+shape the way to the goals; what of them is left there is for the search to finish, as with all
 solvers.
 
 `halving_tolerance` and `time_step` make it the algorithm of [Dorta2014] (section 3.1): e is

@@ -1,7 +1,7 @@
 """scipy's bounded nonlinear least squares: the reference that the others are measured by.
 
 `scipy.optimize.least_squares` minimises |r(x)|^2 inside l <= x <= u by Gauss-Newton steps within
-a trust region, which grows and shrinks with how well they foretell the decrease.
+a trust region, which grows and shrinks with how well they predict the decrease.
 [EngellErleben2011] section 7 names trust regions as worth trying on their
 formulation. Of its two methods for bounded problems
 - 'dogbox' [VoglisLagaris2004], the default here, takes a rectangular region, so that a step
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from ..maths.rotations import Array
 from ..optim.line_search import onto_near_limits
-from ..optim.search import DriverOptions, State
+from ..optim.search import SearchOptions, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from .base import IterativeSolver
@@ -39,16 +39,16 @@ NEAR = 1e-6
 """How near to a limit a variable that is pressed against it is put on it, relative."""
 
 TOLERANCE = 1e-15
-"""scipy's own stop rules are all but off: the driver's decide."""
+"""scipy's own stop rules are all but off: those of the search decide."""
 
 
 @dataclass(frozen=True)
-class TrustRegionOptions(DriverOptions):
+class TrustRegionOptions(SearchOptions):
     """Options of `trust_region`."""
 
     method: str = option('dogbox', "scipy's method", choices=('dogbox', 'trf'))
     evaluations_per_step: int = option(
-        50, "evaluations of scipy's method in one iteration of the driver", bounds=(3, 10**6)
+        50, "evaluations of scipy's method in one iteration of the search", bounds=(3, 10**6)
     )
 
 

@@ -146,7 +146,7 @@ def predicted_decrease(
 
 @njit
 def damping_factor(actual: float, predicted: float) -> float:
-    """What nu is multiplied by, for how well the model foretold the decrease [Nielsen1999]."""
+    """What nu is multiplied by, for how well the model predicted the decrease [Nielsen1999]."""
     gain = actual / predicted if predicted > 0.0 else 0.0
     return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
 

@@ -8,7 +8,7 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PositionTask
-from ik_core.optim.search import DriverOptions, State, is_stationary
+from ik_core.optim.search import SearchOptions, State, is_stationary
 from ik_core.robot.limits import random_configuration
 from ik_core.solvers.base import IterativeSolver
 
@@ -292,6 +292,6 @@ def test_stationary_means_no_free_column_leans_on_the_residual():
 
 
 def test_driver_options_are_shared_by_all_solvers():
-    shared = {field.name for field in dataclasses.fields(DriverOptions)}
+    shared = {field.name for field in dataclasses.fields(SearchOptions)}
     for solver in ik.SOLVERS.values():
         assert shared <= {field.name for field in dataclasses.fields(solver.Options)}

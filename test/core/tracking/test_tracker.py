@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.places import URDF
 
 import ik_core as ik
-from ik_core.optim.search import DriverOptions, Search
+from ik_core.optim.search import Search, SearchOptions
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 FIXED = settings(deadline=None, derandomize=True)
@@ -581,7 +581,7 @@ class StrangeSearch(Search):
 
 class StrangeSolver(ik.Solver):
     name = 'strange'
-    Options = DriverOptions
+    Options = SearchOptions
     creep = 1e-4
 
     def _search(self, problem, q0):
