@@ -2,7 +2,7 @@
 
 numba's own cache does not notice an edited function in another file that a kernel calls, so
 the cache directory is keyed by a hash of every kernel source of this package. The directory
-is handed to numba only while it decorates: other users of numba keep theirs. Directories of
+is set only while numba decorates: other users of numba keep theirs. Directories of
 other versions are deleted, but for the few used last. Where no place is writable, kernels are
 compiled without a cache.
 """
@@ -76,7 +76,7 @@ def _prune(place: Path, used: Path) -> None:
     """Delete what was compiled for all versions but this one and those used last.
 
     Other processes may do the same meanwhile. One that still uses what is deleted loses nothing
-    but time: numba takes what it misses for not yet compiled, and makes its directory anew.
+    but time: numba compiles what it misses, and makes its directory again.
     """
     ages = {}
     for path in place.glob(f'kernels-{16 * "[0-9a-f]"}'):
@@ -105,8 +105,8 @@ def njit(function: F) -> F:
 def inner(function: F) -> F:
     """As `njit`, for kernels that only other kernels call.
 
-    Python has no way into one: calling it would end the process. Without the ways in, the
-    compiler needs a quarter less time.
+    Python must not call one: that would end the process. Without an entry for Python it compiles
+    in a quarter less time.
     """
     return _compiled(function, _OPTIONS | {'no_cpython_wrapper': True})
 

@@ -1,4 +1,4 @@
-"""A problem: a robot, what is asked of it, and which joints may move how far."""
+"""A problem: a robot, its goals and tasks, and which joints may move how far."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Evaluation:
 
 
 class IkProblem:
-    """Goals for a robot, together to be reached, in the least-squares sense if they can't be.
+    """Goals for a robot to reach together, in the least-squares sense where they can't be.
 
     robot : Robot
     tasks : the goals, each its own link or several for one link, and further tasks that are
@@ -46,7 +46,7 @@ class IkProblem:
         reach: the closest point has the least weighted sum of position^2 + (length angle)^2
 
     A problem moves only joints that move one of its goals' links: `variables`, indices into
-    q, which `columns` selects the quickest way. Structure is fixed here; targets move by
+    q, which `columns` selects fastest. Structure is fixed here; targets move by
     `task.set_target` and are read once at the start of each solve. A problem belongs to one
     thread; `clone` makes another.
     """
@@ -219,7 +219,7 @@ class IkProblem:
 
 
 def _as_slice(indices: np.ndarray) -> slice | np.ndarray:
-    """The same selection as a slice, where it is one: ten times as quick."""
+    """The same selection as a slice, where it is one: ten times as fast."""
     first, last = int(indices[0]), int(indices[-1])
     return slice(first, last + 1) if last - first + 1 == len(indices) else indices
 

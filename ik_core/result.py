@@ -9,7 +9,7 @@ from .maths.rotations import Array
 
 
 class IkStatus(Enum):
-    """How a solve ended; the value is the sentence for people."""
+    """How a solve ended; the value is a sentence for users."""
 
     REACHED = 'all goals are reached within their tolerances'
     CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
@@ -24,7 +24,7 @@ class IkResult:
 
     `q` (n,): the whole robot's, with the joints that the problem moves inside their limits.
     `position_errors`, `orientation_errors`: per goal, of exactly this q [m, rad]; 0 where a
-    goal does not ask. `cost`: the weighted sum of squares with rotations scaled by the
+    goal does not ask for one. `cost`: the weighted sum of squares with rotations scaled by the
     problem's orientation length [m^2]. `iterations`, `evaluations` (of forward kinematics)
     and `restarts` count all attempts; `solve_time` [s]; `history`: the cost after every
     iteration, where the solver was asked to record it.
@@ -48,7 +48,7 @@ class IkResult:
 
     @property
     def message(self) -> str:
-        """The status and the largest errors, for people."""
+        """The status and the largest errors, as a sentence for users."""
         position = 1e3 * max(self.position_errors, default=0.0)
         orientation = 57.29577951308232 * max(self.orientation_errors, default=0.0)
         return (

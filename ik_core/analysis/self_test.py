@@ -1,8 +1,8 @@
 """A self-test of a robot description, before it drives hardware; `ik check` prints it.
 
-A *problem* is what somebody should put right, or know to be right, before the robot moves: a
+A *problem* is what has to be corrected, or confirmed, before the robot moves: a
 joint of a tip's chain without a velocity limit, limits that look like degrees, goals that are
-not reached. All else worth knowing is a *note*.
+not reached. Everything else worth knowing is a *note*.
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ def _listed(what: str, names: Iterable[str], most: int = sys.maxsize) -> Iterabl
         yield f'{what}: {shown}{more}'
 
 
-# --- what to tell the node ---------------------------------------------------------------------
+# --- parameters for the node ---------------------------------------------------------------------
 
 
 def suggested_yaml(report: Report) -> str:

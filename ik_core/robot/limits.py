@@ -42,7 +42,7 @@ class JointLimits:
         return np.minimum(np.maximum(x, self.lower), self.upper)
 
     def snap(self, x: Array) -> Array:
-        """The nearest point of the box, with what is on a limit but for rounding put on it."""
+        """The nearest point of the box; what differs from a limit by rounding is put on it."""
         x = np.where(np.abs(x - self.lower) < SNAP, self.lower, x)
         return self.project(np.where(np.abs(x - self.upper) < SNAP, self.upper, x))
 

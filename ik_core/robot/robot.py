@@ -31,7 +31,7 @@ from .joints import (
 from .kinematics import PRISMATIC, body_frames, point_jacobian
 
 TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
-"""What the field calls the link that a goal is meant for."""
+"""Usual names of the link that goals are meant for."""
 
 __all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
 

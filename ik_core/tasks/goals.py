@@ -1,4 +1,4 @@
-"""Goals: where a link shall be. Position, orientation, both, or the direction of one axis.
+"""Goals: where a link should be. Position, orientation, both, or the direction of one axis.
 
 The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A
 goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's
@@ -137,7 +137,7 @@ class GoalTask(Task):
 
 
 class PoseTask(GoalTask):
-    """The link shall stand at a position with an orientation.
+    """The link should be at a position, with an orientation.
 
     `position_axes`: the axes in which the position weights and box act, 'root' or 'goal'; those
     of the orientation act in the goal's axes. `position_box` [m], `orientation_box` [rad]: half
@@ -171,7 +171,7 @@ class PoseTask(GoalTask):
 
 
 class PositionTask(GoalTask):
-    """The origin of the link (or of its tool) shall stand at a position.
+    """The origin of the link (or of its tool) should be at a position.
 
     With `position_axes` 'goal' the weights act in the axes of the target's orientation, which
     `quaternion` gives. `box` [m]: half widths, one or (3,), of the region that is as good.
@@ -193,7 +193,7 @@ class PositionTask(GoalTask):
 
 
 class OrientationTask(GoalTask):
-    """The link shall have an orientation; the weights act in the goal's axes.
+    """The link should have an orientation; the weights act in the goal's axes.
 
     `box` [rad]: half widths, one or (3,), of the rotation vectors from the target, in its axes,
     that are as good.
@@ -234,7 +234,7 @@ class TwoAxisTask(GoalTask):
 
 
 class AxisTask(GoalTask):
-    """An axis of the link shall point in a direction; the roll about it is free.
+    """An axis of the link should point in a direction; the roll about it is free.
 
     `axis` (3,) is in the link's frame, `direction` (3,) in the root link's; of any length but
     zero. Within `cone` [rad] of the direction is as good. With a PositionTask for the same link

@@ -63,7 +63,7 @@ class LimitAvoidanceTask(JointTask):
     """Stay away from the joint limits [Liegeois1977].
 
     The cost is weight / n * sum ((q - middle) / (half the range))^2 over the joints that have
-    two limits; the others have no say.
+    two limits; the others do not count.
     """
 
     def __init__(self, *, weight: float = 1.0) -> None:

@@ -61,7 +61,7 @@ class Packed(NamedTuple):
     table (G, 13) int: body (-1: fixed to the root), kinds of position and rotation, rows, and
         whether the rotation may have geometric columns
     tools (G, 31): the goal's frame in the body's frame, scales, slack, cone
-    targets (G, 12): the frames that the goals' frames shall reach, in the root link's
+    targets (G, 12): the frames that the goals' frames should reach, in the root link's
     frames (K, 12), tips (G, 12): of the bodies and the goals, in the root's
     raw (G, 9): all components, unscaled, from the target itself
     scales (G, 9): of the components that are asked for; 0 for those inside their box

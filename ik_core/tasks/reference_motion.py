@@ -60,7 +60,7 @@ class ReferenceMotionTask(ABC):
     ) -> None:
         """Go on to the next frame of the example, Y; `achieved` (n,) is q of the last frame.
 
-        Without `achieved` the history starts anew. Raises InvalidGoal where Y is not finite.
+        Without `achieved` the history starts again. Raises InvalidGoal where Y is not finite.
         """
         frame = np.array(example, float)
         if frame.ndim != 1 or not np.isfinite(frame).all():
@@ -139,7 +139,7 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
         return robot.checked(q)
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
-        """The scales and what the joints shall be, (n,) each."""
+        """The scales and what the joints should be, (n,) each."""
         return [(np.full(robot.n, scale), offset) for scale, offset in self.blocks()]
 
 

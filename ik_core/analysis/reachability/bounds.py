@@ -1,4 +1,4 @@
-"""Where a link can't be, whatever its joints do: balls that spare most hopeless solves.
+"""Where a link can't be, whatever its joints do: balls that save most hopeless solves.
 
 The origins of successive moving joints are a fixed distance apart, but for what a prismatic
 joint travels. So the last origin before the link keeps within the sum of these distances of

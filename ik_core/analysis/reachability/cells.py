@@ -23,7 +23,7 @@ Chunk = dict[str, np.ndarray]
 where asked for, the mean `manipulability` where it is reached."""
 
 _one_at_a_time = threading.Lock()
-"""A batch takes all cores: a worker with several threads would only have them wait."""
+"""A batch takes all cores: several threads of a worker would only wait for each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Cells:
         return orientations(self.orientations)
 
     def settings(self) -> dict[str, Any]:
-        """All that the answers depend on, as JSON has it."""
+        """All that the answers depend on, as JSON data."""
         return {
             'robot': self.problem.robot.name,
             'link': self.problem.goals[0].link,
@@ -127,7 +127,7 @@ class Cells:
 
     @cached_property
     def _position_problem(self) -> IkProblem | None:
-        """What all orientations of a voxel need: its position; None if it spares no work."""
+        """The position goal that all orientations of a voxel share; None if it saves no work."""
         given = self.problem
         whole = [goal for goal in given.goals if goal.position_weights.all()]
         if self.orientations == 1 or not whole:

@@ -1,6 +1,6 @@
-"""Who solves the chunks of a map: this process, or the workers of a dask cluster.
+"""Where the chunks of a map are solved: in this process, or by the workers of a dask cluster.
 
-Both give each chunk's answers as they come, in any order; the one who asked keeps them.
+Both yield the answers of chunks as they finish, in any order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def solve_on_cluster(
 ) -> Iterator[tuple[int, Chunk]]:
     """The answers of chunks from the workers of the dask scheduler at this address.
 
-    Workers may come and go: what one had under way when it was lost is solved by another. They
+    Workers may come and go: what one was solving when it was lost goes to another. They
     need this package, but no files. Raises InvalidOption without dask.distributed, and
     ConnectionError where no scheduler answers or the cluster gives up.
     """

@@ -22,7 +22,7 @@ def draw(map_: ReachabilityMap, path: str | os.PathLike[str]) -> None:
     does not know.
     """
     try:
-        from matplotlib.figure import Figure  # only who draws needs matplotlib
+        from matplotlib.figure import Figure  # only figures need matplotlib
     except ImportError:
         raise InvalidOption("figures need matplotlib: pip install 'ik_node[figures]'") from None
     shown = [(map_.fraction, _share_label(map_), 1.0)]

@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Grid:
-    """Voxels whose centres stand at `step` * (`first` + index), in the root link's frame [m].
+    """Voxels whose centres are at `step` * (`first` + index), in the root link's frame [m].
 
     Centres at whole multiples of the step: maps of the same step line up. Voxels are numbered
     with the last axis fastest, as arrays of `shape` are.

@@ -122,11 +122,11 @@ def reachability_map(
     robot, tip : a robot and a link of it (default: its default tip); or a problem whose goals
         are for one link, with its limits, frozen joints, tools, masks and tolerances: every
         goal is given each cell's pose as its target
-    step : distance of the voxels' centres [m]; they stand at whole multiples of it
+    step : distance of the voxels' centres [m]; they are at whole multiples of it
     orientations : how many are tried in each voxel, spread evenly over all rotations; 1 of a
         robot means any orientation: the position alone is asked for
     box : two corners (3,) of what is mapped [m], by default all that may be in reach
-    q0 : (n,) where every solve starts, and frozen joints stand; by default the problem's
+    q0 : (n,) where every solve starts, and frozen joints stay; by default the problem's
     restarts : random starts after which a cell counts as out of reach
     out : an .npz file. Chunks are kept in `<out>.parts` until all are done; a run that was
         killed goes on with `resume`. Without `out` nothing is kept

@@ -33,9 +33,9 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 class Parts:
     """The finished chunks of the map `path` of these settings, in a folder beside it.
 
-    What is there already is gone on with where `resume` is set: `chunk_voxels` is then that of
-    the earlier run. Raises InvalidOption where it is not set, where what is there is of other
-    settings, or where another process is at it.
+    An earlier run is continued where `resume` is set: `chunk_voxels` is then that of
+    the earlier run. Raises InvalidOption where it is not set, where the earlier run had other
+    settings, or where another process is at work.
     """
 
     def __init__(self, path: Path, settings: Settings, chunk_voxels: int, resume: bool) -> None:
@@ -64,7 +64,7 @@ class Parts:
             _write(manifest, lambda file: file.write(text.encode()))
 
     def done(self) -> set[int]:
-        """The numbers of the chunks that are there and whole; what is damaged is removed."""
+        """The numbers of the chunks that are complete; damaged ones are removed."""
         found = set()
         for path in self.folder.glob('chunk-*.npz'):
             try:
@@ -107,7 +107,7 @@ class Parts:
         self.finished = True
 
     def close(self) -> None:
-        """Let others at it; what the map has made needless is removed."""
+        """Release the lock, and remove the parts of a finished map."""
         if self.finished:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock is not None:
