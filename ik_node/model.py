@@ -77,8 +77,8 @@ def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
 class Model:
     """A robot under control: its tips, their goals and the tracker.
 
-    Poses are (4, 4) in the root link's frame. `goals` holds each tip's goal, None without one.
-    Raises IkError where the parameters do not fit the robot.
+    Poses are (4, 4) in the root link's frame. Raises IkError where the parameters do not fit the
+    robot.
     """
 
     def __init__(
@@ -90,41 +90,28 @@ class Model:
         self.tip_links = tip_links(robot, parameters)
         self.goal_topics = _distinct_topics(self.tip_links)
         self.frozen_joints = self._frozen_joints()
-        self.goals: list[Array | None] = [None] * len(self.tip_links)
-        self._received = [0.0] * len(self.tip_links)
-        self.paused = False
         self.recorder: Recorder | None = None
         self.limits = motion_limits(robot, parameters)
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
         self.tracker = self._new_tracker(_positions_of(robot, previous))
-        self.pause(previous is not None and previous.paused)
+        self.pause(previous is not None and previous.tracker.paused)
 
     def set_goal(self, tip: int, transform: Array, now: float) -> None:
         """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
         self.tracker.set_goal(tip, transform, now)
-        self.goals[tip] = transform
-        self._received[tip] = now
 
     def set_twist(self, tip: int, linear: Array, angular: Array, now: float) -> None:
         """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
         self.tracker.set_twist(tip, linear, angular, now)
-        self.goals[tip] = None
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""
         self.tracker.stop()
-        self.goals = [None] * len(self.goals)
 
     def pause(self, paused: bool) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them."""
-        self.paused = paused
         self.tracker.pause(paused)
-
-    @property
-    def has_goals(self) -> bool:
-        """Whether any tip has a goal."""
-        return any(goal is not None for goal in self.goals)
 
     def tip_pose(self, tip: int) -> Array:
         """Where the tool centre point of a tip is commanded to be."""
@@ -148,16 +135,14 @@ class Model:
 
     def seed(self, q: Array) -> None:
         """Start again from the positions q (n,), at rest; the goals are kept."""
-        self.tracker.reset(q)
-        self._give_goals_again()
+        self.tracker.reset(q, keep_goals=True)
 
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is."""
         before, self.parameters = self.parameters, parameters
         self.limits = motion_limits(self.robot, parameters)
         if _problem_options(parameters) != _problem_options(before):
-            self._renew_tracker()
-            return
+            self.tracker.set_problem(self.problem(self._pose_goals()))
         self.tracker.set_limits(self.limits)
         if parameters.tracker != before.tracker:
             self.tracker.set_options(parameters.tracker)
@@ -182,7 +167,6 @@ class Model:
 
     def hold(self) -> Array:
         """The last commanded q (n,), after an error in a tick: start again from there, at rest."""
-        self.goals = [None] * len(self.goals)
         self.tracker.reset()
         return self.tracker.q
 
@@ -220,17 +204,15 @@ class Model:
         )
 
     def _renew_tracker(self) -> None:
-        """Tolerances and tools belong to the problem: another tracker, in the same state."""
-        q, dq = self.tracker.q, self.tracker.dq
-        self.tracker = self._new_tracker(q)
-        self.tracker.reset(q, dq)
-        self._give_goals_again()
-
-    def _give_goals_again(self) -> None:
-        self.tracker.pause(self.paused)
-        for tip, goal in enumerate(self.goals):
+        """Another tracker, in the same state: a segment of a recording begins with one."""
+        before = self.tracker
+        self.tracker = self._new_tracker(before.q)
+        self.tracker.reset(before.q, before.dq)
+        self.tracker.pause(before.paused)
+        given = zip(before.goals, before.received, strict=True)
+        for tip, (goal, received) in enumerate(given):
             if goal is not None:
-                self.tracker.set_goal(tip, goal, self._received[tip])
+                self.tracker.set_goal(tip, goal, received)
 
     def problem(self, goals: Sequence[GoalTask]) -> IkProblem:
         """These goals within the joints, limits and tolerances that the parameters give."""

@@ -194,7 +194,7 @@ def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
         before = state.at.x
         state = solver.step(problem, state)
         target[problem.variables] = state.at.x
-        motion.step(target)
+        motion.follow(target)
         return motion.dq.copy() if limited else RATE * (state.at.x - before)
 
     return _rms(velocity)

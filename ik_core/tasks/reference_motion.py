@@ -13,6 +13,7 @@ example; with `SmoothnessTask` it is Eq. 4.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -70,6 +71,15 @@ class ReferenceMotionTask(ABC):
             return
         self._achieved = [self.value(robot, achieved), *self._achieved][:2]
         self._example = [frame, *self._example][:3]
+
+    @property
+    def history(self) -> tuple[list[Array], list[Array]]:
+        """The last frames of the example, and what was achieved before, each newest first."""
+        return [y.copy() for y in self._example], [y.copy() for y in self._achieved]
+
+    def set_history(self, example: Sequence[Array], achieved: Sequence[Array]) -> None:
+        """Go on from the `history` of a task like this one."""
+        self._example, self._achieved = list(example), list(achieved)
 
     def blocks(self) -> list[tuple[float, Array]]:
         """(scale, offset) of the rows of position, velocity, acceleration: scale (y - offset).

@@ -1,7 +1,19 @@
 """Where the joints shall go: one seeded solve that goes on over ticks, or a search with restarts.
 
 A `GoalSolver` holds the problem whose targets are followed, the solver, and `solution`, where the
-joints shall be. Solving is spread over as many ticks as it needs: each tick has one budget.
+joints shall be. Solving is spread over as many ticks as it needs: each tick has one budget. It is
+always in one phase:
+
+    FOLLOWING   a seeded solve is under way        -> CONVERGED, where it ends
+    CONVERGED   nothing more is to be solved       -> FOLLOWING, where a target moves
+    JUMPED      as FOLLOWING, for goals that are   -> CONVERGED, where they are reached
+                new and far                        -> SEARCHING, or WAITING before, where not
+    WAITING     as CONVERGED, not reached, and the -> SEARCHING, as soon as `replan_period` is over
+                last search was just now           -> JUMPED, where a target moves
+    SEARCHING   a search with restarts is under    -> FOLLOWING, from the branch that it chose
+                way, for the goals at its start
+
+`jump`, `stay_on_branch` and `rest` lead from any phase to JUMPED and FOLLOWING.
 """
 
 from __future__ import annotations
@@ -9,13 +21,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import njit
-from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search, State
 from ..problem import IkProblem
@@ -46,6 +58,8 @@ BETTER = 0.99
 NEARBY = 0.2
 """[rad or m] A solution that is to go on from the last one is no further away for any joint,
 nor further than the joint goes in two ticks."""
+OUT_OF_REACH = 1e3
+"""[m] Where no goal can be reached."""
 
 
 @njit
@@ -74,60 +88,100 @@ def all_finite(values: Array) -> bool:
     return True
 
 
+class Phase(Enum):
+    """What a `GoalSolver` does; see the module."""
+
+    FOLLOWING = 'following'
+    CONVERGED = 'converged'
+    JUMPED = 'jumped'
+    WAITING = 'waiting'
+    SEARCHING = 'searching'
+
+
+SETTLED = {Phase.FOLLOWING: Phase.CONVERGED, Phase.JUMPED: Phase.WAITING}
+"""The phase after that of a seeded solve, where it ends without a look at what it reached."""
+INVALIDATED = {Phase.CONVERGED: Phase.FOLLOWING, Phase.WAITING: Phase.JUMPED}
+"""The phase after one that has a solution, where the targets or the problem change."""
+
+
+class Progress:
+    """Whether a seeded solve that goes on over ticks still gets anywhere."""
+
+    def __init__(self, rate: float) -> None:
+        self._ticks = math.ceil(SETTLING_TIME * rate)
+        self.begin()
+
+    def begin(self) -> None:
+        """The goals changed: all its time is left."""
+        self._ticks_left = self._ticks
+        self._lowest_cost, self._stagnant_iterations = math.inf, 0
+
+    def has_ended(self, solve: Search, result: IkResult, iterations: int) -> bool:
+        """Whether the solve arrived, or will get no further; `iterations`: those of this tick."""
+        if result.cost < CLEAR_DROP * self._lowest_cost:
+            self._lowest_cost, self._stagnant_iterations = result.cost, 0
+        else:
+            self._stagnant_iterations += iterations
+        self._ticks_left -= 1
+        return (
+            (solve.done and result.status is not IkStatus.ITERATION_LIMIT)
+            or self._stagnant_iterations >= STAGNATION
+            or self._ticks_left <= 0
+        )
+
+
 class GoalSolver:
     """The solution for the goals of a problem, followed from tick to tick.
 
-    It works on a copy of the problem, `problem`, with the limits and finer tolerances.
+    It works on a copy of the problem, `problem`, with the limits and finer tolerances, whose
+    targets are the caller's to move, who then calls `invalidate`. All else is only to be read.
     """
 
-    def __init__(self, problem: IkProblem, limits: MotionLimits, rate: float, clock: Clock):
+    def __init__(
+        self, problem: IkProblem, limits: MotionLimits, rate: float, clock: Clock
+    ) -> None:
         self._clock = clock
         self._rate = rate
-        self._tolerances = problem.position_tolerance, problem.orientation_tolerance
-        self.settled = False
-        """There is nothing more to solve."""
-        self.searching: bool = False
-        """The solve under way is a search."""
-        self.is_new = False
-        """The goals jumped: where they are not reached, a search is to come."""
+        self.phase = Phase.FOLLOWING
+        self.solution = np.zeros(problem.robot.n)
+        """(n,) Where the joints shall be; replaced by another array, never written to."""
         self._solve: Search | None = None
         self._memory: State | None = None  # of the last seeded solve, while goals do not jump
-        self._patience = 0  # ticks until it is settled anyway
-        self._cost_mark, self._stagnant_iterations = math.inf, 0
+        self._progress = Progress(rate)
         self._next_search = -math.inf
-        self.solution = np.zeros(problem.robot.n)
         self.set_budget(0, 0.0)
-        self.use(problem, limits)
+        self._use(problem, limits, (problem.position_tolerance, problem.orientation_tolerance))
         self.begin_tick()
 
-    def use(self, problem: IkProblem, limits: MotionLimits) -> None:
-        """Solve a problem like this one, inside these limits."""
-        robot = problem.robot
-        if limits.lower.shape != (robot.n,):
-            raise InvalidOption(f'limits for {limits.lower.size} joints; the robot has {robot.n}')
-        position, orientation = map(_finer, self._tolerances)
-        self.limits = limits
-        self.problem = IkProblem(
-            robot,
-            copy.deepcopy((*problem.goals, *problem.other_tasks)),
-            secondary=problem.secondary,
-            frozen_joints=problem.frozen_joints,
-            lower=limits.lower,
-            upper=limits.upper,
-            position_tolerance=position,
-            orientation_tolerance=orientation,
-            orientation_length=problem.orientation_length,
-        )
-        for task in self.problem.goals:
-            if np.isnan(task.target).any():  # a place to begin with
-                task.set_target(np.eye(4))
+    # What it is told
+
+    def set_problem(self, problem: IkProblem, limits: MotionLimits) -> None:
+        """Solve another problem, inside these limits.
+
+        Raises InvalidOption, UnsupportedProblem, and keeps the last.
+        """
+        tolerances = problem.position_tolerance, problem.orientation_tolerance
+        finer = _finer_problem(problem, limits, tolerances)
+        self._solver.begin(finer, self.solution)  # refuses what it can't do
+        self._use(finer, limits, tolerances)
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Solve inside these limits. Raises InvalidOption, and keeps the last."""
+        self._use(self.problem, limits, self._tolerances)
+
+    def _use(
+        self, problem: IkProblem, limits: MotionLimits, tolerances: tuple[float, float]
+    ) -> None:
+        self.problem = _finer_problem(problem, limits, tolerances)
+        self.limits, self._tolerances = limits, tolerances
         self._search_problem = self.problem.clone()
-        self._turning = robot.full_turns & (limits.upper - limits.lower >= TURN)
+        self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= TURN)
         self._nearby = np.minimum(NEARBY, 1e-3 + 2.0 * limits.velocity / self._rate)
-        np.clip(self.solution, limits.lower, limits.upper, out=self.solution)
+        self.solution = np.clip(self.solution, limits.lower, limits.upper)
         self._memory = None
-        if self.searching:  # inside the old limits
-            self.searching, self.is_new = False, True
+        if self.phase is Phase.SEARCHING:  # inside the old limits
+            self.phase = Phase.JUMPED
+        self.invalidate()
 
     def set_budget(self, updates_per_tick: int, replan_period: float) -> None:
         """How much to solve in a tick, and the least time [s] between two searches."""
@@ -145,6 +199,7 @@ class GoalSolver:
         searcher = make_solver(SEARCHER, clock=self._clock, **own)
         follower.begin(self.problem, self.solution)  # refuses what it can't do
         self._solver, self._searcher, self._memory = follower, searcher, None
+        self._choice = solver, options
 
     def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
         """The named solver, without restarts."""
@@ -153,26 +208,56 @@ class GoalSolver:
             return solver
         return make_solver(name, clock=self._clock, **{**options, 'restarts': 0})
 
+    # From phase to phase
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the seeded solve has ended."""
+        return self.phase not in SETTLED
+
+    @property
+    def stays_on_branch(self) -> bool:
+        """Whether no search is under way, nor to come."""
+        return self.phase is Phase.FOLLOWING or self.phase is Phase.CONVERGED
+
     def rest(self, q: Array) -> None:
         """Forget what was solved and aim at q (n,)."""
         self.solution = q
-        self.is_new = self.searching = False
         self._memory = None
         self._next_search = -math.inf
-        self.invalidate()
+        self.stay_on_branch()
 
     def jump(self) -> None:
         """The goals are new and far: search for them where they are not reached."""
-        self.is_new, self.searching = True, False
+        self.phase = Phase.JUMPED
         self._memory = None
+        self._solve_anew()
+
+    def stay_on_branch(self) -> None:
+        """Neither search nor go on with a search: the goals are to be followed from here."""
+        self.phase = Phase.FOLLOWING
+        self._solve_anew()
 
     def invalidate(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
-        if not self.searching:
-            self._solve = None
-            self.settled = False
-            self._cost_mark, self._stagnant_iterations = math.inf, 0
-            self._patience = math.ceil(SETTLING_TIME * self._rate)
+        if self.phase is not Phase.SEARCHING:
+            self.phase = INVALIDATED.get(self.phase, self.phase)
+            self._solve_anew()
+
+    def move_solution(self, q: Array) -> None:
+        """Go on from q (n,) instead of the solution."""
+        self.solution = q
+        self.invalidate()
+
+    def settle(self) -> None:
+        """The solution is good for the targets as they are."""
+        self.phase = SETTLED.get(self.phase, self.phase)
+
+    def _solve_anew(self) -> None:
+        self._solve = None
+        self._progress.begin()
+
+    # What it does in a tick
 
     def begin_tick(self) -> None:
         """Count anew what a tick takes: iterations, restarts, seconds."""
@@ -180,30 +265,28 @@ class GoalSolver:
 
     def follow(self, q: Array, now: float) -> bool:
         """Go on for one tick, with the joints at q (n,); whether a search has ended."""
-        if self.searching:
+        if self.phase is Phase.SEARCHING:
             return self._search(q)
-        self._go_on(q, now)
-        return False
-
-    def _go_on(self, q: Array, now: float) -> None:
-        """Go on with the seeded solve; begin a search where that is to be."""
-        if not self.settled and self._refine(self._budget) and not self.reaches:
+        if not self.is_settled and self._refine(self._budget) and not self.reaches:
             self._try_other_turns()
-        if self.is_new and self.settled:
-            self.is_new = not self.reaches
-            if self.is_new and now >= self._next_search:
+        if self.phase is Phase.WAITING:
+            if self.reaches:
+                self.phase = Phase.CONVERGED
+            elif now >= self._next_search:
                 self._begin_search(now)
-                return
+                return False
         # Half-way to convergence, a solve for a new goal is no place to go to yet.
-        if self.settled or not self.is_new or self._goes_half_way:
+        if self.phase is not Phase.JUMPED or self._goes_half_way:
             self._adopt(self._latest.q, q)
+        return False
 
     def follow_closely(self, q: Array) -> bool:
         """Go on to convergence, for targets next to the last; False where they are not reached.
 
-        The solution then stays what it was, as it does while a solve is not yet settled.
+        The solution then stays what it was, as it does while a solve has not ended. Begins no
+        search.
         """
-        self.is_new = False
+        self.phase = Phase.FOLLOWING
         if not self._refine(self._whole_budget):
             return True
         if self.reaches and (np.abs(self._latest.q - self.solution) <= self._nearby).all():
@@ -227,25 +310,14 @@ class GoalSolver:
     def _refine(self, budget: Budget) -> bool:
         """Go on with the seeded solve; whether it has ended."""
         solve = self._solve or self._begin(self._solver, self.problem, self._memory)
-        self._latest = self._advance(solve, budget)
+        self._latest = self._run(solve, budget)
         self._memory = solve.memory()
-        self.settled = self._has_ended(solve, self._latest)
+        has_ended = self._progress.has_ended(solve, self._latest, self.iterations)
+        if has_ended:
+            self.settle()
         if solve.done:
             self._solve = None
-        return self.settled
-
-    def _has_ended(self, solve: Search, result: IkResult) -> bool:
-        """Whether the solve arrived, or will get no further."""
-        if result.cost < CLEAR_DROP * self._cost_mark:
-            self._cost_mark, self._stagnant_iterations = result.cost, 0
-        else:
-            self._stagnant_iterations += self.iterations
-        self._patience -= 1
-        return (
-            (solve.done and result.status is not IkStatus.ITERATION_LIMIT)
-            or self._stagnant_iterations >= STAGNATION
-            or self._patience <= 0
-        )
+        return has_ended
 
     def _try_other_turns(self) -> None:
         """Joints that may turn more than once and reached their limit may go on a turn back."""
@@ -260,22 +332,22 @@ class GoalSolver:
                 self._latest = before
 
     def _begin_search(self, now: float) -> None:
-        tasks = zip(self.problem.goals, self._search_problem.goals, strict=True)
-        for task, other in tasks:
-            other.set_target(task.transform)
-        self.searching, self.is_new = True, False
+        goals = zip(self.problem.goals, self._search_problem.goals, strict=True)
+        for goal, other in goals:
+            other.set_target(goal.transform)
+        self.phase = Phase.SEARCHING
         self._next_search = now + self._replan_period
         self._begin(self._searcher, self._search_problem)
 
     def _search(self, q: Array) -> bool:
         """Go on with the search; at its end take the branch that it found, if it is better."""
         solve = self._solve or self._begin(self._searcher, self._search_problem)
-        found = self._advance(solve, self._search_budget)
+        found = self._run(solve, self._search_budget)
         if solve.done:
             better = found.cost < BETTER * self._latest.cost
             self._adopt(found.q if better else self._latest.q, q)
-            self.searching, self._memory = False, None
-            self.invalidate()  # for the goals as they are now, from there
+            self._memory = None
+            self.stay_on_branch()  # for the goals as they are now, from there
         return solve.done
 
     def _begin(self, solver: Solver, problem: IkProblem, memory: State | None = None) -> Search:
@@ -285,7 +357,7 @@ class GoalSolver:
         self._counted = 0  # iterations
         return solve
 
-    def _advance(self, solve: Search, budget: Budget) -> IkResult:
+    def _run(self, solve: Search, budget: Budget) -> IkResult:
         before = solve.solve_time
         solve.run(budget)
         result = solve.result()
@@ -300,6 +372,44 @@ class GoalSolver:
             take_nearest_turns(
                 self.solution, near, self.limits.lower, self.limits.upper, self._turning
             )
+
+    def warm(self) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        trial = GoalSolver(self.problem, self.limits, self._rate, self._clock)
+        trial.set_solver(*self._choice)
+        trial.solution = self.solution
+        for goal in trial.problem.goals:
+            goal.target[9:] = OUT_OF_REACH
+        trial.jump()
+        trial.follow(self.solution, 0.0)
+        trial._begin_search(0.0)
+        trial.follow(self.solution, 0.0)
+        trial._try_other_turns()
+        trial._adopt(self.solution, self.solution)
+        self.invalidate()  # a Solver that was given has begun another problem
+
+
+def _finer_problem(
+    problem: IkProblem, limits: MotionLimits, tolerances: tuple[float, float]
+) -> IkProblem:
+    """A problem like this one with goals of its own, all of which have a target."""
+    limits.check_size(problem.robot.n)
+    position, orientation = map(_finer, tolerances)
+    finer = IkProblem(
+        problem.robot,
+        copy.deepcopy((*problem.goals, *problem.other_tasks)),
+        secondary=problem.secondary,
+        frozen_joints=problem.frozen_joints,
+        lower=limits.lower,
+        upper=limits.upper,
+        position_tolerance=position,
+        orientation_tolerance=orientation,
+        orientation_length=problem.orientation_length,
+    )
+    for goal in finer.goals:
+        if np.isnan(goal.target).any():  # a place to begin with
+            goal.set_target(np.eye(4))
+    return finer
 
 
 def _finer(tolerance: float) -> float:

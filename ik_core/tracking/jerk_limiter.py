@@ -21,7 +21,7 @@ from .._jit import njit
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from .limits import MotionLimits
-from .rate_limiter import BRAKING, pace_of
+from .speed_scale import BRAKING, scale_bounds
 
 ROUNDING = 1e-9
 """[rad or m] What Ruckig's rounding may add to a position at a limit."""
@@ -63,7 +63,7 @@ def brake(
 def keep_inside(before: Array, after: Array, limits: Array, jerk: Array, period: float) -> None:
     """Brake in `after` (3, n) the joints that could no more stop inside their limits.
 
-    Position, velocity and acceleration, `before` and `after` a step. limits (4, n) as in `motion`.
+    Position, velocity and acceleration, `before` and `after` a step. limits (4, n): `braking`.
     """
     for i in range(jerk.size):
         lower, upper, most = limits[0, i], limits[1, i], limits[3, i]
@@ -109,9 +109,9 @@ class JerkLimiter:
         unlimited = np.where(np.isfinite(limits.velocity), limits.velocity, 1e3)
         self._rows[3] = np.minimum(self._rows[3], np.sqrt(unlimited * self._jerks) + 1.0)
         # A target that speeds up at once by a leaves a joint a^3 / 6 J^2 behind.
-        self._pace_rows = self._rows.copy()
+        self._scale_rows = self._rows.copy()
         followed = np.cbrt(6.0 * LAG * self._jerks**2) / BRAKING
-        self._pace_rows[3] = np.minimum(self._rows[3], followed)
+        self._scale_rows[3] = np.minimum(self._rows[3], followed)
         self._input.max_acceleration = self._rows[3].tolist()
         self._input.max_jerk = self._jerks.tolist()
 
@@ -120,20 +120,27 @@ class JerkLimiter:
         """Finite ones: where there is no limit, one that a tick does not reach."""
         return np.minimum(self.limits.jerk, 1e9)
 
-    def reset(self, q: Array, dq: Array) -> None:
-        """Start again from here."""
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint has a velocity or an acceleration."""
+        return not (self.dq.any() or self.ddq.any())
+
+    def restart(self, q: Array, dq: Array) -> None:
+        """Begin again at q with the velocity dq (n,), without an acceleration."""
         self.q[:], self.dq[:], self.ddq[:] = q, dq, 0.0
 
-    def step(self, target: Array, synchronized: bool = False, drift: Array | None = None) -> None:
+    def follow(
+        self, target: Array, velocity: Array | None = None, synchronized: bool = False
+    ) -> None:
         """Move one period towards the target (n,); see RateLimiter."""
         rows = self._rows
         goal = np.clip(target, rows[0], rows[1])
         before = np.array([self.q, self.dq, self.ddq])
         if (goal == self.q).all() and not (
-            before[1:].any() or (drift is not None and drift.any())
+            before[1:].any() or (velocity is not None and velocity.any())
         ):
             return
-        after = self._planned(goal, synchronized, drift)
+        after = self._planned(goal, velocity, synchronized)
         if after is None:
             after = before.copy()
             for i in range(len(goal)):
@@ -142,16 +149,16 @@ class JerkLimiter:
         keep_inside(before, after, rows, self._jerks, self.period)
         self._land(after, goal)
 
-    def _planned(self, goal: Array, synchronized: bool, drift: Array | None) -> Array | None:
+    def _planned(self, goal: Array, velocity: Array | None, synchronized: bool) -> Array | None:
         """One period on the way to the goal (n,), (3, n); None where there is no plan.
 
-        Seen from the goal, which moved here with the velocity `drift` and will move on so.
+        Seen from the goal, which moved here with the velocity `velocity` and will move on so.
         """
         given, result = self._input, self._output
         modes = self._ruckig.Synchronization
         given.synchronization = modes.Time if synchronized else modes.No
         fastest = np.minimum(self.limits.velocity, 1e6)
-        speed = np.zeros(len(goal)) if drift is None else drift
+        speed = np.zeros(len(goal)) if velocity is None else velocity
         speed = np.clip(speed, -0.99 * fastest, 0.99 * fastest)
         given.current_position = (self.q - (goal - self.period * speed)).tolist()
         given.current_velocity = (self.dq - speed).tolist()
@@ -182,11 +189,20 @@ class JerkLimiter:
         ]
         return np.clip(self.q + ways, self._rows[0], self._rows[1])
 
-    def pace(
-        self, target: Array, drift: Array, before: Array, share: float
+    def scale_bounds(
+        self, target: Array, velocity: Array, before: Array, share: float
     ) -> tuple[float, float]:
-        """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
-        return pace_of(target, drift, before, self._pace_rows, self.period, share)
+        """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
+        return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
+
+    def warm(self) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        trial = JerkLimiter(self.limits, self.period, self.q)
+        for synchronized in (False, True):
+            trial.follow(self.q, None, synchronized)
+            trial.follow(self.q, self.dq + 1e-3, synchronized)
+        trial.scale_bounds(self.q, self.dq, self.dq, 1.0)
+        trial.stop_point()
 
 
 def load_ruckig() -> Any:

@@ -70,6 +70,17 @@ class MotionLimits:
         """Whether the jerk of a joint is limited."""
         return bool(np.isfinite(self.jerk).any())
 
+    def is_same(self, other: MotionLimits) -> bool:
+        """Whether all numbers are the same."""
+        return all(
+            np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+        )
+
+    def check_size(self, n: int) -> None:
+        """Raise InvalidOption where these are not the limits of n joints."""
+        if self.lower.size != n:
+            raise InvalidOption(f'limits for {self.lower.size} joints; the robot has {n}')
+
     def _check_shapes(self) -> None:
         for f in fields(self):
             row = getattr(self, f.name)

@@ -1,14 +1,9 @@
 """Rate limits in discrete time: one step of q towards a target, joint by joint.
 
-A joint at velocity v that sheds `step = acceleration * period` per tick travels
-
-    D(v) = period * (v + (v - step) + (v - 2 step) + ... )        (the positive terms)
-
-before it rests: a sum, not v^2 / 2a, and it is the sum that has to fit. Its inverse is the
-greatest velocity from which a joint still stops in a given distance (`approach_speed`). With it
-as the cap towards a target inside the limits, the joint can stop before the target and before the
-limit, arrives exactly, and stays. Speeding up is capped by the acceleration alone, so a move
-starts and ends slowly.
+With the greatest speed from which a joint still stops in time (`braking`) as the cap towards a
+target inside the limits, the joint can stop before the target and before the limit, arrives
+exactly, and stays. Speeding up is capped by the acceleration alone, so a move starts and ends
+slowly.
 
 When a state breaks a limit (measured, or a limit tightened while moving), the order is:
 
@@ -18,8 +13,6 @@ When a state breaks a limit (measured, or a limit tightened while moving), the o
    through the least distance.
 3. A lowered acceleration limit that would carry a joint over its position limit waits until the
    joint has braked enough, at the old one (`adopt_accelerations`).
-
-In kernels `limits` is a (4, n) array: lower, upper, velocity, acceleration; inf where none.
 """
 
 from __future__ import annotations
@@ -30,31 +23,16 @@ import numpy as np
 
 from .._jit import njit
 from ..maths.rotations import Array
+from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, approach_speed, stopping_distance
 from .limits import MotionLimits
+from .speed_scale import scale_bounds
 
-LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
-ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
-BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
-MAX_LAG = 0.005  # [rad or m] a line or a jog waits where a joint lags this far behind
-BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
-
-
-@njit
-def stopping_distance(speed: float, step: float, period: float) -> float:
-    """Return D(speed): the way of this tick at `speed`, and of the braking ticks after it."""
-    if speed <= step:
-        return speed * period
-    ticks = math.floor(speed / step)
-    return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
-
-
-@njit
-def approach_speed(distance: float, step: float, period: float) -> float:
-    """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
-    if distance <= step * period or distance == math.inf:
-        return distance / period
-    ticks = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0))
-    return distance / (period * (ticks + 1.0)) + 0.5 * step * ticks
+ROUNDING = 1e-14
+"""Relative: a few units in the last place of a joint position."""
+BRAKING_ROUNDING = 1e-11
+"""The same, added up over the many ticks of braking."""
+MAX_LAG = 0.005
+"""[rad or m] How far joints may fall behind a line or a jog, which waits for them there."""
 
 
 @njit
@@ -94,61 +72,36 @@ def common_rate(q: Array, dq: Array, target: Array, limits: Array, period: float
 
 @njit
 def _meeting_speed(
-    i: int, q: Array, goal: float, drift: float, limits: Array, period: float
+    i: int, q: Array, goal: float, velocity: float, limits: Array, period: float
 ) -> float:
-    """Return the velocity with which joint i catches up with a goal that moves at `drift`.
+    """Return the velocity with which joint i catches up with a goal that moves at `velocity`.
 
     Seen from the goal the joint comes to rest: it starts at the goal's place of a tick ago, and
-    its own speed is what it has above the drift. It stays so slow that it stops inside its limits.
+    its own speed is what it has above that velocity. It stays so slow that it stops inside its
+    limits.
     """
     step = limits[ACCELERATION, i] * period
-    lag = goal - drift * period - q[i]
-    wanted = drift + math.copysign(approach_speed(abs(lag), step, period), lag)
+    lag = goal - velocity * period - q[i]
+    wanted = velocity + math.copysign(approach_speed(abs(lag), step, period), lag)
     room = limits[UPPER, i] - q[i] if wanted > 0.0 else q[i] - limits[LOWER, i]
     fastest = min(limits[VELOCITY, i], approach_speed(max(room, 0.0), step, period))
     return _inside(wanted, -fastest, fastest)
 
 
 @njit
-def pace_of(
-    target: Array, drift: Array, before: Array, limits: Array, period: float, share: float
-) -> tuple[float, float]:
-    """Return by what factors the drift (n,) of the target may grow, and fall, in the next tick.
-
-    At most, so that no joint is to be faster than `share` of its velocity, or than it can stop at
-    its position limit, or is to speed up by more than BENDING of its acceleration: a path that
-    bends in joint space, with `before` the drift of the last tick, asks for an acceleration that
-    grows with the square of the speed. At least, what BRAKING of the acceleration allows.
-    """
-    growth, least = math.inf, 0.0
-    for i in range(drift.size):
-        speed, step = abs(drift[i]), limits[ACCELERATION, i] * period
-        if speed > 0.0:
-            growth = min(growth, share * limits[VELOCITY, i] / speed, 1.0 + BENDING * step / speed)
-            least = max(least, 1.0 - BRAKING * step / speed)
-            limit = limits[UPPER, i] if drift[i] > 0.0 else limits[LOWER, i]
-            stoppable = approach_speed(abs(limit - target[i]), BRAKING * step, period)
-            growth = min(growth, stoppable / speed)
-        bend = abs(drift[i] - before[i])
-        if bend > BENDING * step:
-            growth = min(growth, math.sqrt(BENDING * step / bend))
-    return growth, least
-
-
-@njit
-def advance(
+def step_towards(
     q: Array,
     dq: Array,
     target: Array,
     limits: Array,
     period: float,
     synchronized: bool,
-    drift: Array,
+    velocity: Array,
 ) -> None:
     """Move q, dq (n,) in place by one period towards the target (n,), taken into the limits.
 
     synchronized: all joints arrive at the same time, instead of each as soon as it can.
-    drift (n,): the velocity at which the target came and will move on, 0 to come to rest there;
+    velocity (n,): the velocity at which the target came and will move on, 0 to come to rest there;
     a joint that keeps up with its target moves at that speed, without lag.
     """
     rate = common_rate(q, dq, target, limits, period) if synchronized else 1.0 / period
@@ -161,8 +114,8 @@ def advance(
         if lower <= q[i] <= upper:
             speed = min(speed, rate * abs(way))
         wanted = math.copysign(speed, way)
-        if drift[i] != 0.0 and lower <= q[i] <= upper:
-            wanted = _meeting_speed(i, q, goal, drift[i], limits, period)
+        if velocity[i] != 0.0 and lower <= q[i] <= upper:
+            wanted = _meeting_speed(i, q, goal, velocity[i], limits, period)
         dq[i] = _inside(wanted, dq[i] - step, dq[i] + step)
         q[i] = _landed(q[i] + dq[i] * period, goal, lower, upper)
 
@@ -200,10 +153,9 @@ def adopt_accelerations(
 
 
 class RateLimiter:
-    """A commanded state, `q` and `dq` (n,), that moves within its limits one period at a time."""
+    """The commanded state `q`, `dq` (n,), moved on by one period at a time; a `Limiter`."""
 
     max_lag = MAX_LAG
-    """How far a joint may lag behind a line."""
 
     def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
         self.limits = limits
@@ -214,8 +166,13 @@ class RateLimiter:
         self._rows = limits.rows  # in force; a lowered acceleration may have to wait
         self._adopted = True
 
-    def reset(self, q: Array, dq: Array) -> None:
-        """Start again from here."""
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint has a velocity."""
+        return not self.dq.any()
+
+    def restart(self, q: Array, dq: Array) -> None:
+        """Begin again at q with the velocity dq (n,)."""
         self.q[:], self.dq[:] = q, dq
 
     def set_limits(self, limits: MotionLimits) -> None:
@@ -226,24 +183,36 @@ class RateLimiter:
         self._rows[ACCELERATION] = in_force
         self._adopted = False
 
-    def step(self, target: Array, synchronized: bool = False, drift: Array | None = None) -> None:
-        """Move one period towards the target (n,), taken into the limits; see `advance`."""
+    def follow(
+        self, target: Array, velocity: Array | None = None, synchronized: bool = False
+    ) -> None:
+        """Move one period towards the target (n,), taken into the limits; see `step_towards`."""
         if not self._adopted:
             target = target.copy()
             self._adopted = adopt_accelerations(
                 self._rows, self.limits.acceleration, self.q, self.dq, target, self.period
             )
-        velocity = self._still if drift is None else drift
-        advance(self.q, self.dq, target, self._rows, self.period, synchronized, velocity)
+        moving = self._still if velocity is None else velocity
+        step_towards(self.q, self.dq, target, self._rows, self.period, synchronized, moving)
 
-    def pace(
-        self, target: Array, drift: Array, before: Array, share: float
+    def scale_bounds(
+        self, target: Array, velocity: Array, before: Array, share: float
     ) -> tuple[float, float]:
-        """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
-        return pace_of(target, drift, before, self._rows, self.period, share)
+        """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
+        return scale_bounds(target, velocity, before, self._rows, self.period, share)
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""
         point = np.empty_like(self.q)
         stop_point(self.q, self.dq, self._rows, self.period, point)
         return point
+
+    def warm(self) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        trial = RateLimiter(self.limits, self.period, self.q)
+        trial.set_limits(self.limits)
+        for synchronized in (False, True):
+            trial.follow(self.q, None, synchronized)
+            trial.follow(self.q, self.dq, synchronized)
+        trial.scale_bounds(self.q, self.dq, self.dq, 1.0)
+        trial.stop_point()

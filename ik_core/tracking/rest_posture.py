@@ -14,6 +14,7 @@ paths of the goals become closed paths of the joints.
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -41,11 +42,19 @@ LOWER, UPPER, REST, SPEED, ACCELERATION, X, VELOCITY, CHANGE, TRIAL, HELD = rang
 
 
 class RestPosture:
-    """Draws the variables of goals to a rest posture q (n,)."""
+    """Draws the variables of goals to a rest posture q (n,).
+
+    `at_rest`: it is reached, as far as the goals allow; only to be read.
+    """
 
     def __init__(self, goals: PackedGoals, limits: MotionLimits, period: float, q: Array) -> None:
-        self._goals = goals
+        self.at_rest = False
         self._period = period
+        self.change(goals, limits, q)
+
+    def change(self, goals: PackedGoals, limits: MotionLimits, q: Array) -> None:
+        """Draw the variables of these goals to q (n,), inside these limits, beginning at rest."""
+        self._goals = goals
         self._variables = v = goals.variables
         n, m = len(v), goals.rows
         self._rows = np.zeros((10, n))
@@ -72,7 +81,14 @@ class RestPosture:
         )
         if moved:
             q[self._variables] = rows[X]
+        self.at_rest = not moved
         return moved
+
+    def warm(self, q: Array) -> None:
+        """Run once what `step` runs, at q (n,), so that it is compiled; changes nothing."""
+        trial = copy.copy(self)
+        trial._rows = self._rows.copy()
+        trial.step(q.copy(), 1.0)
 
 
 @njit

@@ -5,7 +5,8 @@ with one search with restarts when a new goal is far and the seeded solve can't 
 moves the commanded joints one step towards the solution. What its users can rely on:
 
 1. Every commanded position is finite and inside the limits, and every step respects the velocity
-   and acceleration limits (`motion` says which rule wins where a limit is tightened in motion).
+   and acceleration limits (`rate_limiter` says which rule wins where a limit is tightened in
+   motion).
 2. While a goal is followed there are no restarts, so the arm stays on its branch. A search starts
    only for a goal that jumped, at most every `replan_period`; its branch is kept until the next.
    The way to a goal that jumped is a joint-space move in which all joints arrive together.
@@ -25,12 +26,24 @@ BLOCKED, until there is another goal or direction. Both solve to convergence in 
 A tip without a goal holds the pose it had when its last goal ended (or when the first goal of
 another tip came), with the same weight as a goal: where both can't be had, the closest compromise
 is held, and reported as such. With no goals at all nothing is solved and the joints rest.
+
+Who owns what, and alone changes it:
+
+    Tracker       whether it is paused, why it rests, its options
+    Tip           where one tip shall be: Hold, Drag, Stream, Line or Jog      `tips`
+    GoalSolver    where the joints shall be: its phase, the solution           `goal_solver`
+    RestPosture   how that moves on in the null space of the goals             `rest_posture`
+    JointMotion   what is commanded, by a `Limiter`; whether joints wait for   `joint_motion`
+                  each other; how fast tips may go for the joints' sake
+
+In each tick the tips move on, the goal solver follows them, and the joints follow its solution.
+What a tracker is told is a value (`instructions`); its methods make these values and `apply` them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,32 +54,35 @@ from ..maths.rotations import Array, checked_transform, finite_vector, frame_of
 from ..optim.search import Clock, default_clock
 from ..problem import IkProblem
 from ..solvers import Solver
-from ..tasks.packing import PackedGoals
-from .goal_solver import GoalSolver
-from .jerk_limiter import JerkLimiter
+from .goal_solver import GoalSolver, Phase
+from .instructions import (
+    Instruction,
+    ObservedClock,
+    Observer,
+    Pause,
+    Reset,
+    SetGoal,
+    SetLimits,
+    SetOptions,
+    SetProblem,
+    SetRest,
+    SetSolver,
+    SetTwist,
+    Stop,
+)
+from .joint_motion import JointMotion
 from .limits import MotionLimits
+from .monitor import GoalMonitor, packed_goals
 from .options import TrackerOptions
-from .rate_limiter import RateLimiter
-from .references import STREAM_GAP, Motion, Reference, SpeedScale
 from .rest_posture import RestPosture
 from .status import Command, TrackStatus
-
-NEAR = 0.1
-"""[rad or m] Joints this close to a goal that moves on no longer wait for each other."""
-PACE = 0.9
-"""The share of a joint's velocity that a line or a jog may ask for; the rest is to catch up."""
-CRAWL = 0.1
-"""The share of the tip's full speed below which joints get slower too."""
-SEVERAL = 3
-"""Ticks after which a line or a jog is under way."""
-LOOK_AHEAD = 0.01
-"""[rad or m] How far along a jog its condition number is compared."""
+from .tips import Step, Tip
 
 
 class Tracker:
     """Follows one goal per tip of a problem, one period per tick.
 
-    problem : its tasks are the tips, in order; the tracker works on a copy
+    problem : its goals are the tips, in order; the tracker works on a copy
     rate [Hz] : a step is one nominal period long, however late its tick comes
     limits : of every step; solutions stay inside them too, whatever limits the problem has
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
@@ -95,29 +111,27 @@ class Tracker:
     ) -> None:
         if not 0.0 < rate < math.inf:
             raise InvalidOption(f'rate = {rate!r} [Hz]: must be positive')
-        robot, count = problem.robot, len(problem.goals)
-        self._robot, self._clock = robot, clock
+        robot = problem.robot
+        self._robot, self._clock = robot, ObservedClock(clock)
+        self._observer: Observer | None = None
         self.rate = rate
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
-        self._given = [False] * count  # which tips have a goal
-        self._references = [Reference() for _ in range(count)]
-        self._dragged = self._together = self._paused = False
-        self._at_rest = False  # the rest posture is reached, as far as the goals allow
-        self._goal_solver = GoalSolver(problem, limits, rate, clock)
-        self._commanded = self._packed()
+        self._paused = False
+        self._tips = [Tip(index) for index in range(len(problem.goals))]
+        self._solver = GoalSolver(problem, limits, rate, self._clock)
         q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
-        self._motion = self._limiter(limits, q)
-        # The velocity of the solution, where it moves on by itself, and that of the last tick.
-        self._drift, self._last_drift = np.zeros(robot.n), np.zeros(robot.n)
-        self._drifts = self._drifted = False
-        self._pace = SpeedScale(self.period)
-        self._rest_q = q if rest is None else robot.checked(rest, 'rest')
-        self._posture = self._new_posture()
-        self.stop()
-        self._hold(range(count), self._goal_solver.solution)
-        self.set_options(options or TrackerOptions())
-        self.set_solver(solver, solver_options)
+        self._motion = JointMotion(limits, self.period, q)
+        self._rest = q if rest is None else robot.checked(rest, 'rest')
+        self._monitor, goals = (
+            GoalMonitor(self._solver.problem),
+            packed_goals(self._solver.problem),
+        )
+        self._posture = RestPosture(goals, limits, self.period, self._rest)
+        self._stop()
+        self._hold(self._tips, self._solver.solution)
+        self._set_options(SetOptions(options or TrackerOptions()))
+        self._set_solver(SetSolver(solver, solver_options))
 
     @property
     def q(self) -> Array:
@@ -129,13 +143,36 @@ class Tracker:
         """The commanded velocity (n,), a copy."""
         return self._motion.dq.copy()
 
+    @property
+    def goals(self) -> list[Array | None]:
+        """The goal (4, 4) that each tip was given last, one that is stale by now too.
+
+        None where there was none since a twist, or since goals were dropped.
+        """
+        return [None if tip.given is None else tip.given.copy() for tip in self._tips]
+
+    @property
+    def received(self) -> list[float]:
+        """When the last goal or twist of each tip came [s]."""
+        return [tip.request.received for tip in self._tips]
+
+    @property
+    def has_goals(self) -> bool:
+        """Whether any of `goals` is one."""
+        return any(tip.given is not None for tip in self._tips)
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused."""
+        return self._paused
+
     def condition_number(self) -> float:
         """How near to a singularity the commanded q is: 1 at best, inf where it is singular.
 
         The ratio of the largest singular value of the goals' Jacobian to the smallest, of all
         rows that the goals use: positions in m, rotations in rad times `orientation_length`.
         """
-        return self._condition_at(self._motion.q)
+        return self._monitor.condition_number(self._motion.q, self._targets())
 
     # What the tracker is told
 
@@ -157,19 +194,7 @@ class Tracker:
         Raises InvalidGoal, and keeps the last goal, where the transform is not finite or not
         rigid, or where there is no such tip.
         """
-        self._check_index(index)
-        if transform is None:
-            self._drop_goal(index, TrackStatus.IDLE)
-            return
-        reference, linear = self._references[index], self._is_linear(move)
-        velocity = None if twist is None else finite_vector(twist, 6, 'twist')
-        goal = frame_of(checked_transform(transform))
-        self._begin_to_follow()
-        if self._options.feed_forward and velocity is None and not linear:
-            reference.give_next_of_stream(goal, now)
-        else:
-            reference.give(goal, now, linear=linear, twist=velocity)
-        self._given[index] = True
+        self.apply(SetGoal(index, transform, now, twist, move))
 
     def set_twist(self, index: int, linear: ArrayLike, angular: ArrayLike, now: float) -> None:
         """Carry tip `index` on by a twist, in the root link's frame, until `twist_timeout`.
@@ -178,422 +203,475 @@ class Tracker:
         down, keeping its direction. The tip's goal is dropped. Raises InvalidGoal where the
         numbers are not finite, or where there is no such tip.
         """
-        self._check_index(index)
-        twist = np.concatenate(
-            [finite_vector(linear, 3, 'linear'), finite_vector(angular, 3, 'angular')]
-        )
-        self._begin_to_follow()
-        reference = self._references[index]
-        if reference.motion is not Motion.JOG:
-            start = self._frames_at([index], self._motion.stop_point())[0]
-            reference.jog(twist, now, start)
-            self._dragged, self._together = True, False
-            self._goal_solver.is_new = self._goal_solver.searching = False
-            self._goal_solver.invalidate()
-        else:
-            reference.jog(twist, now, reference.frame)
-        self._given[index] = True
+        self.apply(SetTwist(index, linear, angular, now))
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Change the limits. Raises InvalidOption where they are for another robot."""
-        before, motion = self._motion.limits, self._motion
-        if np.array_equal(limits.rows, before.rows) and np.array_equal(limits.jerk, before.jerk):
-            return
-        if limits.has_jerk != before.has_jerk:
-            motion = self._limiter(limits, motion.q)
-            motion.reset(self._motion.q, self._motion.dq)
-        self._goal_solver.use(self._goal_solver.problem, limits)
-        self._motion = motion
-        motion.set_limits(limits)
-        self._commanded = self._packed()
-        self._posture = self._new_posture()
-        self._invalidate()
+        self.apply(SetLimits(limits))
 
     def set_options(self, options: TrackerOptions) -> None:
         """Change how goals are followed."""
-        self._options = options
-        self._speeds = np.array(
-            [options.linear_velocity, options.angular_velocity,
-             options.linear_acceleration, options.angular_acceleration]
-        )  # fmt: skip
-        self._goal_solver.set_budget(options.updates_per_tick, options.replan_period)
-        self._invalidate()
+        self.apply(SetOptions(options))
 
     def set_rest(self, rest: ArrayLike) -> None:
         """Change the rest posture (n,). Raises InvalidConfiguration where it can't be one."""
-        self._rest_q = self._robot.checked(rest, 'rest')
-        self._posture = self._new_posture()
-        self._invalidate()
+        self.apply(SetRest(rest))
 
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
-        chosen = dict(options or {})
-        self._goal_solver.set_solver(solver, chosen)
-        self._solver_choice = solver, chosen
-        self._invalidate()
+        self.apply(SetSolver(solver, options))
+
+    def set_problem(self, problem: IkProblem) -> None:
+        """Change tolerances, tools or weights: goals for the same links of the same robot.
+
+        The motion goes on. Where tools changed, the goals are given again, to the new ones, and
+        twists end. Raises InvalidOption, UnsupportedProblem, and keeps the last one.
+        """
+        self.apply(SetProblem(problem))
 
     def pause(self, paused: bool = True) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them.
 
         Twists end.
         """
-        if paused == self._paused:
-            return
-        for index, reference in enumerate(self._references):
-            if reference.motion is Motion.JOG:
-                self._drop_goal(index, TrackStatus.IDLE)
-        self._paused = paused
-        self._rest()
-        if not paused:  # the goals may be far from here
-            self._goal_solver.is_new = self._together = True
-            for reference, frame in zip(
-                self._references, self._frames_at(range(len(self._given)), self._motion.q),
-                strict=True,
-            ):  # fmt: skip
-                reference.resume(frame)
+        self.apply(Pause(paused))
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""
-        self._given = [False] * len(self._given)
-        self._resting_status = TrackStatus.IDLE
-        for reference in self._references:
-            reference.hold(reference.frame)
-        self._rest()
+        self.apply(Stop())
 
-    def reset(self, q: ArrayLike | None = None, dq: ArrayLike | None = None) -> None:
+    def reset(
+        self,
+        q: ArrayLike | None = None,
+        dq: ArrayLike | None = None,
+        *,
+        keep_goals: bool = False,
+    ) -> None:
         """Drop all goals and start again from q, dq (n,); by default from where it is, at rest.
 
-        A q outside the limits is taken as it is, and brought inside at limited speed. Raises
-        InvalidConfiguration where q or dq is not finite or of the wrong length.
+        A q outside the limits is taken as it is, and brought inside at limited speed. With
+        `keep_goals` the goals are given again. Raises InvalidConfiguration where q or dq is not
+        finite or of the wrong length.
         """
-        position = self.q if q is None else self._robot.checked(q)
-        velocity = np.zeros(self._robot.n) if dq is None else self._robot.checked(dq, 'dq')
-        self._motion.reset(position, velocity)
-        self.stop()
+        self.apply(Reset(q, dq, keep_goals))
+
+    def apply(self, instruction: Instruction) -> None:
+        """Do what a value says; each has a method of its own, which says what it does."""
+        observer = self._observer
+        try:
+            _APPLIED_BY[type(instruction)](self, instruction)
+        except Exception:
+            if observer is not None:
+                observer.failed()
+            raise
+        if observer is not None:
+            observer.applied(instruction)
+
+    def observe(self, observer: Observer | None) -> None:
+        """Let an observer hear of all that happens from now on; None: nobody."""
+        self._observer = self._clock.observer = observer
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        solver, solver_options = self._solver_choice
-        trial = Tracker(
-            self._goal_solver.problem,
-            self.rate,
-            limits=self._motion.limits,
-            solver=solver,
-            solver_options=solver_options,
-            options=TrackerOptions(feed_forward=True),
-            q0=self._goal_solver.solution,
-            clock=self._clock,
+        self._solver.warm()
+        self._motion.warm()
+        self._posture.warm(self.q)
+        self._tips[0].warm(self._step(0.0))
+        twists = np.ones((len(self._tips), 6))
+        self._monitor.jog_share(self.q, self._targets(), twists, 0.0, 1.0)
+        self._frames_at(self._tips, self.q)
+        checked_transform(np.eye(4))
+
+    # How instructions are applied
+
+    def _set_goal(self, told: SetGoal) -> None:
+        index, transform, now, velocity, move = told
+        tip = self._tip(index)
+        if transform is None:
+            tip.forget()
+            self._drop_goal(tip, TrackStatus.IDLE)
+            return
+        linear = self._is_linear(move)
+        twist = None if velocity is None else finite_vector(velocity, 6, 'twist')
+        goal = checked_transform(transform)
+        self._begin_to_follow()
+        if self._options.feed_forward and twist is None and not linear:
+            tip.give_next_of_stream(goal, now)
+        else:
+            tip.give(goal, now, linear=linear, twist=twist)
+
+    def _set_twist(self, told: SetTwist) -> None:
+        tip = self._tip(told.tip)
+        linear = finite_vector(told.linear, 3, 'linear')
+        twist = np.concatenate([linear, finite_vector(told.angular, 3, 'angular')])
+        self._begin_to_follow()
+        if tip.jog_twist is not None:
+            tip.jog(twist, told.now, tip.frame)
+            return
+        tip.jog(twist, told.now, self._frames_at([tip], self._motion.stop_point())[0])
+        self._motion.follow_closely()
+        self._solver.stay_on_branch()
+
+    def _set_limits(self, told: SetLimits) -> None:
+        limits = told.limits
+        if limits.is_same(self._motion.limits):
+            return
+        limits.check_size(self._robot.n)
+        self._motion.set_limits(limits)
+        self._solver.set_limits(limits)
+        self._look_at_problem()
+        self._invalidate()
+
+    def _set_options(self, told: SetOptions) -> None:
+        self._options = options = told.options
+        self._speeds = np.array(
+            [
+                options.linear_velocity,
+                options.angular_velocity,
+                options.linear_acceleration,
+                options.angular_acceleration,
+            ]
         )
-        out_of_reach = np.eye(4)
-        out_of_reach[:3, 3] = 1e3
-        trial.set_goal(0, out_of_reach, 0.0)
-        trial.tick(0.0)
-        trial._goal_solver._begin_search(0.0)
-        trial.tick(0.0)
-        trial.set_goal(0, out_of_reach, STREAM_GAP)
-        trial.stop()
-        trial.set_goal(0, out_of_reach, 0.0, move='linear')
-        for _ in range(SEVERAL):
-            trial.tick(0.0)
-        trial.stop()
-        trial.set_twist(0, np.ones(3), np.ones(3), 0.0)
-        for _ in range(SEVERAL):
-            trial.tick(0.0)
-        trial.condition_number()
-        trial._motion.pace(trial.q, trial.dq, trial.dq, PACE)
-        trial._motion.set_limits(self._motion.limits)
-        trial._motion.step(trial.q)
-        trial._goal_solver._adopt(trial.q, trial.q)
-        trial._goal_solver._try_other_turns()
-        self._new_posture().step(self.q, 1.0)
-        self._invalidate()  # a Solver that was given has begun another problem
+        self._solver.set_budget(options.updates_per_tick, options.replan_period)
+        self._invalidate()
+
+    def _set_rest(self, told: SetRest) -> None:
+        self._rest = self._robot.checked(told.rest, 'rest')
+        self._look_at_problem()
+        self._invalidate()
+
+    def _set_solver(self, told: SetSolver) -> None:
+        self._solver.set_solver(told.solver, dict(told.options or {}))
+        self._invalidate()
+
+    def _set_problem(self, told: SetProblem) -> None:
+        before, problem = self._solver.problem, told.problem
+        if problem.robot is not self._robot or _links(problem) != _links(before):
+            raise InvalidOption(
+                f'a problem for {", ".join(_links(problem))}; '
+                f'this tracker moves {", ".join(_links(before))} of {self._robot.name}'
+            )
+        tools = zip(problem.goals, before.goals, strict=True)
+        same_tools = all(np.array_equal(new.tool, old.tool) for new, old in tools)
+        self._solver.set_problem(problem, self._motion.limits)
+        self._look_at_problem()
+        if same_tools:
+            self._set_targets()
+            self._invalidate()
+        else:
+            self._give_again(self._stop)
+
+    def _pause(self, told: Pause) -> None:
+        if told.paused == self._paused:
+            return
+        for tip in self._tips:
+            if tip.jog_twist is not None:
+                self._drop_goal(tip, TrackStatus.IDLE)
+        self._paused = told.paused
+        self._come_to_rest()
+        if not told.paused:  # the goals may be far from here
+            self._solver.jump()
+            self._motion.synchronize()
+            frames = self._frames_at(self._tips, self._motion.q)
+            for tip, frame in zip(self._tips, frames, strict=True):
+                tip.resume(frame)
+
+    def _stop(self, told: Stop | None = None) -> None:
+        self._resting_status = TrackStatus.IDLE
+        for tip in self._tips:
+            tip.hold(tip.frame)
+            tip.forget()
+        self._come_to_rest()
+
+    def _reset(self, told: Reset) -> None:
+        q = self.q if told.q is None else self._robot.checked(told.q)
+        dq = np.zeros(self._robot.n) if told.dq is None else self._robot.checked(told.dq, 'dq')
+
+        def restart() -> None:
+            self._motion.restart(q, dq)
+            self._stop()
+
+        if told.keep_goals:
+            self._give_again(restart)
+        else:
+            restart()
+
+    def _give_again(self, drop: Callable[[], None]) -> None:
+        """Give the goals again, as if they came now, after they are dropped."""
+        kept = [(i, tip.given, tip.request.received) for i, tip in enumerate(self._tips)]
+        drop()
+        for index, given, received in kept:
+            if given is not None:
+                self._set_goal(SetGoal(index, given, received))
 
     # The tick
 
     def tick(self, now: float) -> Command:
-        """Advance by one nominal period and return the command."""
-        self._goal_solver.begin_tick()
-        self._drop_stale_goals(now)
-        self._drifts = False
-        if any(self._given) and not self._paused:
-            self._move_goals(now)
-            self._follow(now)
-        self._move()
+        """Move on by one nominal period and return the command."""
+        observer = self._observer
+        try:
+            command = self._tick(now)
+        except Exception:
+            if observer is not None:
+                observer.failed()
+            raise
+        if observer is not None:
+            observer.ticked(now, command)
+        return command
+
+    def _tick(self, now: float) -> Command:
+        self._solver.begin_tick()
+        self._drop_ended_goals(now)
+        velocity, slowest = None, 1.0
+        if self._is_following and not self._paused:
+            self._advance_tips(now)
+            velocity = self._solve(now)
+        if velocity is not None:
+            slowest = min((tip.state.share for tip in self._tips if tip.moves), default=1.0)
+        self._motion.follow(self._solver.solution, velocity, slowest)
         return self._command()
 
-    def _drop_stale_goals(self, now: float) -> None:
-        timeout = self._options.goal_timeout
-        for index, reference in enumerate(self._references):
-            if reference.motion is Motion.JOG:
-                if reference.jog_has_ended:
-                    self._drop_goal(index, TrackStatus.IDLE)
-            elif timeout > 0.0 and now - reference.received > timeout:
-                self._drop_goal(index, TrackStatus.STALE)
-
-    def _drop_goal(self, index: int, status: TrackStatus) -> None:
-        """The tip rests: alone, or holding its pose while others have goals."""
-        if not self._given[index]:
-            return
-        self._given[index] = False
-        if any(self._given):
-            self._hold([index], self._motion.stop_point())
-        else:
-            self._resting_status = status
-            self._rest()
-
-    def _move_goals(self, now: float) -> None:
-        """Accept new goals, and move on those that move by themselves."""
-        for index, reference in enumerate(self._references):
-            if reference.fresh:
-                self._accept(index, reference)
-        moving = [reference for reference in self._references if reference.moves]
-        if moving and (self._goal_solver.settled or not self._moves_closely):
-            self._pace.jog = self._scale_near_singularities(moving)
-            for reference in moving:
-                reference.advance(now, self._speeds, self._options.twist_timeout, self._pace)
-            self._set_targets()
-
-    def _accept(self, index: int, reference: Reference) -> None:
-        """Go for a new goal; look out for one that jumped."""
-        linear = reference.linear
-        start = self._frames_at([index], self._motion.stop_point())[0] if linear else None
-        position, orientation = reference.accept(start)
-        if position == orientation == 0.0:
-            return
-        self._dragged = True
-        if reference.linear:
-            self._goal_solver.is_new = self._goal_solver.searching = self._together = False
-        elif (
-            position > self._options.goal_jump_position
-            or orientation > self._options.goal_jump_orientation
-        ):
-            reference.jumped()
-            self._goal_solver.jump()
-            self._together, self._dragged = True, False
-        self._set_targets()
-
-    def _set_targets(self) -> None:
-        for task, reference in zip(self._goal_solver.problem.goals, self._references, strict=True):
-            task.target[:] = reference.frame
-        self._goal_solver.invalidate()
+    @property
+    def _is_following(self) -> bool:
+        """Whether any tip has a goal."""
+        return any(tip.has_goal for tip in self._tips)
 
     @property
-    def _moves_closely(self) -> bool:
+    def _is_led_closely(self) -> bool:
         """Whether a tip is on a line or a jog, so that the joints go on from step to step."""
-        return any(
-            reference.motion in (Motion.LINE, Motion.JOG) and reference.moves
-            for reference in self._references
+        return any(tip.leads_closely for tip in self._tips)
+
+    def _drop_ended_goals(self, now: float) -> None:
+        """Those of twists that came to rest, and stale ones."""
+        for tip in self._tips:
+            if tip.has_ended:
+                self._drop_goal(tip, TrackStatus.IDLE)
+            elif tip.is_stale(now, self._options.goal_timeout):
+                self._drop_goal(tip, TrackStatus.STALE)
+
+    def _drop_goal(self, tip: Tip, status: TrackStatus) -> None:
+        """The tip rests: alone, or holding its pose while others have goals."""
+        if not tip.has_goal:
+            return
+        tip.release()
+        if self._is_following:
+            self._hold([tip], self._motion.stop_point())
+        else:
+            self._resting_status = status
+            self._come_to_rest()
+
+    def _advance_tips(self, now: float) -> None:
+        """Accept new goals, and move the tips on that move by themselves."""
+        for tip in self._tips:
+            if tip.request.waits:
+                self._accept(tip)
+        moving = [tip for tip in self._tips if tip.moves]
+        if moving and (self._solver.is_settled or not self._is_led_closely):
+            step = self._step(now)
+            for tip in moving:
+                tip.advance(step)
+            self._set_targets()
+
+    def _accept(self, tip: Tip) -> None:
+        """Go to a new goal; look out for one that jumped."""
+        linear = tip.is_linear
+        start = self._frames_at([tip], self._motion.stop_point())[0] if linear else None
+        position, orientation = tip.accept(start)
+        if position == orientation == 0.0:
+            return
+        options = self._options
+        if linear:
+            self._motion.follow_closely()
+            self._solver.stay_on_branch()
+        elif position > options.goal_jump_position or orientation > options.goal_jump_orientation:
+            tip.forget_stream()
+            self._motion.jump()
+            self._solver.jump()
+        else:
+            self._motion.drag()
+        self._set_targets()
+
+    def _step(self, now: float) -> Step:
+        """What the tips may do in this tick."""
+        options = self._options
+        return Step(
+            now,
+            self.period,
+            self._speeds,
+            options.twist_timeout,
+            self._motion.scale,
+            self._jog_share(),
         )
 
-    def _follow(self, now: float) -> None:
-        """Solve for the goals as they are now."""
-        goal_solver, before = self._goal_solver, self._goal_solver.solution
+    def _jog_share(self) -> float:
+        """The share of its speed that a jog keeps: less on the way into a singularity."""
+        twists = [tip.jog_twist for tip in self._tips]
+        if all(twist is None for twist in twists):
+            return 1.0
+        rows = np.array([np.zeros(6) if twist is None else twist for twist in twists])
+        slow, stop = self._options.singularity_slow, self._options.singularity_stop
+        return self._monitor.jog_share(self._solver.solution, self._targets(), rows, slow, stop)
+
+    def _solve(self, now: float) -> Array | None:
+        """Solve for the goals as they are now; the velocity of a solution that moves by itself."""
+        solver, before = self._solver, self._solver.solution
         drawn = self._draw_to_rest()
-        closely = self._moves_closely
+        closely = self._is_led_closely
         if closely:
-            if not goal_solver.settled and not goal_solver.follow_closely(self._motion.q):
-                self._retreat()
-                return
-            if goal_solver.settled:
-                for reference in self._references:
-                    reference.go_on()
-        elif goal_solver.searching or goal_solver.is_new or not goal_solver.settled:
-            has_found = goal_solver.follow(self._motion.q, now)
-            self._together |= has_found
-        if drawn or closely or any(reference.moves for reference in self._references):
-            np.subtract(goal_solver.solution, before, out=self._drift)
-            self._drift *= self.rate
-            self._drifts = bool(self._drift.any())
+            if not self._solve_closely():
+                return None
+        elif solver.phase is not Phase.CONVERGED and solver.follow(self._motion.q, now):
+            self._motion.synchronize()
+        if not (drawn or closely or any(tip.moves for tip in self._tips)):
+            return None
+        velocity = (solver.solution - before) * self.rate
+        return velocity if velocity.any() else None
+
+    def _solve_closely(self) -> bool:
+        """Follow a line or a jog; False where its next step can't be followed."""
+        solver = self._solver
+        if not solver.is_settled and not solver.follow_closely(self._motion.q):
+            self._retreat()
+            return False
+        if solver.is_settled:
+            for tip in self._tips:
+                tip.go_on()
+        return True
 
     def _draw_to_rest(self) -> bool:
         """Move the solution on towards the rest posture; whether it moved."""
-        goal_solver = self._goal_solver
-        if (
-            self._options.rest_rate == 0.0
-            or self._together
-            or goal_solver.searching
-            or goal_solver.is_new
-        ):
-            self._posture.halt()
+        solver, posture, rate = self._solver, self._posture, self._options.rest_rate
+        if rate == 0.0 or self._motion.synchronized or not solver.stays_on_branch:
+            posture.halt()
             return False
-        if self._at_rest and goal_solver.settled:
+        if posture.at_rest and solver.is_settled:
             return False
-        solution = goal_solver.solution.copy()
-        self._at_rest = not self._posture.step(solution, self._options.rest_rate)
-        if not self._at_rest:
-            goal_solver.solution = solution
-            goal_solver.invalidate()
-        return not self._at_rest
+        solution = solver.solution.copy()
+        if posture.step(solution, rate):
+            solver.move_solution(solution)
+        return not posture.at_rest
 
     def _retreat(self) -> None:
         """The next step can't be followed: slow down, or stop where the way is blocked."""
-        too_slow = [reference.hesitate() for reference in self._references if reference.moves]
+        moving = [tip for tip in self._tips if tip.moves]
+        too_slow = [tip.hesitate() for tip in moving]
         if not all(too_slow):
             self._set_targets()
-            self._goal_solver.settled = True
+            self._solver.settle()
             return
         stop = self._motion.stop_point()
-        frames = self._frames_at(range(len(self._given)), stop)
-        for reference, frame in zip(self._references, frames, strict=True):
-            if reference.moves:
-                reference.retreat(frame)
-        self._goal_solver.solution = stop
+        for tip, frame in zip(moving, self._frames_at(moving, stop), strict=True):
+            tip.retreat(frame)
+        self._solver.move_solution(stop)
         self._set_targets()
 
-    def _rest(self) -> None:
+    def _command(self) -> Command:
+        solver, motion, monitor = self._solver, self._motion, self._monitor
+        following = self._is_following
+        position, orientation = (
+            monitor.errors(motion.q, self._targets()) if following else monitor.no_errors()
+        )
+        return Command(
+            q=motion.q.copy(),
+            dq=motion.dq.copy(),
+            status=self._status(position, orientation),
+            position_errors=position,
+            orientation_errors=orientation,
+            iterations=solver.iterations,
+            solve_time=solver.solve_time,
+            solution=solver.solution.copy(),
+            restarts=solver.restarts,
+        )
+
+    def _status(self, position: Array, orientation: Array) -> TrackStatus:
+        solver = self._solver
+        if self._paused:
+            return TrackStatus.PAUSED
+        if not self._is_following:
+            return self._resting_status
+        if solver.phase is Phase.SEARCHING:
+            return TrackStatus.SEARCHING
+        if any(tip.state.blocked for tip in self._tips):
+            return TrackStatus.BLOCKED
+        if self._is_led_closely:
+            return TrackStatus.TRACKING
+        if solver.is_solved(position, orientation):
+            return TrackStatus.REACHED
+        held = solver.phase is Phase.CONVERGED and (self._motion.q == solver.solution).all()
+        return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
+
+    # What instructions and ticks share
+
+    def _come_to_rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
-        self._goal_solver.rest(self._motion.stop_point())
-        self._together = self._dragged = False
+        self._solver.rest(self._motion.stop_point())
+        self._motion.come_to_rest()
 
     def _invalidate(self) -> None:
         """Something else than the goals has changed."""
-        for reference in self._references:
-            reference.refused = False
-        self._goal_solver.invalidate()
+        for tip in self._tips:
+            tip.unblock()
+        self._solver.invalidate()
 
-    def _move(self) -> None:
-        motion, solution = self._motion, self._goal_solver.solution
-        motion.step(solution, self._together, self._drift if self._drifts else None)
-        if self._together:
-            away = np.max(np.abs(solution - motion.q))
-            self._together = bool(away > (NEAR if self._dragged else 0.0))
-        if self._drifts:
-            lag = float(np.max(np.abs(solution - motion.q)))
-            self._pace.slack = max(0.0, 1.0 - lag / motion.max_lag)
-            # Where the tips can but crawl, joints should not race: a singularity is near.
-            slowest = min((r.share for r in self._references if r.moves), default=1.0)
-            share = PACE * min(1.0, math.sqrt(slowest / CRAWL))
-            self._pace.growth, least = motion.pace(solution, self._drift, self._last_drift, share)
-            self._pace.least = self._pace.slack * least
-            self._last_drift[:] = self._drift
-        elif self._drifted:
-            self._pace.slack, self._pace.growth, self._pace.least = 1.0, math.inf, 0.0
-            self._last_drift[:] = 0.0
-        self._drifted = self._drifts
-
-    def _scale_near_singularities(self, moving: Iterable[Reference]) -> float:
-        """The share of its speed that a jog keeps: less on the way into a singularity."""
-        twist = np.zeros((len(self._references), 6))
-        for index, reference in enumerate(self._references):
-            if reference.motion is Motion.JOG:
-                twist[index] = reference.wanted
-        slow, stop = self._options.singularity_slow, self._options.singularity_stop
-        if not twist.any():
-            return 1.0
-        here = self._condition_at(self._goal_solver.solution)
-        if here <= slow:
-            return 1.0
-        ahead = self._condition_at(self._ahead(twist))
-        if ahead <= here:
-            return 1.0
-        return max(0.0, (stop - here) / (stop - slow)) if stop > slow else 0.0
-
-    def _ahead(self, twist: Array) -> Array:
-        """A q (n,) a little further on from the solution, by twists (G, 6) of the tips."""
-        q = self._goal_solver.solution.copy()
-        goals = self._commanded
-        goals.update(q[goals.variables])
-        jacobian = np.vstack([self._robot.jacobian(q, task.link) for task in goals.goals])
-        step = np.linalg.pinv(jacobian[:, goals.variables], 1e-3) @ twist.ravel()
-        largest = np.max(np.abs(step))
-        if largest > 0.0:
-            q[goals.variables] += LOOK_AHEAD / largest * step
-        return q
-
-    def _condition_at(self, q: Array) -> float:
-        goals = self._commanded
-        self._load(q)
-        goals.update(q[goals.variables])
-        values = np.linalg.svd(goals.jacobian(), compute_uv=False)
-        smallest = values[-1] if values.size else 0.0
-        return float(values[0] / smallest) if smallest > 1e-12 * values[0] else math.inf
+    def _look_at_problem(self) -> None:
+        """The problem, its limits or the rest posture are others."""
+        problem = self._solver.problem
+        self._monitor = GoalMonitor(problem)
+        self._posture.change(packed_goals(problem), self._motion.limits, self._rest)
 
     def _begin_to_follow(self) -> None:
         """Where no tip had a goal, all of them hold where they are."""
-        if not any(self._given):
-            self._hold(range(len(self._given)), self._goal_solver.solution)
+        if not self._is_following:
+            self._hold(self._tips, self._solver.solution)
 
-    def _hold(self, indices: Iterable[int], q: Array) -> None:
+    def _hold(self, tips: list[Tip], q: Array) -> None:
         """Make the tips' poses at q (n,) what they are asked for, without a jump."""
-        indices = list(indices)
-        for index, frame in zip(indices, self._frames_at(indices, q), strict=True):
-            self._references[index].hold(frame)
+        for tip, frame in zip(tips, self._frames_at(tips, q), strict=True):
+            tip.hold(frame)
         self._set_targets()
 
-    def _frames_at(self, indices: Iterable[int], q: Array) -> list[Array]:
+    def _set_targets(self) -> None:
+        """Let the goal solver follow the tips as they are now."""
+        for goal, tip in zip(self._solver.problem.goals, self._tips, strict=True):
+            goal.target[:] = tip.frame
+        self._solver.invalidate()
+
+    def _targets(self) -> list[Array]:
+        """What errors are measured from: a frame (12,) for each tip."""
+        return [tip.target for tip in self._tips]
+
+    def _frames_at(self, tips: list[Tip], q: Array) -> list[Array]:
         """The frames (12,) of tips at q (n,)."""
         frames = self._robot.frames(q)
-        tasks = [self._goal_solver.problem.goals[index] for index in indices]
+        goals = [self._solver.problem.goals[tip.index] for tip in tips]
         return [
-            frame_of(self._robot.link_transform(frames, task.link) @ task.tool) for task in tasks
+            frame_of(self._robot.link_transform(frames, goal.link) @ goal.tool) for goal in goals
         ]
 
-    def _check_index(self, index: int) -> None:
-        if not 0 <= index < len(self._given):
-            raise InvalidGoal(f'there is no tip {index!r}, only 0 to {len(self._given) - 1}')
+    def _tip(self, index: int) -> Tip:
+        if not 0 <= index < len(self._tips):
+            raise InvalidGoal(f'there is no tip {index!r}, only 0 to {len(self._tips) - 1}')
+        return self._tips[index]
 
     def _is_linear(self, move: str | None) -> bool:
         if move not in (None, 'joint', 'linear'):
             raise InvalidOption(f"move = {move!r}: one of 'joint', 'linear'")
         return (move or self._options.move) == 'linear'
 
-    def _packed(self) -> PackedGoals:
-        """The goals once more, to judge what is commanded."""
-        problem = self._goal_solver.problem
-        return PackedGoals(
-            problem.robot, problem.goals, problem.variables, problem.orientation_length
-        )
 
-    def _limiter(self, limits: MotionLimits, q: Array) -> RateLimiter | JerkLimiter:
-        return (JerkLimiter if limits.has_jerk else RateLimiter)(limits, self.period, q)
+def _links(problem: IkProblem) -> list[str]:
+    return [goal.link for goal in problem.goals]
 
-    def _new_posture(self) -> RestPosture:
-        limits = self._motion.limits
-        return RestPosture(self._packed(), limits, self.period, self._rest_q)
 
-    def _load(self, q: Array) -> None:
-        """Judge by the goals as they are asked for."""
-        self._commanded.load_frozen(q)
-        for target, reference in zip(self._commanded.targets, self._references, strict=True):
-            target[:] = reference.target
-
-    def _command(self) -> Command:
-        q, goals, goal_solver = self._motion.q, self._commanded, self._goal_solver
-        if any(self._given):
-            self._load(q)
-            goals.update(q[goal_solver.problem.columns])
-        else:
-            goals.errors.fill(0.0)
-        position, orientation = goals.errors[:, 0].copy(), goals.errors[:, 1].copy()
-        return Command(
-            q=q.copy(),
-            dq=self._motion.dq.copy(),
-            status=self._status(position, orientation),
-            position_errors=position,
-            orientation_errors=orientation,
-            iterations=goal_solver.iterations,
-            solve_time=goal_solver.solve_time,
-            solution=goal_solver.solution.copy(),
-            restarts=goal_solver.restarts,
-        )
-
-    def _status(self, position: Array, orientation: Array) -> TrackStatus:
-        goal_solver = self._goal_solver
-        if self._paused:
-            return TrackStatus.PAUSED
-        if not any(self._given):
-            return self._resting_status
-        if goal_solver.searching:
-            return TrackStatus.SEARCHING
-        if any(reference.refused for reference in self._references):
-            return TrackStatus.BLOCKED
-        if self._moves_closely:
-            return TrackStatus.TRACKING
-        if goal_solver.is_solved(position, orientation):
-            return TrackStatus.REACHED
-        held = (
-            goal_solver.settled
-            and not goal_solver.is_new
-            and (self._motion.q == goal_solver.solution).all()
-        )
-        return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
+_APPLIED_BY: dict[type, Callable[[Tracker, Any], None]] = {
+    SetGoal: Tracker._set_goal,
+    SetTwist: Tracker._set_twist,
+    SetLimits: Tracker._set_limits,
+    SetOptions: Tracker._set_options,
+    SetRest: Tracker._set_rest,
+    SetSolver: Tracker._set_solver,
+    SetProblem: Tracker._set_problem,
+    Pause: Tracker._pause,
+    Stop: Tracker._stop,
+    Reset: Tracker._reset,
+}

@@ -121,7 +121,7 @@ class Goals:
         new = self._new.get(tip)
         if new is not None and not isinstance(new[0], Jog):
             return new[0]
-        before = model.goals[tip]
+        before = model.tracker.goals[tip]
         return model.tip_pose(tip) if before is None else before
 
     def _on_pose(self, tip: int, message: PoseStamped) -> None:

@@ -136,7 +136,7 @@ class StartState:
     def before_going_on(self, model: Model) -> None:
         """Start from where the robot is, and keep the goals, if it was moved in a pause."""
         measured, tracker = self._measured, model.tracker
-        if measured is None or not model.paused or tracker.dq.any():
+        if measured is None or not tracker.paused or tracker.dq.any():
             return
         if measured.distance(tracker.q) > model.parameters.node.state_tolerance:
             model.seed(measured.q)
@@ -146,7 +146,8 @@ class StartState:
         measured = self._measured
         if measured is None:
             return
-        no_goal = command.status in RESTING or (model.paused and not model.has_goals)
+        tracker = model.tracker
+        no_goal = command.status in RESTING or (tracker.paused and not tracker.has_goals)
         has_settled = measured.has_settled(no_goal and not command.dq.any(), now)
         if not self._is_known(measured, model):
             if self.obstacle is not StatusCode.STATE_LOST:

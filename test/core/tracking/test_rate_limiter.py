@@ -12,6 +12,7 @@ import ik_core as ik
 from ik_core.robot.limits import take_nearest_turns
 from ik_core.tracking import MotionLimits
 from ik_core.tracking import rate_limiter as motion
+from ik_core.tracking.braking import approach_speed, stopping_distance
 from ik_core.tracking.goal_solver import all_finite, turn_back
 
 RELATIVE = 1e-9  # rounding allowed on top of a limit
@@ -70,7 +71,7 @@ def run(q, dq, target, limits, period, together=False, ticks=100_000):
     q, dq = np.array(q, float), np.array(dq, float)
     path, speeds = [q.copy()], [dq.copy()]
     for _ in range(ticks):
-        motion.advance(q, dq, target, limits, period, together, np.zeros_like(q))
+        motion.step_towards(q, dq, target, limits, period, together, np.zeros_like(q))
         path.append(q.copy())
         speeds.append(dq.copy())
         if not dq.any() and (q == np.clip(target, limits[0], limits[1])).all():
@@ -86,15 +87,15 @@ def test_stopping_distance_is_the_sum_over_the_braking_ticks(speed, ticks, perio
     while left > 0.0:
         way += left * period
         left -= step
-    assert motion.stopping_distance(speed, step, period) == pytest.approx(way, rel=1e-9)
+    assert stopping_distance(speed, step, period) == pytest.approx(way, rel=1e-9)
 
 
 @FIXED
 @given(distance=st.floats(1e-9, 100.0), acceleration=st.floats(0.01, 500.0), period=periods)
 def test_approach_speed_is_the_inverse_of_the_stopping_distance(distance, acceleration, period):
     step = acceleration * period
-    speed = motion.approach_speed(distance, step, period)
-    assert motion.stopping_distance(speed, step, period) == pytest.approx(distance, rel=1e-9)
+    speed = approach_speed(distance, step, period)
+    assert stopping_distance(speed, step, period) == pytest.approx(distance, rel=1e-9)
 
 
 @settings(FIXED, max_examples=150)
@@ -112,7 +113,7 @@ def test_no_target_breaks_a_limit(limited, together, hold, seed):
         if tick % hold == 0:
             target = q + random.normal(size=q.size) * 10.0 ** random.uniform(-7, 3)
         q_before, dq_before = q.copy(), dq.copy()
-        motion.advance(q, dq, target, limits, period, together, np.zeros_like(q))
+        motion.step_towards(q, dq, target, limits, period, together, np.zeros_like(q))
         check_step(q_before, dq_before, q, dq, limits, period)
 
 
@@ -199,10 +200,10 @@ def test_a_steadily_moving_target_is_followed_smoothly_and_closely(ticks, speed_
     speeds = []
     for _ in range(3000):
         target += speed * period
-        motion.advance(q, dq, target, limits, period, False, np.zeros_like(q))
+        motion.step_towards(q, dq, target, limits, period, False, np.zeros_like(q))
         speeds.append(dq[0])
     # The lag is the way that braking takes: no more, and no overshoot when the target stops.
-    braking = motion.stopping_distance(speed, acceleration * period, period)
+    braking = stopping_distance(speed, acceleration * period, period)
     assert -1e-12 <= target[0] - q[0] <= braking * 1.01 + 1e-12
     rises = np.diff(speeds) > 1e-9 * speed
     assert np.count_nonzero(np.diff(rises.astype(int)) == 1) == 0  # speeds up once: no oscillation
@@ -227,7 +228,7 @@ def test_a_joint_found_outside_never_moves_further_out_and_returns_at_limited_sp
     velocity, acceleration = limit(1.0, ticks, period, 1), limit(1.0, speed_up, period, 2)
     limits = np.array([[-1.0], [1.0], [velocity], [acceleration]])
     q = np.array([side * (1.0 + excess)])
-    stoppable = motion.approach_speed(excess + 1.0, acceleration * period, period)
+    stoppable = approach_speed(excess + 1.0, acceleration * period, period)
     inwards = np.array([-side * speed * min(velocity, stoppable)])
     path, speeds = run(q, inwards, q.copy(), limits, period, together)  # the target is outside too
     out = side * path[:, 0] > 1.0
@@ -252,7 +253,7 @@ def test_an_outward_velocity_is_braked_as_hard_as_allowed(excess, ticks, speed_u
     path, speeds = run([1.0 + excess], [speed], np.array([target]), limits, period)
     outward = speeds[:-1, 0] >= step
     np.testing.assert_allclose(-np.diff(speeds[:, 0])[outward], step, rtol=1e-9)
-    furthest = 1.0 + excess + motion.stopping_distance(max(speed - step, 0.0), step, period)
+    furthest = 1.0 + excess + stopping_distance(max(speed - step, 0.0), step, period)
     assert path.max() <= furthest + 1e-9
 
 
@@ -261,7 +262,7 @@ def test_a_speed_above_a_new_limit_falls_at_the_acceleration_limit():
     q, dq = np.zeros(1), np.array([2.0])
     speeds = []
     for _ in range(12):
-        motion.advance(q, dq, np.array([50.0]), limits, 0.1, False, np.zeros_like(q))
+        motion.step_towards(q, dq, np.array([50.0]), limits, 0.1, False, np.zeros_like(q))
         speeds.append(dq[0])
     np.testing.assert_allclose(speeds[:8], [1.8, 1.6, 1.4, 1.2, 1.0, 0.8, 0.6, 0.5], atol=1e-12)
     assert speeds[8:] == [0.5] * 4
@@ -280,7 +281,7 @@ def test_a_lowered_acceleration_never_carries_a_joint_over_its_position_limit(
 ):
     fast, slow = limit(1.0, fast, period, 2), limit(1.0, fast * slower, period, 2)
     limits = np.array([[-1.0], [1.0], [np.inf], [fast]])
-    speed = motion.approach_speed(gap, fast * period, period)
+    speed = approach_speed(gap, fast * period, period)
     q, dq = np.array([side * (1.0 - gap)]), np.array([side * speed])
     done = False
     for _ in range(1000):
@@ -288,7 +289,7 @@ def test_a_lowered_acceleration_never_carries_a_joint_over_its_position_limit(
         if not done:
             done = motion.adopt_accelerations(limits, np.array([slow]), q, dq, target, period)
         before = dq.copy()
-        motion.advance(q, dq, target, limits, period, False, np.zeros_like(q))
+        motion.step_towards(q, dq, target, limits, period, False, np.zeros_like(q))
         assert np.abs(q[0]) <= 1.0
         assert abs(dq[0] - before[0]) <= (slow if done else fast) * period * (1 + RELATIVE)
     assert done
@@ -324,7 +325,7 @@ def test_velocity_and_acceleration_limits_may_change_at_any_time(period, seed):
             strongest = np.maximum(strongest, limiter.limits.acceleration)
             target = random.uniform(-2.0, 2.0, 3)
         dq = limiter.dq.copy()
-        limiter.step(target, synchronized=tick % 3 == 0)
+        limiter.follow(target, synchronized=tick % 3 == 0)
         braking = np.abs(limiter.dq) < np.abs(dq)
         allowed = np.where(braking, strongest, limiter.limits.acceleration)
         assert (np.abs(limiter.q) <= 1.0).all()
@@ -338,10 +339,10 @@ def test_a_lowered_acceleration_is_in_force_at_once_where_it_can_be():
         return MotionLimits([-9.0], [9.0], [9.0], [acceleration])
 
     limiter = motion.RateLimiter(limits(10.0), 0.1, np.zeros(1))
-    limiter.step(np.array([5.0]))
+    limiter.follow(np.array([5.0]))
     assert limiter.dq == pytest.approx(1.0)
     limiter.set_limits(limits(2.0))
-    limiter.step(np.array([5.0]))
+    limiter.follow(np.array([5.0]))
     assert limiter.dq == pytest.approx(1.2)
     assert limiter.q == pytest.approx(0.22)
 

@@ -480,7 +480,7 @@ def test_joints_with_a_jerk_limit_meet_a_goal_that_moves_on_and_stay_with_it():
     goal = np.array([0.3, 0.5])
     for _ in range(1200):
         goal += PERIOD * drift
-        limiter.step(goal, drift=drift)
+        limiter.follow(goal, drift)
     np.testing.assert_allclose(limiter.q, goal, atol=1e-6)
     np.testing.assert_allclose(limiter.dq, drift, atol=1e-6)
 

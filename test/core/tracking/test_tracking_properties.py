@@ -176,7 +176,7 @@ def test_nothing_that_a_tracker_is_told_breaks_a_jerk_limit(told, seed, jerk):
         session.tell(what)
         for _ in range(ticks):
             session.tick()
-            acceleration = session.tracker._motion.ddq.copy()
+            acceleration = session.tracker._motion._limiter.ddq.copy()
             change = np.abs(acceleration - before)
             if what != 'speed':
                 assert (np.abs(acceleration) <= session.limits.acceleration * (1 + 1e-6)).all()

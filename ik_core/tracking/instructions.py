@@ -1,0 +1,131 @@
+"""What a tracker is told: values, which it applies one by one between its ticks.
+
+They are checked when they are applied. A list of them, each with its tick, is a recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import ArrayLike
+
+from ..optim.search import Clock
+from ..problem import IkProblem
+from ..solvers import Solver
+from .limits import MotionLimits
+from .options import TrackerOptions
+from .status import Command
+
+
+class SetGoal(NamedTuple):
+    """See `Tracker.set_goal`."""
+
+    tip: int
+    transform: ArrayLike | None
+    now: float
+    twist: ArrayLike | None = None
+    move: str | None = None
+
+
+class SetTwist(NamedTuple):
+    """See `Tracker.set_twist`."""
+
+    tip: int
+    linear: ArrayLike
+    angular: ArrayLike
+    now: float
+
+
+class SetLimits(NamedTuple):
+    """See `Tracker.set_limits`."""
+
+    limits: MotionLimits
+
+
+class SetOptions(NamedTuple):
+    """See `Tracker.set_options`."""
+
+    options: TrackerOptions
+
+
+class SetSolver(NamedTuple):
+    """See `Tracker.set_solver`."""
+
+    solver: str | Solver
+    options: Mapping[str, Any] | None = None
+
+
+class SetRest(NamedTuple):
+    """See `Tracker.set_rest`."""
+
+    rest: ArrayLike
+
+
+class SetProblem(NamedTuple):
+    """See `Tracker.set_problem`."""
+
+    problem: IkProblem
+
+
+class Pause(NamedTuple):
+    """See `Tracker.pause`."""
+
+    paused: bool = True
+
+
+class Stop(NamedTuple):
+    """See `Tracker.stop`."""
+
+
+class Reset(NamedTuple):
+    """See `Tracker.reset`."""
+
+    q: ArrayLike | None = None
+    dq: ArrayLike | None = None
+    keep_goals: bool = False
+
+
+Instruction = (
+    SetGoal
+    | SetTwist
+    | SetLimits
+    | SetOptions
+    | SetSolver
+    | SetRest
+    | SetProblem
+    | Pause
+    | Stop
+    | Reset
+)
+
+
+class Observer(Protocol):
+    """Hears of all that makes a tracker do what it does, and of what it does, as it happens."""
+
+    def applied(self, instruction: Instruction) -> None:
+        """It was told this, and took it."""
+
+    def ticked(self, now: float, command: Command) -> None:
+        """It commanded this."""
+
+    def read(self, seconds: float) -> None:
+        """It read this from its clock."""
+
+    def failed(self) -> None:
+        """An instruction or a tick raised: what was read for it is of no use."""
+
+
+class ObservedClock:
+    """A clock whose readings an observer hears of, while there is one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.observer: Observer | None = None
+
+    def __call__(self) -> float:
+        """The next reading."""
+        seconds = self._clock()
+        if self.observer is not None:
+            self.observer.read(seconds)
+        return seconds

@@ -1,0 +1,133 @@
+"""The commanded joints on their way to the solution.
+
+`JointMotion` owns the limiter, whether the joints wait for each other, and how fast the tips may
+go for the joints' sake (`scale`): where joints lag behind a solution that moves on by itself, or
+would get too fast, the tips on lines and jogs slow down.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..maths.rotations import Array
+from .jerk_limiter import JerkLimiter
+from .limiter import Limiter
+from .limits import MotionLimits
+from .rate_limiter import RateLimiter
+from .speed_scale import FREE, SpeedScale
+
+NEAR = 0.1
+"""[rad or m] Joints this close to a solution that moves on no longer wait for each other."""
+FULL_SHARE = 0.9
+"""The share of a joint's velocity that a line or a jog may ask for; the rest is to catch up."""
+CRAWL = 0.1
+"""The share of the tip's full speed below which joints get slower too."""
+
+
+class JointMotion:
+    """The joints at `q` (n,), moved on by one period at a time; all is only to be read.
+
+    `synchronized`: the joints wait for each other, to arrive together; until they are `near`
+    the solution, which is 0 where it stands still, as after a jump of the goals.
+    """
+
+    def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
+        self._limiter = _limiter(limits, period, q)
+        self._period = period
+        self.synchronized = False
+        self.near = 0.0
+        self.scale: SpeedScale = FREE
+        self._no_velocity = np.zeros(len(q))
+        self._last_velocity = self._no_velocity  # of the solution, in the last tick
+
+    @property
+    def q(self) -> Array:
+        """The commanded position (n,)."""
+        return self._limiter.q
+
+    @property
+    def dq(self) -> Array:
+        """The commanded velocity (n,)."""
+        return self._limiter.dq
+
+    @property
+    def limits(self) -> MotionLimits:
+        """The limits asked for last."""
+        return self._limiter.limits
+
+    def stop_point(self) -> Array:
+        """Where the joints (n,) come to rest when they brake from now on."""
+        return self._limiter.stop_point()
+
+    # What it is told
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Move within these limits from the next tick on. Raises InvalidOption: no Ruckig."""
+        if limits.has_jerk != self.limits.has_jerk:
+            before = self._limiter
+            self._limiter = _limiter(limits, self._period, before.q)
+            self._limiter.restart(before.q, before.dq)
+        self._limiter.set_limits(limits)
+
+    def restart(self, q: Array, dq: Array) -> None:
+        """Begin again at q with the velocity dq (n,)."""
+        self._limiter.restart(q, dq)
+
+    def come_to_rest(self) -> None:
+        """The solution is where the joints can stop: each brakes by itself."""
+        self.synchronized, self.near = False, 0.0
+
+    def synchronize(self) -> None:
+        """The solution is far: the joints wait for each other."""
+        self.synchronized = True
+
+    def jump(self) -> None:
+        """The goals jumped: the joints wait for each other until all have arrived."""
+        self.synchronized, self.near = True, 0.0
+
+    def drag(self) -> None:
+        """The goals move on: joints that wait for each other do so until they are near."""
+        self.near = NEAR
+
+    def follow_closely(self) -> None:
+        """A tip is led along a line or by a twist: no joint waits for another."""
+        self.synchronized, self.near = False, NEAR
+
+    # What it does in a tick
+
+    def follow(self, solution: Array, velocity: Array | None, slowest: float) -> None:
+        """Move one period towards the solution (n,).
+
+        velocity (n,) : that of a solution which moves on by itself, along with tips or to the
+            rest posture. slowest : the least share of its full speed of a tip that moves
+        """
+        self._limiter.follow(solution, velocity, self.synchronized)
+        if self.synchronized:
+            self.synchronized = bool(self._distance(solution) > self.near)
+        if velocity is not None:
+            self.scale = self._scale_for(solution, velocity, slowest)
+            self._last_velocity = velocity
+        elif self.scale is not FREE:
+            self.scale, self._last_velocity = FREE, self._no_velocity
+
+    def _scale_for(self, solution: Array, velocity: Array, slowest: float) -> SpeedScale:
+        slack = max(0.0, 1.0 - self._distance(solution) / self._limiter.max_lag)
+        # Where the tips can but crawl, joints should not race: a singularity is near.
+        share = FULL_SHARE * min(1.0, math.sqrt(slowest / CRAWL))
+        before = self._last_velocity
+        growth, least = self._limiter.scale_bounds(solution, velocity, before, share)
+        return SpeedScale(slack, growth, slack * least)
+
+    def _distance(self, solution: Array) -> float:
+        """How far the joint is from the solution that is furthest [rad or m]."""
+        return float(np.max(np.abs(solution - self._limiter.q)))
+
+    def warm(self) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        self._limiter.warm()
+
+
+def _limiter(limits: MotionLimits, period: float, q: Array) -> Limiter:
+    return (JerkLimiter if limits.has_jerk else RateLimiter)(limits, period, q)

@@ -1,0 +1,83 @@
+"""The goals once more, to judge what is commanded: errors, and how near a singularity is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..maths.rotations import Array
+from ..problem import IkProblem
+from ..tasks.packing import PackedGoals
+
+LOOK_AHEAD = 0.01
+"""[rad or m] How far along a jog its condition number is compared."""
+SINGULAR = 1e-12
+"""Of the largest singular value: where the smallest is less, it counts as 0."""
+
+
+class GoalMonitor:
+    """The goals of a problem at any q (n,), for targets (12,), one for each goal."""
+
+    def __init__(self, problem: IkProblem) -> None:
+        self._robot, self._columns = problem.robot, problem.columns
+        self._goals = packed_goals(problem)
+
+    def errors(self, q: Array, targets: Iterable[Array]) -> tuple[Array, Array]:
+        """The position [m] and orientation [rad] errors, (G,) each."""
+        self._update(q, targets)
+        position, orientation = self._goals.errors.T
+        return position.copy(), orientation.copy()
+
+    def no_errors(self) -> tuple[Array, Array]:
+        """Those of goals that nobody gave."""
+        return np.zeros(len(self._goals.goals)), np.zeros(len(self._goals.goals))
+
+    def condition_number(self, q: Array, targets: Iterable[Array]) -> float:
+        """The largest singular value of the goals' Jacobian by the smallest; inf: singular."""
+        self._update(q, targets)
+        values = np.linalg.svd(self._goals.jacobian(), compute_uv=False)
+        smallest = values[-1] if values.size else 0.0
+        if not smallest > SINGULAR * values[0]:
+            return math.inf
+        return float(values[0] / smallest)
+
+    def ahead(self, q: Array, twists: Array) -> Array:
+        """A q (n,) a little further on, by twists (G, 6) of the goals' links."""
+        goals, q = self._goals, q.copy()
+        jacobian = np.vstack([self._robot.jacobian(q, goal.link) for goal in goals.goals])
+        step = np.linalg.pinv(jacobian[:, goals.variables], 1e-3) @ twists.ravel()
+        largest = np.max(np.abs(step))
+        if largest > 0.0:
+            q[goals.variables] += LOOK_AHEAD / largest * step
+        return q
+
+    def jog_share(
+        self, q: Array, targets: list[Array], twists: Array, slow: float, stop: float
+    ) -> float:
+        """The share of its speed that a jog keeps: less on the way into a singularity.
+
+        twists (G, 6) : of the tips. slow, stop : the condition numbers from which on a jog gets
+            slower, and at which it stops
+        """
+        if not twists.any():
+            return 1.0
+        here = self.condition_number(q, targets)
+        if here <= slow:
+            return 1.0
+        if self.condition_number(self.ahead(q, twists), targets) <= here:
+            return 1.0
+        return max(0.0, (stop - here) / (stop - slow)) if stop > slow else 0.0
+
+    def _update(self, q: Array, targets: Iterable[Array]) -> None:
+        goals = self._goals
+        goals.load_frozen(q)
+        for row, target in zip(goals.targets, targets, strict=True):
+            row[:] = target
+        goals.update(q[self._columns])
+
+
+def packed_goals(problem: IkProblem) -> PackedGoals:
+    """The goals of a problem in arrays of their own."""
+    return PackedGoals(problem.robot, problem.goals, problem.variables, problem.orientation_length)

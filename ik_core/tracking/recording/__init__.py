@@ -1,0 +1,26 @@
+"""What a tracker was told and what it answered, in a file, and running that again.
+
+A `Recorder` observes a tracker: the instructions that it applies, each at its tick, its commands,
+and every reading of its clock: time budgets end solves, so with the same readings in the same
+order a run is the same to the last bit. A recording is made of segments, and the oldest are
+dropped, so that a node can record for days and keep the last minutes.
+
+A file is a numpy archive (.npz, read without pickle): `header`, JSON as UTF-8, and for segment i
+the arrays `i.now`, `i.q`, `i.status`, `i.iterations` (a row per tick), `i.clock` (readings) and
+`i.numbers`, to which all arrays of the header refer by offset and shape.
+"""
+
+from .reading import InvalidRecording, Recording, read_recording
+from .recorder import Recorder, versions
+from .replay import Replay, draw_replay, replay
+
+__all__ = [
+    'InvalidRecording',
+    'Recorder',
+    'Recording',
+    'Replay',
+    'draw_replay',
+    'read_recording',
+    'replay',
+    'versions',
+]

@@ -1,0 +1,185 @@
+"""Problems as the arguments that make them: every kind of task that the library has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import InvalidOption
+from ...problem import IkProblem
+from ...robot.robot import Robot
+from ...tasks import (
+    AxisTask,
+    EndEffectorPatternTask,
+    GoalTask,
+    JointPatternTask,
+    LimitAvoidanceTask,
+    ManipulabilityTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+    SmoothnessTask,
+    Task,
+    TwoAxisTask,
+)
+from ...tasks.kernels import GOAL_AXES
+from ...tasks.manipulability import ROWS
+from ...tasks.reference_motion import ReferenceMotionTask
+
+Arguments = dict[str, Any]
+
+
+def describe_problem(problem: IkProblem) -> Arguments:
+    """All that `make_problem` needs; InvalidOption for tasks that it does not know."""
+    return {
+        'tasks': [describe_task(task) for task in (*problem.goals, *problem.other_tasks)],
+        'secondary': [describe_task(task) for task in problem.secondary],
+        'frozen_joints': list(problem.frozen_joints),
+        'position_tolerance': problem.position_tolerance,
+        'orientation_tolerance': problem.orientation_tolerance,
+        'orientation_length': problem.orientation_length,
+    }
+
+
+def make_problem(robot: Robot, described: Arguments) -> IkProblem:
+    """The problem of `describe_problem`, for the robot; its limits are the tracker's."""
+    rest = {**described}
+    tasks, secondary = (
+        [make_task(task) for task in rest.pop(kind)] for kind in ('tasks', 'secondary')
+    )
+    return IkProblem(robot, tasks, secondary=secondary, **rest)
+
+
+def describe_task(task: Task) -> Arguments:
+    """The `kind` of a task and its arguments; InvalidOption for one that is not the library's."""
+    kind = type(task)
+    if kind not in DESCRIBED_BY:
+        raise InvalidOption(f"a {kind.__name__} can't be recorded")
+    arguments = {'kind': kind.__name__, **DESCRIBED_BY[kind](task)}
+    if isinstance(task, GoalTask):  # what is not asked for may be missing
+        transform = task.transform
+        arguments['target'] = np.where(np.isnan(transform), np.eye(4), transform)
+    if isinstance(task, ReferenceMotionTask):
+        arguments['examples'], arguments['achieved'] = task.history
+    return arguments
+
+
+def make_task(described: Arguments) -> Task:
+    """The task of `describe_task`, and of format 1, which names no kinds."""
+    arguments = {**described}
+    kind = KINDS[arguments.pop('kind', 'PoseTask' if 'link' in described else 'PostureTask')]
+    target, tool = arguments.pop('target', None), None
+    history = arguments.pop('examples', None), arguments.pop('achieved', None)
+    if kind is AxisTask:
+        tool = arguments.pop('tool')
+        arguments['axis'] = tool[:3, 2]
+    task = kind(**arguments)
+    if target is not None:
+        task.set_target(target)
+    if tool is not None:
+        task.tool[:] = tool  # as it was, to the last bit
+    if history[0] is not None:
+        task.set_history(*history)
+    return task
+
+
+def _pose(task: PoseTask) -> Arguments:
+    return {
+        'link': task.link,
+        'position_weights': task.position_weights,
+        'orientation_weights': task.rotation_weights,
+        'position_axes': _axes(task),
+        'tool': task.tool,
+        'position_box': task.position_box,
+        'orientation_box': task.orientation_box,
+    }
+
+
+def _position(task: PositionTask) -> Arguments:
+    return {
+        'link': task.link,
+        'weights': task.position_weights,
+        'position_axes': _axes(task),
+        'tool': task.tool,
+        'box': task.position_box,
+    }
+
+
+def _orientation(task: OrientationTask) -> Arguments:
+    return {
+        'link': task.link,
+        'weights': task.rotation_weights,
+        'tool': task.tool,
+        'box': task.orientation_box,
+    }
+
+
+def _two_axes(task: TwoAxisTask) -> Arguments:
+    return {'link': task.link, 'weight': task.rotation_weights[::2], 'tool': task.tool}
+
+
+def _axis(task: AxisTask) -> Arguments:
+    return {
+        'link': task.link,
+        'weight': task.rotation_weights,
+        'cone': task.cone,
+        'tool': task.tool,
+    }
+
+
+def _posture(task: PostureTask) -> Arguments:
+    return {'rest': task.rest, 'weights': task.weights}
+
+
+def _smoothness(task: SmoothnessTask) -> Arguments:
+    return {'previous': task.previous, 'stiffness': task.weights}
+
+
+def _limit_avoidance(task: LimitAvoidanceTask) -> Arguments:
+    return {'weight': task.weight}
+
+
+def _manipulability(task: ManipulabilityTask) -> Arguments:
+    return {
+        'link': task.link,
+        'weight': task.weight,
+        'rows': next(name for name, rows in ROWS.items() if rows == task.rows),
+        'reference': task.reference,
+        'length': float(task.scale[-1]),
+    }
+
+
+def _joint_pattern(task: ReferenceMotionTask) -> Arguments:
+    return {
+        'weight': task.weight,
+        'velocity_weight': task.velocity_weight,
+        'acceleration_weight': task.acceleration_weight,
+        'period': task.period,
+    }
+
+
+def _end_effector_pattern(task: EndEffectorPatternTask) -> Arguments:
+    return {'link': task.link, **_joint_pattern(task)}
+
+
+def _axes(task: GoalTask) -> str:
+    return 'goal' if task.position_axes == GOAL_AXES else 'root'
+
+
+DESCRIBED_BY: dict[type[Task], Callable[[Any], Arguments]] = {
+    PoseTask: _pose,
+    PositionTask: _position,
+    OrientationTask: _orientation,
+    TwoAxisTask: _two_axes,
+    AxisTask: _axis,
+    PostureTask: _posture,
+    SmoothnessTask: _smoothness,
+    LimitAvoidanceTask: _limit_avoidance,
+    ManipulabilityTask: _manipulability,
+    EndEffectorPatternTask: _end_effector_pattern,
+    JointPatternTask: _joint_pattern,
+}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in DESCRIBED_BY}

@@ -1,0 +1,54 @@
+"""Reading a recording: format 2, and format 1, which notes calls of a tracker's methods."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import IkError
+from ...maths.rotations import Array
+from ...robot.robot import Robot
+from ...robot.urdf import load_urdf
+
+FORMATS = (1, 2)
+COLUMNS = ('now', 'q', 'status', 'iterations', 'clock', 'numbers')
+
+
+class InvalidRecording(IkError, ValueError):
+    """A file that is no recording, or one that this version can't run."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A file that was read: the robot, notes and versions, and the segments as they are."""
+
+    robot: Robot
+    notes: dict[str, Any]
+    versions: dict[str, str]
+    segments: list[tuple[dict[str, Any], dict[str, Array]]]
+
+
+def read_recording(path: str | Path) -> Recording:
+    """The recording in a file. Raises InvalidRecording, OSError."""
+    if not zipfile.is_zipfile(path):
+        raise InvalidRecording(f'{path} is no recording: not a numpy archive (.npz)')
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(file['header'].tobytes().decode())
+            if header['format'] not in FORMATS:
+                known = ' and '.join(map(str, FORMATS))
+                raise InvalidRecording(f'{path}: format {header["format"]}; {known} are known')
+            segments = [
+                (made, {name: file[f'{i}.{name}'] for name in COLUMNS})
+                for i, made in enumerate(header['segments'])
+            ]
+    except InvalidRecording:
+        raise
+    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InvalidRecording(f'{path} is no recording: {error}') from error
+    return Recording(load_urdf(header['urdf']), header['notes'], header['versions'], segments)

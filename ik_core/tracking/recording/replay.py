@@ -1,0 +1,156 @@
+"""Running a recording again, and comparing what comes of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import IkError
+from ...maths.rotations import Array
+from ...optim.search import Clock
+from ...problem import IkProblem
+from ...robot.robot import Robot
+from ..status import Command
+from ..tracker import Tracker
+from .problems import make_problem
+from .reading import InvalidRecording, Recording
+from .recorder import STATUSES
+from .values import Decoder
+
+SAME = 1e-9
+"""[rad or m] Commands nearer than this are the same."""
+CALLS = (
+    'set_goal',
+    'set_twist',
+    'set_limits',
+    'set_options',
+    'set_rest',
+    'set_solver',
+    'pause',
+    'stop',
+    'reset',
+    'condition_number',
+    'warm',
+)
+"""The methods of a tracker whose calls format 1 notes."""
+
+
+class ReplayedClock:
+    """Reads what was read, in order; asked for more, it stands still."""
+
+    def __init__(self, readings: Array) -> None:
+        self._readings = iter(readings.tolist())
+        self._last = 0.0
+
+    def __call__(self) -> float:
+        """The next reading."""
+        self._last = next(self._readings, self._last)
+        return self._last
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One segment, run again.
+
+    `now` [s], `recorded` and `replayed` (ticks, n), `statuses`, as recorded and as replayed.
+    `first_difference`: the first tick that differs in q by more than SAME, in its status, or in
+    its iterations; None where none does. `failure`: why it ended early, or empty.
+    """
+
+    now: Array
+    recorded: Array
+    replayed: Array
+    statuses: tuple[tuple[str, str], ...]
+    first_difference: int | None
+    failure: str = ''
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it did the same, to its end."""
+        return self.first_difference is None and not self.failure
+
+    @property
+    def largest_difference(self) -> float:
+        """Of all joints and ticks that were run [rad or m]."""
+        ran = len(self.replayed)
+        return float(np.abs(self.recorded[:ran] - self.replayed).max(initial=0.0))
+
+
+def replay(recording: Recording) -> list[Replay]:
+    """Run the segments again. A segment that can't be run says so in its `failure`."""
+    return [_replay_segment(recording.robot, *segment) for segment in recording.segments]
+
+
+def _replay_segment(robot: Robot, made: dict[str, Any], columns: dict[str, Array]) -> Replay:
+    clock = ReplayedClock(columns['clock'])
+    commands: list[Command] = []
+    failure = ''
+    try:
+        for command in _run(robot, made, columns, clock):
+            commands.append(command)
+    except (IkError, KeyError, TypeError, ValueError) as error:
+        failure = f'{type(error).__name__}: {error}'
+    replayed = np.array([command.q for command in commands]).reshape(-1, robot.n)
+    recorded = columns['q'].reshape(-1, robot.n)
+    statuses = [STATUSES[i].value for i in columns['status'].tolist()]
+    differs = np.abs(recorded[: len(replayed)] - replayed).max(axis=1, initial=0.0) > SAME
+    differs |= [c.status.value != s for c, s in zip(commands, statuses, strict=False)]
+    differs |= columns['iterations'][: len(commands)] != [c.iterations for c in commands]
+    first = int(np.argmax(differs)) if differs.any() else None
+    return Replay(
+        now=columns['now'],
+        recorded=recorded,
+        replayed=replayed,
+        statuses=tuple((s, c.status.value) for c, s in zip(commands, statuses, strict=False)),
+        first_difference=len(commands) if failure and first is None else first,
+        failure=failure,
+    )
+
+
+def _run(
+    robot: Robot, made: dict[str, Any], columns: dict[str, Array], clock: Clock
+) -> Iterator[Command]:
+    """The commands of a tracker that is made and told the same at the same ticks."""
+    decoder = Decoder(robot, columns['numbers'])
+    problem, arguments = decoder.decode(made['problem']), decoder.decode(made['arguments'])
+    if not isinstance(problem, IkProblem):  # of format 1
+        problem = make_problem(robot, problem)
+    tracker = Tracker(problem, made['rate'], clock=clock, **arguments)
+    told = deque(made['told'])
+    for tick, now in enumerate(columns['now'].tolist()):
+        while told and told[0][0] <= tick:
+            _tell(tracker, decoder, *told.popleft()[1:])
+        yield tracker.tick(now)
+
+
+def _tell(tracker: Tracker, decoder: Decoder, name: str, *content: Any) -> None:
+    """Apply an instruction of format 2, or make a call of format 1, its arguments as they were."""
+    if len(content) == 1:
+        tracker.apply(decoder.instruction(name, *content))
+    elif name in CALLS:
+        args, kwargs = map(decoder.decode, content)
+        getattr(tracker, name)(*args, **kwargs)
+    else:
+        raise InvalidRecording(f'a tracker of this version has no {name}')
+
+
+def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None:
+    """Every joint over time, as recorded and as replayed. Raises ImportError."""
+    from matplotlib.figure import Figure  # only who draws needs matplotlib
+
+    names = recording.robot.joint_names
+    figure = Figure(figsize=(9.0, 1.2 * len(names)), layout='constrained')
+    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    for run in replays:
+        for i, axes in enumerate(panels):
+            axes.plot(run.now, run.recorded[:, i], color='#99ccee', linewidth=3.0)
+            axes.plot(run.now[: len(run.replayed)], run.replayed[:, i], color='#4477aa')
+    for axes, name in zip(panels, names, strict=True):
+        axes.set_ylabel(name, fontsize=7)
+    panels[-1].set_xlabel('time [s]; broad: recorded, thin: replayed')
+    figure.savefig(path)

@@ -1,0 +1,391 @@
+"""Where the tips shall be: each holds one state, which moves its frame on by a period a tick.
+
+    Hold     stays where its last goal ended, or where that of the first other tip began
+    Drag     stands at its goal, and goes to the next one in one step: the joints follow
+    Stream   goes on from its goal with the velocity of the stream of goals, for a while
+    Line     is on a straight line to its goal, with limited speed and acceleration
+    Jog      is carried by a twist, which changes no faster than the accelerations allow
+
+What is asked of a tip waits in its `Request` until the next tick accepts it:
+
+    any    -> Line             by `accept`, a goal to go to in a straight line
+    any    -> Drag, Stream     by `accept`, any other goal, without and with a velocity
+    any    -> Jog              by `jog`
+    any    -> Hold             by `hold` and `release`
+    Stream -> Drag             where the velocity holds no longer, and after a pause
+    Line   -> Drag             at the goal
+
+Lines and jogs lead the joints closely, from step to step. Where a step can't be followed the tip
+takes it back (`hesitate`), to try a smaller one; where that does not help it retreats to where
+the joints can stop, and is `blocked`: a line until something else changes, a jog until it comes
+from another direction.
+
+A frame (12,) is a rotation matrix row by row and a position [m], in the root link's frame; a
+twist (6,) a velocity [m/s] of its origin and an angular velocity [rad/s] in the root's axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..maths.rotations import Array, frame_of, transform_of
+from .cartesian import approach, carry, change_between, change_twist, share_of, way_between
+from .speed_scale import FREE, SpeedScale
+
+STREAM_GAP = 0.25
+"""[s] Goals further apart in time are no stream: between them there is no velocity to follow."""
+SMOOTHING = 0.5
+"""The share of the newest difference in the velocity of a stream of goals."""
+HORIZON = 0.1
+"""[s] How long a velocity that was given with a goal holds."""
+HESITATIONS = 6
+"""How often in a row the speed is halved before a way that can't be followed is blocked."""
+
+
+@dataclass(eq=False)
+class Request:
+    """What was asked of a tip last.
+
+    goal (12,) : where it shall go; that of a jog is where it came to
+    twist (6,) : the velocity of its goals, or that of a jog
+    horizon [s] : how long after `received` the velocity of a goal holds
+    linear : the goal is to be gone to in a straight line
+    received [s] : when it came
+    waits : the goal is yet to be accepted
+    """
+
+    goal: Array = field(default_factory=lambda: np.zeros(12))
+    twist: Array = field(default_factory=lambda: np.zeros(6))
+    horizon: float = 0.0
+    linear: bool = False
+    received: float = 0.0
+    waits: bool = False
+
+
+class Step(NamedTuple):
+    """What tips may do in a tick.
+
+    now, period [s]
+    speeds (4,) : linear and angular velocity, then accelerations, of lines and jogs
+    twist_timeout [s] : how long a twist holds
+    scale : what the joints can follow
+    jog_share : of its speed that a jog keeps, less near singularities
+    """
+
+    now: float
+    period: float
+    speeds: Array
+    twist_timeout: float
+    scale: SpeedScale = FREE
+    jog_share: float = 1.0
+
+
+@dataclass(eq=False)
+class State:
+    """What a tip does.
+
+    share : how fast it moves, of its full speed; where it drags, how fast it came
+    blocked : the way that it was on can't be followed
+    """
+
+    share: float = 0.0
+    blocked: bool = False
+
+    has_goal: ClassVar[bool] = True
+    advances: ClassVar[bool] = False
+    """The frame moves on by itself."""
+    leads_closely: ClassVar[bool] = False
+    """The joints follow from step to step."""
+
+    def advance(self, tip: Tip, step: Step) -> State:
+        """Move the frame of the tip by a period; the state from then on."""
+        return self
+
+
+class Hold(State):
+    """Without a goal: stay."""
+
+    has_goal = False
+
+
+class Drag(State):
+    """At the goal: stay until there is another."""
+
+
+class Stream(State):
+    """Go on from the goal with its velocity."""
+
+    advances = True
+
+    def advance(self, tip: Tip, step: Step) -> State:
+        """See State."""
+        request = tip.request
+        age = step.now - request.received
+        tip.frame[:] = request.goal
+        if 0.0 <= age <= request.horizon:
+            carry(tip.frame, request.twist, age)
+            return self
+        request.twist[:] = 0.0
+        return Drag(self.share, self.blocked)
+
+
+@dataclass(eq=False)
+class Line(State):
+    """Go to the goal in a straight line, with a velocity `twist` (6,)."""
+
+    twist: Array = field(default_factory=lambda: np.zeros(6))
+
+    advances = leads_closely = True
+
+    def advance(self, tip: Tip, step: Step) -> State:
+        """See State."""
+        scale, goal = step.scale, tip.request.goal
+        least, most = scale.least * self.share, scale.most(self.share) * tip.caution
+        self.share = approach(
+            tip.frame, goal, self.twist, step.speeds, self.share, least, most, step.period
+        )
+        if self.share == 0.0 and (tip.frame == goal).all():
+            tip.request.linear = False
+            return Drag(self.share, self.blocked)
+        return self
+
+
+@dataclass(eq=False)
+class Jog(State):
+    """Be carried by the twist (6,), which comes nearer and nearer to the one asked for."""
+
+    twist: Array = field(default_factory=lambda: np.zeros(6))
+    blocked_twist: Array = field(default_factory=lambda: np.zeros(6))
+
+    advances = leads_closely = True
+
+    def advance(self, tip: Tip, step: Step) -> State:
+        """See State."""
+        wanted = tip.request.twist
+        if self.blocked or not 0.0 <= step.now - tip.request.received <= step.twist_timeout:
+            wanted[:] = 0.0
+        fastest = share_of(wanted, step.speeds)
+        most = step.scale.most(self.share) * step.jog_share * tip.caution
+        scale = min(1.0, most / fastest) if fastest > 0.0 else 0.0
+        change_twist(self.twist, wanted, step.speeds, scale, step.period)
+        self.share = share_of(self.twist, step.speeds)
+        carry(tip.frame, self.twist, step.period)
+        tip.request.goal[:] = tip.frame
+        return self
+
+
+class Tip:
+    """Where one tip shall be: `frame` (12,), moved on by its `state`; all is only to be read.
+
+    `index`: which of the goals of the problem it is for.
+    `given` (4, 4): the goal that it was given last and that it would go on with, or None.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.frame = np.zeros(12)
+        self.state: State = Hold()
+        self.request = Request()
+        self.given: Array | None = None
+        self._accepted = np.zeros(12)  # the goal that is being followed
+        self._before = np.zeros(12)  # the frame a tick ago
+        self._hesitations = 0
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether it has a goal, or a twist."""
+        return self.state.has_goal
+
+    @property
+    def moves(self) -> bool:
+        """Whether the frame moves on by itself."""
+        state = self.state
+        return state.advances and not (state.blocked and self.request.linear)
+
+    @property
+    def leads_closely(self) -> bool:
+        """Whether it moves, and the joints are to follow from step to step."""
+        return self.state.leads_closely and self.moves
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its last goal is to be gone to in a straight line."""
+        return self.request.linear
+
+    @property
+    def target(self) -> Array:
+        """What errors are measured from: the goal of a line, else the frame as it is."""
+        return self.request.goal if isinstance(self.state, Line) else self.frame
+
+    @property
+    def caution(self) -> float:
+        """The share of its speed that is left after it hesitated."""
+        return 0.5**self._hesitations
+
+    @property
+    def jog_twist(self) -> Array | None:
+        """The twist (6,) that a jog is asked for; None where it is none."""
+        return self.request.twist if isinstance(self.state, Jog) else None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a jog that came to rest after the last twist."""
+        state = self.state
+        return isinstance(state, Jog) and not (state.twist.any() or self.request.twist.any())
+
+    def is_stale(self, now: float, timeout: float) -> bool:
+        """Whether it has a goal that is older than the timeout [s]; 0: never."""
+        if isinstance(self.state, Jog):
+            return False
+        return self.has_goal and 0.0 < timeout < now - self.request.received
+
+    # What is asked of it
+
+    def give(self, goal: Array, now: float, *, linear: bool, twist: Array | None) -> None:
+        """Take a goal (4, 4), and the velocity (6,) that it moves with, for HORIZON seconds."""
+        if twist is not None:
+            self.request.twist[:], self.request.horizon = twist, HORIZON
+        self._take(goal, now, linear)
+
+    def give_next_of_stream(self, goal: Array, now: float) -> None:
+        """Take a goal (4, 4) that goes on with the smoothed velocity of its stream."""
+        request = self.request
+        seconds = now - request.received
+        velocity = np.zeros(6)
+        if 0.0 < seconds <= STREAM_GAP:
+            way_between(request.goal, frame_of(goal), velocity)
+            velocity /= seconds
+            if isinstance(self.state, Stream):
+                velocity = request.twist + SMOOTHING * (velocity - request.twist)
+        if seconds > 0.0:
+            request.twist[:], request.horizon = velocity, 2.0 * seconds
+        self._take(goal, now, linear=False)
+
+    def _take(self, goal: Array, now: float, linear: bool) -> None:
+        request, self.given = self.request, goal
+        request.goal[:] = frame_of(goal)
+        request.received, request.linear, request.waits = now, linear, True
+        if not self.has_goal:
+            self.state = Drag()
+
+    def jog(self, twist: Array, now: float, start: Array) -> None:
+        """Move by a twist (6,), from the frame `start` (12,) where it does not do so already."""
+        if not isinstance(self.state, Jog):
+            self.hold(start)
+            self.state = Jog()
+        elif self.state.blocked and float(twist @ self.state.blocked_twist) <= 0.0:
+            self.state.blocked = False  # another direction
+        self.request.twist[:] = twist
+        self.request.received = now
+        self.given = None
+
+    def forget(self) -> None:
+        """No goal is to be given again."""
+        self.given = None
+
+    def hold(self, frame: Array) -> None:
+        """Stay at a frame (12,), without a goal."""
+        self.frame[:] = self.request.goal[:] = self._accepted[:] = frame
+        self.request.twist[:] = 0.0
+        self.request.linear = self.request.waits = False
+        self.state = Hold()
+
+    def release(self) -> None:
+        """Stay, without a goal."""
+        self.request.waits = False
+        self.state = Hold()
+
+    def resume(self, frame: Array) -> None:
+        """Go on after a pause, a line from the frame (12,) where the tip is now."""
+        if isinstance(self.state, Line):
+            self.frame[:] = frame
+            self.state = Line()
+        elif isinstance(self.state, Stream):
+            self.frame[:] = self.request.goal
+            self.state = Drag()
+        else:
+            self.state = type(self.state)()
+
+    def unblock(self) -> None:
+        """Something else than the goals has changed: a blocked way may be free."""
+        self.state.blocked = False
+
+    # What moves it
+
+    def accept(self, start: Array | None) -> tuple[float, float]:
+        """Go to the goal from now on; how far it moved, [m] and [rad], from the one before.
+
+        A straight line begins at the frame `start` (12,).
+        """
+        request, state = self.request, self.state
+        request.waits = False
+        change = change_between(self._accepted, request.goal)
+        if change == (0.0, 0.0) and not isinstance(state, Jog):
+            return change  # the same goal again: what is held stays held
+        self._accepted[:] = request.goal
+        if not request.linear:
+            self.frame[:] = request.goal
+            self.state = (Stream if request.twist.any() else Drag)(state.share)
+        elif isinstance(state, Line):
+            state.blocked = False
+        elif start is not None:
+            self.frame[:] = start
+            self.state = Line()
+        return change
+
+    def forget_stream(self) -> None:
+        """The goal that was accepted is no next one of a stream."""
+        if isinstance(self.state, Stream):
+            self.request.twist[:] = 0.0
+            self.state = Drag(self.state.share)
+
+    def advance(self, step: Step) -> None:
+        """Move the frame by one period."""
+        if not self.moves:
+            return
+        self._before[:] = self.frame
+        self.state = self.state.advance(self, step)
+        if isinstance(self.state, Jog):
+            self._accepted[:] = self.frame
+
+    def hesitate(self) -> bool:
+        """Take back the last `advance`, since it can't be followed, to go on at half the speed.
+
+        Returns whether that was tried often enough.
+        """
+        self.frame[:] = self._before
+        self.state.share *= 0.5
+        if isinstance(self.state, Jog):
+            self.state.twist *= 0.5
+        self._hesitations += 1
+        return self._hesitations > HESITATIONS
+
+    def go_on(self) -> None:
+        """The last `advance` could be followed."""
+        self._hesitations = 0
+
+    def retreat(self, frame: Array) -> None:
+        """Stand still at a frame (12,), since the way is blocked."""
+        self.frame[:] = frame
+        self.state.share, self.state.blocked, self._hesitations = 0.0, True, 0
+        if isinstance(self.state, Jog):
+            self.request.goal[:] = frame
+            self.state.blocked_twist[:] = self.request.twist
+            self.state.twist[:] = 0.0
+
+    def warm(self, step: Step) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        trial, here = Tip(self.index), transform_of(self.frame)
+        trial.hold(self.frame)
+        far = here.copy()
+        far[:3, 3] += 1.0
+        for goal, linear in ((far, True), (here, False)):
+            trial.give(goal, step.now, linear=linear, twist=np.ones(6))
+            trial.accept(self.frame)
+            trial.advance(step)
+        trial.give_next_of_stream(here, step.now + 0.5 * STREAM_GAP)
+        trial.jog(np.ones(6), step.now, self.frame)
+        trial.advance(step)
