@@ -12,21 +12,14 @@ above its limit, which was lowered, comes down at the limit of the jerk.
 
 The fastest way to a point is to go for it, a ramp to full speed, and to stop in time: the point
 where a stop would end only moves on while the joint goes, so the moment to begin with it is the
-one zero of a monotone function. That is the trajectory of Kroger 2011 (type IV, end at rest),
-Haschke et al. 2008 and Berscheid & Kroger 2021; but as only one period of it is taken before
-it is planned anew, in nearly every period one look decides: can the joint go on for a whole
+one zero of a monotone function. That is the trajectory of [Kroeger2011] (type IV, end at rest),
+[Haschke2008] and [BerscheidKroeger2021]; but as only one period of it is taken before it is
+planned again, in nearly every period one look decides: can the joint go on for a whole
 period and stop in time, or has it begun to stop? The phases end when they end, inside of periods:
 positions, velocities and accelerations at the ticks are samples of a motion that keeps its limits
 at all times, so their differences keep them too.
 
 Units: rad or m, and seconds. `most` is A, `jerk` is J; A may be inf.
-
-- T. Kroger, "Opening the door to new sensor-based robot applications - the Reflexxes motion
-  libraries", ICRA 2011.
-- R. Haschke, E. Weitnauer, H. Ritter, "On-line planning of time-optimal, jerk-limited
-  trajectories", IROS 2008.
-- L. Berscheid, T. Kroger, "Jerk-limited real-time trajectory generation with arbitrary target
-  states", RSS 2021.
 """
 
 from __future__ import annotations
