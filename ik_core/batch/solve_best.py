@@ -137,8 +137,10 @@ def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
     robot, tasks = problem.robot, []
     for link in dict.fromkeys(task.link for task in problem.goals):
         own = [task for task in problem.goals if task.link == link]
-        asks = [any(task.position_weights.any() for task in own),
-                any(task.rotation_weights.any() for task in own)]  # fmt: skip
+        asks = [
+            any(task.position_weights.any() for task in own),
+            any(task.rotation_weights.any() for task in own),
+        ]
         rows = 'pose' if all(asks) else 'position' if asks[0] else 'orientation'
         tasks.append(ManipulabilityTask(link, rows=rows))
 
