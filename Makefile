@@ -6,6 +6,8 @@ DURATION ?= 20
 BENCHES ?=
 MINUTES ?= 10
 export PYTHON
+# Which ROS 2's wheels, where none is sourced: jazzy (the default) or kilted.
+export ROS_WHEELS
 
 # Neither command may reach a robot on the network, unless asked to.
 ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
@@ -28,7 +30,8 @@ help:
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make soak [MINUTES=10]    the node under faults, for long'
 	@echo 'make clean                remove what was built and installed here'
-	@echo 'PYTHON=python3.12 chooses the Python to start from.'
+	@echo 'PYTHON=python3.12 chooses the Python to start from,'
+	@echo 'ROS_WHEELS=kilted that ROS 2 where none is sourced (jazzy by default).'
 
 demo:
 	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.demo --duration $(DURATION)

@@ -1,7 +1,8 @@
 """How ik_node is built and what it needs: read by colcon, by pip and by the Makefile.
 
 On a robot the dependencies come from package.xml through rosdep. The extras below are for pip:
-`ros` is ROS 2 Jazzy's own rclpy and messages as wheels, for machines without a ROS 2.
+`ros` is ROS 2 Jazzy's own rclpy and messages as wheels, for machines without a ROS 2;
+`ros-kilted` is Kilted's.
 """
 
 from pathlib import Path
@@ -11,16 +12,13 @@ from setuptools import find_packages, setup
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'
 
-ROS_WHEELS = [
-    'ros-rclpy[fastrtps]~=7.1.6',
-    'ros-std-msgs~=5.3.0',
-    'ros-geometry-msgs~=5.3.0',
-    'ros-sensor-msgs~=5.3.0',
-    'ros-trajectory-msgs~=5.3.0',
-    'ros-visualization-msgs~=5.3.0',
-    'ros-diagnostic-msgs~=5.3.0',
-    'ros-std-srvs~=5.3.0',
-]
+MESSAGES = ['std', 'geometry', 'sensor', 'trajectory', 'visualization', 'diagnostic']
+
+
+def ros_wheels(rclpy: str, messages: str) -> list[str]:
+    """Return the wheels of one ROS 2: rclpy and the messages, at compatible versions."""
+    names = [*(f'ros-{name}-msgs' for name in MESSAGES), 'ros-std-srvs']
+    return [f'ros-rclpy[fastrtps]~={rclpy}', *(f'{name}~={messages}' for name in names)]
 
 
 def files(folder: str, *patterns: str) -> tuple[str, list[str]]:
@@ -54,8 +52,9 @@ setup(
     install_requires=['numpy', 'scipy', 'urdf_parser_py'],
     extras_require={
         'fast': ['numba'],
-        'ros': ROS_WHEELS,
-        'test': ['pytest', 'hypothesis', 'wheel', 'pin', 'example-robot-data'],
+        'ros': ros_wheels('7.1.6', '5.3.0'),
+        'ros-kilted': ros_wheels('9.1.2', '5.5.0'),
+        'test': ['pytest', 'pytest-xdist', 'hypothesis', 'wheel', 'pin', 'example-robot-data'],
         'bench': ['matplotlib'],
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],

@@ -104,14 +104,14 @@ def test_package_xml_never_names_the_wheels():
     assert not [key for key in depends('depend', 'exec_depend', 'test_depend') if 'ros-' in key]
 
 
-def test_only_an_extra_names_the_wheels(setup):
+def test_only_extras_name_the_wheels(setup):
     assert not [name for name in setup['install_requires'] if name.startswith('ros-')]
     naming = {
         extra
         for extra, names in setup['extras_require'].items()
         if any(name.startswith('ros-') for name in names)
     }
-    assert naming == {'ros'}
+    assert naming == {'ros', 'ros-kilted'}
 
 
 def test_colcon_finds_the_tests_through_an_extra(setup):
@@ -201,10 +201,21 @@ def fake_python(folder: Path, body: str) -> str:
 def test_environment_says_what_is_missing(tmp_path, ros_distro, body, complaint):
     tree = scripts_only(tmp_path)
     python = fake_python(tmp_path, body)
-    done = run('scripts/environment', 'test', cwd=tree, PYTHON=python, ROS_DISTRO=ros_distro)
+    environment = {'PYTHON': python, 'ROS_DISTRO': ros_distro, 'ROS_WHEELS': ''}
+    done = run('scripts/environment', 'test', cwd=tree, **environment)
     assert done.returncode != 0
     assert done.stdout == ''
     assert complaint in done.stderr
+    assert not list(tree.glob('.venv*'))
+
+
+def test_wheels_of_an_unknown_ros_are_refused_with_the_known_ones(tmp_path):
+    tree = scripts_only(tmp_path)
+    python = fake_python(tmp_path, 'echo 3.12')
+    environment = {'PYTHON': python, 'ROS_DISTRO': '', 'ROS_WHEELS': 'foxy'}
+    done = run('scripts/environment', 'test', cwd=tree, **environment)
+    assert done.returncode != 0
+    assert 'ROS_WHEELS=foxy: there are wheels of jazzy and of kilted' in done.stderr
     assert not list(tree.glob('.venv*'))
 
 

@@ -307,21 +307,28 @@ def test_an_error_in_the_callers_progress_ends_the_batch():
     assert threading.active_count() == before
 
 
+ENDLESS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+import numpy as np, ik_core as ik
+from support import robots
+robot = robots.shipped('ur5e')
+problem = ik.IkProblem(robot, [ik.PoseTask(robots.tip_of(robot))])
+far = np.eye(4)
+far[0, 3] = 5.0
+def progress(done, total):
+    print('running', flush=True)
+try:
+    ik.solve_batch(problem, np.tile(far, (10**6, 1, 1)), threads=2, progress=progress)
+except KeyboardInterrupt:
+    print('interrupted')
+"""
+
+
 def test_ctrl_c_ends_a_batch_that_would_take_minutes():
-    code = (
-        'import numpy as np, ik_core as ik\n'
-        'from support import robots\n'
-        'robot = robots.shipped("ur5e")\n'
-        'problem = ik.IkProblem(robot, [ik.PoseTask(robots.tip_of(robot))])\n'
-        'far = np.eye(4); far[0, 3] = 5.0\n'
-        'def progress(done, total):\n    print("running", flush=True)\n'
-        'try:\n'
-        '    ik.solve_batch(problem, np.tile(far, (10**6, 1, 1)), threads=2, progress=progress)\n'
-        'except KeyboardInterrupt:\n    print("interrupted")\n'
-    )
     path = robots.python_path(ROOT, ROOT / 'test')
     child = subprocess.Popen(
-        [sys.executable, '-c', code],
+        [sys.executable, '-c', ENDLESS],
         env={**os.environ, 'PYTHONPATH': path},
         stdout=subprocess.PIPE,
         text=True,
