@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import Array
+from .knots import MOST, stop_knots
 from .rate_limiter import MotionLimits
 from .second_order import ACCELERATION, BRAKING, JERK, pace_of
 from .steps import BRAKE, FAR, FREE, SUDDEN, Q, adopt, advance, stop_point
@@ -68,6 +69,11 @@ class Governor:
         self._target, self._drift, self._caps = np.empty((3, n))
         self._free, self._braking = np.full(n, FREE, np.int8), np.full(n, BRAKE, np.int8)
         self._waits = self._free.copy()
+        self._knots = (
+            np.zeros(1 + MOST * n, np.int64),
+            np.zeros((1 + MOST * n, n)),
+            np.zeros((1 + MOST * n, n)),
+        )
         self._rows = _rows_of(limits)
         self.set_limits(limits)
         self.restart(q)
@@ -161,6 +167,17 @@ class Governor:
         point = np.empty_like(self._target)
         stop_point(self._state, self._rows, self.period, point)
         return point
+
+    def stop_knots(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """How the joints come to rest when they brake from now on: knots of cubic splines.
+
+        Returns ticks (m,), positions (m, n) and velocities (m, n), views that the next call writes
+        to. The first knot lies half a period before the last step and is certain; each other so
+        many periods later as its tick says, in the last one all rest. See `knots`.
+        """
+        ticks, q, dq = self._knots
+        count = stop_knots(self._state, self._rows, self.period, ticks, q, dq)
+        return ticks[:count], q[:count], dq[:count]
 
     @property
     def leash(self) -> float:
