@@ -1,7 +1,4 @@
-"""Cyclic coordinate descent: what one joint's step is worth, and what sweeps come to.
-
-The cost that sweeps lower is computed here from poses and scipy's rotations alone.
-"""
+"""Cyclic coordinate descent: what one joint's step is worth, and what sweeps come to."""
 
 import math
 
@@ -11,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support import robots
+from support.coordinate_descent import ORIGIN, both_orders, own_cost, plan_of, sweep_once
 from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
@@ -31,16 +29,10 @@ from ik_core.solvers.coordinate_sweep import (
     HOW,
     SEARCH,
     SKIP,
-    _step_inside,
-    chordal_cost,
 )
 from ik_core.solvers.cyclic_coordinate_descent import CyclicCoordinateDescent, sweep_plan
 
-ORDERS = ('tip_to_base', 'base_to_tip')
 Z = np.array([0.0, 0.0, 1.0])
-ORIGIN = robots.transform(Rotation.from_rotvec([0.4, -0.7, 0.2]), [0.3, -0.1, 0.5])
-
-both_orders = pytest.mark.parametrize('order', ORDERS)
 
 
 def chordal(problem, q):
@@ -63,17 +55,6 @@ def chordal(problem, q):
             quaternion = Rotation.from_matrix(target[:3, :3].T @ tip[:3, :3]).as_quat()
             cost += weights @ (2.0 * quaternion[:3]) ** 2
     return cost
-
-
-def sweep_once(problem, x, **options):
-    solver = CyclicCoordinateDescent(**options)
-    return solver.step(problem, State(problem.at(x))).at.x
-
-
-def with_q(problem, x):
-    q = problem.start(None)[0]
-    q[problem.variables] = x
-    return q
 
 
 def shaken(rng, transform, size=1.0):
@@ -116,12 +97,6 @@ def random_problem(name, goals, rng, **more):
         pose = robot.forward_kinematics(robots.random_q(robot, rng), link)
         tasks += GOALS[goals](link, shaken(rng, pose, 0.4))
     return IkProblem(robot, tasks, orientation_length=0.3, **more)
-
-
-def own_cost(problem, x):
-    """The cost [m^2] that sweeps lower, at variables x."""
-    problem.packed.update(x)
-    return chordal_cost(problem.packed.arrays)
 
 
 @pytest.mark.parametrize('goals', GOALS)
@@ -365,10 +340,6 @@ def test_a_mimic_slide_alone_shifts_its_driver():
     assert swept == pytest.approx([(shift - 0.2) / -0.5, turn])
 
 
-def plan_of(problem, **options):
-    return sweep_plan(problem, CyclicCoordinateDescent(**options).options)
-
-
 def test_a_sweep_visits_every_body_once_in_the_order_asked_for():
     """One row a body: the linear cost per iteration of Engell-Norregard 2007, Fig. 8."""
     robot = robots.shipped('chains5')
@@ -471,274 +442,3 @@ def test_tip_to_base_is_each_joint_alone_from_the_tip():
             _, y = alone.start(single)
             single[joint] = sweep_once(alone, y)[0]
         np.testing.assert_allclose(swept, single[:7], atol=1e-9)
-
-
-# Ball joints --------------------------------------------------------------------------------
-
-
-def ball_and_bone(order='ZYZ', **limits):
-    joints = [
-        Joint('ball', 'ball', 'base', 'bone', ORIGIN, rotation_order=order, **limits),
-        Joint('tip', 'fixed', 'bone', 'tip', robots.transform(translation=[0.4, 0.2, -0.1])),
-    ]
-    return Robot.from_joints('ball', ['base', 'bone', 'tip'], joints)
-
-
-@both_orders
-@pytest.mark.parametrize('rotation', ['ZYZ', 'XYX', 'XYZ', 'ZXY', 'YXZ', 'ZYX', 'YZY'])
-def test_a_ball_joint_turns_about_the_axis_across_both_directions(rotation, order):
-    """Eq. 2-5: one step, by the angle between the directions, no twist about the bone."""
-    robot, rng = ball_and_bone(rotation), np.random.default_rng(8)
-    starts = [np.zeros(3), np.array([0.2, 0.5 * np.pi, 0.1]), *rng.uniform(-3, 3, (6, 3))]
-    for q in starts:
-        p = ORIGIN[:3, 3]
-        goal = p + 2.0 * rng.normal(size=3)
-        problem = IkProblem(robot, [PositionTask('tip', goal)])
-        problem.start(q)
-        after = sweep_once(problem, q, order=order)
-        u = robot.forward_kinematics(q, 'tip')[:3, 3] - p
-        v = goal - p
-        reached = robot.forward_kinematics(after, 'tip')[:3, 3] - p
-        np.testing.assert_allclose(reached / np.linalg.norm(u), v / np.linalg.norm(v), atol=1e-9)
-        axis = np.cross(u, v) / np.linalg.norm(np.cross(u, v))
-        angle = math.atan2(np.linalg.norm(np.cross(u, v)), u @ v)
-        turn = (
-            robot.forward_kinematics(after, 'bone')[:3, :3]
-            @ robot.forward_kinematics(q, 'bone')[:3, :3].T
-        )
-        np.testing.assert_allclose(turn, Rotation.from_rotvec(angle * axis).as_matrix(), atol=1e-9)
-
-
-def test_about_its_own_axes_a_ball_joint_takes_other_steps():
-    robot, q = ball_and_bone('XYZ'), np.array([0.3, -0.4, 0.8])
-    goal = robot.forward_kinematics(q + np.array([0.5, 0.7, -0.6]), 'tip')[:3, 3]
-    problem = IkProblem(robot, [PositionTask('tip', goal)])
-    free = ik.make_solver('cyclic_coordinate_descent').solve(problem, q)
-    assert free.success
-    assert free.iterations == 1
-    own = ik.make_solver('cyclic_coordinate_descent', free_axis=False).solve(problem, q)
-    assert own.success
-    assert own.iterations > 1
-
-
-@both_orders
-def test_the_turn_of_a_ball_stays_inside_its_limits_and_never_harms(order):
-    rng = np.random.default_rng(9)
-    exact = 0
-    for rotation in ('ZYZ', 'XYZ', 'ZXY'):
-        for _ in range(40):
-            low, high = np.sort(rng.uniform(-3.5, 3.5, (2, 3)), axis=0)
-            robot = ball_and_bone(rotation, lower=low, upper=high)
-            goal = ORIGIN[:3, 3] + rng.normal(size=3)
-            problem = IkProblem(robot, [PositionTask('tip', goal)])
-            _, x = problem.start(rng.uniform(low, high))
-            after = sweep_once(problem, x, order=order)
-            alone = sweep_once(problem, x, order=order, free_axis=False)
-            assert robots.inside(robot, after)
-            assert own_cost(problem, after) <= own_cost(problem, x) * (1 + 1e-12)
-            exact += own_cost(problem, after) < own_cost(problem, alone) * (1 - 1e-9)
-    assert exact > 20  # of 120, with limits that cut most of the turns off
-
-
-@pytest.mark.parametrize('factor', [1.0, 3.0, 0.0])
-def test_a_ball_that_points_at_its_goal_stays(factor):
-    """Eq. 2 then names no axis, nor does it for a goal in the centre."""
-    robot, q = ball_and_bone(), np.array([0.3, 0.9, -0.4])
-    centre = ORIGIN[:3, 3]
-    goal = centre + factor * (robot.forward_kinematics(q, 'tip')[:3, 3] - centre)
-    problem = IkProblem(robot, [PositionTask('tip', goal)])
-    problem.start(q)
-    np.testing.assert_allclose(sweep_once(problem, q), q, atol=1e-12)
-
-
-def test_of_two_ways_to_write_a_turn_the_shorter_one_is_taken():
-    """Both reach the goal: (da, db, dc) and the way over the other middle angle."""
-    robot, rng = ball_and_bone(), np.random.default_rng(10)
-    for _ in range(20):
-        q = rng.uniform(0.4, 1.2, 3)
-        goal = robot.forward_kinematics(q + rng.uniform(-0.1, 0.1, 3), 'tip')[:3, 3]
-        problem = IkProblem(robot, [PositionTask('tip', goal)])
-        problem.start(q)
-        assert np.abs(sweep_once(problem, q) - q).max() < 1.0
-
-
-@pytest.mark.parametrize(
-    ('goals', 'turns'),
-    [
-        (lambda: [PositionTask('tip', np.ones(3))], True),
-        (lambda: [PositionTask('tip', np.ones(3), weights=(1, 1, 2))], False),
-        (lambda: [PoseTask('tip', transform=np.eye(4))], False),
-        (lambda: [PositionTask('tip', np.ones(3)), PositionTask('bone', np.ones(3))], False),
-    ],
-)
-def test_balls_turn_freely_where_one_position_is_all_they_carry(goals, turns):
-    problem = IkProblem(ball_and_bone(), goals())
-    for order in ORDERS:
-        plan = plan_of(problem, order=order)
-        assert (plan[0, 2:5].tolist() == [0, 1, 2]) == turns
-        assert (plan[1:, 2:5] == -1).all()
-    assert (plan_of(problem, free_axis=False)[:, 2:5] == -1).all()
-
-
-def test_a_ball_with_a_frozen_axis_is_no_ball():
-    problem = IkProblem(
-        ball_and_bone(), [PositionTask('tip', np.ones(3))], frozen_joints=['ball/y']
-    )
-    assert (plan_of(problem)[:, 2:5] == -1).all()
-    body = [f'root/{name}' for name in ('x', 'y', 'z', 'yaw', 'pitch', 'roll')]
-    problem = IkProblem(
-        human_arm(), [PositionTask('forearm', np.ones(3))], frozen_joints=[*body, 'shoulder/y']
-    )  # the shoulder's last axis: the elbow must not stand in for it
-    assert (plan_of(problem)[:, 2:5] == -1).all()
-
-
-@pytest.mark.parametrize(
-    ('x', 'step', 'lower', 'upper', 'expected'),
-    [
-        (0.2, 0.5, -1.0, 1.0, 0.7),
-        (0.2, 0.5 + 2 * np.pi, -1.0, 1.0, 0.7),
-        (0.2, 0.5 - 4 * np.pi, -9.0, 9.0, 0.7),
-        (3.0, 1.0, -3.1, 3.1, 4.0 - 2 * np.pi),
-        (-3.0, -1.0, -3.1, 3.1, 2 * np.pi - 4.0),
-        (0.0, 1.5, -1.0, 1.0, 1.0),
-        (0.0, -1.5, -1.0, 1.0, -1.0),
-        (0.4, 3.0, -2.8, 0.5, -2.8),  # 2.9 above the one limit, 0.08 below the other
-        (-0.4, -3.0, -0.5, 2.8, 2.8),
-        (0.0, 9.0, -math.inf, math.inf, 9.0 - 2 * np.pi),
-    ],
-)
-def test_steps_of_a_ball_end_inside_the_limits_or_at_the_next_one(x, step, lower, upper, expected):
-    assert _step_inside(x, step, lower, upper) == pytest.approx(expected)
-
-
-def human_arm():
-    """Shoulder, elbow and wrist, the shoulder on a floating body."""
-    down = robots.transform(translation=[0.0, 0.0, -0.3])
-    joints = [
-        Joint('root', 'floating', 'world', 'chest'),
-        Joint('shoulder', 'ball', 'chest', 'arm', ORIGIN, rotation_order='ZXY', lower=-2, upper=2),
-        Joint('elbow', 'revolute', 'arm', 'forearm', down, np.eye(3)[1], lower=-2.5, upper=0.0),
-        Joint('wrist', 'ball', 'forearm', 'hand', down, lower=-0.8, upper=0.8),
-        Joint('palm', 'fixed', 'hand', 'palm', robots.transform(translation=[0.0, 0.0, -0.1])),
-    ]
-    links = ['world', 'chest', 'arm', 'forearm', 'hand', 'palm']
-    return Robot.from_joints('arm', links, joints, free_joints=['root'])
-
-
-@both_orders
-@pytest.mark.parametrize('free_axis', [True, False])
-@pytest.mark.parametrize('fixed_body', [True, False])
-def test_arms_of_ball_joints_reach_their_goals(order, free_axis, fixed_body):
-    robot, rng = human_arm(), np.random.default_rng(11)
-    body = [name for name in robot.joint_names if name.startswith('root')]
-    options = {'order': order, 'free_axis': free_axis}
-    for _ in range(10):
-        q = robots.random_q(robot, rng, margin=0.25)
-        if fixed_body:
-            q[:6] = 0.0
-        goal = PositionTask('palm', robot.forward_kinematics(q, 'palm')[:3, 3])
-        problem = IkProblem(robot, [goal], frozen_joints=body if fixed_body else ())
-        start = np.zeros(robot.n)
-        result = ik.make_solver('cyclic_coordinate_descent', restarts=5, **options).solve(
-            problem, start
-        )
-        assert result.success, result.message
-        assert robots.inside(robot, result.q)
-        if fixed_body:
-            np.testing.assert_array_equal(result.q[:6], 0.0)
-
-
-# What the source says -----------------------------------------------------------------------
-
-UNIT = 0.1502
-"""[m] in which arm5 stands 25 from a goal that it can come as near as 2 to: Fig. 5, Table 1."""
-
-
-def out_of_reach():
-    """The arm of 5 joints bent a little, its goal abreast of it and out of reach."""
-    goal = np.array([0.0, 2.5 + 2.0 * UNIT, 0.0])
-    problem = IkProblem(robots.shipped('arm5'), [PositionTask('tip', goal)])
-    return problem, np.full(5, 0.05)
-
-
-def distances(order):
-    problem, start = out_of_reach()
-    solver = ik.make_solver('cyclic_coordinate_descent', order=order, record_history=True)
-    result = solver.solve(problem, start)
-    return result, np.sqrt(result.history) / UNIT
-
-
-@both_orders
-def test_out_of_reach_the_optimum_is_approached_but_slowly(order):
-    """Engell-Norregard 2007, 3.3.3: near after few sweeps, the optimum after very many."""
-    problem, start = out_of_reach()
-    assert math.sqrt(problem.evaluate(start).cost) / UNIT == pytest.approx(25.0, abs=1.5)
-    result, history = distances(order)
-    assert result.status is IkStatus.CLOSEST
-    assert history[-1] == pytest.approx(2.0, abs=1e-6)
-    assert history[9] < 3.4  # the source's 3.369
-    assert (np.diff(history) <= 1e-12).all()  # with best steps there is nothing erratic
-    assert np.argmax(history < 2.0 + 1e-3) > 10
-    assert np.argmax(history < 2.0 + 1e-9) > 100
-    bfgs = ik.make_solver('levenberg_marquardt', restarts=0).solve(problem, start)
-    assert result.iterations > 3 * bfgs.iterations
-
-
-def test_the_last_sweeps_shrink_the_distance_to_the_optimum_at_one_rate():
-    """Linear convergence: Engell-Norregard & Erleben 2011, 2.2."""
-    _, history = distances('base_to_tip')
-    left = history - 2.0
-    rates = left[40:80] / left[39:79]
-    assert rates.max() - rates.min() < 0.02
-    assert 0.5 < rates.mean() < 1.0
-
-
-def test_longer_chains_take_more_sweeps_and_more_than_other_methods():
-    """Engell-Norregard 2007, Fig. 9, on the skeleton of Fig. 7: sums over ten goals each."""
-    robot, rng = robots.shipped('chains5'), np.random.default_rng(12)
-    sweeps, others = [], []
-    for length in (2, 4, 6):
-        link, counts = f'chain_{length}_tip', np.zeros(2)
-        for _ in range(10):
-            q = robots.random_q(robot, rng, margin=0.25)
-            goal = PositionTask(link, robot.forward_kinematics(q, link)[:3, 3])
-            problem = IkProblem(robot, [goal])
-            start = np.clip(q + rng.uniform(-0.5, 0.5, robot.n), robot.lower, robot.upper)
-            for i, name in enumerate(['cyclic_coordinate_descent', 'levenberg_marquardt']):
-                result = ik.make_solver(name).solve(problem, start)
-                assert result.success, (name, length, result.message)
-                counts[i] += result.iterations
-        sweeps.append(counts[0])
-        others.append(counts[1])
-    assert (np.array(sweeps) > np.array(others)).all()
-    assert sweeps[0] < sweeps[-1]
-
-
-@both_orders
-def test_all_five_chains_reach_their_goals_together(order):
-    robot, rng = robots.shipped('chains5'), np.random.default_rng(13)
-    for _ in range(5):
-        q = robots.random_q(robot, rng, margin=0.25)
-        goals = [
-            PositionTask(link, robot.forward_kinematics(q, link)[:3, 3]) for link in robot.tips()
-        ]
-        problem = IkProblem(robot, goals)
-        start = np.clip(q + rng.uniform(-0.3, 0.3, robot.n), robot.lower, robot.upper)
-        result = ik.make_solver('cyclic_coordinate_descent', order=order).solve(problem, start)
-        assert result.success, result.message
-
-
-def test_orientations_out_of_reach_end_at_their_own_optimum_and_say_so():
-    """The least sum with chords is at another posture than the one with angles."""
-    robot = robots.shipped('ur5e')
-    pose = robot.forward_kinematics([0.3, -1.2, 1.4, -0.6, 0.8, 0.2], 'tool0')
-    pose = robots.transform(translation=[0.3, 0.6, 0.4]) @ pose
-    low, high = np.full(6, -1.5), np.full(6, 1.2)
-    problem = IkProblem(robot, [PoseTask('tool0', transform=pose)], lower=low, upper=high)
-    start = np.array([0.3, -1.0, 1.0, -0.5, 0.6, 0.1])
-    result = ik.make_solver('cyclic_coordinate_descent').solve(problem, start)
-    assert result.status is IkStatus.STALLED
-    closest = ik.make_solver('levenberg_marquardt', restarts=0).solve(problem, result.q)
-    assert closest.status is IkStatus.CLOSEST
-    assert closest.cost < result.cost * (1 - 1e-5)
-    assert own_cost(problem, result.q) < own_cost(problem, closest.q) * (1 - 1e-5)

@@ -1,0 +1,75 @@
+"""The reference, by scipy: it goes where scipy goes."""
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from support import robots
+from support.optimiser_problems import UNREACHABLE, assert_no_descent_left, cross, paths, pose_of
+
+from ik_core import Budget, IkProblem, IkStatus, PositionTask, make_solver
+
+
+@pytest.mark.parametrize('method', ['dogbox', 'trf'])
+@pytest.mark.parametrize('name', ['ur5e', 'panda', 'pr2_like'])
+def test_the_reference_goes_where_scipy_itself_goes(name, method):
+    problem, q0 = UNREACHABLE[name]() if name in UNREACHABLE else paths(name)
+    _, x0 = problem.start(q0)
+    found = least_squares(
+        lambda x: problem.at(x).residual, x0, lambda x: problem.at(x).jacobian,
+        bounds=(problem.limits.lower, problem.limits.upper), xtol=1e-15, ftol=1e-15, gtol=1e-15,
+        max_nfev=1000,
+        method=method,
+    )  # fmt: skip
+    result = make_solver('trust_region', method=method, evaluations_per_step=1000).solve(
+        problem, q0
+    )
+    if result.success:
+        assert problem.at(found.x).cost < 1e-9
+    else:
+        assert result.cost <= 2.0 * found.cost * (1.0 + 1e-9)  # it may go on for longer
+        assert result.cost == pytest.approx(2.0 * found.cost, rel=1e-4)
+
+
+def test_a_step_of_the_reference_is_about_as_many_evaluations_as_asked_for():
+    problem, q0 = UNREACHABLE['panda']()
+    search = make_solver('trust_region', evaluations_per_step=5).begin(problem, q0)
+    for step in range(1, 6):
+        search.run(Budget(iterations=1))
+        assert search.result().evaluations <= 1 + 7 * step
+
+
+@pytest.mark.parametrize('name', ['behind limits', 'prismatic', 'mimic'])
+def test_both_of_scipys_methods_end_on_the_limits(name):
+    problem, q0 = UNREACHABLE[name]()
+    results = [
+        make_solver('trust_region', method=method).solve(problem, q0)
+        for method in ('dogbox', 'trf')
+    ]
+    for result in results:
+        assert result.status is IkStatus.CLOSEST
+        assert_no_descent_left(problem, problem.evaluate(result.q))
+    assert results[0].cost == pytest.approx(results[1].cost, rel=1e-9)
+
+
+def test_the_reference_follows_a_redundant_arms_goal_in_a_few_evaluations():
+    robot, rng = robots.shipped('panda'), np.random.default_rng(0)
+    q = robots.random_q(robot, rng, margin=0.25)
+    link = robots.tip_of(robot)
+    problem = IkProblem(robot, [pose_of(robot, q, link, [0.002, 0.001, -0.001])])
+    result = make_solver('trust_region').solve(problem, q)
+    assert result.success
+    assert result.evaluations <= 5
+    assert np.max(np.abs(result.q - q)) < 0.02  # the shortest way, no motion in the null space
+
+
+@pytest.mark.parametrize('method', ['dogbox', 'trf'])
+@pytest.mark.parametrize('corner', [-1.0, 1.0])
+def test_the_reference_starts_on_limits_and_passes_pinned_joints_by(corner, method):
+    lower, upper = np.full(3, -1.0), np.full(3, 1.0)
+    lower[1] = upper[1] = 0.25
+    goal = PositionTask('l3', [0.5, 0.7, 0.0])
+    problem = IkProblem(cross(), [goal], lower=lower, upper=upper)
+    result = make_solver('trust_region', method=method).solve(problem, np.full(3, corner))
+    assert result.status is IkStatus.CLOSEST
+    np.testing.assert_allclose(result.q, [0.5, 0.25, 0.0], atol=1e-6)
+    assert result.q[1] == 0.25
