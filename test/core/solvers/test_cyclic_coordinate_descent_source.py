@@ -18,6 +18,10 @@ from ik_core import (
 """[m] in which arm5 stands 25 from a goal that it can come as near as 2 to: Fig. 5, Table 1."""
 
 
+UNIT = 0.1502
+"""[m] in which arm5 stands 25 from a goal that it can come as near as 2 to: Fig. 5, Table 1."""
+
+
 def out_of_reach():
     """The arm of 5 joints bent a little, its goal abreast of it and out of reach."""
     goal = np.array([0.0, 2.5 + 2.0 * UNIT, 0.0])
