@@ -254,7 +254,7 @@ class ManySolves:
         if near is not None:
             q, moving = result.q.copy(), self.problem.variables
             q[moving] = self.problem.limits.nearest_turn(q[moving], near[moving])
-            if (q != result.q).any():  # judged anew: what is reported is what q achieves
+            if (q != result.q).any():  # judged again: what is reported is what q achieves
                 result = self.solver.solve(self.problem, q)
         return result
 

@@ -40,7 +40,7 @@ CORRECTIONS = 3
 
 
 class Descent(Protocol):
-    """Lowers the secondary tasks' cost from a point that the goals are content with."""
+    """Lowers the secondary tasks' cost from a point where the goals are met."""
 
     at: Evaluation
     iterations: int

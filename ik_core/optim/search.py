@@ -155,7 +155,7 @@ class Search(ABC):
         restarts: int,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """The result for variables x, judged anew: what is reported is what x achieves."""
+        """The result for variables x, judged again: what is reported is what x achieves."""
         problem = self.problem
         inside = problem.limits.project(x)
         x = problem.limits.nearest_turn(inside, self.x0)

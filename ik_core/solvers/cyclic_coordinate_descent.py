@@ -8,7 +8,7 @@ to its chord: to the length 2 sin(t / 2). That is the sum of
 
     w |p - pt|^2                                   for a position p and its target pt,
     w l^2 |R - Rt|^2 / 2                           for a rotation matrix R (Frobenius norm),
-    w l^2 |a - b|^2                                for an axis a that shall point along b,
+    w l^2 |a - b|^2                                for an axis a that should point along b,
 
 with the problem's weights w and its orientation length l; unequal weights of a rotation's
 components and masks act on the components of the shortened vector. No step of a joint raises

@@ -7,7 +7,7 @@ The pseudoinverse step is a sum over the singular values of J = sum s_i u_i v_i'
 and where s_i is small the joints move much and the end effectors little. So the i-th term may
 move joints by at most gamma_i:
 
-    N_i     = sum_l |u_l,i|                      how far it shall move the end effectors l
+    N_i     = sum_l |u_l,i|                      how far it should move the end effectors l
     M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  how far the joints j could move them on the way
     gamma_i = min(1, N_i / M_i) gamma_max
     dq_i    = ClampMaxAbs(v_i (u_i'e) / s_i, gamma_i)

@@ -12,7 +12,7 @@ formulation. Of its two methods for bounded problems
   redundant its steps wander about the null space: ten times as many to follow a goal.
 
 One iteration here is one run of scipy of some evaluations, from where the last one ended; the
-size of the region begins anew each time. What scipy does not do by itself:
+size of the region starts again each time. What scipy does not do by itself:
 - it wants lower < upper: variables that their limits pin are left out;
 - the iterates of 'trf' are strictly inside, and come to a limit only in the limit: a variable
   that the gradient presses against a limit and that is nearer than 1e-6 is put on it, and

@@ -1,7 +1,7 @@
-"""Where the joints shall go: one seeded solve that goes on over ticks, or a search with restarts.
+"""Where the joints should go: one seeded solve that goes on over ticks, or a search with restarts.
 
 A `GoalSolver` holds the problem whose targets are followed, the solver, and `solution`, where the
-joints shall be. Solving is spread over as many ticks as it needs: each tick has one budget. It is
+joints should be. Solving is spread over as many ticks as it needs: each tick has one budget. It is
 always in one phase:
 
     FOLLOWING   a seeded solve is under way        -> CONVERGED, where it ends
@@ -144,7 +144,7 @@ class GoalSolver:
         self._rate = rate
         self.phase = Phase.FOLLOWING
         self.solution = np.zeros(problem.robot.n)
-        """(n,) Where the joints shall be; replaced by another array, never written to."""
+        """(n,) Where the joints should be; replaced by another array, never written to."""
         self._solve: Search | None = None
         self._memory: State | None = None  # of the last seeded solve, while goals do not jump
         self._progress = Progress(rate)
@@ -153,7 +153,7 @@ class GoalSolver:
         self._use(problem, limits, (problem.position_tolerance, problem.orientation_tolerance))
         self.begin_tick()
 
-    # What it is told
+    # Instructions
 
     def set_problem(self, problem: IkProblem, limits: MotionLimits) -> None:
         """Solve another problem, inside these limits.
@@ -260,7 +260,7 @@ class GoalSolver:
     # What it does in a tick
 
     def begin_tick(self) -> None:
-        """Count anew what a tick takes: iterations, restarts, seconds."""
+        """Start counting what a tick takes: iterations, restarts, seconds."""
         self.iterations, self.restarts, self.solve_time = 0, 0, 0.0
 
     def follow(self, q: Array, now: float) -> bool:

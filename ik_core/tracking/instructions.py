@@ -1,4 +1,4 @@
-"""What a tracker is told: values, which it applies one by one between its ticks.
+"""The instructions of a tracker: values, which it applies one by one between its ticks.
 
 They are checked when they are applied. A list of them, each with its tick, is a recording.
 """
@@ -104,7 +104,7 @@ class Observer(Protocol):
     """Hears of all that makes a tracker do what it does, and of what it does, as it happens."""
 
     def applied(self, instruction: Instruction) -> None:
-        """It was told this, and took it."""
+        """An instruction that the tracker has applied."""
 
     def ticked(self, now: float, command: Command) -> None:
         """It commanded this."""

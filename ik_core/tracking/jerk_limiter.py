@@ -1,7 +1,7 @@
 """Steps that keep jerk limits too, by the library Ruckig, where it is installed.
 
 Each tick the time-optimal trajectory from the commanded position, velocity and acceleration to
-the target is computed anew (Berscheid & Kroger 2021), and one period of it is taken. Ruckig knows
+the target is computed again [BerscheidKroeger2021], and one period of it is taken. Ruckig knows
 no position limits on the way, so a step is only taken where the joint can still stop inside its
 limits afterwards; else it brakes. From velocity v and acceleration a, with limits A and J, the
 fastest way to rest turns the acceleration to -p, keeps it, and takes it back to 0:

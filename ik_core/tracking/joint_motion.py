@@ -61,7 +61,7 @@ class JointMotion:
         """Where the joints (n,) come to rest when they brake from now on."""
         return self._limiter.stop_point()
 
-    # What it is told
+    # Instructions
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Move within these limits from the next tick on. Raises InvalidOption: no Ruckig."""

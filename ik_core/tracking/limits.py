@@ -18,7 +18,7 @@ class MotionLimits:
 
     `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
     positive; `jerk` [rad/s^3 or m/s^3] too, none by default: keeping it needs the library Ruckig.
-    A joint that shall not move is one of the problem's `frozen_joints`. Raises InvalidOption for
+    A joint that must not move is one of the problem's `frozen_joints`. Raises InvalidOption for
     NaN, a wrong length or sign, or lower > upper.
     """
 

@@ -1,7 +1,7 @@
 """A rest posture for a stream of goals: motion of the joints that the goals do not see.
 
-Each tick the joints move on with a velocity v of the null space of the goals' Jacobian J (Liegeois
-1977; Buss 2009, section 4):
+Each tick the joints move on with a velocity v of the null space of the goals' Jacobian J
+([Liegeois1977]; [Buss2009] section 4):
 
     v = N w,    N = I - J'(J J')^-1 J,    w = rate (rest - q)
 

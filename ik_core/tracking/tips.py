@@ -1,4 +1,4 @@
-"""Where the tips shall be: each holds one state, which moves its frame on by a period a tick.
+"""Where the tips should be: each holds one state, which moves its frame on by a period a tick.
 
     Hold     stays where its last goal ended, or where that of the first other tip began
     Drag     stands at its goal, and goes to the next one in one step: the joints follow
@@ -49,7 +49,7 @@ HESITATIONS = 6
 class Request:
     """What was asked of a tip last.
 
-    goal (12,) : where it shall go; that of a jog is where it came to
+    goal (12,) : where it should go; that of a jog is where it came to
     twist (6,) : the velocity of its goals, or that of a jog
     horizon [s] : how long after `received` the velocity of a goal holds
     linear : the goal is to be gone to in a straight line
@@ -178,7 +178,7 @@ class Jog(State):
 
 
 class Tip:
-    """Where one tip shall be: `frame` (12,), moved on by its `state`; all is only to be read.
+    """Where one tip should be: `frame` (12,), moved on by its `state`; all is only to be read.
 
     `index`: which of the goals of the problem it is for.
     `given` (4, 4): the goal that it was given last and that it would go on with, or None.

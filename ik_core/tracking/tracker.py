@@ -15,13 +15,13 @@ moves the commanded joints one step towards the solution. What its users can rel
 5. Goals older than `goal_timeout`, and `stop()`, decelerate to rest; commands go on.
 6. All the solving of a tick shares one time budget, a part of the period.
 
-A goal that jumped is gone to by a move of the joints, or, where `move` is 'linear', along a
+A goal that jumped is reached by a move of the joints, or, where `move` is 'linear', along a
 straight line of the tip with limited speed and acceleration, slower where the joints can't keep
 up. Twists (`set_twist`) carry a tip on from where it is. Neither searches nor leaves its branch:
 where the way is blocked, by a limit or a singularity, the arm stops there and the status is
 BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. With
 `feed_forward`, the velocity of a stream of goals is followed too, so that the tip does not lag
-(Buss 2009, section 2).
+([Buss2009] section 2).
 
 A tip without a goal holds the pose it had when its last goal ended (or when the first goal of
 another tip came), with the same weight as a goal: where both can't be had, the closest compromise
@@ -30,14 +30,14 @@ is held, and reported as such. With no goals at all nothing is solved and the jo
 Who owns what, and alone changes it:
 
     Tracker       whether it is paused, why it rests, its options
-    Tip           where one tip shall be: Hold, Drag, Stream, Line or Jog      `tips`
-    GoalSolver    where the joints shall be: its phase, the solution           `goal_solver`
+    Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
+    GoalSolver    where the joints should be: its phase, the solution          `goal_solver`
     RestPosture   how that moves on in the null space of the goals             `rest_posture`
     JointMotion   what is commanded, by a `Limiter`; whether joints wait for   `joint_motion`
                   each other; how fast tips may go for the joints' sake
 
 In each tick the tips move on, the goal solver follows them, and the joints follow its solution.
-What a tracker is told is a value (`instructions`); its methods make these values and `apply` them.
+What changes a tracker is a value (`instructions`); its methods make these values and `apply` them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Tracker:
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
         Searches are always by `levenberg_marquardt`, with these options where it is the solver
     q0 (n,) : where the joints are; by default the middle of the robot's limits
-    rest (n,) : the posture that joints are drawn to with `rest_rate`; by default q0
+    rest (n,) : the posture that joints move towards with `rest_rate`; by default q0
     clock : what the time budget of solving is measured with, where the solver is given by name
 
     `now` [s] is only compared with other `now`s: for the ages of goals and twists, and
@@ -174,7 +174,7 @@ class Tracker:
         """
         return self._monitor.condition_number(self._motion.q, self._targets())
 
-    # What the tracker is told
+    # Instructions
 
     def set_goal(
         self,

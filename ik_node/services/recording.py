@@ -1,4 +1,4 @@
-"""The service ~/record: what the tracker was told and commanded, to a file for `ik replay`.
+"""The service ~/record: instructions and commands of the tracker, in a file for `ik replay`.
 
 The tick only notes numbers in memory; files are written beside it. A recording holds the last
 `record_minutes`, and ends with the service, with the model, or with the node.

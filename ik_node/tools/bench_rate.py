@@ -226,7 +226,7 @@ class Watcher:
             self.reported.append({pair.key: pair.value for pair in status.values})
 
     def forget(self) -> None:
-        """Start anew."""
+        """Start again."""
         self.states = {'node': [], 'bare': [], 'echo': []}
         self.reported.clear()
 

@@ -48,7 +48,7 @@ STREAM_RADIUS = 0.1
 
 @dataclass(frozen=True)
 class Goal:
-    """A line of the table: where the tip shall go, given as (4, 4) transforms over time.
+    """A line of the table: where the tip should go, given as (4, 4) transforms over time.
 
     A goal that stays has one transform; `stream` has many, sent at STREAM_RATE.
     """

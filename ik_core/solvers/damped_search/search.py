@@ -216,7 +216,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
 
 @inner
 def _conclude(search: SearchArrays) -> None:
-    """The answer: the best point, the nearest such turns, judged anew; as `Search.finish`."""
+    """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     counters, values, vectors = search.counters, search.values, search.vectors
     ended = counters[STATUS] != RUNNING
     best = X if ended or values[COST] <= values[BEST_COST] else BEST
@@ -280,7 +280,7 @@ def solve_many(
     What differs from problem to problem:
     frozen (F,), angles (N, F) : the bodies of joints that stand still, and where they stand
     own_targets (N, G, 12), starts (N, variables), seeds (N,)
-    near (N, variables) : next to which turn an answer shall be, as a rule the starts
+    near (N, variables) : next to which turn an answer should be, as a rule the starts
 
     What is filled: answers (N, variables), costs (N,), errors (N, G, 2), and codes (N, 4): status,
     iterations, evaluations, restarts.

@@ -1,4 +1,4 @@
-"""What a tracker was told and what it answered, in a file, and running that again.
+"""Recordings: the instructions and commands of a tracker, in a file, and replaying them.
 
 A `Recorder` observes a tracker: the instructions that it applies, each at its tick, its commands,
 and every reading of its clock: time budgets end solves, so with the same readings in the same

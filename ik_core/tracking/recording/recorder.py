@@ -1,4 +1,4 @@
-"""Recording a tracker: what it is told, commands, and reads from its clock."""
+"""Recording a tracker: its instructions, its commands, the readings of its clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATUSES = tuple(TrackStatus)
 
 
 class Segment:
-    """The life of one tracker, which it observes: how it was made, what it was told and did."""
+    """The life of the tracker it observes: how it was made, its instructions, its commands."""
 
     def __init__(self, made: Mapping[str, Any]) -> None:
         self._encoder = Encoder()

@@ -115,7 +115,7 @@ def _replay_segment(robot: Robot, made: dict[str, Any], columns: dict[str, Array
 def _run(
     robot: Robot, made: dict[str, Any], columns: dict[str, Array], clock: Clock
 ) -> Iterator[Command]:
-    """The commands of a tracker that is made and told the same at the same ticks."""
+    """The commands of a tracker that gets the same instructions at the same ticks."""
     decoder = Decoder(robot, columns['numbers'])
     problem, arguments = decoder.decode(made['problem']), decoder.decode(made['arguments'])
     if not isinstance(problem, IkProblem):  # of format 1
