@@ -35,9 +35,13 @@ MOST = 7
 
 @njit
 def stop_knots(
-    state: Array, limits: Array, period: float, ticks: NDArray[np.int64], positions: Array,
+    state: Array,
+    limits: Array,
+    period: float,
+    ticks: NDArray[np.int64],
+    positions: Array,
     velocities: Array,
-) -> int:  # fmt: skip
+) -> int:
     """Write the knots from the last one that is certain to that in which all joints rest.
 
     state (4, n), limits (5, n): see `governor`. ticks (1 + MOST n,), ascending: a knot lies so

@@ -58,9 +58,12 @@ def ramp(
 
 @inner
 def along(
-    v: float, a: float, end: float, phases: tuple[float, float, float, float, float],
+    v: float,
+    a: float,
+    end: float,
+    phases: tuple[float, float, float, float, float],
     seconds: float,
-) -> tuple[float, float, float]:  # fmt: skip
+) -> tuple[float, float, float]:
     """The way, velocity and acceleration after so long on a ramp, and at its end speed then."""
     rate, first, hold, last_rate, last = phases
     time = min(first, seconds)
