@@ -1,0 +1,67 @@
+"""The model: topics of tips, and changes that make another tracker."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from support.node_harness import load, snapshot
+
+from ik_core.robot.shipped import shared_file
+from ik_node.model import Model, goal_topic
+from ik_node.parameters.options import Limits
+
+
+@pytest.mark.parametrize(
+    ('link', 'topic'),
+    [
+        ('panda_hand', 'panda_hand/goal_pose'),
+        ('left arm-tip', 'left_arm_tip/goal_pose'),
+        ('r/tool', 'r_tool/goal_pose'),
+        ('7dof', '_7dof/goal_pose'),
+    ],
+)
+def test_the_topic_of_a_tip_is_a_valid_name(link, topic):
+    from rclpy.validate_topic_name import validate_topic_name
+
+    assert goal_topic(link) == topic
+    assert validate_topic_name(topic)
+
+
+def test_shipped_files_are_found():
+    assert shared_file('urdf/panda.urdf').is_file()
+    with pytest.raises(FileNotFoundError, match=r'no_robot\.urdf'):
+        shared_file('urdf/no_robot.urdf')
+
+
+def other_tolerance(parameters):
+    """For this a model makes another tracker."""
+    return replace(parameters, node=replace(parameters.node, position_tolerance=1e-4))
+
+
+def test_limits_that_change_together_with_a_tolerance_hold():
+    slow = {f'panda_joint{i}': Limits(velocity=0.05) for i in range(1, 8)}
+    parameters = snapshot(tip_links=('panda_hand',))
+    model = Model(load('panda'), parameters)
+    model.apply(replace(other_tolerance(parameters), joint_limits=slow))
+    goal = model.tip_pose(0)
+    goal[:3, 3] += (0.05, 0.1, -0.1)
+    model.set_goal(0, goal, 0.0)
+    speeds = [np.abs(model.tracker.tick(0.004 * i).dq).max() for i in range(20)]
+    assert max(speeds) == pytest.approx(0.05)
+
+
+def test_the_rest_posture_outlives_a_change_of_tolerance():
+    parameters = snapshot(tip_links=('panda_hand',))
+    parameters = replace(parameters, tracker=replace(parameters.tracker, rest_rate=2.0))
+    model = Model(load('panda'), parameters)
+    rest = model.tracker.q
+    free = np.linalg.svd(model.robot.jacobian(rest, 'panda_hand')[:, :7])[2][-1]
+    model.seed(rest + 0.3 * np.append(free, 0.0))
+    model.apply(other_tolerance(parameters))
+    model.set_goal(0, model.tip_pose(0), 0.0)
+    for i in range(300):
+        command = model.tracker.tick(0.004 * i)
+    assert np.linalg.norm(command.q - rest) < 0.15
