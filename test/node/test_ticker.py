@@ -89,7 +89,7 @@ def test_late_ticks_are_not_caught_up():
 
 
 @pytest.mark.parametrize('part', ['prepare', 'tick', 'rest'])
-def test_an_exception_is_told_and_the_ticks_go_on(part):
+def test_an_exception_is_reported_and_the_ticks_go_on(part):
     worker = Worker()
     before = getattr(worker, part)
 

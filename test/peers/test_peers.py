@@ -288,7 +288,7 @@ def program(tmp_path, monkeypatch):
         process.close()
 
 
-def test_a_crash_is_told_with_the_last_words(program):
+def test_a_crash_is_reported_with_the_last_words(program):
     body = 'import os, sys\nsys.stdin.readline()\nsys.stderr.write("bad pointer")\n'
     process = program(body + 'sys.stderr.flush()\nos.abort()\n')
     with pytest.raises(PeerFailed, match=rf'{signal.SIGABRT.name}.*bad pointer'):
@@ -302,7 +302,7 @@ def test_a_peer_that_hangs_is_ended(program):
         program('import sys\nfor _ in sys.stdin: pass\n', patience=0.2).solve('random', [0])
 
 
-def test_an_import_that_fails_is_told(ur5, tmp_path):
+def test_an_import_that_fails_is_reported(ur5, tmp_path):
     process = Process(Peer('x', 'no_such_adapter', '', ()), sys.executable)
     try:
         with pytest.raises(PeerFailed, match='no_such_adapter'):

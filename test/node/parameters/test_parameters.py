@@ -133,7 +133,7 @@ def test_a_node_does_not_start_with_wrong_values(make, values, said):
         ({'goal_timeout': -1}, 'goal_timeout is -1'),
         ({'position_tolerance': math.nan}, 'position_tolerance'),
         ({'position_tolerance': 0}, 'position_tolerance is 0'),
-        ({'levenberg_marquardt__restarts': 1.5}, 'INTEGER'),
+        ({'levenberg_marquardt__restarts': 1.5}, 'Wrong parameter type'),  # rclpy's words
         ({'updates_per_tick': -1}, 'updates_per_tick'),
         ({'output': 'torque'}, 'must be one of: joint_state'),
     ],
@@ -300,7 +300,7 @@ def test_limits_from_the_start_that_loosen_are_refused_and_leave_nothing(make):
     assert len(parameters.take().joint_limits) == 6
 
 
-def test_misspelt_names_are_told_with_what_may_be_meant(make):
+def test_misspelt_names_are_reported_with_suggestions(make):
     _, parameters = make(
         rtae=100.0, rate=100.0, joint_limits__panda_joint9__velocity=1.0, elsewhere=1
     )
