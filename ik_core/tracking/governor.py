@@ -32,12 +32,37 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._jit import njit
 from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import Array
 from .knots import MOST, stop_knots
-from .rate_limiter import MotionLimits
+from .limits import MotionLimits
 from .second_order import ACCELERATION, BRAKING, JERK, pace_of
-from .steps import BRAKE, FAR, FREE, SUDDEN, Q, adopt, advance, stop_point
+from .steps import (
+    ACT,
+    BRAKE,
+    CAP,
+    DDQ,
+    DQ,
+    DRIFT,
+    FAR,
+    GOAL,
+    ROWS,
+    SUDDEN,
+    Q,
+    adopt,
+    second_order_step,
+    stop_point,
+    take_aim,
+    third_order_step,
+)
+from .together import (
+    common_rate,
+    has_jerk_limits,
+    is_planned,
+    move_on_a_line,
+    plan_to_arrive_together,
+)
 
 __all__ = ['Governor']
 
@@ -45,6 +70,38 @@ LAG = 1e-4
 """[rad or m] How far joints may fall behind a line while their acceleration builds up."""
 LEASH = 0.005
 """[rad or m] A line or a jog waits where a joint without a jerk limit lags this far behind."""
+
+
+@njit
+def advance(joints: Array, together: bool, left: float, period: float) -> float:
+    """Move the joints, a table as in `steps`, by one period towards their goals, or as they act.
+
+    together: they arrive at the same time, instead of each as soon as it can; `left` is the time
+    until then where that is planned already, and 0 where it is not, as is what is returned.
+    """
+    rate = 1.0 / period
+    if together:
+        for i in range(joints.shape[1]):
+            take_aim(i, joints)
+        planned = is_planned(joints)
+        if has_jerk_limits(joints):
+            if move_on_a_line(joints, period):
+                return 0.0
+            if planned and left > 0.0:
+                left = max(left - period, period)
+            else:
+                left = plan_to_arrive_together(joints, period)
+            rate = 1.0 / left
+        rate = common_rate(joints, rate, period)
+    for i in range(joints.shape[1]):
+        if not together:
+            take_aim(i, joints)
+        if joints[JERK, i] < math.inf:
+            third_order_step(i, joints, joints[CAP, i] if together else math.inf, period)
+        else:
+            second_order_step(i, joints, rate, period)
+        joints[ACT, i] = joints[DRIFT, i] = 0.0  # what was told holds for one step
+    return left if together else 0.0
 
 
 class Governor:
@@ -61,20 +118,19 @@ class Governor:
         if not 0.0 < period < math.inf:
             raise InvalidOption(f'period = {period!r} [s]: must be positive')
         self.period = period
-        n = limits.lower.size
-        self._state = np.zeros((4, n))
-        view = self._state.view()
-        view.flags.writeable = False
-        self._q, self._dq, self._ddq, _ = view
-        self._target, self._drift, self._caps = np.empty((3, n))
-        self._free, self._braking = np.full(n, FREE, np.int8), np.full(n, BRAKE, np.int8)
-        self._waits = self._free.copy()
+        asked = _rows_of(limits)
+        self._joints = np.zeros((ROWS, asked.shape[1]))
+        self._joints[: len(asked)] = asked
+        shown = self._joints.view()
+        shown.flags.writeable = False
+        self._q, self._dq, self._ddq = shown[Q], shown[DQ], shown[DDQ]
+        self._goal, self._drift, self._act = (self._joints[row] for row in (GOAL, DRIFT, ACT))
+        n = self._q.size
         self._knots = (
             np.zeros(1 + MOST * n, np.int64),
             np.zeros((1 + MOST * n, n)),
             np.zeros((1 + MOST * n, n)),
         )
-        self._rows = _rows_of(limits)
         self.set_limits(limits)
         self.restart(q)
 
@@ -101,9 +157,9 @@ class Governor:
     @property
     def limits_in_force(self) -> MotionLimits:
         """Those that hold now: others than asked for where a lowered one still has to wait."""
-        asked, rows = self._limits, self._rows
+        asked, joints = self._limits, self._joints
         return MotionLimits(
-            asked.lower, asked.upper, asked.velocity, rows[ACCELERATION], rows[JERK]
+            asked.lower, asked.upper, asked.velocity, joints[ACCELERATION], joints[JERK]
         )
 
     @property
@@ -114,12 +170,13 @@ class Governor:
     def set_limits(self, limits: MotionLimits) -> None:
         """Move within these limits from the next step on. Raises InvalidOption for another n."""
         asked = _rows_of(limits)
-        if asked.shape != self._rows.shape:
+        if asked.shape[1] != self._q.size:
             raise InvalidOption(
-                f'limits of {asked.shape[1]} joints, for a motion of {self._rows.shape[1]}'
+                f'limits of {asked.shape[1]} joints, for a motion of {self._q.size}'
             )
         self._limits, self._asked = limits, asked
         self._adopted = False
+        self._left = 0.0
         # A target that speeds up at once by a leaves a joint with a jerk limit a^3 / 6 J^2 behind.
         self._pace_rows = asked.copy()
         most = np.cbrt(6.0 * LAG * asked[JERK] ** 2) / BRAKING
@@ -137,8 +194,9 @@ class Governor:
             raise InvalidConfiguration(
                 f'q = {position}: {self._q.size} finite numbers are needed, one for each joint'
             )
-        self._state[:] = 0.0
-        self._state[Q] = position
+        self._joints[Q:] = 0.0
+        self._joints[Q] = position
+        self._left = 0.0
 
     def follow(
         self, target: ArrayLike, velocity: ArrayLike | None = None, synchronized: bool = False
@@ -151,21 +209,24 @@ class Governor:
 
         A joint whose target or velocity is NaN or unlimited brakes.
         """
-        self._target[:] = target
-        self._drift[:] = 0.0 if velocity is None else velocity
-        self._adopt()
-        self._advance(synchronized, self._free if self._adopted else self._waits)
+        self._goal[:] = target
+        if velocity is not None:
+            self._drift[:] = velocity
+        if not self._adopted:
+            self._adopt()
+        self._left = advance(self._joints, synchronized, self._left, self.period)
 
     def brake(self) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay."""
-        self._target[:], self._drift[:] = self._q, 0.0
-        self._adopt()
-        self._advance(False, self._braking)
+        if not self._adopted:
+            self._adopt()
+        self._act.fill(BRAKE)
+        self._left = advance(self._joints, False, 0.0, self.period)
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""
-        point = np.empty_like(self._target)
-        stop_point(self._state, self._rows, self.period, point)
+        point = np.empty_like(self._goal)
+        stop_point(self._joints, self.period, point)
         return point
 
     def stop_knots(self) -> tuple[NDArray[np.int64], Array, Array]:
@@ -176,7 +237,7 @@ class Governor:
         many periods later as its tick says, in the last one all rest. See `knots`.
         """
         ticks, q, dq = self._knots
-        count = stop_knots(self._state, self._rows, self.period, ticks, q, dq)
+        count = stop_knots(self._joints, self.period, ticks, q, dq)
         return ticks[:count], q[:count], dq[:count]
 
     @property
@@ -194,14 +255,8 @@ class Governor:
         return pace_of(target, drift, before, self._pace_rows, self.period, share)
 
     def _adopt(self) -> None:
-        if not self._adopted:
-            self._adopted = adopt(self._state, self._rows, self._asked, self._waits, self.period)
-
-    def _advance(self, together: bool, acts: NDArray[np.int8]) -> None:
-        advance(
-            self._state, self._rows, self._target, self._drift, together, acts, self._caps,
-            self.period,
-        )  # fmt: skip
+        self._left = 0.0
+        self._adopted = adopt(self._joints, self._asked, self.period)
 
 
 def _rows_of(limits: MotionLimits) -> Array:

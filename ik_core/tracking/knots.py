@@ -35,8 +35,7 @@ MOST = 7
 
 @njit
 def stop_knots(
-    state: Array,
-    limits: Array,
+    joints: Array,
     period: float,
     ticks: NDArray[np.int64],
     positions: Array,
@@ -44,34 +43,34 @@ def stop_knots(
 ) -> int:
     """Write the knots from the last one that is certain to that in which all joints rest.
 
-    state (4, n), limits (5, n): see `governor`. ticks (1 + MOST n,), ascending: a knot lies so
+    joints: a table as in `steps`. ticks (1 + MOST n,), ascending: a knot lies so
     many periods after the first one, which is half a period before the last tick. positions,
     velocities (1 + MOST n, n). Returns how many knots there are.
     """
     ticks[0] = 0
     count = 1
-    for i in range(state.shape[1]):
-        count = _add_ticks_of(i, state, limits, period, ticks, count)
-    for i in range(state.shape[1]):
+    for i in range(joints.shape[1]):
+        count = _add_ticks_of(i, joints, period, ticks, count)
+    for i in range(joints.shape[1]):
         for k in range(count):
-            if limits[JERK, i] == math.inf:
-                positions[k, i], velocities[k, i] = _slowed(i, state, limits, period, ticks[k])
+            if joints[JERK, i] == math.inf:
+                positions[k, i], velocities[k, i] = _slowed(i, joints, period, ticks[k])
             else:
-                positions[k, i], velocities[k, i] = _ramped(i, state, limits, period, ticks[k])
+                positions[k, i], velocities[k, i] = _ramped(i, joints, period, ticks[k])
         velocities[count - 1, i] = 0.0  # without rounding
     return count
 
 
 @inner
 def _add_ticks_of(
-    i: int, state: Array, limits: Array, period: float, ticks: NDArray[np.int64], count: int
+    i: int, joints: Array, period: float, ticks: NDArray[np.int64], count: int
 ) -> int:
     """Add the ticks in which joint i needs knots; how many there are then."""
-    if limits[JERK, i] == math.inf:
-        step = limits[ACCELERATION, i] * period
-        whole = math.floor(abs(braked(state[DQ, i], state[MEAN, i], step)) / step)
+    if joints[JERK, i] == math.inf:
+        step = joints[ACCELERATION, i] * period
+        whole = math.floor(abs(braked(joints[DQ, i], joints[MEAN, i], step)) / step)
         return _put(ticks, _put(ticks, _put(ticks, count, 1), 1 + whole), 2 + whole)
-    phases = ramp(state[DQ, i], state[DDQ, i], 0.0, limits[ACCELERATION, i], limits[JERK, i])
+    phases = ramp(joints[DQ, i], joints[DDQ, i], 0.0, joints[ACCELERATION, i], joints[JERK, i])
     count, end = _put(ticks, count, 1), 0.0
     for duration in (phases[1], phases[2], phases[4]):
         end += duration / period
@@ -94,12 +93,12 @@ def _put(ticks: NDArray[np.int64], count: int, tick: int) -> int:
 
 
 @inner
-def _slowed(i: int, state: Array, limits: Array, period: float, ticks: int) -> tuple[float, float]:
+def _slowed(i: int, joints: Array, period: float, ticks: int) -> tuple[float, float]:
     """Position and velocity of joint i, without a jerk limit, so many ticks after its knot."""
-    q, mean, step = state[Q, i], state[MEAN, i], limits[ACCELERATION, i] * period
+    q, mean, step = joints[Q, i], joints[MEAN, i], joints[ACCELERATION, i] * period
     if ticks == 0:
         return q - 0.5 * mean * period, mean
-    speed = braked(state[DQ, i], mean, step)
+    speed = braked(joints[DQ, i], mean, step)
     whole = math.floor(abs(speed) / step)
     whole_steps = min(ticks - 1, whole)
     shed = math.copysign(step * whole_steps, speed) if whole_steps > 0 else 0.0
@@ -111,12 +110,12 @@ def _slowed(i: int, state: Array, limits: Array, period: float, ticks: int) -> t
 
 
 @inner
-def _ramped(i: int, state: Array, limits: Array, period: float, ticks: int) -> tuple[float, float]:
+def _ramped(i: int, joints: Array, period: float, ticks: int) -> tuple[float, float]:
     """The same of one with a jerk limit."""
-    q, dq, ddq, mean = state[Q, i], state[DQ, i], state[DDQ, i], state[MEAN, i]
+    q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
     if ticks == 0:
         return q - 0.5 * mean * period, mean
-    phases = ramp(dq, ddq, 0.0, limits[ACCELERATION, i], limits[JERK, i])
+    phases = ramp(dq, ddq, 0.0, joints[ACCELERATION, i], joints[JERK, i])
     before = along(dq, ddq, 0.0, phases, (ticks - 1) * period)[0]
     after = along(dq, ddq, 0.0, phases, ticks * period)[0]
     return q + 0.5 * (before + after), (after - before) / period

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .._jit import inner, njit
 from ..maths.rotations import Array
 
 LOWER, UPPER, VELOCITY, ACCELERATION, JERK = range(5)
 ROUNDING = 1e-14  # relative: a few units in the last place of a joint position
 BRAKING_ROUNDING = 1e-11  # the same, added up over the many ticks of braking
+COUNTABLE = 1e15  # ticks of braking, as whole numbers
 BENDING, BRAKING = 0.3, 0.6  # shares of a joint's acceleration: to follow a bend, to slow down
 
 
@@ -33,7 +32,7 @@ def stopping_distance(speed: float, step: float, period: float) -> float:
     """Return D(speed): the way of this tick at `speed`, and of the braking ticks after it."""
     if speed <= step:
         return speed * period
-    ticks = np.floor(speed / step)
+    ticks = math.floor(min(speed / step, COUNTABLE))
     return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
 
 
@@ -42,7 +41,8 @@ def approach_speed(distance: float, step: float, period: float) -> float:
     """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
     if distance <= step * period or distance == math.inf:
         return distance / period
-    ticks = np.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0))
+    least = 0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0)
+    ticks = math.floor(min(least, COUNTABLE))
     return distance / (period * (ticks + 1.0)) + 0.5 * step * ticks
 
 

@@ -33,7 +33,8 @@ EXACT = 4e-15
 CLOSE = 1e-15
 """The share of an interval to which a moment in it is found."""
 TRIES = 100
-HALVINGS = 40
+SOON = 0.1
+"""[s] How far ahead is looked first for the moment to stop."""
 
 
 @inner
@@ -225,10 +226,11 @@ def time_to(
         return duration(ramp(v, a, 0.0, most, jerk))
     phases = ramp(v, a, end, most, jerk)
     whole = duration(phases)
-    seconds = min(whole, 1e-3)
-    while seconds < whole and _miss(way, v, a, end, most, jerk, phases, seconds) <= 0.0:
-        seconds = min(2.0 * seconds, whole)
+    seconds = min(whole, SOON)
     miss = _miss(way, v, a, end, most, jerk, phases, seconds)
+    while miss <= 0.0 and seconds < whole:
+        seconds = min(4.0 * seconds, whole)
+        miss = _miss(way, v, a, end, most, jerk, phases, seconds)
     if miss > 0.0:
         going = last_moment(way, v, a, end, most, jerk, seconds, exact)
         _, v, a = along(v, a, end, phases, going)
@@ -239,22 +241,43 @@ def time_to(
 
 @inner
 def speed_to_take(
-    time: float, way: float, v: float, a: float, highest: float, most: float, jerk: float
-) -> float:
-    """The greatest speed <= highest with which getting to `way` > 0 takes no less than `time`.
+    time: float, way: float, v: float, a: float, highest: float, most: float, jerk: float,
+    exact: float,
+) -> float:  # fmt: skip
+    """The top speed <= highest with which to rest at `way` takes this time, or a little more.
 
-    A ramp to that speed, which is kept for a while, and a stop.
+    A ramp to that speed, which is kept for a while, and a stop. What it takes falls with the
+    speed nearly as 1 / speed does, so that is interpolated (the Illinois method).
     """
-    slow, fast = 0.0, highest
-    if highest <= 0.0:
+    early = _excess(time, way, v, a, highest, most, jerk)
+    if not early < 0.0:
         return highest
-    for _ in range(HALVINGS):
-        speed = 0.5 * (slow + fast)
-        up, down = ramp(v, a, speed, most, jerk), ramp(speed, 0.0, 0.0, most, jerk)
-        left = way - along(v, a, speed, up, duration(up))[0] - 0.5 * speed * duration(down)
-        taken = duration(up) + duration(down) + max(left, 0.0) / speed
-        if left < 0.0 or taken < time:
-            fast = speed
+    slow = min(highest, abs(way) / time)
+    late = _excess(time, way, v, a, slow, most, jerk)
+    for _ in range(TRIES):
+        if late >= 0.0:
+            break
+        slow *= 0.25
+        late = _excess(time, way, v, a, slow, most, jerk)
+    fastest, slowest = 1.0 / highest, 1.0 / slow
+    for _ in range(TRIES):
+        if late <= exact or slowest - fastest <= CLOSE * slowest:
+            break
+        middle = slowest - late * (slowest - fastest) / (late - early)
+        excess = _excess(time, way, v, a, 1.0 / middle, most, jerk)
+        if excess >= 0.0:
+            slowest, late, early = middle, excess, 0.5 * early
         else:
-            slow = speed
-    return slow if slow > 0.0 else highest
+            fastest, early, late = middle, excess, 0.5 * late
+    return 1.0 / slowest
+
+
+@inner
+def _excess(
+    time: float, way: float, v: float, a: float, speed: float, most: float, jerk: float
+) -> float:
+    """By how much more than `time` it takes to rest at `way` with this top speed."""
+    up = ramp(v, a, speed, most, jerk)
+    stop = duration(ramp(speed, 0.0, 0.0, most, jerk))
+    left = way - along(v, a, speed, up, duration(up))[0] - 0.5 * speed * stop
+    return duration(up) + left / speed + stop - time if left >= 0.0 else -time

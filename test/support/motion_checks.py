@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.rate_limiter import MotionLimits
+from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.steps import DDQ, DQ, MEAN
 
 EASY = 1 + 1e-9  # what rounding may add to a limit
 
@@ -223,6 +224,6 @@ def driven(limits, period, v, a=None, q=None):
     """A governor set to a state that it could have come to, to test what it makes of it."""
     n = limits.lower.size
     governor = Governor(limits, period, np.zeros(n) if q is None else q)
-    governor._state[1] = governor._state[3] = v
-    governor._state[2] = 0.0 if a is None else a
+    governor._joints[DQ] = governor._joints[MEAN] = v
+    governor._joints[DDQ] = 0.0 if a is None else a
     return governor
