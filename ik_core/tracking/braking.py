@@ -17,6 +17,8 @@ import math
 from .._jit import njit
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
+COUNTABLE = 1e15
+"""Ticks of braking that are still told apart, and fit into an integer."""
 
 
 @njit
@@ -24,7 +26,7 @@ def stopping_distance(speed: float, step: float, period: float) -> float:
     """Return D(speed): the way of this tick at `speed`, and of the braking ticks after it."""
     if speed <= step:
         return speed * period
-    ticks = math.floor(speed / step)
+    ticks = math.floor(min(speed / step, COUNTABLE))
     return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
 
 
@@ -33,5 +35,6 @@ def approach_speed(distance: float, step: float, period: float) -> float:
     """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
     if distance <= step * period or distance == math.inf:
         return distance / period
-    ticks = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0))
+    fitting = 0.5 * (math.sqrt(1.0 + 8.0 * distance / (step * period)) - 1.0)
+    ticks = math.floor(min(fitting, COUNTABLE))
     return distance / (period * (ticks + 1.0)) + 0.5 * step * ticks

@@ -35,9 +35,10 @@ from numpy.typing import ArrayLike, NDArray
 from .._jit import njit
 from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import Array
+from .braking import ACCELERATION
 from .knots import MOST, stop_knots
 from .limits import MotionLimits
-from .second_order import ACCELERATION, BRAKING, JERK, pace_of
+from .speed_scale import BRAKING, scale_bounds
 from .steps import (
     ACT,
     BRAKE,
@@ -47,6 +48,7 @@ from .steps import (
     DRIFT,
     FAR,
     GOAL,
+    JERK,
     ROWS,
     SUDDEN,
     Q,
@@ -68,8 +70,8 @@ __all__ = ['Governor']
 
 LAG = 1e-4
 """[rad or m] How far joints may fall behind a line while their acceleration builds up."""
-LEASH = 0.005
-"""[rad or m] A line or a jog waits where a joint without a jerk limit lags this far behind."""
+MAX_LAG = 0.005
+"""[rad or m] How far joints without a jerk limit may fall behind a line or a jog."""
 
 
 @njit
@@ -178,9 +180,9 @@ class Governor:
         self._adopted = False
         self._left = 0.0
         # A target that speeds up at once by a leaves a joint with a jerk limit a^3 / 6 J^2 behind.
-        self._pace_rows = asked.copy()
+        self._scale_rows = asked.copy()
         most = np.cbrt(6.0 * LAG * asked[JERK] ** 2) / BRAKING
-        np.minimum(self._pace_rows[ACCELERATION], most, out=self._pace_rows[ACCELERATION])
+        np.minimum(self._scale_rows[ACCELERATION], most, out=self._scale_rows[ACCELERATION])
 
     def restart(self, q: ArrayLike) -> None:
         """Begin at rest at a measured q (n,), which may be outside the limits.
@@ -241,18 +243,27 @@ class Governor:
         return ticks[:count], q[:count], dq[:count]
 
     @property
-    def leash(self) -> float:
-        """[rad or m] A line or a jog waits where a joint lags this far behind.
+    def max_lag(self) -> float:
+        """[rad or m] Lines and jogs wait where a joint is this far behind.
 
-        To wait is a jerk, too: with jerk limits it speeds up so slowly that they lag little.
+        To wait is a jerk, too: with jerk limits they speed up so slowly that joints lag little.
         """
-        return math.inf if self._limits.has_jerk else LEASH
+        return math.inf if self._limits.has_jerk else MAX_LAG
 
-    def pace(
-        self, target: Array, drift: Array, before: Array, share: float
+    def scale_bounds(
+        self, target: Array, velocity: Array, before: Array, share: float
     ) -> tuple[float, float]:
-        """By what factors the target's velocity `drift` (n,) may grow and fall; see `pace_of`."""
-        return pace_of(target, drift, before, self._pace_rows, self.period, share)
+        """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
+        return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
+
+    def warm(self) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        trial = Governor(self._limits, self.period, self._q)
+        trial.follow(self._q, self._dq, True)
+        trial.brake()
+        trial.stop_point()
+        trial.stop_knots()
+        trial.scale_bounds(self._goal, self._goal, self._goal, 1.0)
 
     def _adopt(self) -> None:
         self._left = 0.0

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from .._jit import inner, njit
 from ..maths.rotations import Array
-from .second_order import ACCELERATION, JERK
-from .steps import DDQ, DQ, MEAN, Q, braked
+from .braking import ACCELERATION
+from .steps import DDQ, DQ, JERK, MEAN, Q, braked
 from .third_order import along, ramp
 
 MOST = 7

@@ -16,18 +16,8 @@ import math
 
 from .._jit import inner, njit
 from ..maths.rotations import Array
-from .second_order import (
-    ACCELERATION,
-    JERK,
-    LOWER,
-    UPPER,
-    VELOCITY,
-    inside,
-    landed,
-    moving_target_speed,
-    standing_target_speed,
-    stopping_distance,
-)
+from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, stopping_distance
+from .second_order import inside, landed, moving_target_speed, standing_target_speed
 from .third_order import (
     EXACT,
     along,
@@ -38,7 +28,7 @@ from .third_order import (
     towards,
 )
 
-Q, DQ, DDQ, MEAN, GOAL, DRIFT, ACT, CAP, PLANNED = range(5, 14)
+JERK, Q, DQ, DDQ, MEAN, GOAL, DRIFT, ACT, CAP, PLANNED = range(4, 14)
 ROWS = 14
 FREE, EASE, BRAKE = range(3)  # acts: to follow, to run out the acceleration, to brake
 FAR = 1e100

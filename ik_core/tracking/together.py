@@ -12,8 +12,9 @@ import math
 
 from .._jit import inner
 from ..maths.rotations import Array
-from .second_order import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, allowed_rate
-from .steps import ACT, CAP, DDQ, DQ, DRIFT, FREE, GOAL, PLANNED, SUDDEN, Q, put
+from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
+from .second_order import allowed_rate
+from .steps import ACT, CAP, DDQ, DQ, DRIFT, FREE, GOAL, JERK, PLANNED, SUDDEN, Q, put
 from .third_order import EXACT, speed_to_take, stopping_way, time_to, towards
 
 IN_TIME = 1e-7
