@@ -1,12 +1,15 @@
 """The command `ik_node`.
 
-rclpy is imported when the process starts and not with this module, so that its absence can be
-said in one line.
+Signals are waited for before anything else. rclpy is imported when the process starts and not
+with this module, so that its absence can be said in one line.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from types import FrameType
 
 NO_ROS = (
     "ik_node: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
@@ -15,13 +18,28 @@ NO_ROS = (
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad parameters."""
+    """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad arguments."""
+    stopping = threading.Event()
+    _stop_on_signals(stopping)
     try:
         from .run import run
     except ModuleNotFoundError as error:
         print(NO_ROS.format(missing=error.name), file=sys.stderr)
         return 1
-    return run(args)
+    return run(args, stopping)
+
+
+def _stop_on_signals(stopping: threading.Event) -> None:
+    """Set `stopping` at SIGINT or SIGTERM; more of them change nothing: stopping ends soon.
+
+    rclpy's own handlers would end the context first, so that the joints could not come to rest.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
 
 
 if __name__ == '__main__':

@@ -19,12 +19,13 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 
 from ik_core import IkError, Robot
 
 from .clocks import NodeClock
 from .conversions import Refused
+from .guarded import GuardedNode
 from .inputs.description import TOPIC as DESCRIPTION
 from .inputs.description import Description
 from .inputs.frames import TfFrames
@@ -40,6 +41,7 @@ from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
 from .services.controls import Controls
 from .services.recording import Recording
+from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Chores, Gate
 
 HOUSEKEEPING_PERIOD = 0.05
@@ -54,7 +56,7 @@ FAILURE = TransitionCallbackReturn.FAILURE
 ERROR = TransitionCallbackReturn.ERROR
 
 
-class IkNode(LifecycleNode):
+class IkNode(GuardedNode):
     """Follows goal poses with the joints of a robot.
 
     `stopping` is the event that ends the process; configuring gives up when it is set. Raises
@@ -181,13 +183,11 @@ class IkNode(LifecycleNode):
         try:
             with self._gate.lock:  # a transition may come from outside the executor
                 action()
-        except IkError as error:
+        except Exception as error:
+            foreseen = isinstance(error, (IkError, *MIDDLEWARE_ERRORS))
             log = self.get_logger()
-            (log.info if self._stopping.is_set() else log.error)(str(error))
-            return FAILURE
-        except Exception:
-            self.get_logger().error(traceback.format_exc())
-            return ERROR
+            (log.info if self._stopping.is_set() else log.error)(explanation(error))
+            return FAILURE if foreseen else ERROR
         return SUCCESS
 
     def _configure(self) -> None:
@@ -311,6 +311,13 @@ class IkNode(LifecycleNode):
         model = self._motion.model
         if model is not None:
             self._chores.run(CHORES_SHARE * model.tracker.period)
+
+    def callback_failed(self, where: str, error: Exception) -> None:
+        """Count what a callback should not have raised; ValueError: of what it was called with."""
+        if isinstance(error, (ValueError, *MIDDLEWARE_ERRORS)):
+            self._health.refuse(where, Refused('invalid', sentence(error)))
+        else:
+            self._health.error(where, f'{where}: {explanation(error)}')
 
     def failed(self, text: str) -> None:
         """Count an exception that came out of a tick or of what goes with it."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
-from types import FrameType
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -15,22 +13,21 @@ from rclpy.signals import SignalHandlerOptions
 from ik_core.exceptions import InvalidOption
 
 from .node import IkNode
+from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import SWITCH_INTERVAL
 
 SIGNAL_PERIOD = 0.25
 """[s] How often signals are looked for: Python can't while the executor waits."""
 
 
-def run(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad parameters."""
+def run(args: list[str] | None, stopping: threading.Event) -> int:
+    """Run the node until `stopping`; 0 then, 1 if it can't start, 2 for bad arguments."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    stopping = threading.Event()
-    _stop_on_signals(stopping)
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = IkNode(stopping)
-    except InvalidOption as error:
-        print(f'ik_node: {error}', file=sys.stderr)
+    except (InvalidOption, *MIDDLEWARE_ERRORS) as error:
+        print(f'ik_node: {sentence(error)}', file=sys.stderr)
         rclpy.try_shutdown()
         return 2
     started = _spin(node, stopping)
@@ -45,19 +42,6 @@ def run(args: list[str] | None = None) -> int:
     return code
 
 
-def _stop_on_signals(stopping: threading.Event) -> None:
-    """Set `stopping` at SIGINT or SIGTERM; more of them change nothing: stopping ends soon.
-
-    rclpy's own handlers would end the context first, so that the joints could not come to rest.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
 def _spin(node: IkNode, stopping: threading.Event) -> bool:
     """Spin until `stopping`; false when the node could not start."""
     executor = SingleThreadedExecutor()
@@ -66,10 +50,20 @@ def _spin(node: IkNode, stopping: threading.Event) -> bool:
         if not node.autostart():
             return False
         while not stopping.is_set():
-            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+            _spin_once(executor, node)
         node.finish()
     except ExternalShutdownException:
         pass
     finally:
         executor.shutdown()
     return True
+
+
+def _spin_once(executor: SingleThreadedExecutor, node: IkNode) -> None:
+    """Whatever comes out of a callback, the node goes on."""
+    try:
+        executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+    except ExternalShutdownException:
+        raise
+    except Exception as error:
+        node.failed(explanation(error))

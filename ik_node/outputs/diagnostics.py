@@ -19,6 +19,7 @@ from ik_core.tracking import Command
 from ..conversions import Refused
 from ..counters import Ring, RisingTotal, Throttle, TickMeter
 from ..model import Model
+from ..texts import LONGEST_TRACEBACK, cut
 from .codes import Hazard, Hazards, StatusCode, hazards
 
 
@@ -80,13 +81,14 @@ class Diagnostics:
         """A warning, once per WARNING_PERIOD for each kind."""
         held = self._throttle.admit(kind, time.monotonic())
         if held is not None:
-            self._node.get_logger().warning(text + (f' ({held} more like this)' if held else ''))
+            more = f' ({held} more like this)' if held else ''
+            self._node.get_logger().warning(cut(text) + more)
 
     def error(self, kind: str, text: str) -> None:
         """Count an error that should not happen, and log it once per WARNING_PERIOD."""
         self.errors += 1
         if self._throttle.admit(kind, time.monotonic()) is not None:
-            self._node.get_logger().error(text)
+            self._node.get_logger().error(cut(text, LONGEST_TRACEBACK))
 
     def publish_status(self) -> None:
         """~/status, if anything of it changed since the last time."""

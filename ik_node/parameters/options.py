@@ -7,9 +7,11 @@ the tracker's options are their own. `specs` makes ROS parameters of them.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ik_core import SOLVERS
+from ik_core.exceptions import InvalidOption
 from ik_core.options import option
 from ik_core.tracking import TrackerOptions
 
@@ -127,6 +129,18 @@ class NodeOptions:
         unit='m',
         bounds=(TIGHTEST, math.inf),
     )
+
+    def __post_init__(self) -> None:
+        for name in ('urdf_path', 'record_folder'):
+            _check_home(name, getattr(self, name))
+
+
+def _check_home(name: str, path: str) -> None:
+    """A path may begin with ~ or ~user; InvalidOption where there is no such user."""
+    try:
+        Path(path).expanduser()
+    except RuntimeError as error:
+        raise InvalidOption(f'{name} is {path!r}: no home of {Path(path).parts[0]}') from error
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ik_core import SOLVERS, IkError, Robot
+from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 from ik_core.tracking.jerk_limiter import load_ruckig
 
+from ..texts import sentence
 from .options import Limits, NodeOptions, NodeParameters, Tool, TwistScale
 from .specs import Spec, fixed_specs, limit_specs, tool_specs
 
@@ -99,8 +100,8 @@ class Parameters:
         try:
             self._check_static(now, ours)
             self._build({**now, **ours})
-        except IkError as error:
-            return SetParametersResult(successful=False, reason=str(error))
+        except Exception as error:  # rclpy would let it end the process
+            return SetParametersResult(successful=False, reason=sentence(error))
         self.changed = True
         return SetParametersResult(successful=True)
 

@@ -29,7 +29,8 @@ ORDERS = {
         {'__main__'},
     ],
     'ik_node': [
-        {'__init__', 'clocks', 'conversions', 'counters', 'jobs', 'parameters'},
+        {'__init__', 'clocks', 'conversions', 'counters', 'guarded', 'jobs', 'texts'},
+        {'parameters'},
         {'model', 'ticker'},
         {'outputs'},
         {'inputs', 'tools'},

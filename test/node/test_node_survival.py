@@ -1,0 +1,116 @@
+"""Nothing that comes from outside ends the node: requests, clocks, arguments, signals."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from lifecycle_msgs.srv import ChangeState
+from rosgraph_msgs.msg import Clock
+from support.node_harness import (
+    PATIENCE,
+    URDF,
+    check_states,
+    load,
+    node_process,
+    reachable_goal,
+    unique_namespace,
+    world,
+)
+
+RATE = 200.0
+ACCELERATION = 5.0
+TIP = 'panda_hand'
+PANDA = {
+    'urdf_path': str(URDF / 'panda.urdf'),
+    'tip_links': [TIP],
+    'rate': RATE,
+    'joint_limits__default__acceleration': ACCELERATION,
+}
+
+
+def ask_for(node, number, label=''):
+    """A lifecycle transition by number, or by name; whether it was made."""
+    request = ChangeState.Request()
+    request.transition.id, request.transition.label = number, label
+    return node.call(ChangeState, 'ik_node/change_state', request).success
+
+
+def test_transitions_that_are_not_possible_are_refused_and_the_robot_moves_on():
+    robot = load('panda')
+    with world(**PANDA) as node:
+        node.more_states(1)
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.1, 'motion')
+        possible = {4, 7}  # deactivate, and shut down while active
+        impossible = [i for i in range(100) if i not in possible]
+        assert not any(ask_for(node, number) for number in impossible)
+        assert not ask_for(node, 0, 'activate')
+        assert not ask_for(node, 0, 'nonsense')
+        assert node.state() == 'active'
+        node.until_code('reached')
+        node.until_refused('invalid', len(impossible))
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_clock_before_zero_is_refused_and_the_node_goes_on():
+    with world(use_sim_time=True, **PANDA) as node:
+        node.until_code('active')
+        clock = node.publisher(Clock, 'clock')
+        message = Clock()
+        message.clock.sec = -5
+        clock.publish(message)
+        node.until_refused('invalid')
+        message.clock.sec = 5
+        clock.publish(message)
+        for _ in range(5):
+            before = len(node.states)
+            message.clock.nanosec += 5_000_000
+            clock.publish(message)
+            node.until(lambda n=before: len(node.states) > n, 'a state')
+
+
+def test_a_path_of_an_unknown_user_is_refused():
+    with world(**PANDA) as node:
+        node.more_states(1)
+        answer = node.set_parameters(record_folder='~nosuchuser/x')
+        assert not answer.successful
+        assert '~nosuchuser' in answer.reason
+        node.more_states(5)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['--params-file', 'nofile.yaml'], 'nofile.yaml'),
+        (['-p', 'urdf_path:=~nosuch/x'], 'urdf_path'),
+        (['-p'], '-p'),
+        (['--nonsense'], '--nonsense'),
+    ],
+)
+def test_arguments_that_can_not_be_used_get_a_sentence(arguments, words):
+    with node_process(unique_namespace(), *arguments) as process:
+        printed = process.stdout.read()
+        assert process.wait(PATIENCE) == 2
+    assert 'Traceback' not in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith('ik_node: ')]
+    assert words in line
+    assert '.c:' not in line
+
+
+@pytest.mark.parametrize('count', range(4))
+def test_a_signal_while_it_starts_leaves_no_traceback(count):
+    """Sent as soon as so many of the files that it opens while it starts are open."""
+    with node_process(unique_namespace()) as process:
+        wanted = ['rclpy/', 'numpy/', '_rclpy_pybind11', 'librcl.so'][count]
+        maps = f'/proc/{process.pid}/maps'
+        while process.poll() is None:
+            with open(maps, encoding='utf-8') as file:
+                if wanted in file.read():
+                    break
+        process.send_signal(signal.SIGINT)
+        printed = process.stdout.read()
+        assert process.wait(PATIENCE) == 0, printed
+    assert 'Traceback' not in printed
