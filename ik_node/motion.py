@@ -66,9 +66,10 @@ class Motion:
         output = OUTPUTS[parameters.node.output]
         self._publisher = self._node.create_lifecycle_publisher(output.kind, output.topic, 10)
 
-    def show(self, model: Model) -> None:
-        """Move this model from the next start on."""
-        self.model, self._output = model, make_output(model)
+    def show(self, model: Model | None) -> None:
+        """Move this model from the next start on; None: nothing."""
+        self._output = make_output(model) if model else None
+        self.model = model
 
     def close(self) -> None:
         """Come to rest, forget the model, and unpublish."""

@@ -20,6 +20,7 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ik_core import IkError, Robot
 
@@ -32,7 +33,7 @@ from .inputs.frames import TfFrames
 from .inputs.goals import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
-from .model import Model, tip_links
+from .model import Model, goal_topic, tip_links
 from .motion import Motion
 from .outputs.codes import StatusCode
 from .outputs.diagnostics import Diagnostics
@@ -41,7 +42,7 @@ from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
 from .services.controls import Controls
 from .services.recording import Recording
-from .texts import MIDDLEWARE_ERRORS, explanation, sentence
+from .texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
 from .ticker import Chores, Gate
 
 HOUSEKEEPING_PERIOD = 0.05
@@ -208,17 +209,14 @@ class IkNode(GuardedNode):
         for part in (
             self._motion,
             self._description,
-            self._start_state,
             self._goals,
             self._controls,
-            self._interactive,
             self._compute_ik,
             self._tf,
         ):
             part.close()
-        self._settings.undeclare_robot()
+        self._forget_robot()
         self._settings.locked = self._active = self._swapping = False
-        self._health.show(None)
 
     # The robot
 
@@ -234,27 +232,49 @@ class IkNode(GuardedNode):
         return model
 
     def _install(self, robot: Robot) -> None:
-        """Make `robot` the one that is moved; the one before stays if this one can't be."""
+        """Make `robot` the one that is moved; whatever fails, the one before stays."""
         previous = self._motion.model
         try:
             tips = tip_links(robot, self._settings.take())
             self._settings.declare_robot(robot, tips)
             model = Model(robot, self._settings.take(), previous)
-        except IkError:
+            self._show(model)
+        except Exception:
+            self._forget_robot()
             if previous is not None:
                 self._settings.declare_robot(previous.robot, previous.tip_links)
+                self._show(previous)
             raise
+        self._introduce(model)
+
+    def _show(self, model: Model) -> None:
         self._motion.show(model)
         self._health.show(model)
         self._goals.open_tips(model)
         self._start_state.open(model)
         self._interactive.open(model)
-        self._introduce(model)
+
+    def _forget_robot(self) -> None:
+        self._motion.show(None)
+        self._health.show(None)
+        self._goals.close_tips()
+        self._start_state.close()
+        self._interactive.close()
+        self._settings.undeclare_robot()
+
+    def _check_topics(self, robot: Robot) -> None:
+        """Raise InvalidTopicNameException, before anything changes, for links with long names."""
+        for tip in tip_links(robot, self._settings.take()):
+            validate_full_topic_name(self.resolve_topic_name(goal_topic(tip)))
 
     def _introduce(self, model: Model) -> None:
         """Log what is moved, and what is missing in its description."""
         for text in (*model.robot.warnings, *model.missing_limits()):
             self.get_logger().warning(text)
+        lost = self._settings.drop_lost()
+        if lost:
+            text = f'set while running, and not possible any more: {", ".join(lost)}'
+            self.get_logger().warning(cut(text))
         unread = self._settings.unread()
         if unread:
             self.get_logger().warning(f'there are no such parameters: {", ".join(unread)}')
@@ -268,6 +288,7 @@ class IkNode(GuardedNode):
             robot = self._description.loaded()
             if robot is None:
                 return
+            self._check_topics(robot)
             if not self._motion.is_at_rest:
                 self._swapping = True
                 self._motion.come_to_rest()
@@ -275,11 +296,11 @@ class IkNode(GuardedNode):
             self._stop()
             self._recording.finish()
             self._install(robot)
-        except IkError as error:
+        except Exception as error:  # whatever it is, the robot before goes on
             accepted = False
             model = self._motion.model
             kept = f'; {model.robot.name} is kept' if model else ''
-            self._health.error(DESCRIPTION, f'{DESCRIPTION}: {error}{kept}')
+            self._health.error(DESCRIPTION, f'{DESCRIPTION}: {explanation(error)}{kept}')
         self._description.taken(accepted)
         self._swapping = False
         self._start()

@@ -72,17 +72,20 @@ class Goals:
 
     def open_tips(self, model: Model) -> None:
         """Subscribe to the topics of this model's tips, in place of those before."""
-        self.drop()
+        self.close_tips()
         self._frames = Frames(model.robot, model.base_link, self._others)
-        self._by_tip.close()
         for tip, topic in enumerate(model.goal_topics):
             self._by_tip.listen(PoseStamped, topic, partial(self._on_pose, tip))
+
+    def close_tips(self) -> None:
+        """Unsubscribe from the topics of the tips."""
+        self._by_tip.close()
+        self.drop()
 
     def close(self) -> None:
         """Unsubscribe from all."""
         self._common.close()
-        self._by_tip.close()
-        self.drop()
+        self.close_tips()
 
     def poll(self) -> None:
         """Handle what came."""

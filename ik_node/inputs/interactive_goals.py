@@ -36,6 +36,7 @@ from ik_core.maths.rotations import Array
 from ..conversions import Refused, transform_to_pose
 from ..model import Model
 from ..outputs.diagnostics import Diagnostics
+from ..texts import MIDDLEWARE_ERRORS, sentence
 from .goals import Goals
 
 TOPIC = '~/interactive_goals'
@@ -87,9 +88,16 @@ class InteractiveGoals:
         package = self._package(model.parameters.node.interactive_markers)
         if package is None:
             return
-        self._server = package.InteractiveMarkerServer(
-            self._node, TOPIC, feedback_sub_qos=QoSProfile(depth=FEEDBACK_DEPTH)
-        )
+        try:
+            self._server = package.InteractiveMarkerServer(
+                self._node, TOPIC, feedback_sub_qos=QoSProfile(depth=FEEDBACK_DEPTH)
+            )
+        except MIDDLEWARE_ERRORS as error:
+            self._node.get_logger().error(f'no markers to drag: {sentence(error)}')
+            return
+        self._fill(model)
+
+    def _fill(self, model: Model) -> None:
         self._model = model
         self._tips = {link: tip for tip, link in enumerate(model.tip_links)}
         self._shown = [self._goals.last(model, tip) for tip in self._tips.values()]

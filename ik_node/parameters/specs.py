@@ -49,12 +49,21 @@ class Spec:
         """Whether this may also be given as true or false, which YAML takes for no text."""
         return 'true' in self.choices
 
-    def declare(self, node: Node) -> None:
-        """Declare the parameter; an override from the command line or a file wins."""
-        default = self.default
+    def declare(self, node: Node, value: Any = None) -> None:
+        """Declare the parameter with this value, or else that of the command line, or a file."""
+        default = self.default if value is None else value
         if self.kind in (tuple, list):
             default = list(default) or ['']
-        node.declare_parameter(self.name, default, self.descriptor())
+        known = value is not None
+        node.declare_parameter(self.name, default, self.descriptor(), ignore_override=known)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether `read` takes it."""
+        try:
+            self.read(value)
+        except InvalidOption:
+            return False
+        return True
 
     def descriptor(self) -> ParameterDescriptor:
         """What `ros2 param describe` shows.

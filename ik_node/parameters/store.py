@@ -34,8 +34,10 @@ class Parameters:
     """Declares the parameters of a node, checks changes, and gives snapshots.
 
     `locked` is true while the node is configured: static parameters then refuse to change.
-    `changed` is true from an accepted change until the next `take`. Raises InvalidOption, here
-    and in `declare_robot`, when the values that the node was started with are refused.
+    `changed` is true from an accepted change until the next `take`. Limits and tools that were set
+    while running are kept for the next robot, as far as it has those joints and tips. Raises
+    InvalidOption, here and in `declare_robot`, when the values that the node was started with are
+    refused.
     """
 
     def __init__(self, node: Node) -> None:
@@ -43,6 +45,7 @@ class Parameters:
         self._specs: dict[str, Spec] = {}
         self._joints: tuple[str, ...] = ()
         self._tips: tuple[str, ...] = ()
+        self._kept: dict[str, Any] = {}
         self.locked = False
         self.changed = False
         self._declare(fixed_specs())
@@ -56,15 +59,35 @@ class Parameters:
         return self._build(self._values())
 
     def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
-        """Declare the limits of the joints and the tools of the tips; those before are gone."""
-        self.undeclare_robot()
-        self._joints, self._tips = robot.joint_names, tuple(dict.fromkeys(tip_links))
-        try:
-            self._declare([*limit_specs(robot), *tool_specs(self._tips)])
-            self.take()
-        except InvalidOption:
+        """Declare the limits of the joints and the tools of the tips, in place of those before."""
+        tips = tuple(dict.fromkeys(tip_links))
+        specs = [*limit_specs(robot), *tool_specs(tips)]
+        kept = {s.name: self._kept[s.name] for s in specs if s.accepts(self._kept.get(s.name))}
+        for values in (kept, {}):
             self.undeclare_robot()
-            raise
+            self._joints, self._tips = robot.joint_names, tips
+            try:
+                self._declare(specs, values)
+                self.take()
+                return
+            except Exception:
+                self.undeclare_robot()
+                if not values:
+                    raise
+
+    def drop_lost(self) -> list[str]:
+        """Forget, and return, what was set while running and is not in force any more."""
+        lost = [name for name, value in self._kept.items() if not self._holds(name, value)]
+        for name in lost:
+            del self._kept[name]
+        return sorted(lost)
+
+    def _holds(self, name: str, value: Any) -> bool:
+        spec = self._specs.get(name)
+        if spec is None or not spec.accepts(value):
+            return False
+        now = self._node.get_parameter(name).value
+        return bool(spec.read(now) == spec.read(value))
 
     def undeclare_robot(self) -> None:
         """Forget the limits of the joints and the tools; `joint_limits.default` stays."""
@@ -79,12 +102,12 @@ class Parameters:
         unread = [name for name in given if not self._node.has_parameter(name)]
         return [_with_hint(name, self._specs) for name in sorted(unread)]
 
-    def _declare(self, specs: Iterable[Spec]) -> None:
+    def _declare(self, specs: Iterable[Spec], values: Values = MappingProxyType({})) -> None:
         for spec in specs:
             if spec.name in self._specs:
                 continue  # a joint called 'default' takes the default limits
             try:
-                spec.declare(self._node)
+                spec.declare(self._node, values.get(spec.name))
             except ParameterException as error:
                 raise InvalidOption(str(error)) from error
             self._specs[spec.name] = spec
@@ -102,6 +125,7 @@ class Parameters:
             self._build({**now, **ours})
         except Exception as error:  # rclpy would let it end the process
             return SetParametersResult(successful=False, reason=sentence(error))
+        self._kept |= {n: value for n, value in ours.items() if n not in self._permanent}
         self.changed = True
         return SetParametersResult(successful=True)
 

@@ -72,6 +72,97 @@ def test_a_clock_before_zero_is_refused_and_the_node_goes_on():
             node.until(lambda n=before: len(node.states) > n, 'a state')
 
 
+def with_tip(text, name):
+    """A description whose hand has another name."""
+    return text.replace('"panda_hand"', f'"{name}"')
+
+
+def test_a_description_whose_topics_could_not_be_made_leaves_the_old_robot_to_its_goal():
+    robot, text = load('panda'), (URDF / 'panda.urdf').read_text('utf-8')
+    with world(**PANDA | {'urdf_path': '', 'tip_links': []}) as node:
+        node.send_description(text)
+        node.more_states(1)
+        tip = robot.default_tip()
+        node.send_goal(reachable_goal(robot, tip, 3))
+        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.1, 'motion')
+        node.send_description(text.replace(f'"{tip}"', f'"{"t" * 240}"'))
+        node.until(lambda: int(node.diagnostics.get('errors', 0)) >= 1, 'an error')
+        node.until_code('reached')
+        node.send_goal(reachable_goal(robot, tip, 4))
+        node.until_code('tracking')
+        node.until_code('reached')
+        node.send_description(text.replace('2.175', '2.0'))
+        speed = 'joint_limits.panda_joint1.velocity'
+        node.until(lambda: node.ik_node.get_parameter(speed).value == 2.0, 'the other robot')
+        node.more_states(5)
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_whatever_fails_while_a_robot_is_taken_the_old_one_goes_on(monkeypatch):
+    """The last step fails once, as it could where the middleware is out of something."""
+    robot, text = load('panda'), (URDF / 'panda.urdf').read_text('utf-8')
+    with world(**PANDA | {'urdf_path': ''}) as node:
+        node.send_description(text)
+        node.more_states(1)
+        assert node.set_parameters(joint_limits__panda_joint2__velocity=0.5).successful
+        part = node.ik_node._interactive
+        failures, works = [], part.open
+
+        def fail_once(model):
+            if failures:
+                return works(model)
+            failures.append(model)
+            raise RuntimeError('out of something')
+
+        monkeypatch.setattr(part, 'open', fail_once)
+        node.send_description(with_tip(text, 'other'))  # which has no panda_hand
+        node.send_description(text.replace('2.175', '2.0'))
+        node.until(lambda: failures, 'the failure')
+        node.until(lambda: int(node.diagnostics.get('errors', 0)) >= 1, 'an error')
+        node.more_states(5)
+        assert node.ik_node.get_parameter('joint_limits.panda_joint1.velocity').value == 2.175
+        assert node.ik_node.get_parameter('joint_limits.panda_joint2.velocity').value == 0.5
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        node.until_code('reached')
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+SLOW = 'joint_limits.panda_joint1.velocity'
+TOOL = 'tools.panda_hand.xyz'
+
+
+def test_limits_and_tools_that_were_set_while_running_outlive_the_description_again():
+    text = (URDF / 'panda.urdf').read_text('utf-8')
+    with world(**PANDA | {'urdf_path': ''}) as node:
+        node.send_description(text)
+        node.more_states(1)
+        given = {SLOW: 0.1, TOOL: [0.0, 0.0, 0.1], 'joint_limits.panda_joint2.velocity': 2.1}
+        assert node.set_parameters(**given).successful
+        node.send_description(text.replace('2.175', '2.0') + '<!-- again -->')
+        other = 'joint_limits.panda_joint3.velocity'
+        node.until(lambda: node.ik_node.get_parameter(other).value == 2.0, 'the other robot')
+        node.more_states(5)
+        assert node.ik_node.get_parameter(SLOW).value == 0.1
+        assert list(node.ik_node.get_parameter(TOOL).value) == [0.0, 0.0, 0.1]
+        second = node.ik_node.get_parameter('joint_limits.panda_joint2.velocity').value
+        assert second == 2.0, 'what was set is above the limit of this description'
+        before = len(node.states)
+        node.send_goal(reachable_goal(load('panda'), TIP, 5))
+        node.until_code('reached')
+        speeds = np.array([m.velocity[0] for m in node.states[before:]])
+        assert 0.09 < np.abs(speeds).max() <= 0.1 + 1e-9
+
+
+def test_limits_that_were_set_while_running_outlive_cleanup_and_configure():
+    with world(**PANDA) as node:
+        node.more_states(1)
+        assert node.set_parameters(**{SLOW: 0.1}).successful
+        assert [ask_for(node, number) for number in (4, 2, 1, 3)] == [True] * 4
+        assert node.ik_node.get_parameter(SLOW).value == 0.1
+        assert node.set_parameters(**{SLOW: 0.2}).successful, 'and can change'
+        node.more_states(5)
+
+
 def test_a_path_of_an_unknown_user_is_refused():
     with world(**PANDA) as node:
         node.more_states(1)
