@@ -19,6 +19,9 @@ from ik_core.maths.rotations import Array, matrix_from_quaternion, quaternion_fr
 MAX_DISTANCE = 1e6
 """Goals farther than this [m] are refused: squared distances would drown the robot's own size."""
 
+MAX_SPEED = 1e6
+"""Twists faster than this [m/s, rad/s] are refused: no number that is made of them overflows."""
+
 MIN_QUATERNION = 1e-9
 """A quaternion whose largest component is below this has no direction worth following."""
 
@@ -61,11 +64,14 @@ def pose_to_transform(pose: Pose) -> Array:
 
 
 def twist_to_vectors(twist: Twist) -> tuple[Array, Array]:
-    """The linear and the angular part (3,) of a twist; Refused unless finite."""
+    """The linear and the angular part (3,) of a twist; Refused unless below MAX_SPEED."""
     linear, angular = _vector(twist.linear), _vector(twist.angular)
     for name, vector in (('linear', linear), ('angular', angular)):
         if not np.isfinite(vector).all():
             raise Refused('not_finite', f'the {name} velocity {_show(vector)} is not finite')
+        if np.abs(vector).max() > MAX_SPEED:
+            text = f'the {name} velocity {_show(vector)} is over {MAX_SPEED:g} m/s or rad/s'
+            raise Refused('too_fast', text)
     return linear, angular
 
 

@@ -159,7 +159,10 @@ class Goals:
         model = self._ready()
         turn = self._frame_of(model, message.header)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
-        self._new[0] = Jog(turn @ linear, turn @ angular), self._seconds()
+        jog = Jog(turn @ linear, turn @ angular)
+        if not np.isfinite(jog).all():
+            raise Refused('not_finite', 'the twist is not finite in the frame of the root link')
+        self._new[0] = jog, self._seconds()
 
     def _frame_of(self, model: Model, header: Header) -> Array:
         """The header's frame in the root's; Refused for an old stamp where goals time out."""

@@ -118,16 +118,16 @@ class NodeOptions:
     )
     solver: str = option('levenberg_marquardt', 'the method', choices=tuple(SOLVERS))
     position_tolerance: float = option(
-        1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, math.inf)
+        1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
     )
     orientation_tolerance: float = option(
-        1e-4, 'a goal nearer than this counts as reached', unit='rad', bounds=(TIGHTEST, math.inf)
+        1e-4, 'a goal nearer than this counts as reached', unit='rad', bounds=(TIGHTEST, math.pi)
     )
     orientation_length: float = option(
         0.2,
         'weighs rotation against distance where a goal is out of reach: 1 rad is this far',
         unit='m',
-        bounds=(TIGHTEST, math.inf),
+        bounds=(TIGHTEST, 1000.0),
     )
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """Nothing that comes from outside ends the node: requests, clocks, arguments, signals."""
 
+import math
 import signal
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from geometry_msgs.msg import TwistStamped
 from lifecycle_msgs.srv import ChangeState
 from rosgraph_msgs.msg import Clock
 from support.node_harness import (
     PATIENCE,
     URDF,
     check_states,
+    is_still,
     load,
     node_process,
     reachable_goal,
@@ -125,6 +128,37 @@ def test_whatever_fails_while_a_robot_is_taken_the_old_one_goes_on(monkeypatch):
         node.send_goal(reachable_goal(robot, TIP, 3))
         node.until_code('reached')
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+@pytest.mark.parametrize('size', [1.7e308, 1e7])
+def test_a_twist_that_overflows_where_it_is_used_is_refused(size):
+    robot = load('panda')
+    with world(**PANDA) as node:
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        node.until_code('reached')  # no axis of the hand is the root's now
+        for number, vectors in enumerate([('linear',), ('angular',), ('linear', 'angular')]):
+            message = TwistStamped()
+            message.header.frame_id = TIP
+            for name in vectors:
+                vector = getattr(message.twist, name)
+                vector.x = vector.y = vector.z = size
+            node.publisher(TwistStamped, 'ik_node/delta_twist_cmds').publish(message)
+            node.until_refused('too_fast', number + 1)
+        assert node.status['code'] == 'reached'
+        assert all(map(is_still, node.more_states(20)))
+        assert node.diagnostics['errors'] == '0'
+
+
+@pytest.mark.parametrize(
+    'name', ['position_tolerance', 'orientation_tolerance', 'orientation_length']
+)
+def test_what_stops_the_robot_dead_is_no_tolerance(name):
+    with world(**PANDA) as node:
+        node.more_states(1)
+        for value in (math.inf, math.nan, 0.0, 1e9):
+            answer = node.set_parameters(**{name: value})
+            assert not answer.successful
+            assert name in answer.reason
 
 
 SLOW = 'joint_limits.panda_joint1.velocity'
