@@ -36,11 +36,6 @@ class Frames:
         self._base_link = base_link
         self._others = others
 
-    def stands_still(self, frame_id: str) -> bool:
-        """Whether no joint of the robot moves a frame that `in_root` knows."""
-        name = frame_id.removeprefix('/') or self._base_link
-        return name not in self._robot.places or not self._robot.chain(name)
-
     def in_root(self, frame_id: str, q: Array) -> Array:
         """The (4, 4) transform from a frame to the root link's, for joint positions q (n,).
 

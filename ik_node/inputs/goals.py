@@ -28,7 +28,7 @@ from ..model import Model
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.options import NodeParameters
 from .frames import Frames, FrameSource
-from .planar import complete, is_planar
+from .planar import complete
 from .subscriptions import Inputs
 
 
@@ -66,6 +66,7 @@ class Goals:
     def open(self) -> None:
         """Subscribe to the topics that do not depend on the robot."""
         self._common.listen(PoseStamped, 'goal_pose', partial(self._on_pose, 0))
+        self._common.listen(PoseStamped, 'goal_pose_2d', self._on_planar_pose)
         self._common.listen(PoseArray, 'goal_poses', self._on_poses)
         self._common.listen(PointStamped, 'clicked_point', self._on_point)
         self._common.listen(TwistStamped, '~/delta_twist_cmds', self._on_twist)
@@ -128,12 +129,15 @@ class Goals:
         return model.tip_pose(tip) if before is None else before
 
     def _on_pose(self, tip: int, message: PoseStamped) -> None:
+        self.take(tip, message)
+
+    def _on_planar_pose(self, message: PoseStamped) -> None:
+        """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""
         model = self._ready()
         frame = self._frame_of(model, message.header)
-        goal, keep = pose_to_transform(message.pose), model.parameters.node.planar_goals
-        if is_planar(goal) and self._frames.stands_still(message.header.frame_id):
-            goal = complete(goal, np.linalg.inv(frame) @ self.last(model, tip), keep)
-        self.put(tip, frame @ goal)
+        current = np.linalg.inv(frame) @ self.last(model, 0)
+        keep = model.parameters.node.planar_goals
+        self.put(0, frame @ complete(pose_to_transform(message.pose), current, keep))
 
     def _on_poses(self, message: PoseArray) -> None:
         model = self._ready()

@@ -1,4 +1,4 @@
-"""Planar goals: RViz's 2D Goal Pose tells x, y and a heading, with z = 0 and no tilt.
+"""Planar goals: RViz's 2D Goal Pose sends x, y and a heading, with z = 0 and no tilt.
 
 The parameter `planar_goals` says what is kept of the tip's own height and tilt (roll and pitch)
 instead, in the frame of the goal.
@@ -13,12 +13,7 @@ import numpy as np
 from ik_core.maths.rotations import Array
 
 STEEP = 1e-6
-"""An x axis with less than this in the plane has no heading; the y axis then tells it."""
-
-
-def is_planar(goal: Array) -> bool:
-    """Whether a goal (4, 4) is at z = 0 exactly and turned about z only."""
-    return bool(goal[2, 3] == 0.0 and goal[2, 2] == 1.0)
+"""An x axis with less than this in the plane has no heading; the y axis then gives it."""
 
 
 def complete(goal: Array, current: Array, keep: str) -> Array:

@@ -64,8 +64,8 @@ class NodeOptions:
     )
     planar_goals: str = option(
         'keep_z_roll_pitch',
-        'what a goal with z = 0 exactly and a yaw only (RViz: 2D Goal Pose), in a frame that '
-        'stands still, keeps of the height and the tilt that the tip has',
+        'what a goal by goal_pose_2d (RViz: 2D Goal Pose), with x, y and a yaw only, keeps of '
+        'the height and the tilt (roll, pitch) that the tip has, in the frame of the goal',
         choices=PLANAR_GOALS,
     )
     command_in_type: str = option(

@@ -42,7 +42,7 @@ def test_what_a_planar_goal_keeps(robot, choice):
         start = tip_of(robot, panda.more_states(1)[0])
         panda._listen(MarkerArray, 'ik_node/markers', 1)
         heading = math.atan2(start[1, 0], start[0, 0])
-        panda.send_goal(planar(0.4, 0.2, heading + 0.3))
+        panda.send_goal(planar(0.4, 0.2, heading + 0.3), topic='goal_pose_2d')
 
         def shown():
             markers = [m for a in panda.inbox['ik_node/markers'] for m in a.markers]
@@ -57,9 +57,19 @@ def test_what_a_planar_goal_keeps(robot, choice):
         np.testing.assert_allclose(goal[:3, :3], turn, atol=1e-9)
 
 
-def test_a_planar_goal_in_a_moving_frame_is_taken_as_it_is(panda, robot):
+@pytest.mark.parametrize('frame', ['', 'panda_link0'])
+def test_goal_pose_is_the_whole_pose_also_where_it_looks_planar(panda, robot, frame):
+    """Such as an identity pose in the frame of a thing: go there, and turn as it does."""
+    panda.more_states(1)
+    wanted = np.eye(4)
+    wanted[:3, :3], wanted[:3, 3] = yaw_about_z(0.3), (0.5, 0.1, 0.0)
+    panda.send_goal(planar(0.5, 0.1, 0.3), frame=frame)
+    panda.until(lambda: is_at(robot, panda.states[-1], wanted), 'the pose')
+
+
+def test_a_planar_goal_in_a_moving_frame_keeps_what_the_tip_has_in_it(panda, robot):
     start = tip_of(robot, panda.more_states(1)[0])
-    panda.send_goal(planar(0.0, 0.04, 0.1), frame=TIP)
+    panda.send_goal(planar(0.0, 0.04, 0.1), frame=TIP, topic='goal_pose_2d')
     offset = np.eye(4)
     offset[:3, :3], offset[1, 3] = yaw_about_z(0.1), 0.04
     panda.until(lambda: is_at(robot, panda.states[-1], start @ offset), 'the goal')
