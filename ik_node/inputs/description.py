@@ -15,6 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ik_core import IkError, Robot
+from ik_core.robot.urdf import MAX_BYTES
 
 from ..jobs import Job
 from ..model import load_robot, read_description
@@ -58,7 +59,7 @@ class Description:
         """
         source, log = read_description(parameters), self._node.get_logger()
         if source is None:
-            self._input.listen(String, TOPIC, self._on_description, LATCHED)
+            self._input.listen(String, TOPIC, self._on_description, LATCHED, MAX_BYTES)
             log.info(f'waiting for a robot on the topic {TOPIC}')
             return None
         log.info('loading the robot and the solver (the first start ever compiles)')

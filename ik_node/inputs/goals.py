@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
@@ -27,9 +27,13 @@ from ..conversions import (
 from ..model import Model
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.options import NodeParameters
-from .frames import Frames, FrameSource
+from .frames import Frames, FrameSource, Pending
 from .planar import complete
-from .subscriptions import Inputs
+from .subscriptions import LARGEST, Inputs
+
+ALL_TIPS = -1
+LARGEST_ARRAY = 64_000
+"""[bytes] Of goals for all tips: a thousand poses."""
 
 
 class Jog(NamedTuple):
@@ -62,13 +66,15 @@ class Goals:
         self._common = Inputs(node, health)
         self._by_tip = Inputs(node, health)
         self._new: dict[int, tuple[Array | Jog, float]] = {}
+        self._pending: dict[int, tuple[str, Callable[[], None]]] = {}
 
     def open(self) -> None:
         """Subscribe to the topics that do not depend on the robot."""
-        self._common.listen(PoseStamped, 'goal_pose', partial(self._on_pose, 0))
-        self._common.listen(PoseStamped, 'goal_pose_2d', self._on_planar_pose)
-        self._common.listen(PoseArray, 'goal_poses', self._on_poses)
-        self._common.listen(PointStamped, 'clicked_point', self._on_point)
+        listen = partial(self._listen, self._common)
+        listen(PoseStamped, 'goal_pose', 0, partial(self._on_pose, 0))
+        listen(PoseStamped, 'goal_pose_2d', 0, self._on_planar_pose)
+        listen(PoseArray, 'goal_poses', ALL_TIPS, self._on_poses, LARGEST_ARRAY)
+        listen(PointStamped, 'clicked_point', 0, self._on_point)
         self._common.listen(TwistStamped, '~/delta_twist_cmds', self._on_twist)
 
     def open_tips(self, model: Model) -> None:
@@ -76,7 +82,7 @@ class Goals:
         self.close_tips()
         self._frames = Frames(model.robot, model.base_link, self._others)
         for tip, topic in enumerate(model.goal_topics):
-            self._by_tip.listen(PoseStamped, topic, partial(self._on_pose, tip))
+            self._listen(self._by_tip, PoseStamped, topic, tip, partial(self._on_pose, tip))
 
     def close_tips(self) -> None:
         """Unsubscribe from the topics of the tips."""
@@ -89,13 +95,22 @@ class Goals:
         self.close_tips()
 
     def poll(self) -> None:
-        """Handle what came."""
+        """Handle what came, and what came before its frame was known."""
         self._common.poll()
         self._by_tip.poll()
+        for tip, (topic, handle) in list(self._pending.items()):
+            del self._pending[tip]
+            try:
+                handle()
+            except Pending:
+                self._pending[tip] = topic, handle
+            except Refused as refused:
+                self._health.refuse(topic, refused)
 
     def drop(self) -> None:
         """Forget what no tick has taken yet."""
         self._new.clear()
+        self._pending.clear()
 
     def give(self, model: Model) -> None:
         """Hand over what came since the last tick."""
@@ -113,6 +128,8 @@ class Goals:
         if not np.isfinite(goal).all():
             raise Refused('not_finite', 'the goal is not finite in the frame of the root link')
         self._new[tip] = goal, self._seconds()
+        self._pending.pop(tip, None)
+        self._pending.pop(ALL_TIPS, None)
 
     def take(self, tip: int, message: PoseStamped) -> Array:
         """Store a goal as it stands and return it, (4, 4) in the root link's frame."""
@@ -127,6 +144,25 @@ class Goals:
             return new[0]
         before = model.tracker.goals[tip]
         return model.tip_pose(tip) if before is None else before
+
+    def _listen(
+        self,
+        inputs: Inputs,
+        kind: Any,
+        topic: str,
+        tip: int,
+        handler: Callable[[Any], None],
+        largest: int = LARGEST,
+    ) -> None:
+        """Subscribe to goals; one whose frame is Pending is tried again until the next one."""
+
+        def handle(message: Any) -> None:
+            try:
+                handler(message)
+            except Pending:
+                self._pending[tip] = topic, partial(handler, message)
+
+        inputs.listen(kind, topic, handle, largest=largest)
 
     def _on_pose(self, tip: int, message: PoseStamped) -> None:
         self.take(tip, message)

@@ -155,6 +155,8 @@ class InteractiveGoals:
             self._health.error(TOPIC, f'{TOPIC}: {traceback.format_exc()}')
 
     def _handle(self, feedback: InteractiveMarkerFeedback) -> None:
+        if feedback.marker_name not in self._tips:
+            raise Refused('unknown_marker', f'no marker is called {feedback.marker_name!r}')
         tip, event = self._tips[feedback.marker_name], feedback.event_type
         if event == InteractiveMarkerFeedback.MENU_SELECT:
             self._select(feedback.menu_entry_id)

@@ -26,6 +26,8 @@ from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
 from .subscriptions import Inputs
 
+LARGEST_STATE = 200_000
+"""[bytes] Of a joint state: more than a thousand joints have long names."""
 SETTLING = 0.5
 """Seconds of rest after which the robot is where it was sent, unless it was moved."""
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
@@ -102,7 +104,9 @@ class StartState:
         if model.parameters.node.output != 'joint_state':
             self._measured = MeasuredState(model.robot, model.needed_joints())
             self.obstacle = StatusCode.WAITING_FOR_STATE
-            self._input.listen(JointState, 'joint_states', self._take, qos_profile_sensor_data)
+            self._input.listen(
+                JointState, 'joint_states', self._take, qos_profile_sensor_data, LARGEST_STATE
+            )
 
     def close(self) -> None:
         """Stop listening, and forget what came."""

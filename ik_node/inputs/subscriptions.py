@@ -2,7 +2,8 @@
 
 rclpy's executor rebuilds its wait set, over all entities of the node, twice for each message: at
 1 kHz that is most of a period, in which the interpreter keeps the tick waiting. So the executor
-does not know these subscriptions; the node asks for what came shortly before each tick.
+does not know these subscriptions; the node asks for what came shortly before each tick. What it
+takes are bytes, and converted only where there are not too many: converting is what takes long.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
 
 from ik_core.exceptions import InvalidGoal
 
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
+
+LARGEST = 4096
+"""[bytes] Of a message with one pose or twist and the name of a frame."""
 
 
 class Polled(CallbackGroup):
@@ -50,14 +55,22 @@ class Inputs:
         self._subscriptions: list[Any] = []
 
     def listen(
-        self, kind: Any, topic: str, handler: Callable[[Any], None], qos: QoSProfile | int = 1
+        self,
+        kind: Any,
+        topic: str,
+        handler: Callable[[Any], None],
+        qos: QoSProfile | int = 1,
+        largest: int = LARGEST,
     ) -> None:
-        """Subscribe to a topic."""
+        """Subscribe to a topic, for messages of so many serialized bytes at most."""
         depth = qos if isinstance(qos, int) else qos.depth
 
-        def receive(message: Any) -> None:
+        def receive(serialized: bytes) -> None:
             try:
-                handler(message)
+                if len(serialized) > largest:
+                    text = f'{len(serialized)} bytes; {largest} are allowed'
+                    raise Refused('too_large', text)
+                handler(deserialize_message(serialized, kind))
             except Refused as refused:
                 self._health.refuse(topic, refused)
             except InvalidGoal as error:
@@ -75,7 +88,7 @@ class Inputs:
         for subscription, depth in self._subscriptions:
             for _ in range(depth):
                 with subscription.handle:
-                    taken = subscription.handle.take_message(subscription.msg_type, False)
+                    taken = subscription.handle.take_message(subscription.msg_type, True)
                 if taken is None:
                     break
                 subscription.callback(taken[0])

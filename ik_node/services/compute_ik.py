@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,8 +28,9 @@ from ik_core.maths.rotations import Array
 
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
-from ..inputs.frames import Frames, FrameSource
+from ..inputs.frames import Frames, FrameSource, Pending
 from ..model import Model
+from ..texts import LONGEST_TRACEBACK, cut
 
 SERVICE = 'compute_ik'
 SEARCH = 'levenberg_marquardt'
@@ -38,6 +40,7 @@ DEFAULT_TIMEOUT = 0.5
 """Seconds, where a request gives none."""
 
 CLOSING_PATIENCE = 1.0
+POLL_PERIOD = 0.02
 
 
 class MoveItErrorCode(IntEnum):
@@ -146,13 +149,22 @@ def _goals(request: Any, model: Model, frames: Frames, q0: Array) -> list[PoseTa
 def _in_root(pose: PoseStamped, frames: Frames, q0: Array) -> Array:
     """A pose (4, 4) in the root link's frame; frames of links are where q0 has them."""
     try:
-        frame = frames.in_root(pose.header.frame_id, q0)
+        frame = _wait_for(frames, pose.header.frame_id, q0)
     except Refused as refused:
         raise Declined(MoveItErrorCode.FRAME_TRANSFORM_FAILURE, str(refused)) from refused
     try:
         return frame @ pose_to_transform(pose.pose)
     except Refused as refused:
         raise Declined(MoveItErrorCode.INVALID_GOAL_CONSTRAINTS, str(refused)) from refused
+
+
+def _wait_for(frames: Frames, frame_id: str, q0: Array) -> Array:
+    """The frame (4, 4), once it is not Pending any more; the ticks go on meanwhile."""
+    while True:
+        try:
+            return frames.in_root(frame_id, q0)
+        except Pending:
+            time.sleep(POLL_PERIOD)
 
 
 def write_response(response: Any, result: IkResult, model: Model) -> None:
@@ -241,10 +253,10 @@ class ComputeIk:
         except Declined as declined:
             write_code(response, declined.code, str(declined))
             text = f'{SERVICE}: {declined.code.name}: {declined}'
-            self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
+            self._node.get_logger().warning(cut(text), throttle_duration_sec=WARNING_PERIOD)
         except Exception:
-            write_code(
-                response, MoveItErrorCode.FAILURE, 'an error that should not happen; see the log'
-            )
-            self._node.get_logger().error(f'{SERVICE}: {traceback.format_exc()}')
+            text = 'an error that should not happen; see the log'
+            write_code(response, MoveItErrorCode.FAILURE, text)
+            text = cut(f'{SERVICE}: {traceback.format_exc()}', LONGEST_TRACEBACK)
+            self._node.get_logger().error(text)
         return response

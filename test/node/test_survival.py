@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import PointStamped, Pose, PoseArray, PoseStamped, TwistStamped
 from lifecycle_msgs.srv import ChangeState
 from rosgraph_msgs.msg import Clock
 from support.node_harness import (
@@ -128,6 +128,38 @@ def test_whatever_fails_while_a_robot_is_taken_the_old_one_goes_on(monkeypatch):
         node.send_goal(reachable_goal(robot, TIP, 3))
         node.until_code('reached')
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def strange():
+    """Messages that are too large to be meant, by topic."""
+    goal, many = PoseStamped(), PoseArray(poses=[Pose()] * 100_000)
+    goal.header.frame_id = 'x' * 5_000_000
+    pose_of_many = PoseArray(poses=[Pose()])
+    pose_of_many.header.frame_id = 'y' * 1_000_000
+    return [
+        ('goal_pose', goal),
+        ('panda_hand/goal_pose', goal),
+        ('goal_pose_2d', goal),
+        ('goal_poses', many),
+        ('goal_poses', pose_of_many),
+        ('clicked_point', PointStamped(header=goal.header)),
+        ('ik_node/delta_twist_cmds', TwistStamped(header=goal.header)),
+    ]
+
+
+def test_messages_of_megabytes_are_refused_unread_and_leave_the_log_short(capfd):
+    robot = load('panda')
+    with world(**PANDA) as node:
+        node.more_states(1)
+        for number, (topic, message) in enumerate(strange()):
+            node.publisher(type(message), topic).publish(message)
+            node.until_refused('too_large', number + 1)
+        node.send_goal(reachable_goal(robot, TIP, 3), frame='z' * 3000)
+        node.until_refused('unknown_frame')
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        node.until_code('reached')
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+    assert max(map(len, capfd.readouterr().err.splitlines())) < 2000
 
 
 @pytest.mark.parametrize('size', [1.7e308, 1e7])

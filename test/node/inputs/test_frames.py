@@ -16,7 +16,7 @@ class Tf:
 
     def lookup(self, target, source):
         if (target, source) != ('panda_link0', 'map'):
-            return None
+            raise Refused('unknown_frame', 'tf2 does not know it')
         transform = np.eye(4)
         transform[2, 3] = 1.0
         return transform

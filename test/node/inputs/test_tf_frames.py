@@ -140,34 +140,97 @@ def send(client, goal, frame, condition):
     client.until(sent_and_so, f'what a goal in {frame} leads to')
 
 
-def test_a_goal_in_a_frame_that_only_tf2_knows(client, tf2_ros):
-    robot = load('panda')
+def panda_process(client):
     arguments = [f'urdf_path:={URDF / "panda.urdf"}', f'tip_links:={TIP}', 'rate:=100.0']
     arguments += ['joint_limits.default.acceleration:=20.0']
-    with node_process(client.namespace, *(x for text in arguments for x in ('-p', text))):
-        q = np.array(client.more_states(1)[0].position)[: robot.n]
-        q[:7] += 0.15
-        goal = robot.forward_kinematics(q, TIP)
-        base_in_map = transform_of((1.0, -2.0, 0.3), (0.1, -0.2, 0.9))
-        object_in_map = transform_of((1.3, -1.7, 0.8), (0.4, 0.3, -0.5))
-        wanted = (
-            np.linalg.inv(object_in_map) @ base_in_map @ goal
-        )  # the goal as the object sees it
-        send(client, wanted, 'object', lambda: 'refused.unknown_frame' in client.status)
-        client.more_states(2)  # nothing is known yet: the goal was refused, not waited for
+    return node_process(client.namespace, *(x for text in arguments for x in ('-p', text)))
+
+
+BASE_IN_MAP = transform_of((1.0, -2.0, 0.3), (0.1, -0.2, 0.9))
+OBJECT_IN_MAP = transform_of((1.3, -1.7, 0.8), (0.4, 0.3, -0.5))
+
+
+def goal_near(client, robot):
+    """A goal near the start, in the robot's frame and in the object's."""
+    q = np.array(client.more_states(1)[0].position)[: robot.n]
+    q[:7] += 0.15
+    goal = robot.forward_kinematics(q, TIP)
+    return goal, np.linalg.inv(OBJECT_IN_MAP) @ BASE_IN_MAP @ goal
+
+
+def is_there(client, robot, goal):
+    q = np.array(client.more_states(1)[-1].position)[: robot.n]
+    return np.allclose(robot.forward_kinematics(q, TIP), goal, atol=1e-4)
+
+
+def test_the_first_goal_in_a_frame_that_only_tf2_knows_is_followed(client, tf2_ros):
+    """It is what makes the node listen to tf2; what it needs comes after it."""
+    robot = load('panda')
+    with panda_process(client):
+        goal, wanted = goal_near(client, robot)
+        client.send_goal(wanted, frame='object')  # once
 
         def there():
-            say(client, 'map', 'panda_link0', base_in_map)
-            say(client, 'map', 'object', object_in_map)
-            q = np.array(client.more_states(1)[-1].position)[: robot.n]
-            return np.allclose(robot.forward_kinematics(q, TIP), goal, atol=1e-4)
+            say(client, 'map', 'panda_link0', BASE_IN_MAP)
+            say(client, 'map', 'object', OBJECT_IN_MAP)
+            return is_there(client, robot, goal)
 
-        send(client, wanted, 'object', there)
-        before = int(client.status['refused.unknown_frame'])
-        send(
-            client,
-            wanted,
-            'nowhere',
-            lambda: int(client.status['refused.unknown_frame']) > before,
-        )
+        client.until(there, 'the goal')
+        assert 'refused.unknown_frame' not in client.status
+        refused = 'refused.unknown_frame'
+        send(client, wanted, 'nowhere', lambda: refused in client.status)
         check_states(client.states, robot, 100.0, acceleration=20.0)
+
+
+def test_a_goal_whose_frame_does_not_come_is_refused_after_a_while(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client) as process:
+        goal, wanted = goal_near(client, robot)
+        client.send_goal(wanted, frame='nowhere')
+        client.until_refused('unknown_frame')
+        client.send_goal(goal)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        process.terminate()
+        assert 'tf2: nowhere is not connected to panda_link0' in process.stdout.read()
+
+
+def test_a_newer_goal_takes_the_place_of_one_that_waits_for_its_frame(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        goal, wanted = goal_near(client, robot)
+        client.send_goal(wanted @ transform_of((0.1, 0.1, 0.1), (0.0, 0.0, 0.0)), frame='object')
+        client.publisher(TransformStamped, 'tf_of_this_test', 100)  # it is listened to: it waits
+        client.send_goal(goal)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        for _ in range(20):
+            say(client, 'map', 'panda_link0', BASE_IN_MAP)
+            say(client, 'map', 'object', OBJECT_IN_MAP)
+            assert is_there(client, robot, goal)
+
+
+NO_RIGHT = """
+from rclpy.impl.implementation_singleton import rclpy_implementation
+
+
+class TransformListener:
+    def __init__(self, *arguments, **options):
+        raise rclpy_implementation.RCLError('no right to /tf, at /src/rcl/subscription.c:108')
+"""
+
+
+def test_without_the_right_to_listen_a_goal_is_refused_in_a_sentence(client, tf2_ros, tmp_path):
+    with (tmp_path / 'tf2_ros.py').open('a', encoding='utf-8') as file:
+        file.write(NO_RIGHT)
+    robot = load('panda')
+    with panda_process(client) as process:
+        goal, wanted = goal_near(client, robot)
+        for count in (1, 2):
+            client.send_goal(wanted, frame='object')
+            client.until_refused('unknown_frame', count)
+        client.send_goal(goal)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        process.terminate()
+        printed = process.stdout.read()
+    assert 'tf2 can not listen to /tf: no right to /tf' in printed
+    assert 'Traceback' not in printed
+    assert '.c:' not in printed
