@@ -23,6 +23,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ik_core import IkError, Robot
+from ik_core.tracking import Command
 
 from .clocks import NodeClock
 from .conversions import Refused
@@ -111,9 +112,9 @@ class IkNode(GuardedNode):
         self._compute_ik = ComputeIk(self, self._moved, self._tf)
 
     def _make_chores(self) -> None:
-        markers = Markers(self, lambda: (self._moved(), self._health.command))
+        self._markers = Markers(self, self._shown)
         self._chores = Chores(
-            (SAMPLING_PERIOD, markers.sample),
+            (SAMPLING_PERIOD, self._markers.sample),
             (STATUS_PERIOD, self._health.publish_status),
             (STATUS_PERIOD, self._interactive.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
@@ -157,8 +158,7 @@ class IkNode(GuardedNode):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the joints to rest and stop publishing."""
-        result = self._attempt(self._stop)
-        self._active = False
+        result = self._attempt(self._leave)
         return result if result != SUCCESS else super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -191,6 +191,12 @@ class IkNode(GuardedNode):
             return FAILURE if foreseen else ERROR
         return SUCCESS
 
+    def _leave(self) -> None:
+        """Come to rest, and show nothing any more."""
+        self._stop()
+        self._active = False
+        self._markers.clear()
+
     def _configure(self) -> None:
         parameters = self._settings.take()
         self._motion.open(parameters)
@@ -204,7 +210,7 @@ class IkNode(GuardedNode):
         self._recording.open()
 
     def _tear_down(self) -> None:
-        self._stop()
+        self._leave()
         self._recording.close()  # while there still is what was recorded
         for part in (
             self._motion,
@@ -216,13 +222,17 @@ class IkNode(GuardedNode):
         ):
             part.close()
         self._forget_robot()
-        self._settings.locked = self._active = self._swapping = False
+        self._settings.locked = self._swapping = False
 
     # The robot
 
     def _moved(self) -> Model | None:
         """What is moved; None without a robot."""
         return self._motion.model
+
+    def _shown(self) -> tuple[Model | None, Command | None]:
+        """What markers are for: what is moved, while it ticks."""
+        return (self._moved() if self._motion.is_ticking else None), self._health.command
 
     def _ready(self) -> Model:
         """The model that goals are for; Refused while they can't be followed."""
@@ -270,7 +280,7 @@ class IkNode(GuardedNode):
     def _introduce(self, model: Model) -> None:
         """Log what is moved, and what is missing in its description."""
         for text in (*model.robot.warnings, *model.missing_limits()):
-            self.get_logger().warning(text)
+            self.get_logger().warning(cut(text))
         lost = self._settings.drop_lost()
         if lost:
             text = f'set while running, and not possible any more: {", ".join(lost)}'

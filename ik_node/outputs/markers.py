@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
+from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
@@ -21,6 +23,7 @@ from ik_core.tracking import Command, TrackStatus
 
 from ..conversions import transform_to_pose
 from ..model import Model
+from ..texts import MIDDLEWARE_ERRORS
 
 AXIS_LENGTH = 0.1
 BALL_DIAMETER = 0.03
@@ -32,6 +35,8 @@ TRACE_POINTS = 300
 """and there are so many at most."""
 SAMPLING_PERIOD = 0.04
 SAMPLES_PER_MESSAGE = 5
+DELIVERY = Duration(seconds=0.2)
+"""How long the last message may take to those who listen."""
 Colour = tuple[float, float, float]
 RED, GREEN, BLUE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 MOVING = (1.0, 0.8, 0.0)
@@ -60,16 +65,27 @@ class Markers:
         """Add to the traces, and publish them now and then; every SAMPLING_PERIOD."""
         model, command = self._look()
         if model is None or command is None or not self._publisher.get_subscription_count():
-            self._model = None
+            self.clear()
             return
         if model is not self._model:
+            self._delete_all()
             self._model, self._traces = model, [Trace() for _ in model.tip_links]
-            self._publisher.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
         for tip, trace in enumerate(self._traces):
             trace.add(*model.tip_pose(tip)[:3, 3].tolist())
         self._samples += 1
         if self._samples % SAMPLES_PER_MESSAGE == 0:
             self._publish(model, command)
+
+    def clear(self) -> None:
+        """Take the markers away, if there are any; they would stay where the node has gone."""
+        if self._model is not None:
+            self._model = None
+            self._delete_all()
+            with suppress(*MIDDLEWARE_ERRORS):  # not every middleware can say
+                self._publisher.wait_for_all_acked(DELIVERY)
+
+    def _delete_all(self) -> None:
+        self._publisher.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
 
     def _publish(self, model: Model, command: Command) -> None:
         root, stamp = model.robot.base_link, self._node.get_clock().now().to_msg()
