@@ -28,6 +28,7 @@ class StatusCode(Enum):
     REACHED = 12, OK, TrackStatus.REACHED.text
     SEARCHING = 13, OK, TrackStatus.SEARCHING.text
     PAUSED = 14, OK, TrackStatus.PAUSED.text
+    JOGGING = 15, OK, 'moving as the twists say'
     CLOSEST = 20, WARN, TrackStatus.CLOSEST.text
     BLOCKED = 21, WARN, TrackStatus.BLOCKED.text
     STALE = 22, WARN, TrackStatus.STALE.text

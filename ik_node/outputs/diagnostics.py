@@ -22,6 +22,9 @@ from ..model import Model
 from ..texts import LONGEST_TRACEBACK, cut
 from .codes import Hazard, Hazards, StatusCode, hazards
 
+RATES = {'lower': '', 'upper': '', 'velocity': '/s', 'acceleration': '/s^2', 'jerk': '/s^3'}
+"""The limits of a joint, and what comes after the joint's unit."""
+
 
 class Diagnostics:
     """Counters of a node, and the messages that report them.
@@ -103,16 +106,29 @@ class Diagnostics:
         """/diagnostics: the status with all counters."""
         status = self._status()
         status.values.extend(_key_values(self._totals()))
-        message = DiagnosticArray(status=[status])
+        message = DiagnosticArray(status=[*self._limits(), status])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
         self._slowest_tick = 0.0
+
+    def _limits(self) -> Iterable[DiagnosticStatus]:
+        """The limits in force: of the URDF, the parameters, and the defaults where neither has."""
+        if self._model is not None:
+            yield DiagnosticStatus(
+                name=f'{self._node.get_fully_qualified_name()}: joint limits',
+                message='in force',
+                hardware_id=self._model.robot.name,
+                values=_key_values(limits_in_force(self._model)),
+            )
 
     def _code(self) -> StatusCode:
         state = self._state()
         if state is not StatusCode.ACTIVE or self.command is None:
             return state
-        return StatusCode[self.command.status.name]
+        code, model = StatusCode[self.command.status.name], self._model
+        moves = code in (StatusCode.TRACKING, StatusCode.REACHED)
+        has_goals = model is None or model.tracker.has_goals
+        return StatusCode.JOGGING if moves and not has_goals else code
 
     def _errors(self) -> tuple[tuple[str, float, float], ...]:
         """Tip, position error [m] and orientation error [rad], as published."""
@@ -183,6 +199,14 @@ class Diagnostics:
         yield 'tick_solve_time.p50 [us]', f'{1e6 * median:.1f}'
         yield 'tick_solve_time.p99 [us]', f'{1e6 * p99:.1f}'
         self._ticks_reported = self.meter.ticks, now
+
+
+def limits_in_force(model: Model) -> Iterable[tuple[str, str]]:
+    """Such as ('elbow.acceleration [rad/s^2]', '0.5'), of every joint; inf: no limit."""
+    robot, limits = model.robot, model.limits
+    for i, (joint, unit) in enumerate(zip(robot.joint_names, robot.joint_units, strict=True)):
+        for limit, per in RATES.items():
+            yield f'{joint}.{limit} [{unit}{per}]', f'{getattr(limits, limit)[i]:.7g}'
 
 
 def _key_values(pairs: Iterable[tuple[str, object]]) -> list[KeyValue]:

@@ -167,7 +167,7 @@ def limit_specs(robot: Robot) -> list[Spec]:
             name=f'joint_limits.{joint}.{limit}',
             kind=float,
             default=default,
-            doc=f'{limit} limit of {joint}; can only tighten the URDF',
+            doc=f'{limit} limit of {joint}; can only tighten the URDF; in force: see /diagnostics',
             unit=unit,
             bounds=bounds,
         )

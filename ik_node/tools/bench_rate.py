@@ -222,8 +222,8 @@ class Watcher:
         return receive
 
     def _read(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            self.reported.append({pair.key: pair.value for pair in status.values})
+        status = message.status[-1]  # the limits stand before it
+        self.reported.append({pair.key: pair.value for pair in status.values})
 
     def forget(self) -> None:
         """Start again."""

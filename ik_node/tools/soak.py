@@ -286,8 +286,8 @@ class Client:
             self._parameters.call_async(request)
 
     def _note(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            self.reported = {pair.key: pair.value for pair in status.values}
+        status = message.status[-1]  # the limits stand before it
+        self.reported = {pair.key: pair.value for pair in status.values}
 
     def _spin(self) -> None:
         while not self._stopping.is_set():
