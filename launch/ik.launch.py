@@ -23,6 +23,7 @@ ROBOTS = 'a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf'
 
 ARGUMENTS = [
     ('urdf', '', f'robot: {ROBOTS}; empty: from params_file or the topic robot_description'),
+    ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
     ('base_link', '', 'link that goals without a frame are given in'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('solver', '', 'name of the solver'),
@@ -48,7 +49,7 @@ def generate_launch_description() -> LaunchDescription:
 def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Start the nodes that the arguments ask for."""
     given = {name: LaunchConfiguration(name).perform(context).strip() for name, _, _ in ARGUMENTS}
-    description = robot_description(given['urdf'], context) if given['urdf'] else ''
+    description = robot_description(given, context) if given['urdf'] else ''
     wanted: list[LaunchDescriptionEntity] = []
     if description and is_true(given, 'robot_state_publisher'):
         wanted.append(robot_state_publisher(given, description))
@@ -57,13 +58,16 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     return [*wanted, ik_node(given, description)]  # last: none of the others may be missing
 
 
-def robot_description(urdf: str, context: LaunchContext) -> str:
+def robot_description(given: dict[str, str], context: LaunchContext) -> str:
     """Return the text of a URDF file, of a xacro file once expanded, or of a shipped robot."""
-    path = Path(urdf).expanduser()
+    path = Path(given['urdf']).expanduser()
     if not path.is_file():
-        path = shipped(urdf)
+        path = shipped(given['urdf'])
     if path.suffix == '.xacro':
-        return Command(['xacro ', shlex.quote(str(path))]).perform(context)
+        command = shlex.join(['xacro', str(path), *shlex.split(given['xacro_args'])])
+        return Command([command]).perform(context)
+    if given['xacro_args']:
+        raise ValueError(f'xacro_args:={given["xacro_args"]}: {path.name} is no .xacro file')
     return path.read_text(encoding='utf-8')
 
 

@@ -8,8 +8,10 @@ robot this way first. `hardware:=urdf` runs the hardware that the URDF names in 
 
 from __future__ import annotations
 
+import atexit
 import os
 import runpy
+import shutil
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +48,7 @@ ARGUMENTS = [
     ('controller', 'joint_trajectory_controller', 'name of the JointTrajectoryController'),
 ]
 PASSED_ON = [
+    ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
     ('base_link', '', 'link that goals without a frame are given in'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('rate', '', 'joint trajectories per second'),
@@ -71,16 +74,16 @@ def robot_and_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if hardware not in HARDWARE:
         raise ValueError(f'hardware:={hardware}: one of {", ".join(HARDWARE)} is needed')
     ik_launch = SimpleNamespace(**runpy.run_path(str(IK_LAUNCH)))
-    text = ik_launch.robot_description(given['urdf'], context)
+    text = ik_launch.robot_description(given, context)
     robot = load_urdf(text)
     joints = moved_joints(robot, given)
     if hardware == 'running':
-        return [ik_node(given, given['urdf'], joints, 'false')]
+        return [ik_node(given, joints, publishes_robot='false')]
     require_controller_manager()
     if hardware == 'mock':
         text = with_mock_hardware(text, robot)
-    urdf = temporary_file('robot.urdf', text)
-    return [*controllers(controller, joints), ik_node(given, urdf, joints, 'true')]
+    given |= {'urdf': temporary_file('robot.urdf', text), 'xacro_args': ''}
+    return [*controllers(controller, joints), ik_node(given, joints, publishes_robot='true')]
 
 
 def moved_joints(robot: Robot, given: dict[str, str]) -> list[str]:
@@ -151,7 +154,7 @@ def spawner(*arguments: str) -> Node:
 
 
 def ik_node(
-    given: dict[str, str], urdf: str, joints: list[str], publishes_robot: str
+    given: dict[str, str], joints: list[str], publishes_robot: str
 ) -> LaunchDescriptionEntity:
     """Start ik_node for the controller."""
     passed_on = {name: given[name] for name, _, _ in PASSED_ON}
@@ -164,7 +167,7 @@ def ik_node(
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(str(IK_LAUNCH)),
                 launch_arguments={
-                    'urdf': urdf,
+                    'urdf': given['urdf'],
                     'robot_state_publisher': publishes_robot,
                     **passed_on,
                 }.items(),
@@ -174,7 +177,9 @@ def ik_node(
 
 
 def temporary_file(name: str, text: str) -> str:
-    """Write a file that the started processes read."""
-    path = Path(tempfile.mkdtemp(prefix='ik_node_')) / name
+    """Write a file that the started processes read; it goes when the launch ends."""
+    folder = tempfile.mkdtemp(prefix='ik_node_')
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / name
     path.write_text(text, encoding='utf-8')
     return str(path)

@@ -109,6 +109,32 @@ def test_an_argument_that_is_wrong_is_named(environment, arguments, complaint):
     assert complaint in refused(environment, *arguments)
 
 
+XACRO = """<robot name="xa" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="name" default=""/><xacro:arg name="reach" default="1"/>
+<link name="base"/><link name="$(arg name)"/>
+<joint name="j" type="revolute"><parent link="base"/><child link="$(arg name)"/>
+<origin xyz="$(arg reach) 0 0"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>
+"""
+
+
+def test_a_xacro_file_gets_its_arguments(environment, listener, namespace, tmp_path):
+    pytest.importorskip('xacro')
+    program = tmp_path / 'xacro'
+    program.write_text(f'#!{sys.executable}\nimport xacro\nxacro.main()\n')
+    program.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), environment['PATH']])
+    file = tmp_path / 'robot.urdf.xacro'
+    file.write_text(XACRO)
+    arguments = [f'urdf:={file}', f'namespace:={namespace}', 'robot_state_publisher:=false']
+    given = "xacro_args:=name:='the hand' reach:=0.5"
+    with Launch({**environment, 'PATH': path}, 'ik.launch.py', *arguments, given) as launch:
+        assert listener.hear(f'{namespace}/joint_states', launch).name == ['j']
+        (text,) = listener.parameters(f'{namespace}/ik_node', 'robot_description', launch=launch)
+    assert '<link name="the hand"/>' in text
+    assert 'xyz="0.5 0 0"' in text
+
+
 @pytest.mark.skipif(HAS_STATE_PUBLISHER, reason='robot_state_publisher is installed')
 def test_without_robot_state_publisher_nothing_is_left_running(environment):
     output = refused(environment, 'urdf:=ur5e')

@@ -50,6 +50,7 @@ def recorded(tmp_path, environment):
     """An environment with programs that write down how they are called, and where they do."""
     prefix, notes = tmp_path / 'prefix', tmp_path / 'notes'
     notes.mkdir()
+    (tmp_path / 'temporary').mkdir()
     programs = [('controller_manager', 'ros2_control_node'), ('controller_manager', 'spawner')]
     programs.append(('robot_state_publisher', 'robot_state_publisher'))
     for package, name in programs:
@@ -62,7 +63,8 @@ def recorded(tmp_path, environment):
         program.write_text(text)
         program.chmod(0o755)
     paths = os.pathsep.join([str(prefix), environment['AMENT_PREFIX_PATH']])
-    return {**environment, 'AMENT_PREFIX_PATH': paths}, notes
+    temporary = str(tmp_path / 'temporary')
+    return {**environment, 'AMENT_PREFIX_PATH': paths, 'TMPDIR': temporary}, notes
 
 
 def calls(notes, name, count=1):
@@ -119,6 +121,7 @@ def test_goals_reach_the_controller_as_trajectories(recorded, listener, patient)
             q[:7], trajectories[-1].points[0].positions, strict=True)) > 0.02  # fmt: skip
         listener.until(moved, launch)
         listener.until(lambda: calls(notes, 'spawner', 2), launch)
+    assert not list((notes.parent / 'temporary').glob('ik_node_*')), 'files that stay behind'
     assert first.joint_names == ARM
     assert list(first.points[0].positions) == pytest.approx(q[:7].tolist(), abs=0.02)
     (manager,) = calls(notes, 'ros2_control_node')

@@ -88,3 +88,16 @@ def test_the_examples_can_be_taken_over(read):
     taken = parameters.take()
     assert taken.joint_limits['panda_joint1'].velocity == 0.5
     assert taken.tools['panda_hand'].xyz == (0.0, 0.0, 0.1034)
+
+
+def test_the_rviz_view_sends_2d_goals_to_their_topic_and_shows_the_goal_that_is_followed():
+    yaml = pytest.importorskip('yaml')
+    view = yaml.safe_load((ROOT / 'config' / 'demo.rviz').read_text('utf-8'))
+    manager = view['Visualization Manager']
+    (tool,) = (t for t in manager['Tools'] if t['Class'].endswith('/SetGoal'))
+    assert tool['Topic']['Value'] == 'goal_pose_2d'
+    (goal,) = (d for d in manager['Displays'] if d['Name'] == 'Goal')
+    assert goal['Class'].endswith('/MarkerArray')
+    assert goal['Topic']['Value'] == 'ik_node/markers'
+    docks = {'Hide Left Dock': False, 'Hide Right Dock': False}  # RViz reads noise without them
+    assert docks.items() <= view['Window Geometry'].items()

@@ -113,7 +113,39 @@ def test_it_gives_what_the_node_uses_and_no_more():
 @pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
 def test_what_other_outputs_need_stands_in_comments(output):
     purpose = f'output: {output}'
-    check(purpose, {**BY_FILE, 'output': output}, not_published=['joint_states'])
+    elsewhere = {
+        'joint_trajectory': 'joint_trajectory_controller/joint_trajectory',
+        'position_command': 'forward_position_controller/commands',
+    }
+    not_published = ['joint_states', elsewhere[output]]
+    check(purpose, {**BY_FILE, 'output': output}, not_published=not_published)
+
+
+def test_the_topics_of_the_shipped_controllers_are_allowed():
+    """Those that the launch file remaps to; a right is for the name after remapping."""
+    _, options = read_policy('')
+    launch = (ROOT / 'launch' / 'ros2_control.launch.py').read_text('utf-8')
+    assert "('controller', 'joint_trajectory_controller'" in launch
+    rights = next(part for key, part in options.items() if 'joint_trajectory' in key)
+    topic = '/joint_trajectory_controller/joint_trajectory'
+    assert Right('ik_node', 'publish', topic) in rights
+
+
+def test_without_a_right_configuring_fails_in_a_sentence(monkeypatch):
+    """As rcl refuses a publisher that SROS 2 does not allow."""
+    from lifecycle_msgs.msg import Transition
+    from rclpy.impl.implementation_singleton import rclpy_implementation
+
+    with world(**BY_FILE, autostart=False) as it:
+
+        def refuse(*arguments, **options):
+            raise rclpy_implementation.RCLError('not allowed, at /src/rcl/publisher.c:1')
+
+        monkeypatch.setattr(it.ik_node, 'create_lifecycle_publisher', refuse)
+        assert not it.transition(Transition.TRANSITION_CONFIGURE)
+        assert it.state() == 'unconfigured'
+        monkeypatch.undo()
+        assert it.transition(Transition.TRANSITION_CONFIGURE)
 
 
 def test_what_a_robot_by_topic_needs_stands_in_a_comment():
