@@ -1,8 +1,9 @@
 """The node `ik_node`: goals in, rate-limited joint commands out.
 
 This module only wires. What is decided elsewhere: solving and limits in `ik_core.tracking`,
-parameters in `parameters`, where the robot comes from and which goals are taken in `inputs`, the
-ticks in `motion`, what is published and reported in `outputs`, the process in `run`.
+parameters in `parameters`, where the robot comes from and which goals are taken in `inputs`, what
+another robot changes in `installation`, the ticks in `motion`, what is published and reported in
+`outputs`, the process in `run`.
 
 The node is a lifecycle node. Configuring reads the parameters and loads the robot (or waits for
 it on the topic robot_description), activating starts the joint states. With `autostart` it takes
@@ -20,9 +21,8 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from ik_core import IkError, Robot
+from ik_core import IkError
 from ik_core.tracking import Command
 
 from .clocks import NodeClock
@@ -34,7 +34,8 @@ from .inputs.frames import TfFrames
 from .inputs.goals import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
-from .model import Model, goal_topic, tip_links
+from .installation import Installation
+from .model import Model
 from .motion import Motion
 from .outputs.codes import StatusCode
 from .outputs.diagnostics import Diagnostics
@@ -43,7 +44,7 @@ from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
 from .services.controls import Controls
 from .services.recording import Recording
-from .texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
+from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Chores, Gate
 
 HOUSEKEEPING_PERIOD = 0.05
@@ -109,6 +110,15 @@ class IkNode(GuardedNode):
             'Go on': lambda: self._controls.pause(False),
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
+        self._installation = Installation(
+            self,
+            self._settings,
+            self._health,
+            self._motion,
+            self._goals,
+            self._start_state,
+            self._interactive,
+        )
         self._compute_ik = ComputeIk(self, self._moved, self._tf)
 
     def _make_chores(self) -> None:
@@ -202,7 +212,7 @@ class IkNode(GuardedNode):
         self._motion.open(parameters)
         robot = self._description.open(parameters)
         if robot is not None:
-            self._install(robot)
+            self._installation.install(robot)
             self._description.taken(accepted=True)
         self._goals.open()
         self._controls.open()
@@ -221,7 +231,7 @@ class IkNode(GuardedNode):
             self._tf,
         ):
             part.close()
-        self._forget_robot()
+        self._installation.forget()
         self._settings.locked = self._swapping = False
 
     # The robot
@@ -241,56 +251,6 @@ class IkNode(GuardedNode):
             raise Refused(state.key, state.text)
         return model
 
-    def _install(self, robot: Robot) -> None:
-        """Make `robot` the one that is moved; whatever fails, the one before stays."""
-        previous = self._motion.model
-        try:
-            tips = tip_links(robot, self._settings.take())
-            self._settings.declare_robot(robot, tips)
-            model = Model(robot, self._settings.take(), previous)
-            self._show(model)
-        except Exception:
-            self._forget_robot()
-            if previous is not None:
-                self._settings.declare_robot(previous.robot, previous.tip_links)
-                self._show(previous)
-            raise
-        self._introduce(model)
-
-    def _show(self, model: Model) -> None:
-        self._motion.show(model)
-        self._health.show(model)
-        self._goals.open_tips(model)
-        self._start_state.open(model)
-        self._interactive.open(model)
-
-    def _forget_robot(self) -> None:
-        self._motion.show(None)
-        self._health.show(None)
-        self._goals.close_tips()
-        self._start_state.close()
-        self._interactive.close()
-        self._settings.undeclare_robot()
-
-    def _check_topics(self, robot: Robot) -> None:
-        """Raise InvalidTopicNameException, before anything changes, for links with long names."""
-        for tip in tip_links(robot, self._settings.take()):
-            validate_full_topic_name(self.resolve_topic_name(goal_topic(tip)))
-
-    def _introduce(self, model: Model) -> None:
-        """Log what is moved, and what is missing in its description."""
-        for text in (*model.robot.warnings, *model.missing_limits()):
-            self.get_logger().warning(cut(text))
-        lost = self._settings.drop_lost()
-        if lost:
-            text = f'set while running, and not possible any more: {", ".join(lost)}'
-            self.get_logger().warning(cut(text))
-        unread = self._settings.unread()
-        if unread:
-            self.get_logger().warning(f'there are no such parameters: {", ".join(unread)}')
-        goals = ', '.join(self.resolve_topic_name(topic) for topic in model.goal_topics)
-        self.get_logger().info(f'robot {model.robot.name}: {model.robot.n} joints; goals: {goals}')
-
     def _take_loaded_robot(self) -> None:
         """Move a robot that came by topic and is loaded, once the one before is at rest."""
         accepted = True
@@ -298,14 +258,14 @@ class IkNode(GuardedNode):
             robot = self._description.loaded()
             if robot is None:
                 return
-            self._check_topics(robot)
+            self._installation.check_topics(robot)
             if not self._motion.is_at_rest:
                 self._swapping = True
                 self._motion.come_to_rest()
                 return
             self._stop()
             self._recording.finish()
-            self._install(robot)
+            self._installation.install(robot)
         except Exception as error:  # whatever it is, the robot before goes on
             accepted = False
             model = self._motion.model

@@ -36,6 +36,7 @@ ORDERS = {
         {'inputs', 'tools'},
         {'services'},
         {'motion'},
+        {'installation'},
         {'node'},
         {'run'},
         {'main'},

@@ -1,0 +1,84 @@
+"""Another robot: all parts of the node that depend on it change together, or none of them does."""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+from rclpy.validate_full_topic_name import validate_full_topic_name
+
+from ik_core import Robot
+
+from .inputs.goals import Goals
+from .inputs.interactive_goals import InteractiveGoals
+from .inputs.joint_states import StartState
+from .model import Model, goal_topic, tip_links
+from .motion import Motion
+from .outputs.diagnostics import Diagnostics
+from .parameters.store import Parameters
+from .texts import cut
+
+
+class Installation:
+    """Makes a robot the one that is moved. Nothing ticks meanwhile."""
+
+    def __init__(
+        self,
+        node: Node,
+        settings: Parameters,
+        health: Diagnostics,
+        motion: Motion,
+        goals: Goals,
+        start_state: StartState,
+        interactive: InteractiveGoals,
+    ) -> None:
+        self._node, self._settings, self._health = node, settings, health
+        self._motion, self._goals = motion, goals
+        self._start_state, self._interactive = start_state, interactive
+
+    def check_topics(self, robot: Robot) -> None:
+        """Raise InvalidTopicNameException, before anything changes, for links with long names."""
+        for tip in tip_links(robot, self._settings.take()):
+            validate_full_topic_name(self._node.resolve_topic_name(goal_topic(tip)))
+
+    def install(self, robot: Robot) -> None:
+        """Move `robot` from now on. Whatever fails is raised, and the one before stays."""
+        previous = self._motion.model
+        try:
+            self._settings.declare_robot(robot, tip_links(robot, self._settings.take()))
+            model = Model(robot, self._settings.take(), previous)
+            self._show(model)
+        except Exception:
+            self.forget()
+            if previous is not None:
+                self._settings.declare_robot(previous.robot, previous.tip_links)
+                self._show(previous)
+            raise
+        self._introduce(model)
+
+    def forget(self) -> None:
+        """Move nothing any more."""
+        self._motion.show(None)
+        self._health.show(None)
+        self._goals.close_tips()
+        self._start_state.close()
+        self._interactive.close()
+        self._settings.undeclare_robot()
+
+    def _show(self, model: Model) -> None:
+        self._motion.show(model)
+        self._health.show(model)
+        self._goals.open_tips(model)
+        self._start_state.open(model)
+        self._interactive.open(model)
+
+    def _introduce(self, model: Model) -> None:
+        """Log what is moved, and what is missing in its description."""
+        log = self._node.get_logger()
+        for text in (*model.robot.warnings, *model.missing_limits()):
+            log.warning(cut(text))
+        lost, unread = self._settings.drop_lost(), self._settings.unread()
+        if lost:
+            log.warning(cut(f'set while running, and not possible any more: {", ".join(lost)}'))
+        if unread:
+            log.warning(cut(f'there are no such parameters: {", ".join(unread)}'))
+        goals = ', '.join(self._node.resolve_topic_name(topic) for topic in model.goal_topics)
+        log.info(cut(f'robot {model.robot.name}: {model.robot.n} joints; goals: {goals}'))
