@@ -48,7 +48,8 @@ Limits of the motion. Those of the URDF hold; a joint's own can only tighten the
     joint_limits.panda_joint1.velocity: 0.5
     joint_limits.panda_joint1.acceleration: 2.0
 The defaults are for joints whose URDF gives none. Without any, a joint may jump as fast as the
-goal does.""",
+goal does. /diagnostics has the limits in force. Limits and tools that are set while the node runs
+stay for the next robot, as far as it has those joints and tips.""",
 }
 """What stands before the parameters of a group; the group is the first part of their names."""
 
