@@ -156,7 +156,7 @@ def test_nothing_moves(panda):
     request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 3))
     ask(panda, request)
     assert (panda.tracker.q == before).all()
-    assert panda.goals == [None]
+    assert panda.tracker.goals == [None]
 
 
 def test_it_starts_from_the_given_state_and_from_the_command_where_none_is_given(panda):
