@@ -61,7 +61,7 @@ setup(
         'dask': ['distributed'],
         'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
         'pybullet': ['pybullet'],
-        'ruckig': ['ruckig'],
+        'ruckig': ['ruckig'],  # what jerk-limited moves are compared with
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },
     entry_points={

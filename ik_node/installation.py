@@ -44,7 +44,8 @@ class Installation:
         previous = self._motion.model
         try:
             self._settings.declare_robot(robot, tip_links(robot, self._settings.take()))
-            model = Model(robot, self._settings.take(), previous)
+            model = Model(robot, self._settings.take(), self._motion.positions)
+            model.pause(previous is not None and previous.tracker.paused)
             self._show(model)
         except Exception:
             self.forget()

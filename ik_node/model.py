@@ -7,7 +7,7 @@ goals. It knows no node and no topic, only the names that topics are made of.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
+from ik_core.tracking.governor import Governor
 from ik_core.tracking.recording import Recorder
 
 from .parameters.options import Limits, NodeParameters, Tool
@@ -82,7 +83,10 @@ class Model:
     """
 
     def __init__(
-        self, robot: Robot, parameters: NodeParameters, previous: Model | None = None
+        self,
+        robot: Robot,
+        parameters: NodeParameters,
+        positions: Mapping[str, float] | None = None,
     ) -> None:
         self.robot = robot
         self.parameters = parameters
@@ -94,8 +98,8 @@ class Model:
         self.limits = motion_limits(robot, parameters)
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
-        self.tracker = self._new_tracker(_positions_of(robot, previous))
-        self.pause(previous is not None and previous.tracker.paused)
+        start = self._start(positions or {})
+        self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
 
     def set_goal(self, tip: int, transform: Array, now: float) -> None:
         """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
@@ -139,8 +143,8 @@ class Model:
 
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is."""
-        before, self.parameters = self.parameters, parameters
-        self.limits = motion_limits(self.robot, parameters)
+        limits = motion_limits(self.robot, parameters)
+        before, self.parameters, self.limits = self.parameters, parameters, limits
         if _problem_options(parameters) != _problem_options(before):
             self.tracker.set_problem(self.problem(self._pose_goals()))
         self.tracker.set_limits(self.limits)
@@ -165,11 +169,6 @@ class Model:
         for name in SOLVERS:
             make_solver(name).solve(problem, elsewhere, Budget(iterations=2))
 
-    def hold(self) -> Array:
-        """The last commanded q (n,), after an error in a tick: start again from there, at rest."""
-        self.tracker.reset()
-        return self.tracker.q
-
     def missing_limits(self) -> list[str]:
         """One sentence for each kind of limit that the description lacks: where, and what then."""
         sentences = []
@@ -189,7 +188,17 @@ class Model:
                 sentences.append(text)
         return sentences
 
-    def _new_tracker(self, q0: Array | None) -> Tracker:
+    @property
+    def positions(self) -> dict[str, float]:
+        """Where each joint is commanded to be, by name."""
+        return dict(zip(self.robot.joint_names, self.tracker.q.tolist(), strict=True))
+
+    def _start(self, positions: Mapping[str, float]) -> Array:
+        """Where the motion begins (n,): joints without a known position in their middle."""
+        middle = zip(self.robot.joint_names, self.robot.middle_configuration.tolist(), strict=True)
+        return np.array([positions.get(joint, value) for joint, value in middle])
+
+    def _new_tracker(self, governor: Governor) -> Tracker:
         solver, options = _solver(self.parameters)
         make = Tracker if self.recorder is None else self.recorder.new_tracker
         return make(
@@ -199,15 +208,14 @@ class Model:
             solver=solver,
             solver_options=options,
             options=self.parameters.tracker,
-            q0=q0,
+            governor=governor,
             rest=self.robot.middle_configuration,
         )
 
     def _renew_tracker(self) -> None:
-        """Another tracker, in the same state: a segment of a recording begins with one."""
+        """Another tracker moves on what the last one did: a segment of a recording begins."""
         before = self.tracker
-        self.tracker = self._new_tracker(before.q)
-        self.tracker.reset(before.q, before.dq)
+        self.tracker = self._new_tracker(before.governor)
         self.tracker.pause(before.paused)
         given = zip(before.goals, before.received, strict=True)
         for tip, (goal, received) in enumerate(given):
@@ -278,15 +286,6 @@ def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:
         if len(tips) > 1:
             raise InvalidOption(f'tip_links {", ".join(tips)} would share the topic {topic}')
     return topics
-
-
-def _positions_of(robot: Robot, previous: Model | None) -> Array | None:
-    """Joints that the model before had too keep their position."""
-    if previous is None:
-        return None
-    before = dict(zip(previous.robot.joint_names, previous.tracker.q.tolist(), strict=True))
-    middle = zip(robot.joint_names, robot.middle_configuration.tolist(), strict=True)
-    return np.array([before.get(joint, value) for joint, value in middle])
 
 
 def _solver(parameters: NodeParameters) -> tuple[str, dict[str, object]]:

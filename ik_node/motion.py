@@ -1,4 +1,10 @@
-"""The motion of a node: each tick takes one step of the tracker and publishes it."""
+"""The motion of a node: each tick takes one step of the tracker and publishes it.
+
+What is published is the state of the tracker's governor, and nothing else. Whatever fails in a
+tick, the governor takes a step: it brakes within the limits, and the goals are followed again
+from the next tick on. It brakes to rest before the node stops publishing, and where the joints
+then are is where the next motion begins.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,8 @@ from typing import Any
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
 
-from ik_core.maths.rotations import Array
+from ik_core import Command
+from ik_core.tracking.governor import Governor
 
 from .clocks import NodeClock
 from .inputs.frames import TfFrames
@@ -26,10 +33,8 @@ from .parameters.store import Parameters
 from .services.recording import Recording
 from .ticker import SimulatedTicker, Ticker, Worker
 
-STOPPING_TIME = 0.5
-"""Seconds that a node which stops publishing may take to bring the joints to rest."""
-AT_REST = 1e-9
-"""Speeds below this [rad/s or m/s] are rest."""
+LONG_STOP = 1.0
+"""[s] A stop that takes longer is announced."""
 
 
 class Motion:
@@ -59,6 +64,7 @@ class Motion:
         self._publisher: Any = None
         self._output: Output | None = None
         self._last_tick = 0
+        self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
 
     def open(self, parameters: NodeParameters) -> None:
@@ -68,12 +74,20 @@ class Motion:
 
     def show(self, model: Model | None) -> None:
         """Move this model from the next start on; None: nothing."""
+        self._positions = self.positions
         self._output = make_output(model) if model else None
         self.model = model
 
+    @property
+    def positions(self) -> dict[str, float]:
+        """Where each joint that was moved in this process was commanded to be last, by name."""
+        known = {} if self.model is None else self.model.positions
+        return self._positions | known
+
     def close(self) -> None:
-        """Come to rest, forget the model, and unpublish."""
+        """Come to rest, forget the model but for where its joints are, and unpublish."""
         self.stop()
+        self._positions = self.positions
         if self._publisher is not None:
             self._node.destroy_lifecycle_publisher(self._publisher)
         self._publisher = self._output = self.model = None
@@ -98,10 +112,7 @@ class Motion:
         if self._ticker is None or self.model is None:
             return
         self.come_to_rest()
-        deadline = time.monotonic() + STOPPING_TIME
-        while not self.is_at_rest and time.monotonic() < deadline:
-            self.tick()
-            time.sleep(self.model.tracker.period)
+        self._tick_until_rest(self.model)
         self._ticker.stop()
         self._ticker = None
         gc.unfreeze()
@@ -119,7 +130,7 @@ class Motion:
     @property
     def is_at_rest(self) -> bool:
         """Whether no joint is commanded to move."""
-        return self.model is None or not np.any(np.abs(self.model.tracker.dq) > AT_REST)
+        return self.model is None or self.model.tracker.at_rest
 
     def come_to_rest(self) -> None:
         """Drop all goals, those that no tick has taken yet too."""
@@ -128,15 +139,21 @@ class Motion:
             self.model.stop()
 
     def tick(self) -> None:
-        """One step of the tracker, published; after an error, the last position."""
+        """One step of the tracker, published; after an error, one of braking."""
         model = self.model
         if model is None:
             return
+        command: Command | None
         try:
-            self._step(model)
+            command = self._step(model)
         except Exception:
-            self._health.error('tick', f'holding, after an error: {traceback.format_exc()}')
-            self._publish(model.hold(), np.zeros(model.robot.n))
+            self._health.error('tick', f'braking, after an error: {traceback.format_exc()}')
+            command = self._brake(model)
+        self._publish(model.tracker.governor)
+        if command is not None:
+            self._health.record(command)
+            self._start_state.compare(model, command, self._clock.seconds())
+            self._recording.begin_due_segment(model)
 
     def look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""
@@ -156,25 +173,53 @@ class Motion:
     def _topic(self) -> str:
         return self._node.resolve_topic_name(self._output.topic) if self._output else ''
 
-    def _step(self, model: Model) -> None:
+    def _step(self, model: Model) -> Command:
         if self._settings.changed:
-            model.apply(self._settings.take())
+            self._change_parameters(model)
         now = self._clock.now()
         if now < self._last_tick:
             self._on_jump_back()
         self._last_tick = now
         self._goals.give(model)
-        command = model.tracker.tick(1e-9 * now)
-        self._publish(command.q, command.dq)
-        self._health.record(command)
-        self._start_state.compare(model, command, 1e-9 * now)
-        self._recording.begin_due_segment(model)
+        return model.tracker.tick(1e-9 * now)
+
+    def _change_parameters(self, model: Model) -> None:
+        """Let the model take what was set; what it can't take does not keep it from moving."""
+        try:
+            model.apply(self._settings.take())
+        except Exception:
+            self._health.error('parameters', f'parameters: {traceback.format_exc()}')
+
+    def _brake(self, model: Model) -> Command | None:
+        """Brake for a period, whatever the tracker is in; its command, if it can say one."""
+        try:
+            model.tracker.brake()
+            return model.tracker.tick(self._clock.seconds())
+        except Exception:
+            model.tracker.governor.brake()
+            return None
+
+    def _tick_until_rest(self, model: Model) -> None:
+        """Tick on, on this thread, for as long as the limits need to stop."""
+        governor = model.tracker.governor
+        seconds = np.max(np.abs(governor.dq) / governor.limits_in_force.acceleration, initial=0.0)
+        if seconds > LONG_STOP:
+            self._node.get_logger().info(f'coming to rest takes {seconds:.1f} s or longer')
+        due, period = time.monotonic(), model.tracker.period
+        while not self.is_at_rest:
+            due += period
+            time.sleep(max(due - time.monotonic(), 0.0))
+            try:
+                self.tick()
+            except Exception:  # of what goes with a tick; its step was taken
+                self._health.error('thread', traceback.format_exc())
 
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
         self.come_to_rest()
         self._frames.close()  # what it knows is of the time before
 
-    def _publish(self, q: Array, dq: Array) -> None:
+    def _publish(self, governor: Governor) -> None:
         if self._output is not None:
-            self._publisher.publish(self._output.write(q, dq, self._clock.stamp()))
+            message = self._output.write(governor.q, governor.dq, self._clock.stamp())
+            self._publisher.publish(message)

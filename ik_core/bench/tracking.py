@@ -35,7 +35,7 @@ from ..solvers import make_solver
 from ..solvers.base import IterativeSolver
 from ..tasks import GoalTask, PoseTask, PositionTask
 from ..tracking import MotionLimits, Tracker, TrackerOptions
-from ..tracking.rate_limiter import RateLimiter
+from ..tracking.governor import Governor
 from .generated import X, Y, Z, fixed, joint, robot
 from .rows import Row
 
@@ -187,7 +187,7 @@ def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
     solver = make_solver('pseudoinverse')
     assert isinstance(solver, IterativeSolver)
     state = solver.start(problem, problem.at(problem.start(q)[1]))
-    motion, target = RateLimiter(_limits(problem.robot), 1.0 / RATE, q), q.copy()
+    motion, target = Governor(_limits(problem.robot), 1.0 / RATE, q), q.copy()
 
     def velocity() -> Array:
         nonlocal state

@@ -19,7 +19,7 @@ import math
 
 from .._jit import njit
 from ..maths.rotations import Array, relative_log
-from .rate_limiter import approach_speed
+from .braking import approach_speed
 
 LEAST_WAY = 1e-12
 """[s] at full speed: where this is left, the frame has arrived."""

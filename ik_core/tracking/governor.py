@@ -152,6 +152,18 @@ class Governor:
         return self._ddq
 
     @property
+    def state(self) -> Array:
+        """All that the next step depends on, but the limits asked for: what `resume` takes."""
+        return self._joints.copy()
+
+    @classmethod
+    def resume(cls, limits: MotionLimits, period: float, state: Array) -> Governor:
+        """A governor that goes on from the `state` of another, with the same limits asked for."""
+        governor = cls(limits, period, state[Q])
+        governor._joints[:] = state
+        return governor
+
+    @property
     def limits(self) -> MotionLimits:
         """The limits that were asked for; lowered ones may have to wait until the joints slow."""
         return self._limits
@@ -166,8 +178,10 @@ class Governor:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint has a velocity or an acceleration."""
-        return not (self._dq.any() or self._ddq.any())
+        """Whether no joint has a velocity, or an acceleration that takes time to end."""
+        if self._dq.any():
+            return False
+        return not (self._ddq.any() and self._ddq[self._joints[JERK] < math.inf].any())
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Move within these limits from the next step on. Raises InvalidOption for another n."""

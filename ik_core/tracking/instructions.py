@@ -78,11 +78,14 @@ class Stop(NamedTuple):
     """See `Tracker.stop`."""
 
 
+class Brake(NamedTuple):
+    """See `Tracker.brake`."""
+
+
 class Reset(NamedTuple):
     """See `Tracker.reset`."""
 
-    q: ArrayLike | None = None
-    dq: ArrayLike | None = None
+    q: ArrayLike
     keep_goals: bool = False
 
 
@@ -96,6 +99,7 @@ Instruction = (
     | SetProblem
     | Pause
     | Stop
+    | Brake
     | Reset
 )
 

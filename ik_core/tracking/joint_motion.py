@@ -1,8 +1,8 @@
 """The commanded joints on their way to the solution.
 
-`JointMotion` owns the limiter, whether the joints wait for each other, and how fast the tips may
-go for the joints' sake (`scale`): where joints lag behind a solution that moves on by itself, or
-would get too fast, the tips on lines and jogs slow down.
+`JointMotion` aims the governor, and owns whether the joints wait for each other, and how fast
+the tips may go for the joints' sake (`scale`): where joints lag behind a solution that moves on by
+itself, or would get too fast, the tips on lines and jogs slow down.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ import math
 import numpy as np
 
 from ..maths.rotations import Array
-from .jerk_limiter import JerkLimiter
-from .limiter import Limiter
+from .governor import Governor
 from .limits import MotionLimits
-from .rate_limiter import RateLimiter
 from .speed_scale import FREE, SpeedScale
 
 NEAR = 0.1
@@ -33,47 +31,38 @@ class JointMotion:
     the solution, which is 0 where it stands still, as after a jump of the goals.
     """
 
-    def __init__(self, limits: MotionLimits, period: float, q: Array) -> None:
-        self._limiter = _limiter(limits, period, q)
-        self._period = period
+    def __init__(self, governor: Governor) -> None:
+        self.governor = governor
         self.synchronized = False
         self.near = 0.0
         self.scale: SpeedScale = FREE
-        self._no_velocity = np.zeros(len(q))
+        self._no_velocity = np.zeros(governor.q.size)
         self._last_velocity = self._no_velocity  # of the solution, in the last tick
 
     @property
     def q(self) -> Array:
         """The commanded position (n,)."""
-        return self._limiter.q
+        return self.governor.q
 
     @property
     def dq(self) -> Array:
         """The commanded velocity (n,)."""
-        return self._limiter.dq
+        return self.governor.dq
 
     @property
     def limits(self) -> MotionLimits:
         """The limits asked for last."""
-        return self._limiter.limits
+        return self.governor.limits
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""
-        return self._limiter.stop_point()
+        return self.governor.stop_point()
 
     # Instructions
 
     def set_limits(self, limits: MotionLimits) -> None:
-        """Move within these limits from the next tick on. Raises InvalidOption: no Ruckig."""
-        if limits.has_jerk != self.limits.has_jerk:
-            before = self._limiter
-            self._limiter = _limiter(limits, self._period, before.q)
-            self._limiter.restart(before.q, before.dq)
-        self._limiter.set_limits(limits)
-
-    def restart(self, q: Array, dq: Array) -> None:
-        """Begin again at q with the velocity dq (n,)."""
-        self._limiter.restart(q, dq)
+        """Move within these limits from the next tick on."""
+        self.governor.set_limits(limits)
 
     def come_to_rest(self) -> None:
         """The solution is where the joints can stop: each brakes by itself."""
@@ -103,7 +92,7 @@ class JointMotion:
         velocity (n,) : that of a solution which moves on by itself, along with tips or to the
             rest posture. slowest : the least share of its full speed of a tip that moves
         """
-        self._limiter.follow(solution, velocity, self.synchronized)
+        self.governor.follow(solution, velocity, self.synchronized)
         if self.synchronized:
             self.synchronized = bool(self._distance(solution) > self.near)
         if velocity is not None:
@@ -112,22 +101,23 @@ class JointMotion:
         elif self.scale is not FREE:
             self.scale, self._last_velocity = FREE, self._no_velocity
 
+    def brake(self) -> None:
+        """Brake for one period, wherever the solution is."""
+        self.governor.brake()
+        self.scale, self._last_velocity = FREE, self._no_velocity
+
     def _scale_for(self, solution: Array, velocity: Array, slowest: float) -> SpeedScale:
-        slack = max(0.0, 1.0 - self._distance(solution) / self._limiter.max_lag)
+        slack = max(0.0, 1.0 - self._distance(solution) / self.governor.max_lag)
         # Where the tips can but crawl, joints should not race: a singularity is near.
         share = FULL_SHARE * min(1.0, math.sqrt(slowest / CRAWL))
         before = self._last_velocity
-        growth, least = self._limiter.scale_bounds(solution, velocity, before, share)
+        growth, least = self.governor.scale_bounds(solution, velocity, before, share)
         return SpeedScale(slack, growth, slack * least)
 
     def _distance(self, solution: Array) -> float:
         """How far the joint is from the solution that is furthest [rad or m]."""
-        return float(np.max(np.abs(solution - self._limiter.q)))
+        return float(np.max(np.abs(solution - self.governor.q)))
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        self._limiter.warm()
-
-
-def _limiter(limits: MotionLimits, period: float, q: Array) -> Limiter:
-    return (JerkLimiter if limits.has_jerk else RateLimiter)(limits, period, q)
+        self.governor.warm()

@@ -17,7 +17,7 @@ class MotionLimits:
     """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
 
     `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
-    positive; `jerk` [rad/s^3 or m/s^3] too, none by default: keeping it needs the library Ruckig.
+    positive; `jerk` [rad/s^3 or m/s^3] too, none by default.
     A joint that must not move is one of the problem's `frozen_joints`. Raises InvalidOption for
     NaN, a wrong length or sign, or lower > upper.
     """
@@ -62,8 +62,8 @@ class MotionLimits:
 
     @property
     def rows(self) -> Array:
-        """A new array (4, n) of all limits but the jerk, for the kernels."""
-        return np.array([self.lower, self.upper, self.velocity, self.acceleration])
+        """A new array (5, n): lower, upper, velocity, acceleration, jerk."""
+        return np.array([getattr(self, f.name) for f in fields(self)])
 
     @property
     def has_jerk(self) -> bool:

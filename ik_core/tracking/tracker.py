@@ -4,8 +4,8 @@
 with one search with restarts when a new goal is far and the seeded solve can't reach it, and then
 moves the commanded joints one step towards the solution. What its users can rely on:
 
-1. Every commanded position is finite and inside the limits, and every step respects the velocity
-   and acceleration limits (`rate_limiter` says which rule wins where a limit is tightened in
+1. Every commanded position is finite and inside the limits, and every step respects the limits of
+   velocity, acceleration and jerk (`governor` says which rule wins where one is tightened in
    motion).
 2. While a goal is followed there are no restarts, so the arm stays on its branch. A search starts
    only for a goal that jumped, at most every `replan_period`; its branch is kept until the next.
@@ -33,8 +33,9 @@ Who owns what, and alone changes it:
     Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
     GoalSolver    where the joints should be: its phase, the solution          `goal_solver`
     RestPosture   how that moves on in the null space of the goals             `rest_posture`
-    JointMotion   what is commanded, by a `Limiter`; whether joints wait for   `joint_motion`
-                  each other; how fast tips may go for the joints' sake
+    JointMotion   whether joints wait for each other; how fast tips may go     `joint_motion`
+                  for the joints' sake
+    Governor      what was commanded last, and what can follow it              `governor`
 
 In each tick the tips move on, the goal solver follows them, and the joints follow its solution.
 What changes a tracker is a value (`instructions`); its methods make these values and `apply` them.
@@ -49,13 +50,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import InvalidGoal, InvalidOption
+from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
 from ..maths.rotations import Array, checked_transform, finite_vector, frame_of
 from ..optim.search import Clock, default_clock
 from ..problem import IkProblem
 from ..solvers import Solver
 from .goal_solver import GoalSolver, Phase
+from .governor import Governor
 from .instructions import (
+    Brake,
     Instruction,
     ObservedClock,
     Observer,
@@ -88,6 +91,7 @@ class Tracker:
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
         Searches are always by `levenberg_marquardt`, with these options where it is the solver
     q0 (n,) : where the joints are; by default the middle of the robot's limits
+    governor : goes on with this one, in the state that it is in, instead of one that begins at q0
     rest (n,) : the posture that joints move towards with `rest_rate`; by default q0
     clock : what the time budget of solving is measured with, where the solver is given by name
 
@@ -106,6 +110,7 @@ class Tracker:
         solver_options: Mapping[str, Any] | None = None,
         options: TrackerOptions | None = None,
         q0: ArrayLike | None = None,
+        governor: Governor | None = None,
         rest: ArrayLike | None = None,
         clock: Clock = default_clock,
     ) -> None:
@@ -117,12 +122,15 @@ class Tracker:
         self.rate = rate
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
-        self._paused = False
+        self._paused = self._brakes = False
         self._tips = [Tip(index) for index in range(len(problem.goals))]
         self._solver = GoalSolver(problem, limits, rate, self._clock)
-        q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
-        self._motion = JointMotion(limits, self.period, q)
-        self._rest = q if rest is None else robot.checked(rest, 'rest')
+        if governor is None:
+            q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
+            governor = Governor(limits, self.period, q)
+        governor.set_limits(limits)
+        self._motion = JointMotion(governor)
+        self._rest = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
         self._monitor, goals = (
             GoalMonitor(self._solver.problem),
             packed_goals(self._solver.problem),
@@ -142,6 +150,16 @@ class Tracker:
     def dq(self) -> Array:
         """The commanded velocity (n,), a copy."""
         return self._motion.dq.copy()
+
+    @property
+    def governor(self) -> Governor:
+        """The owner of what was last commanded; only ticks of the tracker move it on."""
+        return self._motion.governor
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint is commanded to move."""
+        return self.governor.at_rest
 
     @property
     def goals(self) -> list[Array | None]:
@@ -240,20 +258,21 @@ class Tracker:
         """Decelerate to rest and drop all goals."""
         self.apply(Stop())
 
-    def reset(
-        self,
-        q: ArrayLike | None = None,
-        dq: ArrayLike | None = None,
-        *,
-        keep_goals: bool = False,
-    ) -> None:
-        """Drop all goals and start again from q, dq (n,); by default from where it is, at rest.
+    def brake(self) -> None:
+        """Brake in the next tick, whatever goals there are; after it, go on with them.
+
+        For what has nothing else to go by: something failed that says where to go.
+        """
+        self.apply(Brake())
+
+    def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
+        """Drop all goals and begin again at a measured q (n,), at rest.
 
         A q outside the limits is taken as it is, and brought inside at limited speed. With
-        `keep_goals` the goals are given again. Raises InvalidConfiguration where q or dq is not
-        finite or of the wrong length.
+        `keep_goals` the goals are given again. Raises InvalidConfiguration where q is not
+        finite or of the wrong length, or while the joints are commanded to move.
         """
-        self.apply(Reset(q, dq, keep_goals))
+        self.apply(Reset(q, keep_goals))
 
     def apply(self, instruction: Instruction) -> None:
         """Do what a value says; each has a method of its own, which says what it does."""
@@ -369,12 +388,15 @@ class Tracker:
                 self._drop_goal(tip, TrackStatus.IDLE)
         self._paused = told.paused
         self._come_to_rest()
-        if not told.paused:  # the goals may be far from here
-            self._solver.jump()
-            self._motion.synchronize()
-            frames = self._frames_at(self._tips, self._motion.q)
-            for tip, frame in zip(self._tips, frames, strict=True):
-                tip.resume(frame)
+        if not told.paused:
+            self._go_on_from(self._motion.q)
+
+    def _go_on_from(self, q: Array) -> None:
+        """Go on with the goals, which may be far from q (n,)."""
+        self._solver.jump()
+        self._motion.synchronize()
+        for tip, frame in zip(self._tips, self._frames_at(self._tips, q), strict=True):
+            tip.resume(frame)
 
     def _stop(self, told: Stop | None = None) -> None:
         self._resting_status = TrackStatus.IDLE
@@ -383,12 +405,16 @@ class Tracker:
             tip.forget()
         self._come_to_rest()
 
+    def _brake(self, told: Brake) -> None:
+        self._brakes = True
+
     def _reset(self, told: Reset) -> None:
-        q = self.q if told.q is None else self._robot.checked(told.q)
-        dq = np.zeros(self._robot.n) if told.dq is None else self._robot.checked(told.dq, 'dq')
+        q = self._robot.checked(told.q)
+        if not self.at_rest:
+            raise InvalidConfiguration('the joints are moving: stop() them before a reset()')
 
         def restart() -> None:
-            self._motion.restart(q, dq)
+            self.governor.restart(q)
             self._stop()
 
         if told.keep_goals:
@@ -421,6 +447,9 @@ class Tracker:
 
     def _tick(self, now: float) -> Command:
         self._solver.begin_tick()
+        if self._brakes:
+            self._brake_for_one_tick()
+            return self._command()
         self._drop_ended_goals(now)
         velocity, slowest = None, 1.0
         if self._is_following and not self._paused:
@@ -430,6 +459,13 @@ class Tracker:
             slowest = min((tip.state.share for tip in self._tips if tip.moves), default=1.0)
         self._motion.follow(self._solver.solution, velocity, slowest)
         return self._command()
+
+    def _brake_for_one_tick(self) -> None:
+        self._brakes = False
+        self._motion.brake()
+        self._come_to_rest()
+        if self._is_following and not self._paused:
+            self._go_on_from(self._motion.stop_point())
 
     @property
     def _is_following(self) -> bool:
@@ -673,5 +709,6 @@ _APPLIED_BY: dict[type, Callable[[Tracker, Any], None]] = {
     SetProblem: Tracker._set_problem,
     Pause: Tracker._pause,
     Stop: Tracker._stop,
+    Brake: Tracker._brake,
     Reset: Tracker._reset,
 }

@@ -140,7 +140,7 @@ class StartState:
     def before_going_on(self, model: Model) -> None:
         """Start from where the robot is, and keep the goals, if it was moved in a pause."""
         measured, tracker = self._measured, model.tracker
-        if measured is None or not tracker.paused or tracker.dq.any():
+        if measured is None or not tracker.paused or not tracker.at_rest:
             return
         if measured.distance(tracker.q) > model.parameters.node.state_tolerance:
             model.seed(measured.q)

@@ -217,13 +217,12 @@ def default_limit_specs() -> list[Spec]:
         'acceleration': 'rad/s^2 or m/s^2',
         'jerk': 'rad/s^3 or m/s^3',
     }
-    note = {'jerk': '; needs the Python library ruckig'}
     return [
         Spec(
             name=f'joint_limits.default.{limit}',
             kind=float,
             default=math.inf,
-            doc=doc.format(limit) + note.get(limit, ''),
+            doc=doc.format(limit),
             unit=unit[limit],
             bounds=(SLOWEST, math.inf),
         )

@@ -7,7 +7,6 @@ rclpy.
 """
 
 import difflib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
@@ -21,7 +20,6 @@ from rclpy.parameter import Parameter
 from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
-from ik_core.tracking.jerk_limiter import load_ruckig
 
 from ..texts import sentence
 from .options import Limits, NodeOptions, NodeParameters, Tool, TwistScale
@@ -152,8 +150,6 @@ class Parameters:
                     f'joint_limits.{joint}.lower is {limit.lower:g}, above upper, {limit.upper:g}'
                 )
         default = _make(Limits, read, 'joint_limits.default.')
-        if any(math.isfinite(limit.jerk) for limit in (default, *limits.values())):
-            load_ruckig()
         return NodeParameters(
             node=node,
             tracker=_make(TrackerOptions, read),

@@ -1,4 +1,4 @@
-"""Reading a recording: format 2, and format 1, which notes calls of a tracker's methods."""
+"""Reading a recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...maths.rotations import Array
 from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
 
-FORMATS = (1, 2)
+FORMAT = 3
 COLUMNS = ('now', 'q', 'status', 'iterations', 'clock', 'numbers')
 
 
@@ -40,9 +40,11 @@ def read_recording(path: str | Path) -> Recording:
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(file['header'].tobytes().decode())
-            if header['format'] not in FORMATS:
-                known = ' and '.join(map(str, FORMATS))
-                raise InvalidRecording(f'{path}: format {header["format"]}; {known} are known')
+            if header['format'] != FORMAT:
+                raise InvalidRecording(
+                    f'{path} has format {header["format"]}, of another version: '
+                    f'this one runs format {FORMAT}'
+                )
             segments = [
                 (made, {name: file[f'{i}.{name}'] for name in COLUMNS})
                 for i, made in enumerate(header['segments'])

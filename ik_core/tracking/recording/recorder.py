@@ -17,9 +17,9 @@ from ...problem import IkProblem
 from ..instructions import Instruction
 from ..status import Command, TrackStatus
 from ..tracker import Tracker
+from .reading import FORMAT
 from .values import Encoder
 
-FORMAT = 2
 SEGMENT = 60.0
 """[s] A segment this old ends when the joints rest, and at twice this age in any case."""
 STATUSES = tuple(TrackStatus)

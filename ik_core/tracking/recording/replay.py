@@ -13,31 +13,15 @@ import numpy as np
 from ...exceptions import IkError
 from ...maths.rotations import Array
 from ...optim.search import Clock
-from ...problem import IkProblem
 from ...robot.robot import Robot
 from ..status import Command
 from ..tracker import Tracker
-from .problems import make_problem
-from .reading import InvalidRecording, Recording
+from .reading import Recording
 from .recorder import STATUSES
 from .values import Decoder
 
 SAME = 1e-9
 """[rad or m] Commands nearer than this are the same."""
-CALLS = (
-    'set_goal',
-    'set_twist',
-    'set_limits',
-    'set_options',
-    'set_rest',
-    'set_solver',
-    'pause',
-    'stop',
-    'reset',
-    'condition_number',
-    'warm',
-)
-"""The methods of a tracker whose calls format 1 notes."""
 
 
 class ReplayedClock:
@@ -118,25 +102,12 @@ def _run(
     """The commands of a tracker that gets the same instructions at the same ticks."""
     decoder = Decoder(robot, columns['numbers'])
     problem, arguments = decoder.decode(made['problem']), decoder.decode(made['arguments'])
-    if not isinstance(problem, IkProblem):  # of format 1
-        problem = make_problem(robot, problem)
     tracker = Tracker(problem, made['rate'], clock=clock, **arguments)
     told = deque(made['told'])
     for tick, now in enumerate(columns['now'].tolist()):
         while told and told[0][0] <= tick:
-            _tell(tracker, decoder, *told.popleft()[1:])
+            tracker.apply(decoder.instruction(*told.popleft()[1:]))
         yield tracker.tick(now)
-
-
-def _tell(tracker: Tracker, decoder: Decoder, name: str, *content: Any) -> None:
-    """Apply an instruction of format 2, or make a call of format 1, its arguments as they were."""
-    if len(content) == 1:
-        tracker.apply(decoder.instruction(name, *content))
-    elif name in CALLS:
-        args, kwargs = map(decoder.decode, content)
-        getattr(tracker, name)(*args, **kwargs)
-    else:
-        raise InvalidRecording(f'a tracker of this version has no {name}')
 
 
 def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None:

@@ -12,6 +12,7 @@ from ...exceptions import InvalidOption
 from ...maths.rotations import Array
 from ...problem import IkProblem
 from ...robot.robot import Robot
+from ..governor import Governor
 from ..instructions import Instruction
 from ..limits import MotionLimits
 from ..options import TrackerOptions
@@ -35,7 +36,9 @@ class Encoder:
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, MotionLimits):
-            return {'limits': self.encode(np.vstack([value.rows, value.jerk]))}
+            return {'limits': self.encode(value.rows)}
+        if isinstance(value, Governor):
+            return {'governor': self.encode((value.limits, value.period, value.state))}
         if isinstance(value, TrackerOptions):
             return {'options': vars(value)}
         if isinstance(value, IkProblem):
@@ -75,6 +78,8 @@ class Decoder:
             return self._numbers[offset : offset + int(np.prod(shape))].reshape(shape).copy()
         if kind == 'limits':
             return MotionLimits(*self.decode(content))
+        if kind == 'governor':
+            return Governor.resume(*self.decode(content))
         if kind == 'options':
             return TrackerOptions(**content)
         if kind == 'problem':

@@ -31,7 +31,6 @@ from ik_core import _jit
 from ik_core.exceptions import InvalidConfiguration, InvalidOption
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.limits import MotionLimits
-from ik_core.tracking.rate_limiter import RateLimiter
 
 ROOT = Path(__file__).parents[3]
 FIXED = settings(deadline=None, derandomize=True)
@@ -380,29 +379,6 @@ def test_a_target_that_is_dragged_about_is_followed_together_within_limits():
 
 
 # --- one of a kind ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('synchronized', [False, True])
-def test_without_jerk_limits_the_numbers_are_those_of_the_rate_limiter(synchronized):
-    random, period = np.random.default_rng(5), 0.01
-    for _ in range(20):
-        limits = random_limits(random, 4, period, jerk=0.0)
-        q = random_start(random, limits)
-        governor, limiter = Governor(limits, period, q), RateLimiter(limits, period, q)
-        for tick in range(200):
-            if tick % 10 == 0:
-                target = governor.q + random.normal(size=4)
-                drift = random.normal(size=4) if random.random() < 0.3 else None
-            if tick % 50 == 49:
-                limits = MotionLimits(
-                    limits.lower, limits.upper, *random_rates(random, 4, period, jerk=0.0)
-                )
-                governor.set_limits(limits)
-                limiter.set_limits(limits)
-            governor.follow(target, drift, synchronized)
-            limiter.follow(target, drift, synchronized)
-            assert governor.q.tolist() == limiter.q.tolist()
-            assert governor.dq.tolist() == limiter.dq.tolist()
 
 
 def test_the_stop_point_is_where_braking_ends():

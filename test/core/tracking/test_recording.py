@@ -70,7 +70,9 @@ def meddle(tracker, k, robot):
         300: lambda: tracker.set_limits(MotionLimits.of(robot, velocity=0.5, acceleration=10.0)),
         330: lambda: tracker.set_options(TrackerOptions(updates_per_tick=1)),
         350: lambda: tracker.stop(),
-        390: lambda: tracker.reset(tracker.q),
+        365: lambda: tracker.stop(),
+        398: lambda: tracker.reset(tracker.q + 0.01),
+        410: lambda: tracker.brake(),
         450: lambda: tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.0, 0.2], k / RATE),
     }
     acts.get(k, lambda: None)()

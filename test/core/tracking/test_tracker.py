@@ -683,28 +683,65 @@ def test_a_dropped_goal_stops_the_arm():
 
 
 def test_reset_starts_from_the_given_state():
-    stream = moving()
+    stream = Stream('panda')
     q = stream.configuration(np.random.default_rng(8))
-    dq = np.full(stream.robot.n, 0.01)
-    stream.tracker.reset(q, dq)
+    stream.tracker.reset(q)
     np.testing.assert_array_equal(stream.tracker.q, q)
-    np.testing.assert_array_equal(stream.tracker.dq, dq)
+    assert stream.tracker.at_rest
     assert stream.tick().status is TrackStatus.IDLE
-    stream.tracker.reset()
-    assert not stream.tracker.dq.any()
+
+
+def test_reset_is_refused_in_motion_and_changes_nothing():
+    stream, other = moving(), moving()
+    with pytest.raises(ik.InvalidConfiguration, match='moving'):
+        stream.tracker.reset(stream.tracker.q)
+    np.testing.assert_array_equal(stream.tick().q, other.tick().q)
 
 
 @pytest.mark.parametrize('bad', [np.full(8, np.nan), np.zeros(3), 'middle'])
 def test_reset_refuses_what_is_no_state_and_changes_nothing(bad):
-    stream = moving()
-    q, dq = stream.tracker.q, stream.tracker.dq
+    stream = Stream('panda')
+    q = stream.tracker.q
     with pytest.raises(ik.InvalidConfiguration):
         stream.tracker.reset(bad)
-    with pytest.raises(ik.InvalidConfiguration):
-        stream.tracker.reset(q, bad)
     np.testing.assert_array_equal(stream.tracker.q, q)
-    np.testing.assert_array_equal(stream.tracker.dq, dq)
-    assert stream.tick().status is TrackStatus.TRACKING
+
+
+def test_braking_for_a_tick_slows_down_and_the_goals_are_followed_again():
+    stream = moving()
+    before = stream.tracker.dq
+    stream.tracker.brake()
+    after = stream.tick().dq
+    steps = stream.tracker.governor.limits.acceleration * stream.tracker.period
+    expected = np.sign(before) * np.maximum(np.abs(before) - steps, 0.0)
+    np.testing.assert_allclose(after, expected, rtol=0, atol=1e-12)
+    assert stream.settle().status is TrackStatus.REACHED
+
+
+def test_braking_in_every_tick_ends_at_rest_and_drops_no_goal():
+    stream = moving()
+    for _ in range(500):
+        stream.tracker.brake()
+        stream.tick()
+    assert stream.tracker.at_rest
+    assert stream.tracker.has_goals
+    assert stream.settle().status is TrackStatus.REACHED
+
+
+def test_another_tracker_goes_on_with_the_same_governor():
+    stream = moving()
+    before = stream.tracker
+    after = Tracker(
+        stream.problem,
+        before.rate,
+        limits=before.governor.limits,
+        governor=before.governor,
+    )
+    q, dq = before.q, before.dq
+    command = after.tick(stream.now)
+    steps = before.governor.limits.acceleration * before.period
+    assert (np.abs(command.dq - dq) <= steps * (1 + 1e-9)).all()
+    np.testing.assert_allclose(command.q, q + command.dq * before.period, rtol=0, atol=1e-12)
 
 
 # 6. One budget per tick

@@ -1,7 +1,6 @@
 """Parameters: made from metadata, refused with a reason, checked as a whole set."""
 
 import math
-import sys
 from dataclasses import fields
 
 import numpy as np
@@ -237,8 +236,7 @@ def test_limits_can_only_be_tightened(make, limit, value):
     assert name in result.reason
 
 
-def test_jerk_limits_reach_the_motion_where_ruckig_is_installed(make):
-    pytest.importorskip('ruckig')
+def test_jerk_limits_reach_the_motion(make):
     node, parameters = make(joint_limits__default__jerk=50.0)
     robot = load('panda')
     parameters.declare_robot(robot)
@@ -246,18 +244,6 @@ def test_jerk_limits_reach_the_motion_where_ruckig_is_installed(make):
     jerk = motion_limits(robot, parameters.take()).jerk
     assert jerk[1] == 20.0
     assert (np.delete(jerk, 1) == 50.0).all()
-
-
-@pytest.mark.parametrize('name', ['default', 'panda_joint2'])
-def test_jerk_limits_are_refused_without_ruckig(make, monkeypatch, name):
-    monkeypatch.setitem(sys.modules, 'ruckig', None)
-    node, parameters = make()
-    robot = load('panda')
-    parameters.declare_robot(robot)
-    done = change(node, **{f'joint_limits__{name}__jerk': 20.0})
-    assert not done.successful
-    assert "pip install 'ruckig'" in done.reason
-    assert np.isinf(motion_limits(robot, parameters.take()).jerk).all()
 
 
 def test_lower_and_upper_limits_must_not_cross(make):
