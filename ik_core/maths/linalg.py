@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .._jit import inner, njit
+from . import safe
 from .rotations import Array
 
 STATIONARY = 1e-6
@@ -279,14 +280,14 @@ def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     if m <= n:
         dual = jacobian @ jacobian.T
         dual.flat[:: m + 1] += square
-        return np.asarray(jacobian.T @ np.linalg.solve(dual, error), float)
+        return safe.finite(jacobian.T @ safe.solve(dual, error))
     primal = jacobian.T @ jacobian
     primal.flat[:: n + 1] += square
-    return np.asarray(np.linalg.solve(primal, jacobian.T @ error), float)
+    return safe.solve(primal, jacobian.T @ error)
 
 
 def _step_by_singular_values(jacobian: Array, error: Array, square: float) -> Array:
-    u, s, vt = np.linalg.svd(jacobian, full_matrices=False)
-    kept = s > np.finfo(float).eps * max(jacobian.shape) * s[0]
+    u, s, vt = safe.svd(jacobian)
+    kept = s > np.finfo(float).eps * max(jacobian.shape) * max(s, default=0.0)
     u, s, vt = u[:, kept], s[kept], vt[kept]
-    return np.asarray((s / (s * s + square) * (error @ u)) @ vt, float)
+    return safe.finite((s / (s * s + square) * (error @ u)) @ vt)

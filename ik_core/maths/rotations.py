@@ -213,6 +213,25 @@ def matrix_onto_axis(axis: Array) -> Array:
     return np.column_stack([x, np.cross(axis, x), axis])
 
 
+def shortest_turn_onto(axis: Array) -> Array:
+    """The rotation matrix of the shortest turn of z onto the unit vector `axis` (3,).
+
+    For -z, half a turn about x.
+    """
+    x, y, z = (float(number) for number in axis)
+    square = x * x + y * y
+    if square == 0.0:
+        return np.diag([1.0, np.sign(z), np.sign(z)])
+    k = 1.0 / (1.0 + z) if z > 0.0 else (1.0 - z) / square  # 1 + z would cancel
+    return np.array(
+        [
+            [1.0 - k * x * x, -k * x * y, x],
+            [-k * x * y, 1.0 - k * y * y, y],
+            [-x, -y, z],
+        ]
+    )
+
+
 def checked_transform(transform: ArrayLike) -> Array:
     """`transform` as a (4, 4) array of floats; InvalidGoal where it is no rigid transform."""
     try:

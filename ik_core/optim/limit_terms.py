@@ -32,6 +32,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..maths import safe
 from ..maths.rotations import Array
 from ..problem import Evaluation
 from ..robot.limits import JointLimits
@@ -177,7 +178,7 @@ def newton_direction(limits: JointLimits, point: FreePoint, curvature: Array) ->
         wall = np.where(side > 0.0, limits.upper, limits.lower)
         gradient = slope + np.where(side != 0.0, 2.0 * weight * (shifted - wall), 0.0)
         hessian = curvature + np.diag(np.where(side != 0.0, 2.0 * weight, 0.0))
-        direction: Array = -np.linalg.solve(hessian, gradient)
+        direction = -safe.solve(hessian, gradient)
         first = direction if first is None else first
         corrected = np.sign(limits.violation(shifted + direction))
         if (corrected == side).all():

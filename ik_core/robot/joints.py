@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..exceptions import InvalidOption, UrdfError
-from ..maths.rotations import Array, frame_of, matrix_onto_axis
+from ..maths.rotations import Array, frame_of, matrix_onto_axis, shortest_turn_onto
 from .kinematics import PRISMATIC, REVOLUTE
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
@@ -143,13 +143,15 @@ def joint_groups(
 def _stack(joint: Joint) -> list[Joint]:
     """The 1-dof joints of a floating (x, y, z, yaw, pitch, roll) or planar (x, y, yaw) joint.
 
-    A planar joint moves in the plane whose normal is its axis.
+    A planar joint moves in the plane whose normal is its axis. For the axis z, its x and y are
+    those of the joint's frame; for another one, these as the shortest turn of z onto it turns
+    them.
     """
     names: tuple[str, ...] = ('x', 'y', 'z', 'yaw', 'pitch', 'roll')
     basis, axes, shifts = np.eye(3), [0, 1, 2, 2, 1, 0], 3
     if joint.kind == 'planar':
         names, axes, shifts = ('x', 'y', 'yaw'), [0, 1, 2], 2
-        basis = matrix_onto_axis(joint.axis)
+        basis = shortest_turn_onto(joint.axis)
     return _pile(
         joint,
         [

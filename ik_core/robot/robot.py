@@ -176,6 +176,26 @@ class Robot:
             raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
         return vector
 
+    def fold_mimic_limits(self, limits: ArrayLike, mimic_limits: Mapping[str, float]) -> Array:
+        """Limits (n,) on a rate of the joints, lowered so that mimic joints keep theirs as well.
+
+        limits : one number or (n,), of velocity, acceleration or jerk, inf where there is none
+        mimic_limits : those of mimic joints by name, in the mimic joint's own unit
+
+        A mimic joint moves `multiplier` times as fast as its driver, which so may do its limit
+        over |multiplier|. Raises FrameNotFound for a name that is no mimic joint.
+        """
+        folded = np.array(np.broadcast_to(np.asarray(limits, float), self.n))
+        for name, limit in mimic_limits.items():
+            if name not in self.mimic_joints:
+                message = f'robot {self.name!r} has no mimic joint'
+                raise FrameNotFound(_unknown(message, name, tuple(self.mimic_joints)))
+            mimic = self.mimic_joints[name]
+            if mimic.multiplier != 0.0:
+                driver = self.joint_names.index(mimic.joint)
+                folded[driver] = min(folded[driver], limit / abs(mimic.multiplier))
+        return folded
+
     def place(self, link: str) -> LinkPlace:
         """Where `link` is; FrameNotFound, with the closest names, where there is none."""
         try:

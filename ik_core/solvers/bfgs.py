@@ -32,6 +32,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..maths import safe
 from ..maths.rotations import Array
 from ..optim.active_set import step_of_free
 from ..optim.quasi_newton import QuasiNewtonOptions, QuasiNewtonState, descend, linear_hessian
@@ -79,6 +80,6 @@ def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: A
     """The quasi-Newton direction (n,) over the variables that no limit holds."""
 
     def solve(free: NDArray[np.bool_]) -> Array:
-        return np.asarray(-np.linalg.solve(hessian[np.ix_(free, free)], gradient[free]), float)
+        return -safe.solve(hessian[np.ix_(free, free)], gradient[free])
 
     return step_of_free(limits, x, solve, ~limits.active(x, -gradient))

@@ -23,6 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
 from ..options import option
@@ -64,7 +65,7 @@ class DampedLeastSquares(JacobianMethod):
         o = self.options
         if o.adaptive == 'fixed':
             return o.damping
-        values = np.linalg.svd(jacobian, compute_uv=False)
+        values = safe.singular_values(jacobian)
         if o.adaptive == 'singular_value':
             return o.damping * np.sqrt(max(0.0, 1.0 - (values[-1] / o.threshold) ** 2))
         return o.damping * max(0.0, 1.0 - np.prod(values) / o.threshold) ** 2

@@ -40,6 +40,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..exceptions import InvalidOption
+from ..maths import safe
 from ..maths.rotations import Array
 from ..optim.search import SearchOptions, State
 from ..options import option
@@ -207,7 +208,7 @@ def goal_magnitudes(problem: IkProblem, at: Evaluation) -> Array:
 
 def truncated_svd(jacobian: Array, tolerance: float) -> tuple[Array, Array, Array]:
     """u (m, rank), s (rank,), v (n, rank) of J = u s v', without s <= tolerance * the largest."""
-    u, s, vt = np.linalg.svd(jacobian, full_matrices=False)
+    u, s, vt = safe.svd(jacobian)
     rank = int(np.count_nonzero(s > tolerance * s[0]))
     return u[:, :rank], s[:rank], vt[:rank].T
 

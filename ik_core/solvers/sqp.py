@@ -38,6 +38,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
@@ -99,7 +100,7 @@ class ConstrainedPrograms(GoalEqualities):
         step = quadratic_program(self.hessian, gradient, limits, at.x, at.jacobian, at.residual)
         pull = -(gradient + self.hessian @ step)
         free = (at.x + step > limits.lower) & (at.x + step < limits.upper)
-        multipliers = np.linalg.lstsq(at.jacobian[:, free].T, pull[free], rcond=1e-9)[0]
+        multipliers = safe.least_squares(at.jacobian[:, free].T, pull[free], 1e-9)
         self.penalty = max(self.penalty, 2.0 * float(np.linalg.norm(multipliers)))
         new = self.search(at, step, float(gradient @ step))
         change = self.gradient(new) - gradient
@@ -143,7 +144,7 @@ def quadratic_program(
     """The p (n,) that minimises g'p + p'Bp / 2 with x + p inside the limits.
 
     B (n, n) is positive definite, x (n,) is inside. With J (m, n) and r (m,), p fulfils J p = -r
-    as well, or nearly so where it can't. Raises numpy's LinAlgError where B is not definite.
+    as well, or nearly so where it can't. 0 where rounding has left B no longer definite.
     """
     from scipy.optimize import lsq_linear
 
@@ -151,12 +152,16 @@ def quadratic_program(
     free = limits.lower < limits.upper
     if not free.any():
         return step
-    factor = np.linalg.cholesky(hessian[np.ix_(free, free)])
-    target = -np.linalg.solve(factor, gradient[free])
+    factor = safe.cholesky(hessian[np.ix_(free, free)])
+    if factor is None:
+        return step
+    target = -safe.solve(factor, gradient[free])
     rows = factor.T
     if jacobian is not None and residual is not None:
         rows = np.vstack([rows, EQUALITY * jacobian[:, free]])
         target = np.concatenate([target, -EQUALITY * residual])
+    if not (np.isfinite(rows).all() and np.isfinite(target).all()):
+        return step
     bounds = ((limits.lower - x)[free], (limits.upper - x)[free])
     found = lsq_linear(
         rows, target, bounds, method='bvls', tol=1e-14, max_iter=20 * len(rows[0]) + 100

@@ -184,6 +184,22 @@ def test_matrix_from_rpy_is_about_fixed_axes():
         np.testing.assert_allclose(rotations.matrix_from_rpy(rpy), expected, atol=1e-14)
 
 
+@pytest.mark.parametrize('axis', [
+    [0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.6, 0.0, 0.8],
+    [1e-9, 0.0, -1.0], [3e-8, -4e-8, -1.0], [1e-9, 2e-9, 1.0], [0.48, -0.64, -0.6],
+])  # fmt: skip
+def test_the_shortest_turn_onto_an_axis_is_about_an_axis_across_both(axis):
+    unit = np.array(axis) / np.linalg.norm(axis)
+    matrix = rotations.shortest_turn_onto(unit)
+    np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(matrix) == pytest.approx(1.0)
+    np.testing.assert_allclose(matrix[:, 2], unit, atol=1e-16)
+    turn = Rotation.from_matrix(matrix)
+    angle = np.arctan2(np.hypot(unit[0], unit[1]), unit[2])
+    assert turn.magnitude() == pytest.approx(angle, abs=1e-12)
+    assert turn.as_rotvec()[2] == pytest.approx(0.0, abs=1e-7)
+
+
 def test_matrix_onto_axis_is_a_rotation_whose_z_is_the_axis():
     for axis in AXES:
         axis = axis / np.linalg.norm(axis)

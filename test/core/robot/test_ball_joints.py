@@ -96,6 +96,36 @@ def test_a_planar_joint_shifts_in_its_plane_and_turns_about_its_normal():
     assert alone[0] @ alone[1] == pytest.approx(0.0, abs=1e-15)
 
 
+AXES = ('0 0 1', '0 0 -1', '1 0 0', '0 1 0', '-1 0 0', '0.6 0 0.8', '0.48 -0.64 -0.6')
+
+
+@pytest.mark.parametrize('axis', AXES)
+def test_a_planar_joint_moves_as_pinocchios_whose_z_is_the_axis(axis):
+    """Pinocchio's moves in x and y of its frame and turns about z, whatever the axis: its frame
+    is turned first, by the shortest turn of z onto the axis, and back for the link."""
+    pin = pytest.importorskip('pinocchio')
+    text = (
+        '<robot name="plane"><link name="a"/><link name="b"/><joint name="j" type="planar">'
+        '<parent link="a"/><child link="b"/><origin xyz="0.1 0.2 0.3" rpy="0.3 -0.4 0.5"/>'
+        f'<axis xyz="{axis}"/></joint></robot>'
+    )
+    robot = ik.load_urdf(text, free_joints=['j'])
+    origin = pin.SE3(robot.forward_kinematics(np.zeros(3), 'b'))
+    normal = np.array(axis.split(), float)
+    turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), normal).matrix()
+    if axis == '0 0 -1':  # every axis across z will do: x
+        turn = np.diag([1.0, -1.0, -1.0])
+    plane = pin.SE3(turn, np.zeros(3))
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelPlanar(), origin * plane, 'j')
+    data = model.createData()
+    for x, y, yaw in np.random.default_rng(4).uniform(-1.0, 1.0, (5, 3)):
+        pin.forwardKinematics(model, data, np.array([x, y, np.cos(yaw), np.sin(yaw)]))
+        expected = data.oMi[joint] * plane.inverse()
+        pose = robot.forward_kinematics([x, y, yaw], 'b')
+        np.testing.assert_allclose(pose, expected.homogeneous, atol=1e-14)
+
+
 def test_columns_of_a_ball_joint_are_those_of_the_paper():
     """A.22: u x r0, u x i and u x j for u = z, v = Rz y and w = Rz Ry z of A.19.
 

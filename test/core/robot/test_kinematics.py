@@ -13,7 +13,6 @@ from support import robots
 from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
-from ik_core.maths import rotations
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
 
@@ -29,7 +28,10 @@ def _planar_as_floating(joint, values):
     if joint.kind != 'planar':
         return joint
     x, y, yaw = (values.get(f'{joint.name}/{p}', 0.0) for p in ('x', 'y', 'yaw'))
-    plane = robots.transform(Rotation.from_matrix(rotations.matrix_onto_axis(joint.axis)))
+    across = np.cross([0.0, 0.0, 1.0], joint.axis)  # the shortest turn of z onto the normal
+    sine, angle = np.linalg.norm(across), np.arccos(np.clip(joint.axis[2], -1.0, 1.0))
+    direction = across / sine if sine > 0.0 else np.array([1.0, 0.0, 0.0])
+    plane = robots.transform(Rotation.from_rotvec(angle * direction))
     motion = plane @ robots.transform(translation=[x, y, 0.0]) @ plane.T
     motion = motion @ robots.transform(Rotation.from_rotvec(yaw * joint.axis))
     return ik.Joint(joint.name, 'fixed', joint.parent, joint.child, joint.origin @ motion)

@@ -83,6 +83,30 @@ def test_limits_of_mimic_joints_hold_for_their_driver(mimic, lower, upper, veloc
     assert robot.warnings == ()
 
 
+def test_a_mimic_that_moves_27_times_as_fast_keeps_its_own_limits():
+    robot = robot_of(
+        hinge('drive', 'a', 'b', velocity=2.0),
+        hinge('other', 'b', 'c', velocity=1.0),
+        hinge('fast', 'c', 'd', velocity=3.0, mimic=Mimic('drive', -27.0)),
+        hinge('slow', 'd', 'e', velocity=3.0, mimic=Mimic('drive', 0.1)),
+        hinge('still', 'e', 'f', velocity=3.0, mimic=Mimic('drive', 0.0)),
+    )
+    np.testing.assert_allclose(robot.velocity, [3.0 / 27.0, 1.0])
+    limits = {'fast': 5.0, 'slow': 5.0, 'still': 1e-3}
+    folded = robot.fold_mimic_limits([10.0, 20.0], limits)
+    np.testing.assert_allclose(folded, [5.0 / 27.0, 20.0])
+    for name, limit in limits.items():
+        moved = abs(robot.mimic_joints[name].multiplier) * folded[0]
+        assert moved <= limit * (1 + 1e-15)
+    assert robot.fold_mimic_limits(7.0, {'slow': 5.0}).tolist() == [7.0, 7.0]
+    assert robot.fold_mimic_limits([10.0, np.inf], {'fast': np.inf}).tolist() == [10.0, np.inf]
+    given = np.array([10.0, 20.0])
+    robot.fold_mimic_limits(given, limits)
+    assert given.tolist() == [10.0, 20.0]
+    with pytest.raises(FrameNotFound, match="no mimic joint 'drive'"):
+        robot.fold_mimic_limits(1.0, {'drive': 1.0})
+
+
 def test_a_mimic_range_that_leaves_nothing_keeps_the_drivers_and_warns():
     robot = robot_of(hinge('drive', 'a', 'b'), hinge('copy', 'b', 'c', mimic=Mimic('drive', 1, 9)))
     assert (robot.lower, robot.upper) == (-1.0, 2.0)
