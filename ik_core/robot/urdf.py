@@ -85,6 +85,12 @@ def load_urdf(source: str | bytes | os.PathLike[str], *, free_joints: Sequence[s
     return Robot.from_joints(model.name, links, joints, warnings=warnings, free_joints=free_joints)
 
 
+def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:
+    """What `load_urdf` uses of a description, as text, whatever its encoding. Raises UrdfError."""
+    tree, _ = _filter(_read(source))
+    return ElementTree.tostring(tree, encoding='unicode')
+
+
 # --- step 1: bytes in, a small and well-formed element tree out ---------------------------------
 
 

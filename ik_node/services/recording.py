@@ -1,13 +1,18 @@
 """The service ~/record: instructions and commands of the tracker, in a file for `ik replay`.
 
 The tick only notes numbers in memory; files are written beside it. A recording holds the last
-`record_minutes`, and ends with the service, with the model, or with the node.
+`record_minutes`, and ends with the service, with the model, or with the node. That it can be
+written is checked when it begins, and no recording takes the place of another.
 """
 
 from __future__ import annotations
 
+import re
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +20,37 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from ik_core import IkError
+from ik_core.robot.urdf import plain_urdf
 from ik_core.tracking.recording import Recorder
 
 from ..jobs import Job
 from ..model import Model
+from ..texts import sentence
+
+LONGEST_NAME = 60
+"""Characters of the robot's name that stand in the name of a file."""
+PATIENCE = 60.0
+"""[s] How long an ending node waits for each file to be written."""
+
+
+def check_folder(folder: Path) -> None:
+    """Raise OSError where no file can be written in a folder."""
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def new_file(folder: Path, node: str, robot: str) -> Path:
+    """An empty file in a folder, with a name that no other one has. Raises OSError."""
+    robot = re.sub(r'[^A-Za-z0-9.-]', '_', robot)[:LONGEST_NAME]
+    stem = f'{node}_{robot}_{time.strftime("%Y%m%d_%H%M%S")}'
+    for number in count(1):
+        path = folder / (f'{stem}.npz' if number == 1 else f'{stem}_{number}.npz')
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError('there is always another number')
 
 
 class Recording:
@@ -35,7 +67,8 @@ class Recording:
     ) -> None:
         self._node, self._model, self._description = node, model, description
         self._service: Any = None
-        self._writing: Job[None] | None = None
+        self._folder = Path()
+        self._writing: list[Job[None]] = []
 
     def open(self) -> None:
         """Offer the service."""
@@ -47,8 +80,9 @@ class Recording:
             self._node.destroy_service(self._service)
             self._service = None
         self.finish()
-        if self._writing is not None:
-            self._writing.wait(60.0)
+        for job in self._writing:
+            job.wait(PATIENCE)
+        self._writing.clear()
 
     def begin(self, model: Model) -> None:
         """Start where the parameter `record` asks for it; where that fails the node goes on."""
@@ -56,15 +90,17 @@ class Recording:
             try:
                 self.start(model)
             except (IkError, OSError) as error:
-                self._node.get_logger().error(f'nothing is recorded: {error}')
+                self._node.get_logger().error(f'nothing is recorded: {sentence(error)}')
 
     def start(self, model: Model) -> None:
         """Record this model from now on. Raises IkError or OSError where that can't be."""
-        source = self._description()
-        text = source if isinstance(source, str) else source.expanduser().read_text('utf-8')
         node = model.parameters.node
+        folder = Path(node.record_folder).expanduser().absolute()
+        check_folder(folder)
+        text = plain_urdf(self._description())
         notes = {'node': self._node.get_fully_qualified_name(), 'began': time.time()}
         model.record(Recorder(text, minutes=node.record_minutes, notes=notes))
+        self._folder = folder
 
     def finish(self) -> Path | None:
         """End the recording and begin to write it; the file, or None where nothing was."""
@@ -73,11 +109,16 @@ class Recording:
             return None
         recorder = model.recorder
         model.record(None)
-        stamp = time.strftime('%Y%m%d_%H%M%S')
-        folder = Path(model.parameters.node.record_folder).expanduser()
-        path = (folder / f'{self._node.get_name()}_{model.robot.name}_{stamp}.npz').absolute()
-        self._writing = Job(lambda: self._write(recorder, path))
+        try:
+            path = self._new_file(self._folder, model)
+        except OSError:  # the folder is gone, or full
+            path = self._new_file(Path(tempfile.gettempdir()), model)
+        self._writing = [job for job in self._writing if not job.done]
+        self._writing.append(Job(lambda: self._write(recorder, path)))
         return path
+
+    def _new_file(self, folder: Path, model: Model) -> Path:
+        return new_file(folder, self._node.get_name(), model.robot.name)
 
     def begin_due_segment(self, model: Model) -> None:
         """After each tick: let a recording go on in another segment where that is due."""
@@ -85,11 +126,19 @@ class Recording:
             model.record(model.recorder)
 
     def _write(self, recorder: Recorder, path: Path) -> None:
-        try:
-            recorder.save(path)
-            self._node.get_logger().info(f'the recording is in {path}; see `ik replay --help`')
-        except OSError as error:
-            self._node.get_logger().error(f'the recording is lost: {error}')
+        log = self._node.get_logger()
+        elsewhere = Path(tempfile.gettempdir()) / path.name
+        for place in (path, elsewhere):
+            try:
+                recorder.save(place)
+            except Exception as error:
+                log.error(f'no recording in {place}: {sentence(error)}')
+                with suppress(OSError):
+                    path.unlink()
+                continue
+            log.info(f'the recording is in {place}; see `ik replay --help`')
+            return
+        log.error('the recording is lost')
 
     def _on_record(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
         model = self._model()
@@ -110,7 +159,7 @@ class Recording:
         try:
             self.start(model)
         except (IkError, OSError) as error:
-            answer.message = str(error)
+            answer.message = sentence(error)
             return
         minutes = model.parameters.node.record_minutes
         answer.success, answer.message = True, f'recording; the last {minutes:g} min are kept'

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import tempfile
 from array import array
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -119,7 +122,10 @@ class Recorder:
         return segment.age >= SEGMENT and (segment.at_rest or segment.age >= 2.0 * SEGMENT)
 
     def save(self, path: str | Path) -> None:
-        """Write all that is kept. Takes seconds, so not on the thread that ticks."""
+        """Write all that is kept, to a file that is there whole or not at all. Raises OSError.
+
+        Takes seconds, so not on the thread that ticks. A file of that name is replaced.
+        """
         segments = [segment for segment in self._segments if segment.now]
         header = {
             'format': FORMAT,
@@ -134,13 +140,29 @@ class Recorder:
             for name, column in segment.columns().items()
         }
         text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        with Path(path).open('wb') as file:
+        with _replacing(Path(path)) as file:
             np.savez_compressed(file, header=text, **columns)
 
     def _drop_old(self) -> None:
         """Drop segments as long as those after them hold enough."""
         while sum(segment.age for segment in list(self._segments)[1:]) >= 60.0 * self.minutes:
             self._segments.popleft()
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside `path`, which takes its name once it is written without an error."""
+    handle, name = tempfile.mkstemp(suffix='.part', dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, 'wb') as file:
+            yield file
+            file.flush()
+            os.fsync(handle)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise
 
 
 def versions() -> dict[str, str]:

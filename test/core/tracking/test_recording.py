@@ -1,12 +1,17 @@
 """Recordings: a run of the tracker, and of the node, is the same when it is run again."""
 
+import errno
 import json
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.places import URDF
+from support.places import ROOT, URDF
+from support.robots import python_path
 
 import ik_core as ik
 from ik_core import tasks
@@ -310,3 +315,31 @@ def test_a_run_with_any_task_below_the_goal_replays(index, tmp_path):
     (run,) = replayed(recorder, tmp_path / 'run.npz')
     assert run.is_same, run.failure
     assert run.largest_difference == 0.0
+
+
+FULL_DISK = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write beyond the limit is an error
+import test_recording
+recorder = test_recording.record(50)
+recorder.save(sys.argv[1])
+before = open(sys.argv[1], 'rb').read()
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+try:
+    recorder.save(sys.argv[1])
+except OSError as error:
+    print(error.errno, open(sys.argv[1], 'rb').read() == before)
+"""
+
+
+def test_a_full_disk_leaves_the_file_before_and_no_half_one(tmp_path):
+    path = tmp_path / 'run.npz'
+    done = subprocess.run(
+        [sys.executable, '-c', FULL_DISK, str(path)],
+        env={**os.environ, 'PYTHONPATH': python_path(ROOT, ROOT / 'test', Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(errno.EFBIG), 'True']
+    assert [entry.name for entry in tmp_path.iterdir()] == ['run.npz']

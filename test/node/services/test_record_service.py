@@ -1,0 +1,110 @@
+"""~/record: recordings that nothing loses, with names that no other file has."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from std_srvs.srv import SetBool
+from support.node_harness import URDF, load, reachable_goal, world
+
+from ik_core.tracking.recording import read_recording, replay
+from ik_node.services.recording import new_file
+
+TIP = 'tool'
+SCARA = (URDF / 'scara.urdf').read_text(encoding='utf-8')
+
+
+def recording_world(folder, **parameters):
+    description = {} if 'urdf_path' in parameters else {'robot_description': SCARA}
+    return world(**{**description, 'tip_links': [TIP], 'record_folder': str(folder), **parameters})
+
+
+def record(node, on):
+    return node.call(SetBool, 'ik_node/record', SetBool.Request(data=on))
+
+
+def written(node, folder, count=1):
+    """The recordings in a folder, as soon as there are so many whole ones."""
+
+    def whole():
+        return [path for path in sorted(folder.glob('*.npz')) if path.stat().st_size]
+
+    node.until(lambda: len(whole()) >= count, f'{count} recordings')
+    return whole()
+
+
+def test_what_was_recorded_in_motion_is_run_again_the_same(tmp_path):
+    with recording_world(tmp_path) as node:
+        node.more_states(1)
+        node.send_goal(reachable_goal(load('scara'), TIP, 0))
+        node.more_states(20)
+        assert record(node, True).success
+        node.more_states(20)
+        node.send_goal(reachable_goal(load('scara'), TIP, 1))
+        node.until_code('reached')
+        assert record(node, False).success
+        (path,) = written(node, tmp_path)
+    (run,) = replay(read_recording(path))
+    assert run.is_same, run.failure
+    assert run.largest_difference == 0.0
+
+
+def test_several_recordings_within_a_second_are_several_files(tmp_path):
+    with recording_world(tmp_path) as node:
+        node.more_states(1)
+        for _ in range(4):
+            assert record(node, True).success
+            node.more_states(2)
+            assert record(node, False).success
+        assert len(written(node, tmp_path, 4)) == 4
+
+
+@pytest.mark.parametrize('name', ['a/b', '../../etc', 'x' * 300, 'r\u00f6bot 1'])
+def test_any_robot_name_makes_a_file_name(tmp_path, name):
+    path = new_file(tmp_path, 'ik_node', name)
+    assert path.parent == tmp_path
+    assert path.is_file()
+    assert len({new_file(tmp_path, 'ik_node', name) for _ in range(3)} | {path}) == 4
+
+
+def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path):
+    with recording_world(tmp_path / 'nowhere') as node:
+        node.more_states(1)
+        answer = record(node, True)
+        assert not answer.success
+        assert 'nowhere' in answer.message
+        assert not record(node, False).success
+
+
+def test_a_folder_that_goes_away_loses_no_recording(tmp_path, monkeypatch):
+    spare, folder = tmp_path / 'spare', tmp_path / 'folder'
+    spare.mkdir()
+    folder.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(spare))
+    with recording_world(folder) as node:
+        node.more_states(1)
+        assert record(node, True).success
+        node.more_states(5)
+        shutil.rmtree(folder)
+        answer = record(node, False)
+        assert answer.success
+        assert str(spare) in answer.message
+        assert read_recording(written(node, spare)[0]).robot.name == load('scara').name
+
+
+def test_a_description_in_another_encoding_is_recorded(tmp_path):
+    path = tmp_path / 'umlaut.urdf'
+    text = SCARA.replace('<robot name="', '<!-- \u00fc --><robot name="\u00fc_', 1)
+    text = '<?xml version="1.0" encoding="ISO-8859-1"?>' + text.partition('?>')[2]
+    path.write_bytes(text.encode('iso-8859-1'))
+    with recording_world(tmp_path, urdf_path=str(path)) as node:
+        node.more_states(1)
+        assert record(node, True).success
+        node.more_states(5)
+        assert record(node, False).success
+        recording = read_recording(written(node, tmp_path)[0])
+    assert recording.robot.name.startswith('\u00fc_')
+    assert Path(path).is_file()
