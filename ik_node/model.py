@@ -6,12 +6,14 @@ goals. It knows no node and no topic, only the names that topics are made of.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ik_core import SOLVERS, Budget, IkError, IkProblem, PoseTask, Robot, load_urdf, make_solver
 from ik_core.exceptions import InvalidOption, UrdfError
@@ -61,18 +63,36 @@ def goal_topic(tip_link: str) -> str:
 def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
     """The limits of every step: the URDF's, tightened, and the defaults where there are none."""
     rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
-    lower, upper, velocity, acceleration, jerk = np.array(
-        [(row.lower, row.upper, row.velocity, row.acceleration, row.jerk) for row in rows]
-    ).T
-    default = parameters.default_limits
-    velocity = np.minimum(robot.velocity, velocity)
     return MotionLimits(
-        lower=np.maximum(robot.lower, lower),
-        upper=np.minimum(robot.upper, upper),
-        velocity=np.where(np.isfinite(velocity), velocity, default.velocity),
-        acceleration=np.where(np.isfinite(acceleration), acceleration, default.acceleration),
-        jerk=np.where(np.isfinite(jerk), jerk, default.jerk),
+        lower=np.maximum(robot.lower, [row.lower for row in rows]),
+        upper=np.minimum(robot.upper, [row.upper for row in rows]),
+        velocity=_rate_limits(robot, parameters, 'velocity', robot.velocity),
+        acceleration=_rate_limits(robot, parameters, 'acceleration'),
+        jerk=_rate_limits(robot, parameters, 'jerk'),
     )
+
+
+def _rate_limits(
+    robot: Robot, parameters: NodeParameters, kind: str, of_urdf: ArrayLike = np.inf
+) -> Array:
+    """One kind (n,) of a robot's limits, so low that mimic joints keep theirs as well."""
+
+    def own(joint: str) -> float:
+        limit: float = getattr(parameters.joint_limits.get(joint, Limits()), kind)
+        return limit
+
+    default = getattr(parameters.default_limits, kind)
+    limits = np.minimum(of_urdf, [own(joint) for joint in robot.joint_names])
+    free = np.isposinf(limits)
+    limits[free] = default
+    unlimited = {joint for joint, is_free in zip(robot.joint_names, free, strict=True) if is_free}
+    mimics = {  # velocities of the URDF are folded already: a mimic joint may have one of its own
+        joint: min(
+            own(joint), default if kind != 'velocity' or mimic.joint in unlimited else math.inf
+        )
+        for joint, mimic in robot.mimic_joints.items()
+    }
+    return robot.fold_mimic_limits(limits, mimics)
 
 
 class Model:
@@ -174,11 +194,11 @@ class Model:
         sentences = []
         for kind in ('velocity', 'acceleration'):
             default = getattr(self.parameters.default_limits, kind)
-            own = [getattr(row, kind) for row in self.parameters.joint_limits.values()]
+            own = self.parameters.joint_limits
             names = [
                 joint
-                for joint, limit in zip(self.robot.joint_names, own, strict=True)
-                if not np.isfinite(limit)
+                for joint in self.robot.joint_names
+                if not np.isfinite(getattr(own.get(joint, Limits()), kind))
             ]
             then = f'{default:g} is used' if np.isfinite(default) else 'they are not limited'
             if names:

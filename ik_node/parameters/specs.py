@@ -161,7 +161,12 @@ def specs_of(options: type, prefix: str = '') -> list[Spec]:
 
 
 def limit_specs(robot: Robot) -> list[Spec]:
-    """The limits of every joint of a robot; their bounds let them only tighten the URDF's."""
+    """The limits of every joint of a robot; their bounds let them only tighten the URDF's.
+
+    Mimic joints have limits of their rates, in their own unit: as fast as their drivers at most.
+    """
+    rows = [(joint, row) for i, joint in enumerate(robot.joint_names) for row in _limits(robot, i)]
+    rows += [(joint, row) for joint in robot.mimic_joints for row in _rate_limits(math.inf, '')]
     return [
         Spec(
             name=f'joint_limits.{joint}.{limit}',
@@ -171,24 +176,32 @@ def limit_specs(robot: Robot) -> list[Spec]:
             unit=unit,
             bounds=bounds,
         )
-        for i, joint in enumerate(robot.joint_names)
-        for limit, default, unit, bounds in _limits_of(robot, i)
+        for joint, (limit, default, unit, bounds) in rows
     ]
 
 
-def _limits_of(robot: Robot, i: int) -> list[tuple[str, float, str, tuple[float, float]]]:
-    """Rows of limit, default, unit, bounds. A joint that turns for ever has no position limits."""
-    lower, upper, velocity = (float(x[i]) for x in (robot.lower, robot.upper, robot.velocity))
+LimitRow = tuple[str, float, str, tuple[float, float]]
+"""Limit, default, unit, bounds."""
+
+
+def _limits(robot: Robot, i: int) -> list[LimitRow]:
+    """Those of a joint. One that turns for ever has no position limits."""
+    lower, upper = float(robot.lower[i]), float(robot.upper[i])
     unit = robot.joint_units[i]
-    rates = [
-        ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
-        ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
-        ('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf)),
-    ]
+    rates = _rate_limits(float(robot.velocity[i]), unit)
     if robot.continuous[i]:
         return rates
     positions = [('lower', lower, unit, (lower, upper)), ('upper', upper, unit, (lower, upper))]
     return positions + rates
+
+
+def _rate_limits(velocity: float, unit: str) -> list[LimitRow]:
+    unit = unit or 'rad or m'
+    return [
+        ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
+        ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
+        ('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf)),
+    ]
 
 
 def tool_specs(tip_links: Iterable[str]) -> list[Spec]:

@@ -63,7 +63,7 @@ class Parameters:
         kept = {s.name: self._kept[s.name] for s in specs if s.accepts(self._kept.get(s.name))}
         for values in (kept, {}):
             self.undeclare_robot()
-            self._joints, self._tips = robot.joint_names, tips
+            self._joints, self._tips = (*robot.joint_names, *robot.mimic_joints), tips
             try:
                 self._declare(specs, values)
                 self.take()

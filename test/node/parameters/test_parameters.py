@@ -246,6 +246,31 @@ def test_jerk_limits_reach_the_motion(make):
     assert (np.delete(jerk, 1) == 50.0).all()
 
 
+GEARED = """<robot name="geared"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="slow" type="revolute"><parent link="a"/><child link="b"/>
+<limit lower="-1" upper="1" effort="1"/></joint>
+<joint name="fast" type="revolute"><parent link="b"/><child link="c"/>
+<limit lower="-30" upper="30" effort="1"/><mimic joint="slow" multiplier="-27"/></joint></robot>"""
+
+
+def test_mimic_joints_have_limits_of_their_own(make):
+    node, parameters = make(
+        joint_limits__default__velocity=5.4, joint_limits__default__acceleration=5.0
+    )
+    robot = ik.load_urdf(GEARED)
+    parameters.declare_robot(robot)
+    limits = motion_limits(robot, parameters.take())
+    assert limits.velocity == pytest.approx(5.4 / 27.0)
+    assert limits.acceleration == pytest.approx(5.0 / 27.0)
+    assert np.isposinf(limits.jerk).all()
+    assert change(node, joint_limits__fast__acceleration=2.7, joint_limits__fast__jerk=54.0)
+    assert change(node, joint_limits__slow__velocity=0.1, joint_limits__slow__acceleration=9.0)
+    limits = motion_limits(robot, parameters.take())
+    assert limits.velocity == pytest.approx(0.1)
+    assert limits.acceleration == pytest.approx(0.1)
+    assert limits.jerk == pytest.approx(2.0)
+
+
 def test_lower_and_upper_limits_must_not_cross(make):
     node, parameters = make()
     parameters.declare_robot(load('panda'))
