@@ -141,7 +141,7 @@ def test_bad_tasks_are_refused():
     ):
         with pytest.raises(ik.InvalidOption):
             make()
-    with pytest.raises(ik.InvalidGoal, match='advance'):
+    with pytest.raises(ik.InvalidGoal, match='next_frame'):
         ik.JointPatternTask().residual(robot, robot.middle_configuration)
     with pytest.raises(ik.InvalidGoal, match='finite'):
         ik.JointPatternTask().next_frame([np.nan] * 8, robot)
