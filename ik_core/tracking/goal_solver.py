@@ -98,10 +98,7 @@ class Phase(Enum):
     SEARCHING = 'searching'
 
 
-SETTLED = {Phase.FOLLOWING: Phase.CONVERGED, Phase.JUMPED: Phase.WAITING}
-"""The phase after that of a seeded solve, where it ends without a look at what it reached."""
-INVALIDATED = {Phase.CONVERGED: Phase.FOLLOWING, Phase.WAITING: Phase.JUMPED}
-"""The phase after one that has a solution, where the targets or the problem change."""
+FOLLOWING, CONVERGED, JUMPED, WAITING, SEARCHING = Phase
 
 
 class Progress:
@@ -142,7 +139,7 @@ class GoalSolver:
     ) -> None:
         self._clock = clock
         self._rate = rate
-        self.phase = Phase.FOLLOWING
+        self.phase = FOLLOWING
         self.solution = np.zeros(problem.robot.n)
         """(n,) Where the joints should be; replaced by another array, never written to."""
         self._solve: Search | None = None
@@ -179,8 +176,8 @@ class GoalSolver:
         self._nearby = np.minimum(NEARBY, 1e-3 + 2.0 * limits.velocity / self._rate)
         self.solution = np.clip(self.solution, limits.lower, limits.upper)
         self._memory = None
-        if self.phase is Phase.SEARCHING:  # inside the old limits
-            self.phase = Phase.JUMPED
+        if self.phase is SEARCHING:  # inside the old limits
+            self.phase = JUMPED
         self.invalidate()
 
     def set_budget(self, updates_per_tick: int, replan_period: float) -> None:
@@ -213,12 +210,12 @@ class GoalSolver:
     @property
     def is_settled(self) -> bool:
         """Whether the seeded solve has ended."""
-        return self.phase not in SETTLED
+        return self.phase is not FOLLOWING and self.phase is not JUMPED
 
     @property
     def stays_on_branch(self) -> bool:
         """Whether no search is under way, nor to come."""
-        return self.phase is Phase.FOLLOWING or self.phase is Phase.CONVERGED
+        return self.phase is FOLLOWING or self.phase is CONVERGED
 
     def rest(self, q: Array) -> None:
         """Forget what was solved and aim at q (n,)."""
@@ -229,20 +226,24 @@ class GoalSolver:
 
     def jump(self) -> None:
         """The goals are new and far: search for them where they are not reached."""
-        self.phase = Phase.JUMPED
+        self.phase = JUMPED
         self._memory = None
         self._solve_anew()
 
     def stay_on_branch(self) -> None:
         """Neither search nor go on with a search: the goals are to be followed from here."""
-        self.phase = Phase.FOLLOWING
+        self.phase = FOLLOWING
         self._solve_anew()
 
     def invalidate(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
-        if self.phase is not Phase.SEARCHING:
-            self.phase = INVALIDATED.get(self.phase, self.phase)
-            self._solve_anew()
+        if self.phase is SEARCHING:
+            return
+        if self.phase is CONVERGED:
+            self.phase = FOLLOWING
+        elif self.phase is WAITING:
+            self.phase = JUMPED
+        self._solve_anew()
 
     def move_solution(self, q: Array) -> None:
         """Go on from q (n,) instead of the solution."""
@@ -251,7 +252,10 @@ class GoalSolver:
 
     def settle(self) -> None:
         """The solution is good for the targets as they are."""
-        self.phase = SETTLED.get(self.phase, self.phase)
+        if self.phase is FOLLOWING:
+            self.phase = CONVERGED
+        elif self.phase is JUMPED:
+            self.phase = WAITING
 
     def _solve_anew(self) -> None:
         self._solve = None
@@ -265,18 +269,18 @@ class GoalSolver:
 
     def follow(self, q: Array, now: float) -> bool:
         """Go on for one tick, with the joints at q (n,); whether a search has ended."""
-        if self.phase is Phase.SEARCHING:
+        if self.phase is SEARCHING:
             return self._search(q)
         if not self.is_settled and self._refine(self._budget) and not self.reaches:
             self._try_other_turns()
-        if self.phase is Phase.WAITING:
+        if self.phase is WAITING:
             if self.reaches:
-                self.phase = Phase.CONVERGED
+                self.phase = CONVERGED
             elif now >= self._next_search:
                 self._begin_search(now)
                 return False
         # Half-way to convergence, a solve for a new goal is no place to go to yet.
-        if self.phase is not Phase.JUMPED or self._goes_half_way:
+        if self.phase is not JUMPED or self._goes_half_way:
             self._adopt(self._latest.q, q)
         return False
 
@@ -286,7 +290,7 @@ class GoalSolver:
         The solution then stays what it was, as it does while a solve has not ended. Begins no
         search.
         """
-        self.phase = Phase.FOLLOWING
+        self.phase = FOLLOWING
         if not self._refine(self._whole_budget):
             return True
         if self.reaches and (np.abs(self._latest.q - self.solution) <= self._nearby).all():
@@ -335,7 +339,7 @@ class GoalSolver:
         goals = zip(self.problem.goals, self._search_problem.goals, strict=True)
         for goal, other in goals:
             other.set_target(goal.transform)
-        self.phase = Phase.SEARCHING
+        self.phase = SEARCHING
         self._next_search = now + self._replan_period
         self._begin(self._searcher, self._search_problem)
 

@@ -25,7 +25,7 @@ CRAWL = 0.1
 
 
 class JointMotion:
-    """The joints at `q` (n,), moved on by one period at a time; all is only to be read.
+    """The joints at `q` with `dq` (n,), moved on by one period at a time; all only to be read.
 
     `synchronized`: the joints wait for each other, to arrive together; until they are `near`
     the solution, which is 0 where it stands still, as after a jump of the goals.
@@ -33,21 +33,12 @@ class JointMotion:
 
     def __init__(self, governor: Governor) -> None:
         self.governor = governor
+        self.q, self.dq = governor.q, governor.dq  # views of what it writes to
         self.synchronized = False
         self.near = 0.0
         self.scale: SpeedScale = FREE
         self._no_velocity = np.zeros(governor.q.size)
         self._last_velocity = self._no_velocity  # of the solution, in the last tick
-
-    @property
-    def q(self) -> Array:
-        """The commanded position (n,)."""
-        return self.governor.q
-
-    @property
-    def dq(self) -> Array:
-        """The commanded velocity (n,)."""
-        return self.governor.dq
 
     @property
     def limits(self) -> MotionLimits:
@@ -116,7 +107,7 @@ class JointMotion:
 
     def _distance(self, solution: Array) -> float:
         """How far the joint is from the solution that is furthest [rad or m]."""
-        return float(np.max(np.abs(solution - self.governor.q)))
+        return float(np.max(np.abs(solution - self.q)))
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""

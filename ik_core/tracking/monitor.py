@@ -27,8 +27,8 @@ class GoalMonitor:
     def errors(self, q: Array, targets: Iterable[Array]) -> tuple[Array, Array]:
         """The position [m] and orientation [rad] errors, (G,) each."""
         self._update(q, targets)
-        position, orientation = self._goals.errors.T
-        return position.copy(), orientation.copy()
+        errors = self._goals.errors
+        return errors[:, 0].copy(), errors[:, 1].copy()
 
     def no_errors(self) -> tuple[Array, Array]:
         """Those of goals that nobody gave."""

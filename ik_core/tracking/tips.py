@@ -237,10 +237,10 @@ class Tip:
         return isinstance(state, Jog) and not (state.twist.any() or self.request.twist.any())
 
     def is_stale(self, now: float, timeout: float) -> bool:
-        """Whether it has a goal that is older than the timeout [s]; 0: never."""
-        if isinstance(self.state, Jog):
+        """Whether it has a goal, which is older than the timeout [s]; a twist is none."""
+        if isinstance(self.state, (Hold, Jog)):
             return False
-        return self.has_goal and 0.0 < timeout < now - self.request.received
+        return now - self.request.received > timeout
 
     # What is asked of it
 
@@ -328,7 +328,11 @@ class Tip:
         self._accepted[:] = request.goal
         if not request.linear:
             self.frame[:] = request.goal
-            self.state = (Stream if request.twist.any() else Drag)(state.share)
+            kind = Stream if request.twist.any() else Drag
+            if type(state) is kind:
+                state.blocked = False
+            else:
+                self.state = kind(state.share)
         elif isinstance(state, Line):
             state.blocked = False
         elif start is not None:

@@ -1,0 +1,482 @@
+"""The parts of a tracker together: what each instruction and each tick means to them.
+
+In each tick the tips move on, the goal solver follows them, and the joints follow its solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
+from ..maths.rotations import Array, checked_transform, finite_vector, frame_of
+from ..optim.search import Clock
+from ..problem import IkProblem
+from .goal_solver import GoalSolver, Phase
+from .governor import Governor
+from .instructions import (
+    Brake,
+    Instruction,
+    Pause,
+    Reset,
+    SetGoal,
+    SetLimits,
+    SetOptions,
+    SetProblem,
+    SetRest,
+    SetSolver,
+    SetTwist,
+    Stop,
+)
+from .joint_motion import JointMotion
+from .monitor import GoalMonitor, packed_goals
+from .rest_posture import RestPosture
+from .status import Command, TrackStatus
+from .tips import Step, Tip
+
+
+class Coordinator:
+    """The parts of a tracker, for a problem whose goals are the tips, in order.
+
+    `tips`, `motion` and `paused` are only to be read. It needs SetOptions and SetSolver before
+    its first tick.
+    """
+
+    def __init__(
+        self, problem: IkProblem, rate: float, governor: Governor, rest: Array, clock: Clock
+    ) -> None:
+        self._robot, self._rate, self._period = problem.robot, rate, 1.0 / rate
+        self.paused = self._brakes = False
+        self.tips = [Tip(index) for index in range(len(problem.goals))]
+        self._solver = GoalSolver(problem, governor.limits, rate, clock)
+        self.motion = JointMotion(governor)
+        self._rest = rest
+        own = self._solver.problem
+        self._monitor = GoalMonitor(own)
+        self._posture = RestPosture(packed_goals(own), governor.limits, self._period, rest)
+        self._stop()
+        self._hold(self.tips, self._solver.solution)
+
+    @property
+    def condition_number(self) -> float:
+        """That of the goals' Jacobian at the commanded q."""
+        return self._monitor.condition_number(self.motion.q, self._targets())
+
+    def warm(self) -> None:
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        q = self.motion.q.copy()
+        self._solver.warm()
+        self.motion.warm()
+        self._posture.warm(q)
+        self.tips[0].warm(self._step(0.0))
+        self._monitor.jog_share(q, self._targets(), np.ones((len(self.tips), 6)), 0.0, 1.0)
+        self._frames_at(self.tips, q)
+        checked_transform(np.eye(4))
+
+    # Instructions
+
+    def apply(self, instruction: Instruction) -> None:
+        """Do what a value says."""
+        _APPLIED_BY[type(instruction)](self, instruction)
+
+    def _set_goal(self, told: SetGoal) -> None:
+        index, transform, now, velocity, move = told
+        tip = self._tip(index)
+        if transform is None:
+            tip.forget()
+            self._drop_goal(tip, TrackStatus.IDLE)
+            return
+        linear = self._is_linear(move)
+        twist = None if velocity is None else finite_vector(velocity, 6, 'twist')
+        goal = checked_transform(transform)
+        self._begin_to_follow(tip)
+        if self._options.feed_forward and twist is None and not linear:
+            tip.give_next_of_stream(goal, now)
+        else:
+            tip.give(goal, now, linear=linear, twist=twist)
+
+    def _set_twist(self, told: SetTwist) -> None:
+        tip = self._tip(told.tip)
+        linear = finite_vector(told.linear, 3, 'linear')
+        twist = np.concatenate([linear, finite_vector(told.angular, 3, 'angular')])
+        self._begin_to_follow(tip)
+        if tip.jog_twist is not None:
+            tip.jog(twist, told.now, tip.frame)
+            return
+        tip.jog(twist, told.now, self._frames_at([tip], self.motion.stop_point())[0])
+        self.motion.follow_closely()
+        self._solver.stay_on_branch()
+
+    def _set_limits(self, told: SetLimits) -> None:
+        limits = told.limits
+        if limits.is_same(self.motion.limits):
+            return
+        limits.check_size(self._robot.n)
+        self.motion.set_limits(limits)
+        self._solver.set_limits(limits)
+        self._look_at_problem()
+        self._invalidate()
+
+    def _set_options(self, told: SetOptions) -> None:
+        self._options = options = told.options
+        self._speeds = np.array(
+            [
+                options.linear_velocity,
+                options.angular_velocity,
+                options.linear_acceleration,
+                options.angular_acceleration,
+            ]
+        )
+        self._solver.set_budget(options.updates_per_tick, options.replan_period)
+        self._invalidate()
+
+    def _set_rest(self, told: SetRest) -> None:
+        self._rest = self._robot.checked(told.rest, 'rest')
+        self._look_at_problem()
+        self._invalidate()
+
+    def _set_solver(self, told: SetSolver) -> None:
+        self._solver.set_solver(told.solver, dict(told.options or {}))
+        self._invalidate()
+
+    def _set_problem(self, told: SetProblem) -> None:
+        before, problem = self._solver.problem, told.problem
+        if problem.robot is not self._robot or _links(problem) != _links(before):
+            raise InvalidOption(
+                f'a problem for {", ".join(_links(problem))}; '
+                f'this tracker moves {", ".join(_links(before))} of {self._robot.name}'
+            )
+        tools = zip(problem.goals, before.goals, strict=True)
+        same_tools = all(np.array_equal(new.tool, old.tool) for new, old in tools)
+        self._solver.set_problem(problem, self.motion.limits)
+        self._look_at_problem()
+        if same_tools:
+            self._set_targets()
+            self._invalidate()
+        else:
+            self._give_again(self._stop)
+
+    def _pause(self, told: Pause) -> None:
+        if told.paused == self.paused:
+            return
+        for tip in self.tips:
+            if tip.jog_twist is not None:
+                self._drop_goal(tip, TrackStatus.IDLE)
+        self.paused = told.paused
+        self._come_to_rest()
+        if not told.paused:
+            self._go_on_from(self.motion.q)
+
+    def _go_on_from(self, q: Array) -> None:
+        """Go on with the goals, which may be far from q (n,)."""
+        self._solver.jump()
+        self.motion.synchronize()
+        for tip, frame in zip(self.tips, self._frames_at(self.tips, q), strict=True):
+            tip.resume(frame)
+
+    def _stop(self, told: Stop | None = None) -> None:
+        self._resting_status = TrackStatus.IDLE
+        for tip in self.tips:
+            tip.hold(tip.frame)
+            tip.forget()
+        self._come_to_rest()
+
+    def _brake(self, told: Brake) -> None:
+        self._brakes = True
+
+    def _reset(self, told: Reset) -> None:
+        q = self._robot.checked(told.q)
+        if not self.motion.governor.at_rest:
+            raise InvalidConfiguration('the joints are moving: stop() them before a reset()')
+
+        def restart() -> None:
+            self.motion.governor.restart(q)
+            self._stop()
+
+        if told.keep_goals:
+            self._give_again(restart)
+        else:
+            restart()
+
+    def _give_again(self, drop: Callable[[], None]) -> None:
+        """Give the goals again, as if they came now, after they are dropped."""
+        kept = [(i, tip.given, tip.request.received) for i, tip in enumerate(self.tips)]
+        drop()
+        for index, given, received in kept:
+            if given is not None:
+                self._set_goal(SetGoal(index, given, received))
+
+    # The tick
+
+    def tick(self, now: float) -> Command:
+        """Move on by one period."""
+        self._solver.begin_tick()
+        if self._brakes:
+            self._brake_for_one_tick()
+            return self._command(self._is_following)
+        self._drop_ended_goals(now)
+        is_following = self._is_following
+        velocity, slowest = None, 1.0
+        if is_following and not self.paused:
+            moving = self._advance_tips(now)
+            velocity = self._solve(now, moving)
+            if moving:
+                slowest = min(tip.state.share for tip in moving)
+        self.motion.follow(self._solver.solution, velocity, slowest)
+        return self._command(is_following)
+
+    def _brake_for_one_tick(self) -> None:
+        self._brakes = False
+        self.motion.brake()
+        self._come_to_rest()
+        if self._is_following and not self.paused:
+            self._go_on_from(self.motion.stop_point())
+
+    @property
+    def _is_following(self) -> bool:
+        """Whether any tip has a goal."""
+        return any(tip.state.has_goal for tip in self.tips)
+
+    def _drop_ended_goals(self, now: float) -> None:
+        """Those of twists that came to rest, and stale ones."""
+        timeout = self._options.goal_timeout
+        for tip in self.tips:
+            if tip.has_ended:
+                self._drop_goal(tip, TrackStatus.IDLE)
+            elif timeout > 0.0 and tip.is_stale(now, timeout):
+                self._drop_goal(tip, TrackStatus.STALE)
+
+    def _drop_goal(self, tip: Tip, status: TrackStatus) -> None:
+        """The tip rests: alone, or holding its pose while others have goals."""
+        if not tip.has_goal:
+            return
+        tip.release()
+        if self._is_following:
+            self._hold([tip], self.motion.stop_point())
+        else:
+            self._resting_status = status
+            self._come_to_rest()
+
+    def _advance_tips(self, now: float) -> list[Tip]:
+        """Accept new goals, and move the tips on that move by themselves; those that still do."""
+        for tip in self.tips:
+            if tip.request.waits:
+                self._accept(tip)
+        moving = [tip for tip in self.tips if tip.moves]
+        if not moving or not (self._solver.is_settled or not _lead_closely(moving)):
+            return moving
+        step = self._step(now)
+        for tip in moving:
+            tip.advance(step)
+        self._set_targets()
+        return [tip for tip in moving if tip.moves]
+
+    def _accept(self, tip: Tip) -> None:
+        """Go to a new goal; look out for one that jumped."""
+        linear = tip.is_linear
+        start = self._frames_at([tip], self.motion.stop_point())[0] if linear else None
+        position, orientation = tip.accept(start)
+        if position == orientation == 0.0:
+            return
+        options = self._options
+        if linear:
+            self.motion.follow_closely()
+            self._solver.stay_on_branch()
+        elif position > options.goal_jump_position or orientation > options.goal_jump_orientation:
+            tip.forget_stream()
+            self.motion.jump()
+            self._solver.jump()
+        else:
+            self.motion.drag()
+        self._set_targets()
+
+    def _step(self, now: float) -> Step:
+        """What the tips may do in this tick."""
+        options = self._options
+        return Step(
+            now,
+            self._period,
+            self._speeds,
+            options.twist_timeout,
+            self.motion.scale,
+            self._jog_share(),
+        )
+
+    def _jog_share(self) -> float:
+        """The share of its speed that a jog keeps: less on the way into a singularity."""
+        twists = [tip.jog_twist for tip in self.tips]
+        if all(twist is None for twist in twists):
+            return 1.0
+        rows = np.array([np.zeros(6) if twist is None else twist for twist in twists])
+        slow, stop = self._options.singularity_slow, self._options.singularity_stop
+        return self._monitor.jog_share(self._solver.solution, self._targets(), rows, slow, stop)
+
+    def _solve(self, now: float, moving: list[Tip]) -> Array | None:
+        """Solve for the goals as they are now; the velocity of a solution that moves by itself."""
+        solver, before = self._solver, self._solver.solution
+        drawn = self._draw_to_rest()
+        if moving and _lead_closely(moving):
+            if not self._solve_closely(moving):
+                return None
+        elif solver.phase is not Phase.CONVERGED and solver.follow(self.motion.q, now):
+            self.motion.synchronize()
+        if not (drawn or moving):
+            return None
+        velocity = (solver.solution - before) * self._rate
+        return velocity if velocity.any() else None
+
+    def _solve_closely(self, moving: list[Tip]) -> bool:
+        """Follow a line or a jog; False where its next step can't be followed."""
+        solver = self._solver
+        if not solver.is_settled and not solver.follow_closely(self.motion.q):
+            self._retreat(moving)
+            return False
+        if solver.is_settled:
+            for tip in self.tips:
+                tip.go_on()
+        return True
+
+    def _draw_to_rest(self) -> bool:
+        """Move the solution on towards the rest posture; whether it moved."""
+        solver, posture, rate = self._solver, self._posture, self._options.rest_rate
+        if rate == 0.0 or self.motion.synchronized or not solver.stays_on_branch:
+            posture.halt()
+            return False
+        if posture.at_rest and solver.is_settled:
+            return False
+        solution = solver.solution.copy()
+        if posture.step(solution, rate):
+            solver.move_solution(solution)
+        return not posture.at_rest
+
+    def _retreat(self, moving: list[Tip]) -> None:
+        """The next step can't be followed: slow down, or stop where the way is blocked."""
+        too_slow = [tip.hesitate() for tip in moving]
+        if not all(too_slow):
+            self._set_targets()
+            self._solver.settle()
+            return
+        stop = self.motion.stop_point()
+        for tip, frame in zip(moving, self._frames_at(moving, stop), strict=True):
+            tip.retreat(frame)
+        self._solver.move_solution(stop)
+        self._set_targets()
+
+    def _command(self, is_following: bool) -> Command:
+        solver, motion = self._solver, self.motion
+        if is_following:
+            position, orientation = self._monitor.errors(motion.q, self._targets())
+        else:
+            position, orientation = self._monitor.no_errors()
+        return Command(
+            q=motion.q.copy(),
+            dq=motion.dq.copy(),
+            status=self._status(is_following, position, orientation),
+            position_errors=position,
+            orientation_errors=orientation,
+            iterations=solver.iterations,
+            solve_time=solver.solve_time,
+            solution=solver.solution.copy(),
+            restarts=solver.restarts,
+        )
+
+    def _status(self, is_following: bool, position: Array, orientation: Array) -> TrackStatus:
+        solver = self._solver
+        if self.paused:
+            return TrackStatus.PAUSED
+        if not is_following:
+            return self._resting_status
+        if solver.phase is Phase.SEARCHING:
+            return TrackStatus.SEARCHING
+        if any(tip.state.blocked for tip in self.tips):
+            return TrackStatus.BLOCKED
+        if _lead_closely(self.tips):
+            return TrackStatus.TRACKING
+        if solver.is_solved(position, orientation):
+            return TrackStatus.REACHED
+        held = solver.phase is Phase.CONVERGED and (self.motion.q == solver.solution).all()
+        return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
+
+    # What instructions and ticks share
+
+    def _come_to_rest(self) -> None:
+        """Forget what was solved and aim at where the joints can stop."""
+        self._solver.rest(self.motion.stop_point())
+        self.motion.come_to_rest()
+
+    def _invalidate(self) -> None:
+        """Something else than the goals has changed."""
+        for tip in self.tips:
+            tip.unblock()
+        self._solver.invalidate()
+
+    def _look_at_problem(self) -> None:
+        """The problem, its limits or the rest posture are others."""
+        problem = self._solver.problem
+        self._monitor = GoalMonitor(problem)
+        self._posture.change(packed_goals(problem), self.motion.limits, self._rest)
+
+    def _begin_to_follow(self, tip: Tip) -> None:
+        """This tip is to have a goal: where none had one, all of them hold where they are."""
+        if not (tip.state.has_goal or self._is_following):
+            self._hold(self.tips, self._solver.solution)
+
+    def _hold(self, tips: list[Tip], q: Array) -> None:
+        """Make the tips' poses at q (n,) what they are asked for, without a jump."""
+        for tip, frame in zip(tips, self._frames_at(tips, q), strict=True):
+            tip.hold(frame)
+        self._set_targets()
+
+    def _set_targets(self) -> None:
+        """Let the goal solver follow the tips as they are now."""
+        for goal, tip in zip(self._solver.problem.goals, self.tips, strict=True):
+            goal.target[:] = tip.frame
+        self._solver.invalidate()
+
+    def _targets(self) -> list[Array]:
+        """What errors are measured from: a frame (12,) for each tip."""
+        return [tip.target for tip in self.tips]
+
+    def _frames_at(self, tips: list[Tip], q: Array) -> list[Array]:
+        """The frames (12,) of tips at q (n,)."""
+        frames = self._robot.frames(q)
+        goals = [self._solver.problem.goals[tip.index] for tip in tips]
+        return [
+            frame_of(self._robot.link_transform(frames, goal.link) @ goal.tool) for goal in goals
+        ]
+
+    def _tip(self, index: int) -> Tip:
+        if not 0 <= index < len(self.tips):
+            raise InvalidGoal(f'there is no tip {index!r}, only 0 to {len(self.tips) - 1}')
+        return self.tips[index]
+
+    def _is_linear(self, move: str | None) -> bool:
+        if move not in (None, 'joint', 'linear'):
+            raise InvalidOption(f"move = {move!r}: one of 'joint', 'linear'")
+        return (move or self._options.move) == 'linear'
+
+
+def _lead_closely(tips: list[Tip]) -> bool:
+    """Whether one of them is on a line or a jog, so that the joints go on from step to step."""
+    return any(tip.leads_closely for tip in tips)
+
+
+def _links(problem: IkProblem) -> list[str]:
+    return [goal.link for goal in problem.goals]
+
+
+_APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
+    SetGoal: Coordinator._set_goal,
+    SetTwist: Coordinator._set_twist,
+    SetLimits: Coordinator._set_limits,
+    SetOptions: Coordinator._set_options,
+    SetRest: Coordinator._set_rest,
+    SetSolver: Coordinator._set_solver,
+    SetProblem: Coordinator._set_problem,
+    Pause: Coordinator._pause,
+    Stop: Coordinator._stop,
+    Brake: Coordinator._brake,
+    Reset: Coordinator._reset,
+}
