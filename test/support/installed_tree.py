@@ -35,13 +35,16 @@ def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProc
 
 
 def install_like_colcon(folder: Path) -> Path:
-    """Install into a prefix with the commands of colcon's build step for ament_python."""
+    """Install into a prefix with the commands of colcon's build step for ament_python.
+
+    Debian's Python would put all of it below <prefix>/local; no other knows that variable.
+    """
     pytest.importorskip('setuptools')
     prefix = folder / 'prefix'
     done = run(
         sys.executable, 'setup.py', 'egg_info', 'install', '--prefix', prefix, '--record', 'files',
         '--single-version-externally-managed',
-        cwd=copy_tree(folder / 'source'),
+        cwd=copy_tree(folder / 'source'), DEB_PYTHON_INSTALL_LAYOUT='deb_system',
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return prefix
@@ -50,7 +53,8 @@ def install_like_colcon(folder: Path) -> Path:
 def site_packages(prefix: Path) -> Path:
     """Where the modules of such a prefix are."""
     names = {'base': str(prefix), 'platbase': str(prefix)}
-    for scheme in ('posix_prefix', sysconfig.get_default_scheme()):
+    known = ('posix_prefix', 'deb_system', sysconfig.get_default_scheme())
+    for scheme in (name for name in known if name in sysconfig.get_scheme_names()):
         path = Path(sysconfig.get_path('purelib', scheme, names))
         if path.is_dir():
             return path
