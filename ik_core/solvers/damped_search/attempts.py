@@ -145,43 +145,28 @@ def is_hopeless(search: SearchArrays, drop: float) -> bool:
 
 @inner
 def next_attempt(search: SearchArrays, ended: int) -> None:
-    """After an attempt: restart, or follow the best attempts, or end."""
-    counters, values = search.counters, search.values
-    _keep_best(search, EXHAUSTED if ended == RUNNING else ended)
-    counters[PHASE] = BEGIN
-    if counters[FOLLOWING] == 0:
-        _pool(search)
-        if counters[ATTEMPT] < search.options[RESTARTS]:
-            _restart(search)
-            return
-        values[BEST_COST] = np.inf
-    _follow_next(search)
+    """After an attempt: restart, or follow the next of the pool, or end with the best.
 
-
-@inner
-def _keep_best(search: SearchArrays, ended: int) -> None:
-    """Keep x where it is better than the best so far."""
-    values = search.values
+    One function, since the compiler needs half a second for each that takes the arrays.
+    """
+    counters, values, vectors = search.counters, search.values, search.vectors
+    if ended == RUNNING:
+        ended = EXHAUSTED
     # Of two that end in the same point, one that is known to be stationary is the better one.
     equal = SAME_COST * (_is_known(float(ended)) - _is_known(values[BEST_STATUS]))
     if values[COST] < values[BEST_COST] * (1.0 + equal):
         values[BEST_COST] = values[COST]
         values[BEST_STATUS] = ended
-        copy_to(search.vectors[X], search.vectors[BEST])
-
-
-@inner
-def _restart(search: SearchArrays) -> None:
-    """x = the next random configuration."""
-    counters, bounds, seed = search.counters, search.bounds, int(search.options[SEED])
-    counters[ATTEMPT] += 1
-    random_configuration(seed, counters[ATTEMPT], bounds[2], bounds[3], search.vectors[X])
-
-
-@inner
-def _follow_next(search: SearchArrays) -> None:
-    """x = the next of the pool; where there is none, the best, and the search is over."""
-    counters, values, vectors = search.counters, search.values, search.vectors
+        copy_to(vectors[X], vectors[BEST])
+    counters[PHASE] = BEGIN
+    if counters[FOLLOWING] == 0:
+        _pool(search)
+        if counters[ATTEMPT] < search.options[RESTARTS]:
+            counters[ATTEMPT] += 1
+            lower, upper, seed = search.bounds[2], search.bounds[3], int(search.options[SEED])
+            random_configuration(seed, counters[ATTEMPT], lower, upper, vectors[X])
+            return
+        values[BEST_COST] = np.inf
     place = counters[FOLLOWED]
     if place < POOL and values[POOL_COSTS + place] < np.inf:
         copy_to(vectors[POOLED + place], vectors[X])

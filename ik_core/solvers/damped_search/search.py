@@ -90,9 +90,16 @@ def run(
     When the status is not RUNNING, the answer is concluded.
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    _run(search, iterations)
-    if counters[STATUS] == RUNNING:
-        return RUNNING
+    if counters[PHASE] == NEW:
+        begin(search)
+    while counters[STATUS] == RUNNING:
+        if counters[PHASE] == BEGIN:
+            begin_attempt(search)
+        elif iterations > 0:
+            iterations -= 1
+            _iterate(search)
+        else:
+            return RUNNING
     _conclude(search)
     return counters[ANSWER_STATUS]
 
@@ -116,25 +123,10 @@ def conclude(
 
 
 @inner
-def _run(search: SearchArrays, iterations: int) -> None:
-    """Iterate until the search is over, or so many times."""
-    counters = search.counters
-    if counters[PHASE] == NEW:
-        begin(search)
-    while counters[STATUS] == RUNNING:
-        if counters[PHASE] == BEGIN:
-            begin_attempt(search)
-        elif iterations > 0:
-            iterations -= 1
-            _iterate(search)
-        else:
-            return
-
-
-@inner
 def _iterate(search: SearchArrays) -> None:
     """Try a step, judge it, and see whether the attempt is over."""
-    counters, gradient, dx = search.counters, search.vectors[GRADIENT], search.vectors[DX]
+    counters, values = search.counters, search.values
+    gradient, dx = search.vectors[GRADIENT], search.vectors[DX]
     counters[ITERATIONS] += 1
     counters[ATTEMPT_ITERATIONS] += 1
     # A residual that stays large makes Gauss-Newton slow; then the exact Hessian is worth it.
@@ -145,7 +137,21 @@ def _iterate(search: SearchArrays) -> None:
     else:
         if given:
             model_hessian(search, exact)
-        _propose(search, given)
+        bounded_step(
+            search.columns,
+            search.residual,
+            gradient,
+            search.hessian,
+            given,
+            values[NU] * values[COST],
+            search.vectors[X],
+            search.bounds,
+            dx,
+            search.vectors[HELD],
+            search.normal,
+            search.rhs,
+        )
+        cap_step(dx, search.options[MAX_STEP])
     decrease = predicted_decrease(search.columns, search.hessian, given, gradient, dx)
     largest = take_step(search)
     cost = cost_at(search, search.vectors[TRIAL], search.trial_residual)
@@ -153,27 +159,6 @@ def _iterate(search: SearchArrays) -> None:
     ended = _judge(search, cost, decrease, largest)
     if counters[STATUS] == RUNNING and is_over(search, ended) and not turned_round(search):
         next_attempt(search, ended)
-
-
-@inner
-def _propose(search: SearchArrays, given: bool) -> None:
-    """dx = the damped step inside the limits; `given`: by the Hessian as it is."""
-    vectors, dx = search.vectors, search.vectors[DX]
-    bounded_step(
-        search.columns,
-        search.residual,
-        vectors[GRADIENT],
-        search.hessian,
-        given,
-        search.values[NU] * search.values[COST],
-        vectors[X],
-        search.bounds,
-        dx,
-        vectors[HELD],
-        search.normal,
-        search.rhs,
-    )
-    cap_step(dx, search.options[MAX_STEP])
 
 
 @inner
@@ -207,7 +192,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
     else:
         ended = CLOSEST if at_stationary_point(search) else STALLED
     if ended == CLOSEST and counters[FOLLOWING] > 0:
-        model_hessian(search, True)
+        model_hessian(search, counters[FOLLOWING] > 0)  # `True` would compile it a second time
         if find_descent(search):
             counters[LEAVING] = 1
             return RUNNING
@@ -297,8 +282,7 @@ def solve_many(
         copy_to(starts[i], search.vectors[START])
         begin(search)
         copy_to(near[i], search.vectors[START])  # for the turns of the answer
-        _run(search, FOREVER)
-        _conclude(search)
+        run(tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER)
         copy_to(search.vectors[ANSWER], answers[i])
         costs[i] = search.values[ANSWER_COST]
         for g in range(table.shape[0]):
