@@ -49,6 +49,7 @@ from .steps import (
     FAR,
     GOAL,
     JERK,
+    LEFT,
     ROWS,
     SUDDEN,
     Q,
@@ -61,9 +62,8 @@ from .steps import (
 from .together import (
     common_rate,
     has_jerk_limits,
-    is_planned,
     move_on_a_line,
-    plan_to_arrive_together,
+    time_left,
 )
 
 __all__ = ['Governor']
@@ -75,35 +75,29 @@ MAX_LAG = 0.005
 
 
 @njit
-def advance(joints: Array, together: bool, left: float, period: float) -> float:
+def advance(joints: Array, together: bool, period: float) -> None:
     """Move the joints, a table as in `steps`, by one period towards their goals, or as they act.
 
-    together: they arrive at the same time, instead of each as soon as it can; `left` is the time
-    until then where that is planned already, and 0 where it is not, as is what is returned.
+    together: they arrive at the same time, instead of each as soon as it can.
     """
     rate = 1.0 / period
     if together:
         for i in range(joints.shape[1]):
             take_aim(i, joints)
-        planned = is_planned(joints)
         if has_jerk_limits(joints):
             if move_on_a_line(joints, period):
-                return 0.0
-            if planned and left > 0.0:
-                left = max(left - period, period)
-            else:
-                left = plan_to_arrive_together(joints, period)
-            rate = 1.0 / left
+                return
+            rate = 1.0 / time_left(joints, period)
         rate = common_rate(joints, rate, period)
     for i in range(joints.shape[1]):
         if not together:
             take_aim(i, joints)
+            joints[CAP, i], joints[LEFT, i] = math.inf, 0.0
         if joints[JERK, i] < math.inf:
-            third_order_step(i, joints, joints[CAP, i] if together else math.inf, period)
+            third_order_step(i, joints, period)
         else:
             second_order_step(i, joints, rate, period)
         joints[ACT, i] = joints[DRIFT, i] = 0.0  # what was told holds for one step
-    return left if together else 0.0
 
 
 class Governor:
@@ -192,7 +186,7 @@ class Governor:
             )
         self._limits, self._asked = limits, asked
         self._adopted = False
-        self._left = 0.0
+        self._joints[LEFT] = 0.0  # what was planned does not hold any more
         # A target that speeds up at once by a leaves a joint with a jerk limit a^3 / 6 J^2 behind.
         self._scale_rows = asked.copy()
         most = np.cbrt(6.0 * LAG * asked[JERK] ** 2) / BRAKING
@@ -212,7 +206,6 @@ class Governor:
             )
         self._joints[Q:] = 0.0
         self._joints[Q] = position
-        self._left = 0.0
 
     def follow(
         self, target: ArrayLike, velocity: ArrayLike | None = None, synchronized: bool = False
@@ -230,14 +223,14 @@ class Governor:
             self._drift[:] = velocity
         if not self._adopted:
             self._adopt()
-        self._left = advance(self._joints, synchronized, self._left, self.period)
+        advance(self._joints, synchronized, self.period)
 
     def brake(self) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay."""
         if not self._adopted:
             self._adopt()
         self._act.fill(BRAKE)
-        self._left = advance(self._joints, False, 0.0, self.period)
+        advance(self._joints, False, self.period)
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""
@@ -280,7 +273,6 @@ class Governor:
         trial.scale_bounds(self._goal, self._goal, self._goal, 1.0)
 
     def _adopt(self) -> None:
-        self._left = 0.0
         self._adopted = adopt(self._joints, self._asked, self.period)
 
 

@@ -1,13 +1,14 @@
 """One period of a governor's motion: of each joint by its rule, within limits that may change.
 
-Kernels share a table `joints` (14, n), a column for each joint: the limits in force; the state;
+Kernels share a table `joints` (15, n), a column for each joint: the limits in force; the state;
 what it is told; and what it waits for.
 
 - Positions and velocities without a limit have FAR, a number with which nothing overflows.
 - MEAN is the mean velocity of the last period. Without a jerk limit that is DQ; where one has just
   been switched off it is not, and both have to change by no more than an acceleration allows.
 - DRIFT is the velocity at which the target, GOAL, came and will move on; 0 to come to rest there.
-- CAP is a top speed, PLANNED the goal that it was planned for (see `together`).
+- CAP is a top speed, PLANNED the goal that it was planned for, LEFT the time [s] until all joints
+  arrive there together; 0 where nothing is planned (see `together`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from .third_order import (
     towards,
 )
 
-JERK, Q, DQ, DDQ, MEAN, GOAL, DRIFT, ACT, CAP, PLANNED = range(4, 14)
-ROWS = 14
+JERK, Q, DQ, DDQ, MEAN, GOAL, DRIFT, ACT, CAP, PLANNED, LEFT = range(4, 15)
+ROWS = 15
 FREE, EASE, BRAKE = range(3)  # acts: to follow, to run out the acceleration, to brake
 FAR = 1e100
 """[rad or m; rad/s or m/s] Where there is no limit."""
@@ -97,7 +98,7 @@ def adopt(joints: Array, asked: Array, period: float) -> bool:
         if joints[ACCELERATION, i] > most or joints[JERK, i] > jerk:
             act = act_until_fit(i, joints, most, jerk, period)
             if act == FREE:
-                joints[ACCELERATION, i], joints[JERK, i] = most, jerk
+                joints[ACCELERATION, i], joints[JERK, i], joints[LEFT, i] = most, jerk, 0.0
             else:
                 joints[ACT, i] = act
                 done = False
@@ -192,8 +193,8 @@ def second_order_step(i: int, joints: Array, most_rate: float, period: float) ->
 
 
 @inner
-def third_order_step(i: int, joints: Array, cap: float, period: float) -> None:
-    """Move a joint with a jerk limit, seen from its target at most at the speed `cap`.
+def third_order_step(i: int, joints: Array, period: float) -> None:
+    """Move a joint with a jerk limit, seen from its target at most at its top speed.
 
     Where it could then no more stop inside, it goes for the limit, and else it brakes.
     """
@@ -202,6 +203,7 @@ def third_order_step(i: int, joints: Array, cap: float, period: float) -> None:
     most, jerk, drift, act = (
         joints[ACCELERATION, i], joints[JERK, i], joints[DRIFT, i], joints[ACT, i]
     )  # fmt: skip
+    cap = joints[CAP, i]
     low, high = stop_extent(dq, ddq, most, jerk)
     exact = EXACT * (max(1.0, abs(q)) + high - low)
     lowest, highest = min(lower, q + low) - 4.0 * exact, max(upper, q + high) + 4.0 * exact

@@ -14,7 +14,7 @@ from .._jit import inner
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
 from .second_order import allowed_rate
-from .steps import ACT, CAP, DDQ, DQ, DRIFT, FREE, GOAL, JERK, PLANNED, SUDDEN, Q, put
+from .steps import ACT, CAP, DDQ, DQ, DRIFT, FREE, GOAL, JERK, LEFT, PLANNED, SUDDEN, Q, put
 from .third_order import EXACT, speed_to_take, stopping_way, time_to, towards
 
 IN_TIME = 1e-7
@@ -59,6 +59,7 @@ def move_on_a_line(joints: Array, period: float) -> bool:
         share = (joints[GOAL, i] - joints[Q, i]) / way
         q = joints[GOAL, i] if arrived else joints[Q, i] + share * gone
         put(i, joints, q, share * v, share * a, share * gone / period)
+        joints[LEFT, i] = 0.0
     return True
 
 
@@ -93,14 +94,17 @@ def has_jerk_limits(joints: Array) -> bool:
 
 
 @inner
-def is_planned(joints: Array) -> bool:
-    """Whether the joints already go for this goal, which stands; from now on they do."""
-    same = True
+def time_left(joints: Array, period: float) -> float:
+    """The time until all arrive together: as planned for these goals, or planned now."""
+    planned, left = True, math.inf
     for i in range(joints.shape[1]):
-        same = same and joints[GOAL, i] == joints[PLANNED, i]
-        same = same and joints[ACT, i] == FREE and joints[DRIFT, i] == 0.0
-        joints[PLANNED, i] = joints[GOAL, i]
-    return same
+        left = min(left, joints[LEFT, i])
+        planned = planned and joints[LEFT, i] > 0.0 and joints[GOAL, i] == joints[PLANNED, i]
+        planned = planned and joints[ACT, i] == FREE and joints[DRIFT, i] == 0.0
+    left = max(left - period, period) if planned else plan_to_arrive_together(joints, period)
+    for i in range(joints.shape[1]):
+        joints[LEFT, i], joints[PLANNED, i] = left, joints[GOAL, i]
+    return left
 
 
 @inner

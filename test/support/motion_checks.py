@@ -109,7 +109,7 @@ class Watch:
         side = np.sign(self.q[-1] - self.q[-2])
         reached = np.maximum(now.jerk * period - side * self.ddq[-2], -now.acceleration)
         reached = np.minimum(now.acceleration, reached)
-        full = -side * self.ddq[-1] >= reached / EASY - 1e-9
+        full = -side * self.ddq[-1] >= reached - 1e-9 * np.maximum(1.0, np.abs(self.ddq[-1]))
         # On the last part of a stop the deceleration falls off again, to end with the velocity.
         dq, ddq = side * self.dq[-1], side * self.ddq[-1]
         with np.errstate(invalid='ignore'):
@@ -227,3 +227,18 @@ def driven(limits, period, v, a=None, q=None):
     governor._joints[DQ] = governor._joints[MEAN] = v
     governor._joints[DDQ] = 0.0 if a is None else a
     return governor
+
+
+def rest_to_rest(way, velocity, acceleration, jerk):
+    """How long the fastest move takes: seven phases, of which some may be empty."""
+
+    def ramp(speed):
+        if speed * jerk < acceleration**2:
+            return 2.0 * math.sqrt(speed / jerk)
+        return speed / acceleration + acceleration / jerk
+
+    low, high = 0.0, velocity
+    for _ in range(200):
+        speed = 0.5 * (low + high)
+        low, high = (speed, high) if speed * ramp(speed) <= way else (low, speed)
+    return 2.0 * ramp(low) + (way - low * ramp(low)) / low

@@ -31,6 +31,7 @@ seeds = st.integers(0, 2**32 - 1)
     [
         ((10.0, math.inf), (0.5, math.inf)),
         ((10.0, 200.0), (0.5, math.inf)),
+        ((10.0, 200.0), (9.9, math.inf)),
         ((10.0, 200.0), (0.5, 200.0)),
         ((10.0, 200.0), (10.0, 2.0)),
         ((10.0, math.inf), (10.0, 20.0)),
@@ -107,6 +108,32 @@ def test_a_joint_that_speeds_up_settles_before_a_jerk_limit_holds():
     assert speeds[0] == 1.9
     assert governor.limits_in_force.jerk == 50.0
     assert speeds[-1] > 1.9
+
+
+def test_a_jerk_limit_is_switched_off_when_the_acceleration_is_inside_its_limit():
+    governor = driven(limits_of(-9.0, 9.0, 9.0, 10.0, 100.0), 0.01, [1.0], [10.0])
+    watch = Watch(governor)
+    governor.set_limits(limits_of(-9.0, 9.0, 9.0, 0.5, 100.0))
+    governor.follow([8.0])
+    watch.see()
+    assert governor.ddq == pytest.approx(9.0)
+    governor.set_limits(limits_of(-9.0, 9.0, 9.0, 0.5))
+    in_force = []
+    for _ in range(12):
+        governor.follow([8.0])
+        watch.see()
+        in_force.append(governor.limits_in_force.jerk[0])
+    assert in_force[0] == 100.0
+    assert in_force[-1] == math.inf
+
+
+@pytest.mark.parametrize('jerk', [200.0, math.inf])
+def test_a_jerk_limit_that_is_lowered_while_braking_does_not_turn_a_joint_round(jerk):
+    governor = driven(limits_of(-99.0, 99.0, 100.0, 10.0, jerk), 0.01, [1.0], [-10.0])
+    governor.set_limits(limits_of(-99.0, 99.0, 100.0, 10.0, 2.0))
+    _, dq, _ = run(governor, np.array([9.0]), watch=Watch(governor))
+    assert (dq >= 0.0).all()
+    assert governor.limits_in_force.jerk == 2.0
 
 
 # --- outside ----------------------------------------------------------------------------------
