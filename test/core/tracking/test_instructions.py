@@ -1,0 +1,256 @@
+"""What a tracker is told is a value: methods make it, and observers hear of it."""
+
+import inspect
+
+import numpy as np
+import pytest
+from support.streams import Stream, moved
+from support.tracked_arms import new_tracker, pose
+
+import ik_core as ik
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus, instructions
+from ik_core.tracking.instructions import (
+    Brake,
+    Pause,
+    Reset,
+    SetGoal,
+    SetLimits,
+    SetOptions,
+    SetProblem,
+    SetRest,
+    SetSolver,
+    SetTwist,
+    Stop,
+)
+
+
+class Notes:
+    """An observer that notes what it hears."""
+
+    def __init__(self):
+        self.applied_, self.commands, self.readings, self.failures = [], [], 0, 0
+
+    def applied(self, instruction):
+        self.applied_.append(instruction)
+
+    def ticked(self, now, command):
+        self.commands.append((now, command))
+
+    def read(self, seconds):
+        self.readings += 1
+
+    def failed(self):
+        self.failures += 1
+
+
+def calls(robot, goal, q):
+    """Each method of a tracker, and the value that it makes."""
+    limits = MotionLimits.of(robot, velocity=0.5, acceleration=9.0)
+    options, few = TrackerOptions(updates_per_tick=2), {'max_iterations': 5}
+    along, about = [0.1, 0.0, 0.0], [0.0, 0.0, 1.0]
+    problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])], position_tolerance=1e-4)
+    return [
+        (lambda t: t.set_goal(0, goal, 0.1, move='linear'), SetGoal(0, goal, 0.1, None, 'linear')),
+        (lambda t: t.set_limits(limits), SetLimits(limits)),
+        (lambda t: t.set_options(options), SetOptions(options)),
+        (lambda t: t.set_rest(q), SetRest(q)),
+        (lambda t: t.set_solver('sqp', few), SetSolver('sqp', few)),
+        (lambda t: t.set_problem(problem), SetProblem(problem)),
+        (lambda t: t.pause(), Pause(True)),
+        (lambda t: t.pause(False), Pause(False)),
+        (lambda t: t.brake(), Brake()),
+        (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
+        (lambda t: t.stop(), Stop()),
+        (lambda t: t.reset(q, keep_goals=True), Reset(q, True)),
+    ]
+
+
+def test_a_method_and_its_value_do_the_same():
+    told, applied = new_tracker('iiwa14'), new_tracker('iiwa14')
+    goal, q = moved(pose(told), 0.05, 0.1), told.q + 0.01
+    notes = Notes()
+    told.observe(notes)
+    for call, value in calls(told._robot, goal, q):
+        call(told)
+        applied.apply(value)
+        assert type(notes.applied_[-1]) is type(value)
+        for name, field in value._asdict().items():
+            assert np.array_equal(getattr(notes.applied_[-1], name), field), name
+        for k in range(120):
+            first, second = told.tick(0.01 * k), applied.tick(0.01 * k)
+            np.testing.assert_array_equal(first.q, second.q)
+            assert first.status is second.status
+    assert {type(value) for value in notes.applied_} == set(instructions.Instruction.__args__)
+
+
+def test_every_instruction_has_a_method_that_makes_it():
+    methods = {name for name, member in vars(Tracker).items() if inspect.isfunction(member)}
+    named = {'Brake': 'brake', 'Pause': 'pause', 'Stop': 'stop', 'Reset': 'reset'}
+    for kind in instructions.Instruction.__args__:
+        name = named.get(kind.__name__, 'set_' + kind.__name__.removeprefix('Set').lower())
+        assert name in methods
+
+
+def test_what_is_refused_is_not_heard_of_but_its_failure():
+    tracker, notes = new_tracker(), Notes()
+    tracker.observe(notes)
+    with pytest.raises(ik.InvalidGoal):
+        tracker.set_goal(0, np.full((4, 4), np.nan), 0.0)
+    with pytest.raises(ik.InvalidOption):
+        tracker.set_solver('newton')
+    assert notes.applied_ == []
+    assert notes.failures == 2
+
+
+def test_commands_and_readings_are_heard_of_while_there_is_an_observer():
+    tracker, notes = new_tracker(), Notes()
+    tracker.set_goal(0, moved(pose(tracker), 0.05), 0.0)
+    tracker.observe(notes)
+    command = tracker.tick(0.0)
+    assert notes.commands == [(0.0, command)]
+    assert notes.readings > 0
+    tracker.observe(None)
+    readings = notes.readings
+    tracker.set_goal(0, moved(pose(tracker), 0.09), 0.0)
+    tracker.tick(0.005)
+    assert len(notes.commands) == 1
+    assert notes.readings == readings
+
+
+# Goals, and whether it is paused, are the tracker's to tell
+
+
+def test_the_goals_that_were_given_can_be_asked_for():
+    stream = Stream('dual_arm')
+    tracker = stream.tracker
+    assert tracker.goals == [None, None]
+    assert not tracker.has_goals
+    goal = moved(stream.tip_pose(1), 0.01)
+    stream.goal(goal, 1)
+    assert tracker.goals[0] is None
+    np.testing.assert_array_equal(tracker.goals[1], goal)
+    assert tracker.has_goals
+    assert tracker.received[1] == stream.now
+    tracker.goals[1][:] = np.nan  # a copy
+    np.testing.assert_array_equal(tracker.goals[1], goal)
+    tracker.set_twist(1, np.zeros(3), np.zeros(3), 0.0)
+    assert not tracker.has_goals
+
+
+@pytest.mark.parametrize('drop', ['none', 'stop', 'reset'])
+def test_goals_that_were_dropped_are_none(drop):
+    stream = Stream('ur5e')
+    stream.goal(moved(stream.tip_pose(), 0.01))
+    {
+        'none': lambda: stream.tracker.set_goal(0, None, 0.0),
+        'stop': stream.tracker.stop,
+        'reset': lambda: stream.tracker.reset(stream.tracker.q),
+    }[drop]()
+    assert not stream.tracker.has_goals
+
+
+def test_a_stale_goal_is_still_told_of():
+    stream = Stream('ur5e', options=TrackerOptions(goal_timeout=0.1))
+    goal = moved(stream.tip_pose(), 0.01)
+    stream.goal(goal)
+    assert stream.run(1.0)[-1].status is TrackStatus.STALE
+    np.testing.assert_array_equal(stream.tracker.goals[0], goal)
+
+
+def test_a_refused_goal_is_not_among_the_goals():
+    stream = Stream('ur5e')
+    with pytest.raises(ik.InvalidGoal):
+        stream.goal(np.full((4, 4), np.nan))
+    assert not stream.tracker.has_goals
+
+
+def test_it_says_whether_it_is_paused():
+    tracker = new_tracker()
+    assert not tracker.paused
+    tracker.pause()
+    assert tracker.paused
+    tracker.pause(False)
+    assert not tracker.paused
+
+
+def test_a_reset_may_keep_the_goals():
+    stream = Stream('ur5e')
+    goal = stream.pose(stream.configuration(np.random.default_rng(4)))
+    stream.goal(goal)
+    elsewhere = stream.configuration(np.random.default_rng(5))
+    stream.tracker.reset(elsewhere, keep_goals=True)
+    np.testing.assert_array_equal(stream.tracker.q, elsewhere)
+    assert stream.settle().status is TrackStatus.REACHED
+    np.testing.assert_allclose(stream.tip_pose(), goal, atol=1e-4)
+
+
+# Another problem, in motion
+
+
+def with_tolerance(stream, tolerance, **task):
+    return ik.IkProblem(
+        stream.robot,
+        [ik.PoseTask(tip, **task) for tip in stream.tips],
+        position_tolerance=tolerance,
+    )
+
+
+def test_a_changed_tolerance_leaves_the_motion_as_it_is():
+    changed, same = Stream('ur5e', acceleration=2.0), Stream('ur5e', acceleration=2.0)
+    goal = changed.pose(changed.configuration(np.random.default_rng(6)))
+    for stream in (changed, same):
+        stream.goal(goal)
+        stream.run(0.5)
+    q, dq = changed.tracker.q, changed.tracker.dq
+    assert np.abs(dq).max() > 0.1
+    changed.tracker.set_problem(with_tolerance(changed, 1e-3))
+    np.testing.assert_array_equal(changed.tracker.q, q)
+    np.testing.assert_array_equal(changed.tracker.dq, dq)
+    ways = [(changed.tick().q, same.tick().q) for _ in range(100)]
+    for one, other in ways:
+        np.testing.assert_allclose(one, other, atol=5e-3)
+    assert changed.settle().status is TrackStatus.REACHED
+    error = np.linalg.norm(changed.tip_pose()[:3, 3] - goal[:3, 3])
+    assert error <= 1e-3
+
+
+def test_a_coarser_tolerance_is_reached_where_the_finer_one_is_not():
+    stream = Stream('ur5e')
+    goal = stream.tip_pose()
+    goal[:3, 3] *= 3.0
+    stream.goal(goal)
+    assert stream.settle().status is TrackStatus.CLOSEST
+    stream.tracker.set_problem(
+        ik.IkProblem(
+            stream.robot,
+            [ik.PoseTask(stream.tips[0])],
+            position_tolerance=10.0,
+            orientation_tolerance=4.0,
+        )
+    )
+    assert stream.tick().status is TrackStatus.REACHED
+
+
+def test_a_changed_tool_is_brought_to_the_goal():
+    stream = Stream('ur5e', acceleration=2.0)
+    goal = stream.pose(stream.configuration(np.random.default_rng(6)))
+    stream.goal(goal)
+    stream.run(0.5)
+    tool = np.eye(4)
+    tool[:3, 3] = 0.0, 0.02, 0.1
+    dq = stream.tracker.dq
+    stream.tracker.set_problem(with_tolerance(stream, 1e-5, tool=tool))
+    np.testing.assert_array_equal(stream.tracker.dq, dq)
+    assert stream.settle().status is TrackStatus.REACHED
+    np.testing.assert_allclose(stream.tip_pose() @ tool, goal, atol=1e-4)
+
+
+def test_a_problem_for_other_links_or_another_robot_is_refused():
+    stream = Stream('ur5e')
+    elsewhere = ik.IkProblem(stream.robot, [ik.PoseTask('forearm_link')])
+    with pytest.raises(ik.InvalidOption, match='forearm_link'):
+        stream.tracker.set_problem(elsewhere)
+    other = Stream('panda')
+    with pytest.raises(ik.InvalidOption, match='this tracker moves'):
+        stream.tracker.set_problem(other.problem)
+    assert stream.tick().status is TrackStatus.IDLE

@@ -1,0 +1,308 @@
+"""Tips: Hold, Drag, Stream, Line and Jog, and how one becomes another."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ik_core.maths.rotations import transform_of
+from ik_core.tracking.speed_scale import SpeedScale
+from ik_core.tracking.tips import (
+    HESITATIONS,
+    HORIZON,
+    STREAM_GAP,
+    Drag,
+    Hold,
+    Jog,
+    Line,
+    Step,
+    Stream,
+    Tip,
+)
+
+PERIOD = 0.01
+SPEEDS = np.array([0.2, 1.0, 1.0, 4.0])
+START = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0.3, 0.1, 0.5])
+TWIST = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def step(now=0.0, **changes):
+    return Step(now, PERIOD, SPEEDS, 0.1, **changes)
+
+
+def goal(x=0.0, z=0.0):
+    transform = transform_of(START)
+    transform[0, 3] += x
+    transform[2, 3] += z
+    return transform
+
+
+def held():
+    tip = Tip(0)
+    tip.hold(START)
+    return tip
+
+
+def dragged():
+    tip = held()
+    tip.give(goal(0.05), 0.0, linear=False, twist=None)
+    tip.accept(None)
+    return tip
+
+
+def streaming():
+    tip = held()
+    tip.give(goal(0.05), 0.0, linear=False, twist=TWIST)
+    tip.accept(None)
+    return tip
+
+
+def on_line():
+    tip = held()
+    tip.give(goal(0.05), 0.0, linear=True, twist=None)
+    tip.accept(START)
+    return tip
+
+
+def jogged():
+    tip = held()
+    tip.jog(TWIST, 0.0, START)
+    return tip
+
+
+TIPS = {Hold: held, Drag: dragged, Stream: streaming, Line: on_line, Jog: jogged}
+
+
+@pytest.mark.parametrize('kind', TIPS)
+def test_each_state_says_what_it_does(kind):
+    tip = TIPS[kind]()
+    assert type(tip.state) is kind
+    assert tip.has_goal is (kind is not Hold)
+    assert tip.moves is (kind in (Stream, Line, Jog))
+    assert tip.leads_closely is (kind in (Line, Jog))
+    assert (tip.jog_twist is not None) is (kind is Jog)
+    assert not tip.state.blocked
+
+
+@pytest.mark.parametrize('kind', TIPS)
+def test_a_tip_becomes_what_its_next_goal_asks_for(kind):
+    for linear, twist, after in ((True, None, Line), (False, TWIST, Stream)):
+        tip = TIPS[kind]()
+        before = tip.frame.copy()
+        tip.give(goal(z=0.2), 1.0, linear=linear, twist=twist)
+        assert tip.request.waits
+        assert tip.has_goal
+        np.testing.assert_array_equal(tip.frame, before)  # it goes nowhere before a tick
+        tip.accept(START)
+        assert type(tip.state) is after
+        assert not tip.request.waits
+
+
+@pytest.mark.parametrize('kind', TIPS)
+def test_a_tip_may_be_held_released_or_jogged_at_any_time(kind):
+    tip = TIPS[kind]()
+    tip.release()
+    assert type(tip.state) is Hold
+    tip = TIPS[kind]()
+    tip.jog(TWIST, 1.0, START)
+    assert type(tip.state) is Jog
+    elsewhere = START + np.eye(12)[9]
+    tip.hold(elsewhere)
+    assert type(tip.state) is Hold
+    np.testing.assert_array_equal(tip.frame, elsewhere)
+    np.testing.assert_array_equal(tip.target, elsewhere)
+
+
+def test_the_same_goal_again_changes_nothing():
+    for make in (dragged, streaming, on_line):
+        tip = make()
+        tip.advance(step(0.01))
+        state, frame = tip.state, tip.frame.copy()
+        tip.give(goal(0.05), 0.01, linear=tip.is_linear, twist=None)
+        assert tip.accept(START) == (0.0, 0.0)
+        assert tip.state is state
+        np.testing.assert_array_equal(tip.frame, frame)
+
+
+def test_accepting_says_how_far_the_goal_moved():
+    tip = dragged()
+    turned = goal(0.05, z=0.3)
+    c, s = math.cos(0.4), math.sin(0.4)
+    turned[:2, :2] = [[c, -s], [s, c]]
+    tip.give(turned, 0.0, linear=False, twist=None)
+    assert tip.accept(None) == pytest.approx((0.3, 0.4))
+
+
+def test_a_stream_goes_on_for_its_horizon_and_then_stands_at_its_goal():
+    tip = streaming()
+    tip.advance(step(0.06))
+    assert tip.frame[9] - START[9] == pytest.approx(0.05 + 0.06 * 0.1)
+    tip.advance(step(HORIZON + 0.01))
+    assert type(tip.state) is Drag
+    assert tip.frame[9] - START[9] == pytest.approx(0.05)
+    assert not tip.moves
+
+
+def test_a_stream_that_jumps_stands_at_its_goal():
+    tip = streaming()
+    tip.forget_stream()
+    assert type(tip.state) is Drag
+    tip.give(goal(0.06), 0.01, linear=False, twist=None)
+    tip.accept(None)
+    assert type(tip.state) is Drag  # its velocity is forgotten too
+
+
+def test_the_velocity_of_a_stream_is_that_of_its_goals():
+    tip = held()
+    for k in range(40):
+        tip.give_next_of_stream(goal(0.002 * k), 0.01 * k)
+        tip.accept(None)
+    assert type(tip.state) is Stream
+    np.testing.assert_allclose(tip.request.twist, [0.2, 0, 0, 0, 0, 0], atol=1e-9)
+    tip.give_next_of_stream(goal(0.1), 0.39 + STREAM_GAP + 0.01)  # after a gap there is none
+    assert not tip.request.twist.any()
+
+
+def test_a_line_arrives_at_its_goal_within_its_speeds():
+    tip, path = on_line(), [START[9]]
+    np.testing.assert_array_equal(transform_of(tip.target), goal(0.05))
+    for k in range(200):
+        tip.advance(step(PERIOD * k))
+        path.append(tip.frame[9])
+    assert type(tip.state) is Drag
+    assert path[-1] == pytest.approx(START[9] + 0.05, abs=1e-15)
+    speeds = np.diff(path) / PERIOD
+    assert speeds.max() <= 0.2 * (1 + 1e-9)
+    assert np.abs(np.diff(speeds)).max() <= 1.0 * PERIOD * (1 + 1e-6)
+
+
+def test_a_line_goes_no_faster_than_the_joints_let_it():
+    free, slow = on_line(), on_line()
+    for k in range(10):
+        free.advance(step(PERIOD * k))
+        slow.advance(step(PERIOD * k, scale=SpeedScale(0.2, math.inf, 0.0)))
+    assert slow.state.share == pytest.approx(0.2)
+    assert free.state.share > 0.4
+
+
+def test_a_jog_follows_its_twist_and_ends_some_time_after_the_last():
+    tip = jogged()
+    for k in range(11):
+        tip.advance(step(PERIOD * k))
+        assert not tip.has_ended
+    np.testing.assert_allclose(tip.state.twist, TWIST)
+    for k in range(11, 40):
+        tip.advance(step(PERIOD * k))
+    assert tip.has_ended
+    assert tip.given is None
+
+
+def test_a_jog_is_slower_near_a_singularity():
+    tip = jogged()
+    for k in range(10):
+        tip.advance(step(PERIOD * k, jog_share=0.25))
+    np.testing.assert_allclose(tip.state.twist, 0.5 * TWIST)
+    assert tip.state.share == pytest.approx(0.25)  # the twist is half as fast as it may be
+
+
+@pytest.mark.parametrize('make', [on_line, jogged])
+def test_a_step_that_is_taken_back_is_tried_again_at_half_the_speed(make):
+    tip = make()
+    for k in range(5):
+        tip.advance(step(PERIOD * k))
+        tip.go_on()
+    before, share = tip.frame.copy(), tip.state.share
+    tip.advance(step(0.05))
+    moved = tip.state.share
+    assert tip.hesitate() is False
+    np.testing.assert_array_equal(tip.frame, before)
+    assert tip.state.share == pytest.approx(0.5 * moved)
+    assert tip.caution == 0.5
+    tip.go_on()
+    assert tip.caution == 1.0
+    assert share > 0.0
+
+
+def test_after_so_many_steps_taken_back_it_is_enough():
+    tip = on_line()
+    tip.advance(step())
+    assert [tip.hesitate() for _ in range(HESITATIONS + 1)] == [False] * HESITATIONS + [True]
+    tip.retreat(START)
+    assert tip.caution == 1.0
+
+
+def test_a_blocked_line_stays_until_something_else_changes():
+    tip = on_line()
+    tip.advance(step())
+    tip.retreat(START)
+    assert tip.state.blocked
+    assert not tip.moves
+    tip.give(goal(0.05), 0.0, linear=True, twist=None)
+    tip.accept(START)  # the same goal
+    assert tip.state.blocked
+    tip.unblock()
+    assert tip.moves
+    tip.retreat(START)
+    tip.give(goal(0.02), 0.0, linear=True, twist=None)
+    tip.accept(START)
+    assert tip.moves
+
+
+def test_a_blocked_jog_stays_until_it_comes_from_another_direction():
+    tip = jogged()
+    tip.advance(step())
+    tip.retreat(START)
+    tip.jog(TWIST, 0.01, START)
+    tip.advance(step(0.01))
+    assert tip.state.blocked
+    np.testing.assert_array_equal(tip.frame, START)
+    tip.jog(-TWIST, 0.02, START)
+    tip.advance(step(0.02))
+    assert not tip.state.blocked
+    assert tip.frame[9] < START[9]
+
+
+def test_after_a_pause_a_line_goes_on_from_where_the_tip_is():
+    tip = on_line()
+    tip.advance(step())
+    here = START + 0.01 * np.eye(12)[11]
+    tip.resume(here)
+    assert type(tip.state) is Line
+    assert tip.state.share == 0.0
+    np.testing.assert_array_equal(tip.frame, here)
+
+
+def test_after_a_pause_a_stream_stands_at_its_goal():
+    tip = streaming()
+    tip.advance(step(0.05))
+    tip.resume(START)
+    assert type(tip.state) is Drag
+    assert tip.frame[9] == pytest.approx(START[9] + 0.05)
+
+
+def test_goals_are_remembered_until_they_are_replaced_or_forgotten():
+    tip = on_line()
+    np.testing.assert_array_equal(tip.given, goal(0.05))
+    tip.release()  # stale
+    np.testing.assert_array_equal(tip.given, goal(0.05))
+    tip.jog(TWIST, 0.0, START)
+    assert tip.given is None
+    tip = dragged()
+    tip.forget()
+    assert tip.given is None
+
+
+def test_only_goals_get_stale():
+    assert not held().is_stale(9.0, 1.0)
+    assert not jogged().is_stale(9.0, 1.0)
+    assert on_line().is_stale(1.01, 1.0)
+    assert not dragged().is_stale(1.0, 1.0)
+
+
+def test_warming_up_changes_nothing():
+    for make in TIPS.values():
+        tip = make()
+        before, state = tip.frame.copy(), tip.state
+        tip.warm(step())
+        assert tip.state is state
+        np.testing.assert_array_equal(tip.frame, before)

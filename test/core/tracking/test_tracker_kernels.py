@@ -1,0 +1,125 @@
+"""Warming up, what methods remember over ticks, and condition numbers."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support.places import ROOT
+from support.robots import random_q, shipped, tip_of
+from support.tracked_arms import new_tracker, shipped_of
+
+import ik_core as ik
+from ik_core.solvers.damped_least_squares import DampedLeastSquares
+from ik_core.tracking import MotionLimits, Tracker
+
+# Warming up
+
+
+STORY = """
+import sys
+import numpy as np
+import ik_core as ik
+from ik_core.robot.shipped import load_robot
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
+
+def compiled():
+    kernels = [
+        value for name, module in list(sys.modules.items()) if name.startswith('ik_core')
+        for value in vars(module).values() if hasattr(value, 'signatures')
+    ]
+    return {f'{k.py_func.__module__}.{k.py_func.__name__}' for k in kernels if k.signatures}
+
+robot = load_robot('panda')
+problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])])
+tracker = Tracker(problem, 200.0, limits=MotionLimits.of(robot, acceleration=20.0))
+tracker.warm()
+warm = compiled()
+goal = robot.forward_kinematics(tracker.q, robot.tips()[0])
+for move in ('joint', 'linear'):
+    goal[:3, 3] -= 0.05
+    tracker.set_goal(0, goal, 0.0, move=move)
+    for _ in range(50):
+        tracker.tick(0.0)
+tracker.set_options(TrackerOptions(rest_rate=1.0, feed_forward=True))
+tracker.set_rest(robot.upper)
+for k in range(20):
+    goal[2, 3] += 0.002
+    tracker.set_goal(0, goal, 0.005 * k)
+    tracker.tick(0.005 * k)
+for k in range(50):
+    tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.1, 0.0], 0.1)
+    tracker.tick(0.1)
+tracker.set_limits(MotionLimits.of(robot, acceleration=10.0))
+tracker.set_goal(0, robot.forward_kinematics(robot.lower, robot.tips()[0]), 0.1)
+for _ in range(20):
+    tracker.tick(0.1)
+print(*(compiled() - warm))
+"""
+
+
+def test_no_kernel_is_compiled_or_loaded_in_a_tick_after_warming_up():
+    done = subprocess.run(
+        [sys.executable, '-c', STORY], cwd=ROOT,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+# What methods remember
+
+
+class Watched(DampedLeastSquares):
+    """Notes the Dmax that each step begins with, and the last one's end."""
+
+    def step(self, problem, state):
+        self.begun.append(state.max_errors.copy())
+        state = super().step(problem, state)
+        self.ended = state.max_errors.copy()
+        return state
+
+
+def test_a_method_remembers_over_ticks_until_the_goal_jumps():
+    """Buss's Dmax is infinite only where a target jumped (2009, section 2)."""
+    robot = shipped('panda')
+    solver = Watched(max_error_rule='resetting', max_error=0.02, clock=lambda: 0.0)
+    solver.begun = []
+    tracker = Tracker(
+        ik.IkProblem(robot, [ik.PoseTask(tip_of(robot))]), 100.0, solver=solver,
+        limits=MotionLimits.of(robot), q0=random_q(robot, np.random.default_rng(1), 0.3),
+        clock=lambda: 0.0,
+    )  # fmt: skip
+    goal = robot.forward_kinematics(tracker.q, tip_of(robot))
+    before = np.array([np.inf])
+    for _ in range(10):  # dragged
+        goal[2, 3] += 0.003
+        tracker.set_goal(0, goal, 0.0)
+        solver.begun.clear()
+        tracker.tick(0.0)
+        np.testing.assert_array_equal(solver.begun[0], before)
+        before = solver.ended
+        assert np.isfinite(before).all()
+    goal[0, 3] -= 0.15  # beyond goal_jump_position
+    tracker.set_goal(0, goal, 0.0)
+    solver.begun.clear()
+    tracker.tick(0.0)
+    assert np.isinf(solver.begun[0]).all()
+    assert np.isfinite(solver.begun[1]).all()
+
+
+# Condition numbers
+
+
+def test_the_condition_number_is_that_of_the_scaled_jacobian():
+    tracker = new_tracker()
+    robot = shipped_of(tracker)
+    jacobian = robot.jacobian(tracker.q, tip_of(robot))[:, :7]
+    jacobian[3:] *= 0.2
+    assert tracker.condition_number() == pytest.approx(np.linalg.cond(jacobian), rel=1e-6)
+
+
+def test_a_stretched_arm_is_singular():
+    tracker = new_tracker('ur5e')
+    tracker.reset(np.zeros(6))
+    assert tracker.condition_number() > 1e10

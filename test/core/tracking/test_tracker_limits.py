@@ -1,0 +1,146 @@
+"""Every command is finite and inside all limits, whatever the goals and the limits do."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.streams import ROBOTS, Stream, moved, out_of_reach, turned
+
+import ik_core as ik
+from ik_core.tracking import MotionLimits
+
+FIXED = settings(deadline=None, derandomize=True)
+
+
+# 1. Every command is finite and inside all limits
+
+
+def hostile_goal(stream, random, kind, start):
+    """The next goal of a stream of this kind, from the pose at its start."""
+    tick = round(stream.now / stream.tracker.period)
+    if kind == 'far':
+        return stream.pose(stream.configuration(random))
+    if kind == 'unreachable':
+        return out_of_reach(start, random.uniform(1.0, 100.0))
+    if kind == 'oscillating':
+        return moved(start, z=0.3 * (-1.0) ** tick)
+    if kind == 'spinning':
+        return turned(start, 0.9 * tick)
+    if kind == 'jittering':
+        return moved(start, *random.normal(size=3) * 1e-3)
+    return start
+
+
+@settings(FIXED, max_examples=60)
+@given(
+    name=st.sampled_from(ROBOTS),
+    acceleration=st.sampled_from([0.5, 20.0, math.inf]),
+    rate=st.sampled_from([20.0, 100.0, 1000.0]),
+    kinds=st.lists(
+        st.sampled_from(['far', 'unreachable', 'oscillating', 'spinning', 'jittering', 'nan']),
+        min_size=1,
+        max_size=4,
+    ),
+    hold=st.integers(1, 10),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_no_stream_of_goals_breaks_a_limit(name, acceleration, rate, kinds, hold, seed):
+    random = np.random.default_rng(seed)
+    stream = Stream(name, rate=rate, acceleration=acceleration)
+    for kind in kinds:
+        start = stream.tip_pose()
+        for tick in range(40):
+            if kind == 'nan':
+                with pytest.raises(ik.InvalidGoal):
+                    stream.goal(np.full((4, 4), np.nan))
+            elif tick % hold == 0:
+                stream.goal(hostile_goal(stream, random, kind, start))
+            stream.tick()
+
+
+@settings(FIXED, max_examples=40)
+@given(
+    name=st.sampled_from(ROBOTS),
+    seed=st.integers(0, 2**32 - 1),
+    below=st.booleans(),
+)
+def test_limits_tightened_while_moving_are_kept_as_soon_as_braking_allows(name, seed, below):
+    random = np.random.default_rng(seed)
+    stream = Stream(name, acceleration=5.0)
+    goal = stream.pose(stream.configuration(random))
+    stream.goal(goal)
+    stream.run(random.uniform(0.05, 1.0))
+    q, dq = stream.tracker.q, stream.tracker.dq
+    old = stream.limits
+    # Limits a little to either side of where the joints are, so that some are outside.
+    edge = q + random.uniform(-0.05, 0.2, q.size) * (-1.0 if below else 1.0)
+    lower = np.maximum(old.lower, edge) if below else old.lower
+    upper = old.upper if below else np.minimum(old.upper, edge)
+    lower, upper = np.minimum(lower, old.upper), np.maximum(upper, old.lower)
+    stream.limits = MotionLimits(lower, upper, old.velocity * 0.5, old.acceleration)
+    stream.tracker.set_limits(stream.limits)
+    stream.may_leave = True
+    furthest_low, furthest_high = q.copy(), q.copy()
+    period, step = stream.tracker.period, 5.0 * stream.tracker.period
+    for joint in range(q.size):  # where full braking from the next tick on ends
+        position, speed = q[joint], dq[joint]
+        while abs(speed) > step:
+            speed -= math.copysign(step, speed)
+            position += speed * period
+        furthest_low[joint] = min(q[joint], position, upper[joint])
+        furthest_high[joint] = max(q[joint], position, lower[joint])
+    for _ in range(100):
+        command = stream.tick()
+        assert (command.q >= np.minimum(lower, furthest_low) - 1e-9).all()
+        assert (command.q <= np.maximum(upper, furthest_high) + 1e-9).all()
+    stream.run(30.0 if (old.velocity < 0.1).any() else 3.0)
+    assert (stream.tracker.q >= lower).all()
+    assert (stream.tracker.q <= upper).all()
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('with_goal', [False, True])
+def test_joints_measured_outside_return_and_never_move_further_out(name, with_goal):
+    stream = Stream(name)
+    robot = stream.robot
+    random = np.random.default_rng(3)
+    q = stream.configuration(random)
+    limited = np.flatnonzero(np.isfinite(robot.upper))
+    q[limited[::2]] = robot.upper[limited[::2]] + 0.2
+    q[limited[1::2]] = robot.lower[limited[1::2]] - 0.2
+    stream.tracker.reset(q)
+    if with_goal:
+        stream.goal(stream.pose(stream.configuration(random)))
+    excess = np.maximum(robot.lower - q, q - robot.upper)
+    for _ in range(round(0.5 / min(1.0, robot.velocity[limited].min()) * 100)):
+        q = stream.tick().q
+        before, excess = excess, np.maximum(robot.lower - q, q - robot.upper)
+        assert (excess <= np.maximum(before, 0.0)).all()
+    assert (excess <= 0.0).all()
+
+
+def test_a_speed_above_a_new_limit_falls_at_the_acceleration_limit():
+    stream = Stream('panda', acceleration=2.0)
+    stream.goal(stream.pose(stream.configuration(np.random.default_rng(5))))
+    stream.run(0.6)
+    dq = stream.tracker.dq
+    fast = np.abs(dq) > 0.2
+    assert fast.any()
+    old = stream.limits
+    stream.limits = MotionLimits(old.lower, old.upper, np.full(8, 0.1), old.acceleration)
+    stream.tracker.set_limits(stream.limits)
+    command = stream.tick()
+    np.testing.assert_allclose(np.abs(command.dq[fast]), np.abs(dq[fast]) - 0.02, atol=1e-12)
+    assert (np.abs(stream.run(2.0)[-1].dq) <= 0.1).all()
+
+
+def test_a_step_is_one_nominal_period_however_late_it_comes():
+    early, late = Stream('ur5e'), Stream('ur5e')
+    goal = early.pose(early.configuration(np.random.default_rng(1)))
+    early.goal(goal)
+    late.goal(goal)
+    for _ in range(50):
+        late.now += 0.3
+        np.testing.assert_array_equal(late.tick().q, early.tick().q)

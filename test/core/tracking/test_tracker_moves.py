@@ -1,0 +1,175 @@
+"""Straight lines, jogs by twists, and goals that are followed with their velocity."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support.tracked_arms import PERIOD, moved, new_tracker, pose, ticks
+
+import ik_core as ik
+from ik_core.tracking import TrackStatus
+
+# Straight lines
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'iiwa14'])
+def test_a_linear_move_is_straight_and_keeps_its_speed_and_acceleration(name):
+    tracker = new_tracker(name, linear_velocity=0.2, linear_acceleration=0.8)
+    start = pose(tracker)
+    shift, turn = np.array([0.06, 0.05, -0.07]), np.array([0.2, -0.1, 0.3])
+    goal = moved(start, shift, turn)
+    tracker.set_goal(0, goal, 0.0, move='linear')
+    commands = ticks(tracker, 0, 400)
+    assert commands[-1].status is TrackStatus.REACHED
+    path = np.array([pose(tracker, command.q) for command in commands])
+    np.testing.assert_allclose(path[-1], goal, atol=1e-4)
+    share = (path[:, :3, 3] - start[:3, 3]) @ shift / (shift @ shift)
+    straight = start[:3, 3] + share[:, None] * shift
+    np.testing.assert_allclose(path[:, :3, 3], straight, atol=2e-5)
+    for part, matrix in zip(share, path, strict=True):  # the rotation goes the same share
+        slerp = Rotation.from_rotvec(part * turn) * Rotation.from_matrix(start[:3, :3])
+        assert (slerp.inv() * Rotation.from_matrix(matrix[:3, :3])).magnitude() < 1e-3
+    length = share * np.linalg.norm(shift)
+    speeds = np.diff(length) / PERIOD
+    assert speeds.max() <= 0.2 * 1.001
+    assert speeds.max() > 0.19
+    assert np.diff(speeds).max() <= 0.8 * PERIOD * 1.05 + 1e-4
+    assert np.diff(speeds).min() >= -0.8 * PERIOD * 3.0  # joints may brake it harder
+
+
+def test_a_linear_move_slows_down_where_the_joints_cannot_keep_up():
+    slow = new_tracker(linear_velocity=3.0, linear_acceleration=4.0)
+    start = pose(slow)
+    shift = np.array([0.1, 0.05, -0.1])
+    slow.set_goal(0, moved(start, shift), 0.0, move='linear')
+    commands = ticks(slow, 0, 600)
+    assert commands[-1].status is TrackStatus.REACHED
+    off = [np.cross(pose(slow, c.q)[:3, 3] - start[:3, 3], shift) for c in commands]
+    assert np.linalg.norm(off, axis=1).max() / np.linalg.norm(shift) < 2e-3
+
+
+def test_a_blocked_line_holds_on_the_way_and_the_next_goal_goes_on():
+    tracker = new_tracker('ur5e')
+    start = pose(tracker)
+    out = start[:3, 3] / np.linalg.norm(start[:3, 3])
+    tracker.set_goal(0, moved(start, 3.0 * out), 0.0, move='linear')
+    commands = ticks(tracker, 0, 6000)
+    assert commands[-1].status is TrackStatus.BLOCKED
+    assert not commands[-1].dq.any()
+    assert commands[-1].position_errors[0] > 1.0
+    tracker.set_goal(0, start, 0.0, move='linear')
+    commands += ticks(tracker, 6000, 6000)
+    assert commands[-1].status is TrackStatus.REACHED
+    for before, after in itertools.pairwise(commands):  # it never jumps
+        assert np.abs(after.q - before.q).max() < 0.05
+
+
+def test_the_option_makes_all_moves_linear_and_goals_may_differ_from_it():
+    tracker = new_tracker(move='linear')
+    start = pose(tracker)
+    tracker.set_goal(0, moved(start, [0.0, 0.0, 0.05]), 0.0)
+    linear = ticks(tracker, 0, 300)
+    tracker.set_goal(0, start, 0.0, move='joint')
+    joint = ticks(tracker, 300, 300)
+    assert linear[-1].status is joint[-1].status is TrackStatus.REACHED
+    with pytest.raises(ik.InvalidOption, match='move'):
+        tracker.set_goal(0, start, 0.0, move='circular')
+
+
+# Jogging
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'iiwa14'])
+def test_a_tip_is_carried_on_by_its_twist_and_stops_when_none_comes(name):
+    tracker = new_tracker(name)
+    linear, angular = np.array([0.05, 0.0, -0.03]), np.array([0.0, 0.1, 0.0])
+    for k in range(100):
+        tracker.set_twist(0, linear, angular, PERIOD * k)
+        before = pose(tracker)
+        tracker.tick(PERIOD * k)
+    after = pose(tracker)
+    np.testing.assert_allclose((after - before)[:3, 3] / PERIOD, linear, atol=1e-3)
+    turned = Rotation.from_matrix(after[:3, :3] @ before[:3, :3].T).as_rotvec() / PERIOD
+    np.testing.assert_allclose(turned, angular, atol=1e-3)
+    commands = ticks(tracker, 100, 200)
+    assert commands[-1].status is TrackStatus.IDLE
+    assert not commands[-1].dq.any()
+    way = pose(tracker)[:3, 3] - after[:3, 3]
+    assert np.linalg.norm(way) < 0.02  # 0.1 s at 0.06 m/s, and braking
+    np.testing.assert_allclose(np.cross(way, linear), 0.0, atol=1e-4)
+
+
+def test_a_twist_that_is_too_fast_keeps_its_direction():
+    tracker = new_tracker(linear_velocity=0.05, linear_acceleration=10.0)
+    start = pose(tracker)
+    for k in range(100):
+        tracker.set_twist(0, [30.0, 40.0, 0.0], np.zeros(3), PERIOD * k)
+        tracker.tick(PERIOD * k)
+    way = pose(tracker)[:3, 3] - start[:3, 3]
+    np.testing.assert_allclose(way / np.linalg.norm(way), [0.6, 0.8, 0.0], atol=1e-3)
+    assert np.linalg.norm(way) <= 0.05 * 100 * PERIOD
+
+
+def test_a_jog_into_the_end_of_the_reach_slows_down_and_one_back_goes_on():
+    tracker = new_tracker('ur5e')
+    out = pose(tracker)[:3, 3] / np.linalg.norm(pose(tracker)[:3, 3])
+    for k in range(3000):
+        tracker.set_twist(0, 0.2 * out, np.zeros(3), PERIOD * k)
+        command = tracker.tick(PERIOD * k)
+    assert np.abs(command.dq).max() < 0.05
+    end = pose(tracker)[:3, 3]
+    for k in range(3000, 3200):
+        tracker.set_twist(0, -0.2 * out, np.zeros(3), PERIOD * k)
+        tracker.tick(PERIOD * k)
+    assert (end - pose(tracker)[:3, 3]) @ out > 0.05
+
+
+@pytest.mark.parametrize('bad', [[np.nan, 0.0, 0.0], [np.inf, 0.0, 0.0], [0.0, 0.0], 'up'])
+def test_a_bad_twist_is_refused(bad):
+    tracker = new_tracker()
+    with pytest.raises(ik.InvalidGoal):
+        tracker.set_twist(0, bad, np.zeros(3), 0.0)
+    with pytest.raises(ik.InvalidGoal):
+        tracker.set_twist(0, np.zeros(3), bad, 0.0)
+    with pytest.raises(ik.InvalidGoal, match='no tip'):
+        tracker.set_twist(1, np.zeros(3), np.zeros(3), 0.0)
+    assert tracker.tick(0.0).status is TrackStatus.IDLE
+
+
+# Goals with a velocity
+
+
+def lag(every=1, **options):
+    """How far the tip is from a goal on a circle at most, once under way [m]."""
+    tracker = new_tracker(acceleration=3.0, **options)
+    start, furthest = pose(tracker), 0.0
+    for k in range(800):
+        angle = 1.5 * PERIOD * k
+        shift = 0.1 * np.array([math.cos(angle) - 1.0, math.sin(angle), 0.0])
+        if k % every == 0:
+            tracker.set_goal(0, moved(start, shift), PERIOD * k)
+        tracker.tick(PERIOD * k)
+        if k > 200:
+            furthest = max(furthest, np.linalg.norm(pose(tracker)[:3, 3] - start[:3, 3] - shift))
+    return furthest
+
+
+def test_a_goal_on_a_circle_is_followed_with_less_lag_by_its_velocity():
+    assert lag(feed_forward=True) < 0.1 * lag()
+
+
+def test_between_the_goals_of_a_slow_stream_the_tip_moves_on():
+    assert lag(every=10, feed_forward=True) < 0.3 * lag(every=10)
+
+
+def test_a_velocity_that_was_given_is_followed_for_a_while_only():
+    tracker = new_tracker(acceleration=np.inf)
+    start = pose(tracker)
+    tracker.set_goal(0, start, 0.0, twist=[0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    tracker.set_goal(0, moved(start, [1e-3, 0.0, 0.0]), 0.0, twist=[0.1, 0, 0, 0, 0, 0])
+    ticks(tracker, 0, 11)
+    assert pose(tracker)[0, 3] - start[0, 3] == pytest.approx(1e-3 + 0.1 * 10 * PERIOD, abs=1e-4)
+    ticks(tracker, 11, 400)
+    assert pose(tracker)[0, 3] - start[0, 3] == pytest.approx(1e-3, abs=1e-4)
