@@ -95,6 +95,13 @@ def _rate_limits(
     return robot.fold_mimic_limits(limits, mimics)
 
 
+def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
+    """How far (n,) [rad or m] joints may be behind: their own limit, or else the default."""
+    rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
+    own = np.array([row.following_error for row in rows])
+    return np.where(np.isfinite(own), own, parameters.default_limits.following_error)
+
+
 class Model:
     """A robot under control: its tips, their goals and the tracker.
 
@@ -116,6 +123,7 @@ class Model:
         self.frozen_joints = self._frozen_joints()
         self.recorder: Recorder | None = None
         self.limits = motion_limits(robot, parameters)
+        self.following_errors = following_errors(robot, parameters)
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
         start = self._start(positions or {})
@@ -152,10 +160,14 @@ class Model:
 
     def needed_joints(self) -> tuple[str, ...]:
         """The joints whose positions must be known to start from a measured state."""
+        joints = {*self._chain_joints(), *self.commanded_joints()}
+        return tuple(self.robot.joint_names[i] for i in sorted(joints))
+
+    def commanded_joints(self) -> list[int]:
+        """The indices of the joints that commands are published for, ascending."""
         mimics = self.robot.mimic_joints
-        chain = [self.robot.joint_names[i] for i in self._chain_joints()]
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
-        return tuple(dict.fromkeys([*chain, *drivers]))
+        return sorted({self.robot.joint_index(driver) for driver in drivers})
 
     def seed(self, q: Array) -> None:
         """Start again from the positions q (n,), at rest; the goals are kept."""
@@ -165,6 +177,7 @@ class Model:
         """Take changed parameters from the next tick on; the motion goes on from where it is."""
         limits = motion_limits(self.robot, parameters)
         before, self.parameters, self.limits = self.parameters, parameters, limits
+        self.following_errors = following_errors(self.robot, parameters)
         if _problem_options(parameters) != _problem_options(before):
             self.tracker.set_problem(self.problem(self._pose_goals()))
         self.tracker.set_limits(self.limits)

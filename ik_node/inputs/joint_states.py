@@ -1,29 +1,31 @@
-"""Where the robot is, as joint_states say: the start of the motion, not its feedback.
+"""Where the robot is, as joint_states say: the start of the motion, and whether it is followed.
 
 Where commands go to a controller, the command integrates itself, and the measured state seeds it:
 when the node is activated, on ~/reset, when ~/pause ends, and when the robot has rested without
 a goal for a while and is then found elsewhere, because somebody else moved it. Small differences
 are left alone: a controller that sags a little would otherwise creep away, one seed at a time.
+
+While the command moves, or holds a goal, the robot has to follow it (`following`). Where it does
+not, the command stops, and begins again from where the robot rests.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import numpy as np
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from ik_core import Robot
-from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, TrackStatus
 
-from ..conversions import read_joint_state
+from ..conversions import Refused, read_joint_state
 from ..model import Model
 from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
+from .following import Following
+from .measured_state import Joints, MeasuredState
 from .subscriptions import Inputs
 
 LARGEST_STATE = 200_000
@@ -31,57 +33,6 @@ LARGEST_STATE = 200_000
 SETTLING = 0.5
 """Seconds of rest after which the robot is where it was sent, unless it was moved."""
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
-
-
-class MeasuredState:
-    """Joint positions merged from messages that may have some joints only.
-
-    `needed` are the joints without which nothing can start; the others stay in the middle of
-    their limits until they are measured. Times `now` [s] are of one clock.
-    """
-
-    def __init__(self, robot: Robot, needed: Sequence[str]) -> None:
-        self._index = {name: i for i, name in enumerate(robot.joint_names)}
-        self._needed = [self._index[name] for name in needed]
-        self._q = robot.middle_configuration
-        self._names = robot.joint_names
-        self._received = np.full(robot.n, -math.inf)
-        self._rests_since = math.inf
-
-    def take(self, message: JointState, now: float) -> None:
-        """Note what a message says of this robot; Refused where it can't be right."""
-        for name, position in read_joint_state(message, self._index).items():
-            self._q[self._index[name]] = position
-            self._received[self._index[name]] = now
-
-    @property
-    def q(self) -> Array:
-        """The measured positions (n,), a copy."""
-        return self._q.copy()
-
-    def age(self, now: float) -> float:
-        """Seconds since the oldest of the last news of the needed joints; inf before any."""
-        oldest = float(self._received[self._needed].min(initial=now))
-        if oldest > now:  # the clock jumped back: what is known counts as news
-            self._received, oldest = np.minimum(self._received, now), now
-        return now - oldest
-
-    def unknown(self, now: float, timeout: float) -> tuple[str, ...]:
-        """The needed joints without news for that long [s]."""
-        self.age(now)
-        return tuple(self._names[i] for i in self._needed if now - self._received[i] > timeout)
-
-    def distance(self, q: Array) -> float:
-        """How far [rad or m] the measured joint is that is farthest from its place in q (n,)."""
-        return float(np.abs(self._q - q)[self._needed].max(initial=0.0))
-
-    def has_settled(self, rests: bool, now: float) -> bool:
-        """Whether the robot has rested for a while; called in every tick with whether it rests."""
-        if not rests:
-            self._rests_since = math.inf
-            return False
-        self._rests_since = min(self._rests_since, now)  # also after a clock jumped back
-        return now - self._rests_since >= SETTLING
 
 
 class StartState:
@@ -95,14 +46,21 @@ class StartState:
         self._health = health
         self._seconds = seconds
         self._input = Inputs(node, health)
+        self._model: Model | None = None
         self._measured: MeasuredState | None = None
+        self._rests_since = math.inf
+        self._is_led = False
         self.obstacle: StatusCode | None = None
 
     def open(self, model: Model) -> None:
         """Listen for this model, in place of the one before."""
         self.close()
         if model.parameters.node.output != 'joint_state':
+            self._model = model
             self._measured = MeasuredState(model.robot, model.needed_joints())
+            self._following = Following(
+                model.robot, model.commanded_joints(), model.tracker.period
+            )
             self.obstacle = StatusCode.WAITING_FOR_STATE
             self._input.listen(
                 JointState, 'joint_states', self._take, qos_profile_sensor_data, LARGEST_STATE
@@ -111,8 +69,9 @@ class StartState:
     def close(self) -> None:
         """Stop listening, and forget what came."""
         self._input.close()
-        self._measured = None
-        self._stop_waiting()
+        self._model = self._measured = None
+        self._rests_since, self._is_led = math.inf, False
+        self._go_on()
 
     def poll(self) -> None:
         """Handle what came."""
@@ -122,27 +81,27 @@ class StartState:
         """Start the model from where the robot is; false while that is not known."""
         if self._measured is None:
             return True
-        if not self._is_known(self._measured, model):
-            self.obstacle = StatusCode.WAITING_FOR_STATE
-            self._health.waiting_for = self._measured.unknown(
-                self._seconds(), model.parameters.node.state_timeout
-            )
+        now, timeout = self._seconds(), model.parameters.node.state_timeout
+        unknown = self._measured.unknown(now, timeout)
+        if unknown:
+            self.obstacle, self._health.concerns = StatusCode.WAITING_FOR_STATE, unknown
             return False
         model.tracker.reset(self._measured.q)
-        self._stop_waiting()
+        self._go_on()
         return True
 
     def take_again(self) -> None:
         """Start from where the robot is as soon as it rests."""
-        if self._measured is not None and self.obstacle is None:
-            self.obstacle = StatusCode.RESETTING
+        if self._measured is not None and self.obstacle in (None, StatusCode.NOT_FOLLOWING):
+            self._stop_for(StatusCode.RESETTING)
 
     def before_going_on(self, model: Model) -> None:
         """Start from where the robot is, and keep the goals, if it was moved in a pause."""
         measured, tracker = self._measured, model.tracker
         if measured is None or not tracker.paused or not tracker.at_rest:
             return
-        if measured.distance(tracker.q) > model.parameters.node.state_tolerance:
+        was_moved = measured.distance(tracker.q) > model.parameters.node.state_tolerance
+        if was_moved and measured.rests():
             model.seed(measured.q)
 
     def compare(self, model: Model, command: Command, now: float) -> None:
@@ -150,26 +109,84 @@ class StartState:
         measured = self._measured
         if measured is None:
             return
-        tracker = model.tracker
-        no_goal = command.status in RESTING or (tracker.paused and not tracker.has_goals)
-        has_settled = measured.has_settled(no_goal and not command.dq.any(), now)
-        if not self._is_known(measured, model):
-            if self.obstacle is not StatusCode.STATE_LOST:
-                self.obstacle = StatusCode.STATE_LOST
-                self._health.warn('state_lost', 'joint_states stopped coming: stopping')
-                model.stop()
-            return
-        was_moved = measured.distance(command.q) > model.parameters.node.state_tolerance
-        if has_settled and (self.obstacle or was_moved):
+        self._following.command(command.q, now)
+        has_settled = self._has_settled(model, command, now)
+        timeout = model.parameters.node.state_timeout
+        if measured.age(now) > timeout:
+            self._lose_state(model, measured.unknown(now, timeout))
+        elif self.obstacle is None and self._following.behind():
+            self._stop_alone(model)
+        elif has_settled and self._is_due(measured, model, command):
             model.tracker.reset(measured.q)
-            self.obstacle = None
-
-    def _stop_waiting(self) -> None:
-        self.obstacle, self._health.waiting_for = None, ()
+            self._go_on()
+        self._look_for_arrival(measured, model, command)
 
     def _take(self, message: JointState) -> None:
-        if self._measured is not None:
-            self._measured.take(message, self._seconds())
+        """Note what a message says; Refused where it can't be right."""
+        measured, model, now = self._measured, self._model, self._seconds()
+        if measured is None or model is None:
+            return
+        positions = read_joint_state(message, measured.joints)
+        tolerance = model.parameters.node.state_tolerance
+        joints, doubts = measured.take(positions, now, tolerance)
+        self._watch(measured, model, joints, now)
+        if doubts:
+            raise Refused('implausible_state', '; '.join(doubts))
 
-    def _is_known(self, measured: MeasuredState, model: Model) -> bool:
-        return measured.age(self._seconds()) <= model.parameters.node.state_timeout
+    def _watch(self, measured: MeasuredState, model: Model, joints: Joints, now: float) -> None:
+        """Compare what was measured with what was commanded, while the robot has to follow."""
+        if self._is_led and self.obstacle is None:
+            self._following.measure(measured.q, joints, model.following_errors, now)
+        else:
+            self._following.forget()
+
+    def _has_settled(self, model: Model, command: Command, now: float) -> bool:
+        """Whether the command has rested for a while, without a goal."""
+        tracker = model.tracker
+        no_goal = command.status in RESTING or (tracker.paused and not tracker.has_goals)
+        self._is_led = not (tracker.at_rest and (no_goal or tracker.paused))
+        if not (no_goal and tracker.at_rest):
+            self._rests_since = math.inf
+            return False
+        self._rests_since = min(self._rests_since, now)  # also after a clock jumped back
+        return now - self._rests_since >= SETTLING
+
+    def _is_due(self, measured: MeasuredState, model: Model, command: Command) -> bool:
+        """Whether a command that rests is to begin again from where the robot rests."""
+        if self.obstacle is StatusCode.RESETTING:
+            return measured.rests()
+        was_moved = measured.distance(command.q) > model.parameters.node.state_tolerance
+        return (self.obstacle is not None or was_moved) and measured.rests(SETTLING)
+
+    def _lose_state(self, model: Model, joints: tuple[str, ...]) -> None:
+        if self.obstacle is not StatusCode.STATE_LOST:
+            self._health.warn('state_lost', 'joint_states stopped coming: stopping')
+            self._stop_for(StatusCode.STATE_LOST, *joints)
+            model.stop()
+
+    def _stop_alone(self, model: Model) -> None:
+        """The robot does not follow: stop, and forget where it was to go."""
+        names, units = model.robot.joint_names, model.robot.joint_units
+        errors, allowed = self._following.errors, model.following_errors
+        texts = [
+            f'{names[i]} is {errors[i]:.3g} {units[i]} behind, {allowed[i]:.3g} is allowed'
+            for i in self._following.behind()
+        ]
+        self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
+        self._stop_for(StatusCode.NOT_FOLLOWING, *texts)
+        model.stop()
+
+    def _look_for_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
+        """A goal is reached when the robot is there, not only the command."""
+        self._health.on_the_way = command.status is TrackStatus.REACHED and not (
+            self._following.is_at(command.q, measured.q, model.following_errors)
+        )
+
+    def _stop_for(self, obstacle: StatusCode, *concerns: str) -> None:
+        """Follow no goal until the next start; for `concerns` see Diagnostics."""
+        self.obstacle, self._health.concerns = obstacle, concerns
+        self._following.forget()
+
+    def _go_on(self) -> None:
+        """Nothing keeps goals from being followed."""
+        self.obstacle, self._health.concerns, self._health.on_the_way = None, (), False

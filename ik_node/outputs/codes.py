@@ -17,7 +17,8 @@ from ik_core.tracking import Command, TrackStatus
 
 from ..model import Model
 
-OK, WARN, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.STALE
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
 
 class StatusCode(Enum):
@@ -38,6 +39,7 @@ class StatusCode(Enum):
     NO_MODEL = 33, WARN, 'waiting for a robot on the topic robot_description'
     MODEL_SWAP = 34, WARN, 'stopping, to take the new robot_description'
     ACTIVE = 35, OK, 'active: about to publish'
+    NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to go on from where it rests'
     INACTIVE = 40, OK, 'configured, not active: nothing is published'
     UNCONFIGURED = 41, STALE, 'not configured'
 

@@ -30,7 +30,8 @@ class Diagnostics:
     """Counters of a node, and the messages that report them.
 
     `state` is what the node is doing; ACTIVE means whatever the tracker says.
-    `waiting_for` are the joints that joint_states have not named.
+    `concerns` is what that is about: the joints that are waited for, or what is wrong with them.
+    `on_the_way`: the command is at the goal, but the robot is not yet.
     """
 
     def __init__(self, node: Node, state: Callable[[], StatusCode]) -> None:
@@ -50,7 +51,8 @@ class Diagnostics:
         self._slowest_tick = 0.0
         self._solves = Ring()
         self._state = state
-        self.waiting_for: tuple[str, ...] = ()
+        self.concerns: tuple[str, ...] = ()
+        self.on_the_way = False
         self.command: Command | None = None
         self._model: Model | None = None
         self._hazards = Hazards()
@@ -97,7 +99,7 @@ class Diagnostics:
         """~/status, if anything of it changed since the last time."""
         self._hazards = self._look_for_hazards()
         shown = (self._code(), self._errors(), self._shown_condition(), self._hazards.worst)
-        now = (*shown, self.waiting_for, self.refused.total(), self.meter.late_ticks)
+        now = (*shown, self.concerns, self.refused.total(), self.meter.late_ticks)
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
@@ -126,6 +128,8 @@ class Diagnostics:
         if state is not StatusCode.ACTIVE or self.command is None:
             return state
         code, model = StatusCode[self.command.status.name], self._model
+        if code is StatusCode.REACHED and self.on_the_way:
+            code = StatusCode.TRACKING
         moves = code in (StatusCode.TRACKING, StatusCode.REACHED)
         has_goals = model is None or model.tracker.has_goals
         return StatusCode.JOGGING if moves and not has_goals else code
@@ -153,7 +157,7 @@ class Diagnostics:
     def _status(self) -> DiagnosticStatus:
         code, hazard = self._code(), self._hazards.worst
         bound = self._hazards.joints_at_bound if hazard is Hazard.JOINT_BOUND else ()
-        parts = (code.text, ', '.join(self.waiting_for), hazard.text, ', '.join(bound))
+        parts = (code.text, ', '.join(self.concerns), hazard.text, ', '.join(bound))
         return DiagnosticStatus(
             level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
             name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
@@ -207,6 +211,8 @@ def limits_in_force(model: Model) -> Iterable[tuple[str, str]]:
     for i, (joint, unit) in enumerate(zip(robot.joint_names, robot.joint_units, strict=True)):
         for limit, per in RATES.items():
             yield f'{joint}.{limit} [{unit}{per}]', f'{getattr(limits, limit)[i]:.7g}'
+        if model.parameters.node.output != 'joint_state':
+            yield f'{joint}.following_error [{unit}]', f'{model.following_errors[i]:.7g}'
 
 
 def _key_values(pairs: Iterable[tuple[str, object]]) -> list[KeyValue]:

@@ -165,13 +165,17 @@ class Tool:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one joint as parameters; inf where there is none."""
+    """Limits of one joint as parameters; inf where there is none.
+
+    `following_error` [rad or m] is how far behind its command the joint may be measured.
+    """
 
     lower: float = -math.inf
     upper: float = math.inf
     velocity: float = math.inf
     acceleration: float = math.inf
     jerk: float = math.inf
+    following_error: float = math.inf
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from .options import NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
+FOLLOWING_ERROR = 0.1
+"""[rad or m] More than controllers sag and overshoot; a lag in time is no following error."""
 SLOWEST = 1e-6
 """The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
 
@@ -204,6 +206,22 @@ def _rate_limits(velocity: float, unit: str) -> list[LimitRow]:
     ]
 
 
+def following_error_specs(robot: Robot) -> list[Spec]:
+    """How far every joint of a robot may be behind its command."""
+    default = 'joint_limits.default.following_error'
+    return [
+        Spec(
+            name=f'joint_limits.{joint}.following_error',
+            kind=float,
+            default=math.inf,
+            doc=f'how far {joint} may be behind its command; inf: {default}',
+            unit=unit,
+            bounds=(SLOWEST, math.inf),
+        )
+        for joint, unit in zip(robot.joint_names, robot.joint_units, strict=True)
+    ]
+
+
 def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
     """The tool centre point of every tip."""
     return [
@@ -225,21 +243,26 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
 def default_limit_specs() -> list[Spec]:
     """What holds where the URDF and the limits of the joint give none."""
     doc = '{} limit of joints that have none of their own; inf: none'
-    unit = {
-        'velocity': 'rad/s or m/s',
-        'acceleration': 'rad/s^2 or m/s^2',
-        'jerk': 'rad/s^3 or m/s^3',
-    }
+    behind = (
+        'where the state is measured: a joint farther than this from all that it was commanded '
+        'to be in the last 0.25 s does not follow, and the robot is stopped; inf: never'
+    )
+    rows = (
+        ('velocity', math.inf, doc.format('velocity'), 'rad/s or m/s'),
+        ('acceleration', math.inf, doc.format('acceleration'), 'rad/s^2 or m/s^2'),
+        ('jerk', math.inf, doc.format('jerk'), 'rad/s^3 or m/s^3'),
+        ('following_error', FOLLOWING_ERROR, behind, 'rad or m'),
+    )
     return [
         Spec(
             name=f'joint_limits.default.{limit}',
             kind=float,
-            default=math.inf,
-            doc=doc.format(limit),
-            unit=unit[limit],
+            default=default,
+            doc=doc,
+            unit=unit,
             bounds=(SLOWEST, math.inf),
         )
-        for limit in unit
+        for limit, default, doc, unit in rows
     ]
 
 

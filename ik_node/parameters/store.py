@@ -23,7 +23,7 @@ from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
 from .options import Limits, NodeOptions, NodeParameters, Tool, TwistScale
-from .specs import Spec, fixed_specs, limit_specs, tool_specs
+from .specs import Spec, fixed_specs, following_error_specs, limit_specs, tool_specs
 
 Values = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ class Parameters:
     def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
         """Declare the limits of the joints and the tools of the tips, in place of those before."""
         tips = tuple(dict.fromkeys(tip_links))
-        specs = [*limit_specs(robot), *tool_specs(tips)]
+        specs = [*limit_specs(robot), *following_error_specs(robot), *tool_specs(tips)]
         kept = {s.name: self._kept[s.name] for s in specs if s.accepts(self._kept.get(s.name))}
         for values in (kept, {}):
             self.undeclare_robot()

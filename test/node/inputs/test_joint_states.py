@@ -1,16 +1,19 @@
 """Behind a controller: starting from the measured joint states, losing them, and going on."""
 
 import math
+import time
+from collections import deque
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
-from support.controlled_arm import ARM, RATE, START, Arm, arm_is_at, controlled
+from support.controlled_arm import ARM, RATE, START, Arm, arm_is_at, controlled, whole
 from support.motion_limits import Limits, assert_inside, assert_speeds, by_differences
 from support.node_harness import reachable_goal
 from support.panda_world import ACCELERATION, TIP
@@ -93,16 +96,200 @@ def test_a_robot_that_somebody_moved_is_started_from_where_it_is(robot):
         arm.until(lambda: arm_is_at(robot, arm.commanded[-1], goal), 'the goal')
 
 
-def test_the_measured_state_does_not_disturb_a_motion(robot):
+class RealArm(Arm):
+    """An arm whose states come late, or seldom, or wrong."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.late = self.period = self.said = 0.0
+        self.error = np.zeros(7)
+        self.past = deque()
+
+    def say(self, **joints):
+        """Publish where it was `late` [s] ago, with an `error`, every `period` [s] at most."""
+        now = time.monotonic()
+        self.past.append((now, list(self.q)))
+        while now - self.past[0][0] > self.late:
+            q = self.past.popleft()[1]
+            if now - self.said >= self.period:
+                self.said, q = now, q + self.error
+                super().say(**joints or dict(zip(self.joints, q, strict=True)))
+
+
+def codes(node):
+    """The codes of all statuses so far."""
+    return [
+        {pair.key: pair.value for pair in m.values}['code'] for m in node.inbox['ik_node/status']
+    ]
+
+
+def start_arm(node):
+    """An arm at START that says so until commands come."""
+    arm = RealArm(node, ARM, START)
+    arm.start()
+    return arm
+
+
+def is_moving(arm):
+    """Whether the command is on its way at some speed."""
+    q = np.array(arm.commanded[-20:])
+    return np.abs(q[-1] - q[0]).max() > 0.05
+
+
+def test_a_measured_state_that_is_noisy_does_not_disturb_a_motion(robot):
     with controlled('position_command') as node:
-        arm = Arm(node, ARM, START)
-        arm.start()
-        arm.obeys = False  # stuck; the command integrates itself all the same
+        arm, rng = start_arm(node), np.random.default_rng(1)
+        goal = reachable_goal(robot, TIP, 3)
+        node.send_goal(goal)
+
+        def there():
+            arm.error = rng.uniform(-0.08, 0.08, 7)
+            return arm_is_at(robot, arm.commanded[-1], goal)
+
+        arm.until(there, 'the goal')
+        assert arm_is_at(robot, arm.rest(80), goal)
+        check_steps(robot, arm.commanded)
+        assert 'not_following' not in codes(node)
+
+
+def stop_dead(robot, node, number):
+    """An arm that stops in a motion, until the node has seen it; and the goal of the motion."""
+    arm = start_arm(node)
+    goal = reachable_goal(robot, TIP, number)
+    node.send_goal(goal)
+    arm.until(lambda: is_moving(arm), 'motion')
+    arm.obeys = False  # an emergency stop
+    arm.until(lambda: 'not_following' in codes(node), 'it does not follow')
+    return arm, goal
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+def test_a_robot_that_does_not_follow_is_not_led_on(robot, output):
+    with controlled(output) as node:
+        arm, goal = stop_dead(robot, node, 3)
+        (found,) = [m for m in node.inbox['ik_node/status'] if 'not follow' in m.message][:1]
+        assert found.level == DiagnosticStatus.ERROR
+        assert 'panda_joint' in found.message
+        node.send_goal(goal)
+        node.until_refused('not_following')
+        arm.until(lambda: codes(node)[-1] == 'idle', 'it goes on')
+        np.testing.assert_allclose(arm.rest(), arm.q, atol=1e-12)
+        assert 'reached' not in codes(node)
+        adopted = 1 + int(np.abs(np.diff(arm.commanded, axis=0)).max(axis=1).argmax())
+        np.testing.assert_allclose(arm.commanded[adopted], arm.q, atol=1e-12)
+        check_steps(robot, arm.commanded[:adopted])
+        arm.obeys, before = True, list(arm.q)  # the controller is back
+        np.testing.assert_allclose(arm.rest(), before, atol=1e-12)
+        node.send_goal(goal)
+        arm.until(lambda: codes(node)[-1] == 'reached', 'the goal')
+        check_steps(robot, arm.commanded[adopted:])
+
+
+def test_a_goal_is_not_reached_before_the_robot_is_there(robot):
+    with controlled('position_command', joint_limits__default__following_error=0.03) as node:
+        arm = start_arm(node)
+        near = [START[0] + 0.2, *START[1:]]
+        arm.obeys = False
+        node.send_goal(robot.forward_kinematics(whole(robot, near), TIP))
+        arm.until(lambda: codes(node)[-1] == 'not_following', 'it does not follow')
+        assert 'reached' not in codes(node)
+
+
+def test_reset_goes_on_from_where_a_robot_is_that_does_not_follow(robot):
+    with controlled('position_command', joint_limits__default__following_error=0.05) as node:
+        arm, _ = stop_dead(robot, node, 3)
+        rng = np.random.default_rng(2)
+        arm.call(Trigger, 'reset')
+
+        def idle():
+            arm.error = rng.choice([0.0, 0.0, 0.0, 0.0, 0.03]) * np.ones(7)  # it never settles
+            return codes(node)[-1] == 'idle'
+
+        arm.until(idle, 'idle')
+        assert np.abs(np.array(arm.rest()) - arm.q).max() < 0.04
+
+
+def test_a_joint_may_be_allowed_to_stay_behind(robot):
+    limits = {f'joint_limits__{joint}__following_error': 10.0 for joint in ARM}
+    with controlled('position_command', **limits) as node:
+        arm = start_arm(node)
+        arm.obeys = False
         goal = reachable_goal(robot, TIP, 3)
         node.send_goal(goal)
         arm.until(lambda: arm_is_at(robot, arm.commanded[-1], goal), 'the goal')
         assert arm_is_at(robot, arm.rest(80), goal)
+        name = 'joint_limits.default.following_error'
+        assert node.ik_node.get_parameter(name).value == 0.1
+        assert node.set_parameters(**dict.fromkeys(limits, 0.05)).successful
+        arm.until(lambda: codes(node)[-1] == 'not_following', 'it does not follow')
+
+
+def test_a_robot_that_stops_in_a_pause_loses_its_goals(robot):
+    slow = {'acceleration': 0.4, 'following_error': 0.03}
+    limits = {f'joint_limits__default__{limit}': value for limit, value in slow.items()}
+    with controlled('position_command', **limits) as node:
+        arm = start_arm(node)
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        arm.until(lambda: is_moving(arm), 'motion')
+        arm.obeys = False
+        arm.call(SetBool, 'pause', data=True)
+        arm.until(lambda: 'not_following' in codes(node), 'it does not follow')
+        arm.until(lambda: codes(node)[-1] == 'paused', 'it rests')
+        arm.call(SetBool, 'pause', data=False)
+        np.testing.assert_allclose(arm.rest(80), arm.q, atol=1e-12)
+
+
+@pytest.mark.parametrize(('late', 'period'), [(0.1, 0.0), (0.0, 0.1), (0.1, 0.1)])
+def test_states_may_come_late_and_seldom(robot, late, period):
+    with controlled('position_command') as node:
+        arm = RealArm(node, ARM, START)
+        arm.late, arm.period = late, period
+        arm.start()
+        for number in (3, 4):  # as fast as the limits allow
+            goal = reachable_goal(robot, TIP, number)
+            node.send_goal(goal)
+            arm.until(lambda g=goal: arm_is_at(robot, arm.commanded[-1], g), 'the goal')
+        arm.until(lambda: codes(node)[-1] == 'reached', 'reached')
         check_steps(robot, arm.commanded)
+        assert 'not_following' not in codes(node)
+
+
+@pytest.mark.parametrize('joint', [0, 3, 6])
+def test_one_wrong_sample_moves_nothing(robot, joint):
+    with controlled('position_command') as node:
+        arm = start_arm(node)
+        arm.rest(80)
+        for wrong in (0.05, 0.3, -2.5, 200.0):
+            q = list(START)
+            q[joint] += wrong
+            arm.say(**dict(zip(ARM, q, strict=True)))
+            np.testing.assert_allclose(arm.rest(5), START, atol=1e-12)
+        node.until_refused('implausible_state', 2)
+        np.testing.assert_allclose(arm.commanded, np.tile(START, (len(arm.commanded), 1)))
+        assert codes(node)[-1] == 'idle'
+
+
+def test_it_does_not_start_where_no_robot_can_be(robot):
+    with controlled('position_command') as node:
+        arm = RealArm(node, ARM, [200.0, *START[1:]])
+        arm.until(lambda: int(node.status.get('refused.implausible_state', 0)) > 10, 'refusals')
+        assert not arm.commanded
+        assert node.status['text'].endswith(': panda_joint1')
+        arm.q = list(START)
+        arm.start()
+        np.testing.assert_allclose(arm.commanded[0], START, atol=1e-12)
+
+
+def test_where_an_encoder_jumps_and_stays_the_robot_is(robot):
+    with controlled('position_command') as node:
+        arm = start_arm(node)
+        arm.rest(80)
+        arm.obeys, arm.q = False, [START[0] - 2.0, *START[1:]]
+        arm.until(lambda: np.allclose(arm.commanded[-1], arm.q, atol=1e-12), 'it is there')
+        arm.obeys = True
+        goal = reachable_goal(robot, TIP, 2)
+        node.send_goal(goal)
+        arm.until(lambda: codes(node)[-1] == 'reached', 'the goal')
 
 
 def test_without_joint_states_it_stops_and_goes_on_from_them(robot):
