@@ -112,9 +112,10 @@ def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float
     in_force = joints[JERK, i]
     low, high = extent_of_stop(dq, ddq, mean, joints[ACCELERATION, i], in_force, period)
     lowest, highest = min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)
-    way, speed = dq * period, dq  # when the acceleration has come to 0
+    way, speed = dq * period, dq  # at the first tick when the acceleration has come to 0
     if in_force < math.inf:
         way, speed = runs_out(dq, ddq, in_force)
+        way += speed * (-abs(ddq) / in_force % period)
     fastest = max(joints[VELOCITY, i], abs(speed)) if jerk < in_force else math.inf
     if fits(q, dq, ddq, mean, most, jerk, lowest, highest, fastest, period):
         return FREE

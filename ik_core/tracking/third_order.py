@@ -104,16 +104,11 @@ def stopping_way(v: float, a: float, most: float, jerk: float) -> float:
 def stop_extent(v: float, a: float, most: float, jerk: float) -> tuple[float, float]:
     """From where to where a stop from v, a leads: at most 0 and at least 0.
 
-    Where a is so great that v changes its sign before a is run out, the stop turns round.
+    Where a is so great that v changes its sign before a is run out, the stop turns round further
+    out than it ends. How far, no step can change any more: that is left out.
     """
     way = stopping_way(v, a, most, jerk)
-    turn = 0.0
-    if v * a < 0.0 and v * (v + a * abs(a) / (2.0 * jerk)) < 0.0:
-        speed, slowing = abs(v), abs(a)
-        time = 2.0 * speed / (slowing + math.sqrt(max(slowing**2 - 2.0 * jerk * speed, 0.0)))
-        turn = time * (speed + time * (-0.5 * slowing + time * jerk / 6.0))
-        turn = math.copysign(turn, v)
-    return min(way, turn, 0.0), max(way, turn, 0.0)
+    return min(way, 0.0), max(way, 0.0)
 
 
 @inner

@@ -136,6 +136,21 @@ def test_a_jerk_limit_that_is_lowered_while_braking_does_not_turn_a_joint_round(
     assert governor.limits_in_force.jerk == 2.0
 
 
+@pytest.mark.parametrize('after', [(2.0, 20.0), (2.0, 100.0), (10.0, 20.0), (2.0, math.inf)])
+@pytest.mark.parametrize('a', [-9.0, -3.0, 3.0])
+@pytest.mark.parametrize(('side', 'period'), [(-1.0, 0.01), (1.0, 0.01), (1.0, 0.3)])
+def test_limits_lowered_at_any_distance_from_a_limit_leave_it_unpassed(after, a, side, period):
+    gaps, ones = np.linspace(0.0, 0.6, 61) ** 2 + 0.16, np.ones(61)
+    governor = driven(
+        limits_of(-1.0, 1.0, 3.0, 10.0, 100.0, n=61), period, side * ones, side * a * ones,
+        side * (1.0 - gaps),
+    )  # fmt: skip
+    watch = Watch(governor)
+    governor.set_limits(limits_of(-1.0, 1.0, 3.0, *after, n=61))
+    run(governor, 2.0 * side * ones, watch=watch)
+    assert (governor.q == side).all()
+
+
 # --- outside ----------------------------------------------------------------------------------
 
 
