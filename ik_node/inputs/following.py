@@ -67,6 +67,8 @@ class Following:
         self._counts = np.zeros(robot.n, np.intp)
         self.errors = np.zeros(robot.n)
         """[rad or m] The last following error of each joint."""
+        self.behind: list[int] = []
+        """The joints that do not follow: several samples in a row say so."""
 
     def command(self, q: Array, now: float) -> None:
         """Take what is commanded (n,) now [s]."""
@@ -84,14 +86,12 @@ class Following:
         beyond = (self.errors > allowed) & self._watched
         self._counts[joints] += 1
         self._counts[~beyond] = 0
+        self.behind = np.flatnonzero(self._counts >= AGREEING).tolist()
 
     def forget(self) -> None:
         """Begin anew: what was measured until now does not count."""
         self._counts[:] = 0
-
-    def behind(self) -> list[int]:
-        """The joints that do not follow: several samples in a row say so."""
-        return np.flatnonzero(self._counts >= AGREEING).tolist()
+        self.behind = []
 
     def is_at(self, q: Array, measured: Array, allowed: Array) -> bool:
         """Whether the watched joints are, but for the errors allowed, measured at q (n,)."""

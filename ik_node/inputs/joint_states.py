@@ -114,7 +114,7 @@ class StartState:
         timeout = model.parameters.node.state_timeout
         if measured.age(now) > timeout:
             self._lose_state(model, measured.unknown(now, timeout))
-        elif self.obstacle is None and self._following.behind():
+        elif self.obstacle is None and self._following.behind:
             self._stop_alone(model)
         elif has_settled and self._is_due(measured, model, command):
             model.tracker.reset(measured.q)
@@ -170,7 +170,7 @@ class StartState:
         errors, allowed = self._following.errors, model.following_errors
         texts = [
             f'{names[i]} is {errors[i]:.3g} {units[i]} behind, {allowed[i]:.3g} is allowed'
-            for i in self._following.behind()
+            for i in self._following.behind
         ]
         self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
         self._stop_for(StatusCode.NOT_FOLLOWING, *texts)

@@ -134,12 +134,15 @@ class MeasuredState:
         joints = np.array([self._index[name] for name in positions], np.intp)
         q = np.array(list(positions.values()), float)
         possible = (q >= self._lowest[joints]) & (q <= self._highest[joints])
-        doubts = [self._beyond(i, value) for i, value in _pairs(joints, q, ~possible)]
-        joints, q = joints[possible], q[possible]
+        doubts = []
+        if not possible.all():
+            doubts += [self._beyond(i, value) for i, value in _pairs(joints, q, ~possible)]
+            joints, q = joints[possible], q[possible]
         believed = self._is_there(joints, q, now, tolerance)
-        doubts += [self._too_far(i, value, now) for i, value in _pairs(joints, q, ~believed)]
-        self._steady.interrupt(joints[~believed])
-        joints, q = joints[believed], q[believed]
+        if not believed.all():
+            doubts += [self._too_far(i, value, now) for i, value in _pairs(joints, q, ~believed)]
+            self._steady.interrupt(joints[~believed])
+            joints, q = joints[believed], q[believed]
         self._steady.add(joints, q, now, tolerance)
         self._q[joints], self._received[joints] = q, now
         return joints, doubts
@@ -171,6 +174,9 @@ class MeasuredState:
         apart = np.abs(self._differences.between(q, self._q[joints], joints))
         seconds = now - self._received[joints] + BUNCHED
         there = apart <= FASTER * self._robot.velocity[joints] * seconds + tolerance
+        if there.all():
+            self._elsewhere.end(joints)
+            return there
         others = joints[~there]
         self._elsewhere.add(others, q[~there], now, tolerance)
         there[~there] = self._elsewhere.last(others, JUMPED, JUMP_TIME)

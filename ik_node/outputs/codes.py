@@ -54,6 +54,10 @@ class StatusCode(Enum):
         return self.name.lower()
 
 
+OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_FOLLOWING)
+"""Those that are about joints."""
+
+
 class Hazard(Enum):
     """What to beware of while goals are followed: Servo's numbers."""
 

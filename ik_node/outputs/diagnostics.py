@@ -20,7 +20,7 @@ from ..conversions import Refused
 from ..counters import Ring, RisingTotal, Throttle, TickMeter
 from ..model import Model
 from ..texts import LONGEST_TRACEBACK, cut
-from .codes import Hazard, Hazards, StatusCode, hazards
+from .codes import OF_STATE, Hazard, Hazards, StatusCode, hazards
 
 RATES = {'lower': '', 'upper': '', 'velocity': '/s', 'acceleration': '/s^2', 'jerk': '/s^3'}
 """The limits of a joint, and what comes after the joint's unit."""
@@ -157,7 +157,8 @@ class Diagnostics:
     def _status(self) -> DiagnosticStatus:
         code, hazard = self._code(), self._hazards.worst
         bound = self._hazards.joints_at_bound if hazard is Hazard.JOINT_BOUND else ()
-        parts = (code.text, ', '.join(self.concerns), hazard.text, ', '.join(bound))
+        concerns = self.concerns if code in OF_STATE else ()
+        parts = (code.text, ', '.join(concerns), hazard.text, ', '.join(bound))
         return DiagnosticStatus(
             level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
             name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',

@@ -87,8 +87,9 @@ class NodeOptions:
     )
     state_tolerance: float = option(
         0.02,
-        'where the state is measured: a robot that rests without a goal, and is found farther '
-        'from its command than this, has been moved; the command then starts from there',
+        'where the state is measured: states of a robot at rest may differ so much; one that '
+        'rests without a goal, and is found farther from its command, has been moved: the '
+        'command then starts from there',
         unit='rad or m',
         bounds=(0.0, math.inf),
     )

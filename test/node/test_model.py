@@ -53,6 +53,28 @@ def test_limits_that_change_together_with_a_tolerance_hold():
     assert max(speeds) == pytest.approx(0.05)
 
 
+def test_following_errors_are_a_joints_own_or_the_default():
+    robot, parameters = load('panda'), snapshot(tip_links=('panda_hand',))
+    parameters = replace(parameters, default_limits=Limits(following_error=0.2))
+    model = Model(robot, parameters)
+    np.testing.assert_array_equal(model.following_errors, np.full(8, 0.2))
+    own = {'panda_joint3': Limits(following_error=0.5), 'panda_joint4': Limits(velocity=1.0)}
+    model.apply(replace(parameters, joint_limits=own))
+    np.testing.assert_array_equal(model.following_errors, [0.2, 0.2, 0.5, *[0.2] * 5])
+
+
+def test_what_a_controller_is_sent_is_what_has_to_be_measured():
+    """A mimic joint moves with its driver; a frozen one in the chain is only measured."""
+    options = {'tip_links': ('panda_hand',), 'output': 'position_command'}
+    frozen = Model(load('panda'), snapshot(**options, frozen_joints=('panda_joint2',)))
+    assert frozen.commanded_joints() == [0, 2, 3, 4, 5, 6]
+    assert frozen.needed_joints() == tuple(f'panda_joint{i}' for i in range(1, 8))
+    names = ('panda_finger_joint2', 'panda_joint1')
+    fingers = Model(load('panda'), snapshot(**options, command_joints=names))
+    assert fingers.commanded_joints() == [0, 7]
+    assert fingers.needed_joints()[-1] == 'panda_finger_joint1'
+
+
 def test_the_rest_posture_outlives_a_change_of_tolerance():
     parameters = snapshot(tip_links=('panda_hand',))
     parameters = replace(parameters, tracker=replace(parameters.tracker, rest_rate=2.0))

@@ -32,7 +32,7 @@ def watch(commanded, measured, watched=(0, 1, 2)):
     for k, (command, q) in enumerate(zip(commanded, measured, strict=True)):
         now = 100.0 + k * PERIOD
         following.measure(q, EVERY, ALLOWED, now)
-        if following.behind():
+        if following.behind:
             return k, following
         following.command(command, now)
     return None
@@ -84,7 +84,7 @@ def test_a_robot_that_stops_does_not_follow(stops):
     leaves = [stops + int(np.argmax(away[stops:, i])) for i in range(3) if away[stops:, i].any()]
     ticks = round(WINDOW * BLOCKS / (BLOCKS - 1) / PERIOD) + AGREEING + 4
     assert stops < found <= min(leaves) + ticks
-    (joint, *_) = following.behind()
+    (joint, *_) = following.behind
     assert following.errors[joint] > 0.1
 
 
@@ -92,7 +92,7 @@ def test_a_joint_that_is_not_commanded_may_be_anywhere():
     commanded = motion(2.0)
     measured = commanded + np.array([0.0, 5.0, 0.0])
     assert watch(commanded, measured, watched=(0, 2)) is None
-    assert watch(commanded, measured)[1].behind() == [1]
+    assert watch(commanded, measured)[1].behind == [1]
 
 
 def test_turns_of_an_endless_joint_are_no_error():
@@ -102,7 +102,7 @@ def test_turns_of_an_endless_joint_are_no_error():
     measured[:, WHEEL] = np.remainder(measured[:, WHEEL] + math.pi, 2.0 * math.pi) - math.pi
     assert watch(commanded, measured) is None
     measured[300:, WHEEL] += 0.6
-    assert watch(commanded, measured)[1].behind() == [WHEEL]
+    assert watch(commanded, measured)[1].behind == [WHEEL]
 
 
 def test_single_samples_are_no_proof_and_partial_messages_count_for_their_joints():
@@ -114,20 +114,20 @@ def test_single_samples_are_no_proof_and_partial_messages_count_for_their_joints
             following.measure(away, np.array([0]), ALLOWED, 1.0)
             following.measure(away, np.array([1, 2]), ALLOWED, 1.0)
         following.measure(q, np.array([0]), ALLOWED, 1.0)
-        assert following.behind() == []
+        assert following.behind == []
     for _ in range(AGREEING):
-        assert following.behind() == []
+        assert following.behind == []
         following.measure(away, np.array([0]), ALLOWED, 1.0)
-    assert following.behind() == [0]
+    assert following.behind == [0]
     following.forget()
-    assert following.behind() == []
+    assert following.behind == []
 
 
 def test_nothing_commanded_is_nothing_to_follow():
     following = Following(ROBOT, [0, 1, 2], PERIOD)
     for _ in range(5):
         following.measure(np.ones(3), EVERY, ALLOWED, 1.0)
-    assert following.behind() == []
+    assert following.behind == []
 
 
 def test_it_is_there_within_the_errors_allowed():

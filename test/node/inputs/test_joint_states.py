@@ -185,6 +185,17 @@ def test_a_robot_that_does_not_follow_is_not_led_on(robot, output):
         check_steps(robot, arm.commanded[adopted:])
 
 
+def test_a_robot_that_is_pushed_away_from_its_goal_loses_it(robot):
+    with controlled('position_command') as node:
+        arm = start_arm(node)
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        arm.until(lambda: codes(node)[-1] == 'reached', 'reached')
+        arm.obeys, arm.q = False, [position + 0.15 for position in arm.q]
+        arm.until(lambda: codes(node)[-1] == 'not_following', 'it does not follow')
+        arm.until(lambda: codes(node)[-1] == 'idle', 'it goes on')
+        np.testing.assert_allclose(arm.rest(), arm.q, atol=1e-12)
+
+
 def test_a_goal_is_not_reached_before_the_robot_is_there(robot):
     with controlled('position_command', joint_limits__default__following_error=0.03) as node:
         arm = start_arm(node)
