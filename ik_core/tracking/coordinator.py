@@ -175,6 +175,7 @@ class Coordinator:
         self.motion.synchronize()
         for tip, frame in zip(self.tips, self._frames_at(self.tips, q), strict=True):
             tip.resume(frame)
+        self._set_targets()
 
     def _stop(self, told: Stop | None = None) -> None:
         self._resting_status = TrackStatus.IDLE
@@ -222,8 +223,8 @@ class Coordinator:
         if is_following and not self.paused:
             moving = self._advance_tips(now)
             velocity = self._solve(now, moving)
-            if moving:
-                slowest = min(tip.state.share for tip in moving)
+            led = (tip.state.share for tip in moving if tip.leads_closely)
+            slowest = min(led, default=1.0)
         self.motion.follow(self._solver.solution, velocity, slowest)
         return self._command(is_following)
 

@@ -48,12 +48,12 @@ class RestPosture:
     """
 
     def __init__(self, goals: PackedGoals, limits: MotionLimits, period: float, q: Array) -> None:
-        self.at_rest = False
         self._period = period
         self.change(goals, limits, q)
 
     def change(self, goals: PackedGoals, limits: MotionLimits, q: Array) -> None:
         """Draw the variables of these goals to q (n,), inside these limits, beginning at rest."""
+        self.at_rest = False
         self._goals = goals
         self._variables = v = goals.variables
         n, m = len(v), goals.rows
@@ -65,7 +65,8 @@ class RestPosture:
         self._columns, self._normal, self._rhs = np.zeros((n, m)), np.zeros((m, m)), np.zeros(m)
 
     def halt(self) -> None:
-        """Begin again from rest."""
+        """Begin again from rest, once nothing else moves the joints."""
+        self.at_rest = False
         self._rows[VELOCITY] = 0.0
 
     def step(self, q: Array, rate: float) -> bool:

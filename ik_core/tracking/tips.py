@@ -87,7 +87,7 @@ class Step(NamedTuple):
 class State:
     """What a tip does.
 
-    share : how fast it moves, of its full speed; where it drags, how fast it came
+    share : how fast it moves on a line or a jog, of its full speed
     blocked : the way that it was on can't be followed
     """
 
@@ -129,7 +129,7 @@ class Stream(State):
             carry(tip.frame, request.twist, age)
             return self
         request.twist[:] = 0.0
-        return Drag(self.share, self.blocked)
+        return Drag()
 
 
 @dataclass(eq=False)
@@ -149,7 +149,7 @@ class Line(State):
         )
         if self.share == 0.0 and (tip.frame == goal).all():
             tip.request.linear = False
-            return Drag(self.share, self.blocked)
+            return Drag()
         return self
 
 
@@ -232,9 +232,11 @@ class Tip:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is a jog that came to rest after the last twist."""
-        state = self.state
-        return isinstance(state, Jog) and not (state.twist.any() or self.request.twist.any())
+        """Whether it is a jog that came to rest after the last twist, and nothing else waits."""
+        state, request = self.state, self.request
+        if not isinstance(state, Jog) or request.waits:
+            return False
+        return not (state.twist.any() or request.twist.any())
 
     def is_stale(self, now: float, timeout: float) -> bool:
         """Whether it has a goal, which is older than the timeout [s]; a twist is none."""
@@ -246,8 +248,7 @@ class Tip:
 
     def give(self, goal: Array, now: float, *, linear: bool, twist: Array | None) -> None:
         """Take a goal (4, 4), and the velocity (6,) that it moves with, for HORIZON seconds."""
-        if twist is not None:
-            self.request.twist[:], self.request.horizon = twist, HORIZON
+        self.request.twist[:], self.request.horizon = 0.0 if twist is None else twist, HORIZON
         self._take(goal, now, linear)
 
     def give_next_of_stream(self, goal: Array, now: float) -> None:
@@ -332,11 +333,12 @@ class Tip:
             if type(state) is kind:
                 state.blocked = False
             else:
-                self.state = kind(state.share)
+                self.state = kind()
         elif isinstance(state, Line):
             state.blocked = False
         elif start is not None:
-            self.frame[:] = start
+            self.frame[:] = self._before[:] = start
+            self._hesitations = 0
             self.state = Line()
         return change
 
@@ -344,7 +346,7 @@ class Tip:
         """The goal that was accepted is no next one of a stream."""
         if isinstance(self.state, Stream):
             self.request.twist[:] = 0.0
-            self.state = Drag(self.state.share)
+            self.state = Drag()
 
     def advance(self, step: Step) -> None:
         """Move the frame by one period."""

@@ -8,7 +8,7 @@ from support.robots import random_q, shipped, tip_of
 from support.tracked_arms import PERIOD, moved, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
-from ik_core.tracking import MotionLimits, TrackStatus
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 from ik_core.tracking.rest_posture import RestPosture
 
 
@@ -82,3 +82,31 @@ def test_the_step_to_the_rest_posture_is_the_null_part_of_the_way_over_the_free_
         posture.step(after, 0.01)
         np.testing.assert_allclose((after - q)[v] / PERIOD, expected, atol=1e-7)
     assert held_somewhere
+
+
+def test_a_rest_posture_is_approached_again_after_it_or_the_limits_changed():
+    robot = shipped('iiwa14')
+    q0 = robot.middle_configuration + 0.3
+    goal = robot.forward_kinematics(q0, tip_of(robot))
+    problem = ik.IkProblem(robot, [ik.PoseTask(tip_of(robot), transform=goal)])
+    tracker = Tracker(
+        problem,
+        100.0,
+        limits=MotionLimits.of(robot, acceleration=20.0),
+        options=TrackerOptions(rest_rate=5.0),
+        q0=q0,
+        clock=lambda: 0.0,
+    )
+
+    def rests(now):
+        tracker.set_goal(0, goal, now)
+        commands = [tracker.tick(now + 0.01 * k) for k in range(1500)]
+        assert not commands[-1].dq.any()
+        return commands[-1].q
+
+    drawn = rests(0.0)
+    tracker.set_rest(drawn + 0.4 * (np.arange(robot.n) == 0))
+    assert np.abs(rests(20.0) - drawn).max() > 0.05
+    tracker.set_rest(drawn)
+    tracker.set_limits(MotionLimits.of(robot, acceleration=10.0))
+    np.testing.assert_allclose(rests(40.0), drawn, rtol=0, atol=1e-3)

@@ -306,3 +306,54 @@ def test_warming_up_changes_nothing():
         tip.warm(step())
         assert tip.state is state
         np.testing.assert_array_equal(tip.frame, before)
+
+
+# --- one state leaves nothing behind in the next ------------------------------------------------
+
+
+def jogging():
+    tip = held()
+    tip.jog(TWIST, 0.0, START)
+    tip.advance(step(0.0))
+    return tip
+
+
+@pytest.mark.parametrize('linear', [False, True])
+def test_a_goal_after_a_jog_has_no_velocity_of_it(linear):
+    tip = jogging()
+    tip.give(goal(0.05), PERIOD, linear=linear, twist=None)
+    tip.accept(START)
+    assert isinstance(tip.state, Line if linear else Drag)
+    assert not tip.request.twist.any()
+
+
+def test_a_goal_that_waits_keeps_a_jog_at_rest_from_ending():
+    tip = held()
+    tip.jog(np.zeros(6), 0.0, START)
+    assert tip.has_ended
+    tip.give(goal(0.05), PERIOD, linear=False, twist=None)
+    assert not tip.has_ended
+
+
+def test_a_line_that_hesitates_at_once_stays_where_it_begins():
+    tip = dragged()
+    for _ in range(3):
+        tip.hesitate()
+    start = START.copy()
+    start[9] += 0.2
+    tip.give(goal(0.5), 0.0, linear=True, twist=None)
+    tip.accept(start)
+    assert tip.caution == 1.0
+    tip.hesitate()
+    np.testing.assert_array_equal(tip.frame, start)
+
+
+def test_only_lines_and_jogs_have_a_speed_of_their_own():
+    tip = on_line()
+    for _ in range(20):
+        tip.advance(step())
+    assert tip.state.share > 0.0
+    tip.give(goal(0.3), 0.2, linear=False, twist=TWIST)
+    tip.accept(None)
+    assert isinstance(tip.state, Stream)
+    assert tip.state.share == 0.0
