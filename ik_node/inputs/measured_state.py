@@ -49,11 +49,14 @@ class Differences:
 
     def __init__(self, robot: Robot) -> None:
         self._turns = np.where(robot.continuous, TURN, 0.0)
+        self._any = bool(robot.continuous.any())
 
     def between(self, q: Array, other: Array, joints: Joints) -> Array:
         """q - other, of some joints, by the shorter way round."""
         difference: Array = q - other
-        return difference - self._turns[joints] * np.round(difference / TURN)
+        if self._any:
+            difference -= self._turns[joints] * np.rint(difference / TURN)
+        return difference
 
 
 class Runs:
