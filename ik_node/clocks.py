@@ -4,32 +4,61 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from rclpy.node import Node
+
+SET = 10_000_000
+"""[ns] A clock that gains more on another one from tick to tick has been set."""
+UNDISTURBED = 5_000
+"""[ns] Two clocks that are read in so short a time were read together."""
+SMOOTHING = 16
+"""Ticks over which what one clock gains on another is spread."""
+
+
+class Moment(NamedTuple):
+    """One moment on the clock of the ticks (`due`) and on that of messages (`stamp`) [ns]."""
+
+    due: int
+    stamp: int
 
 
 class NodeClock:
     """The clocks of a node, in ns: Python's, which are the cheaper, or /clock where it says so.
 
-    `now` is for durations, `stamp` for the headers of messages.
+    `now` is for durations.
     """
 
     now: Callable[[], int]
-    stamp: Callable[[], int]
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._ahead = 0
         self.follow(simulated=False)
 
     def follow(self, simulated: bool) -> None:
         """Follow /clock from now on, or the machine's time."""
         self.simulated = simulated
         self.now = self._simulated_time if simulated else time.monotonic_ns
-        self.stamp = self._simulated_time if simulated else time.time_ns
 
     def seconds(self) -> float:
         """`now` in s."""
         return 1e-9 * self.now()
+
+    def moment(self, due: int) -> Moment:
+        """The moment that is `due` on the clock of the ticks.
+
+        Messages tell when joints are to be where: by how much the clocks differ is smoothed.
+        """
+        if self.simulated:
+            return Moment(due, due)
+        before, stamp, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        gain = stamp - (before + after) // 2 - self._ahead
+        if abs(gain) > SET:
+            self._ahead += gain
+        elif after - before < UNDISTURBED:
+            self._ahead += round(gain / SMOOTHING)
+        return Moment(due, due + self._ahead)
 
     def _simulated_time(self) -> int:
         nanoseconds: int = self._node.get_clock().now().nanoseconds

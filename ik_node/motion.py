@@ -25,8 +25,9 @@ from .inputs.frames import TfFrames
 from .inputs.goals import Goals
 from .inputs.joint_states import StartState
 from .model import Model
-from .outputs.commands import OUTPUTS, Output, make_output
+from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
+from .outputs.output import Output
 from .outputs.rivals import rivals
 from .parameters.options import NodeParameters
 from .parameters.store import Parameters
@@ -63,7 +64,7 @@ class Motion:
         self._ticker: Ticker | SimulatedTicker | None = None
         self._publisher: Any = None
         self._output: Output | None = None
-        self._last_tick = 0
+        self._last_tick = self._last_due = 0
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
 
@@ -75,7 +76,6 @@ class Motion:
     def show(self, model: Model | None) -> None:
         """Move this model from the next start on; None: nothing."""
         self._positions = self.positions
-        self._output = make_output(model) if model else None
         self.model = model
 
     @property
@@ -98,6 +98,7 @@ class Motion:
         if model is None or self._ticker is not None or not self._start_state.begin(model):
             return self._ticker is not None
         self._last_tick = 0
+        self._output = make_output(model)
         self._recording.begin(model)
         self._health.meter.restart()
         gc.collect()
@@ -138,18 +139,19 @@ class Motion:
         if self.model is not None:
             self.model.stop()
 
-    def tick(self) -> None:
+    def tick(self, due: int) -> None:
         """One step of the tracker, published; after an error, one of braking."""
         model = self.model
         if model is None:
             return
+        self._last_due = due
         command: Command | None
         try:
-            command = self._step(model)
+            command = self._step(model, due)
         except Exception:
             self._health.error('tick', f'braking, after an error: {traceback.format_exc()}')
             command = self._brake(model)
-        self._publish(model.tracker.governor)
+        self._publish(model.tracker.governor, due)
         if command is not None:
             self._health.record(command)
             self._start_state.compare(model, command, self._clock.seconds())
@@ -173,13 +175,15 @@ class Motion:
     def _topic(self) -> str:
         return self._node.resolve_topic_name(self._output.topic) if self._output else ''
 
-    def _step(self, model: Model) -> Command:
+    def _step(self, model: Model, due: int) -> Command:
         if self._settings.changed:
             self._change_parameters(model)
         now = self._clock.now()
         if now < self._last_tick:
             self._on_jump_back()
         self._last_tick = now
+        if self._output is not None:
+            self._output.make_up(model.tracker, due)
         self._goals.give(model)
         return model.tracker.tick(1e-9 * now)
 
@@ -205,12 +209,12 @@ class Motion:
         seconds = np.max(np.abs(governor.dq) / governor.limits_in_force.acceleration, initial=0.0)
         if seconds > LONG_STOP:
             self._node.get_logger().info(f'coming to rest takes {seconds:.1f} s or longer')
-        due, period = time.monotonic(), model.tracker.period
+        wake, period = time.monotonic(), model.tracker.period
         while not self.is_at_rest:
-            due += period
-            time.sleep(max(due - time.monotonic(), 0.0))
+            wake += period
+            time.sleep(max(wake - time.monotonic(), 0.0))
             try:
-                self.tick()
+                self.tick(self._last_due + round(1e9 * period))
             except Exception:  # of what goes with a tick; its step was taken
                 self._health.error('thread', traceback.format_exc())
 
@@ -219,7 +223,6 @@ class Motion:
         self.come_to_rest()
         self._frames.close()  # what it knows is of the time before
 
-    def _publish(self, governor: Governor) -> None:
+    def _publish(self, governor: Governor, due: int) -> None:
         if self._output is not None:
-            message = self._output.write(governor.q, governor.dq, self._clock.stamp())
-            self._publisher.publish(message)
+            self._publisher.publish(self._output.write(governor, self._clock.moment(due)))

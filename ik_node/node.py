@@ -293,9 +293,9 @@ class IkNode(GuardedNode):
         self._start_state.poll()
         self._goals.poll()
 
-    def tick(self) -> None:
+    def tick(self, due: int) -> None:
         """Take one step, and publish it."""
-        self._motion.tick()
+        self._motion.tick(due)
 
     def rest(self) -> None:
         """Chores, as far as there is time before the next tick."""

@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -39,8 +40,8 @@ class Worker(Protocol):
     def prepare(self) -> None:
         """Before a tick: take what came."""
 
-    def tick(self) -> None:
-        """At the deadline."""
+    def tick(self, due: int) -> None:
+        """At the deadline `due` [ns], of the clock that the ticks follow."""
 
     def rest(self) -> None:
         """After a tick: chores that are not urgent."""
@@ -117,7 +118,7 @@ class Ticker:
             _sleep_until(due - self._lead)
             duration = self._attempt(self._worker.prepare)
             _sleep_until(due)
-            duration += self._attempt(self._worker.tick)
+            duration += self._attempt(partial(self._worker.tick, due))
             if self._stopped.is_set():
                 return
             self._meter.tick(due, self._period, duration)
@@ -165,9 +166,8 @@ class SimulatedTicker:
         self._node.destroy_timer(self._timer)
 
     def _run(self) -> None:
-        started = time.monotonic_ns()
+        started, period = time.monotonic_ns(), self._timer.timer_period_ns
+        due = self._clock.now().nanoseconds + self._timer.time_until_next_call() - period
         _guarded(self._worker.prepare, self._worker)
-        _guarded(self._worker.tick, self._worker)
-        nominal = self._clock.now().nanoseconds + self._timer.time_until_next_call()
-        period = self._timer.timer_period_ns
-        self._meter.tick(nominal, period, time.monotonic_ns() - started)
+        _guarded(partial(self._worker.tick, due), self._worker)
+        self._meter.tick(due, period, time.monotonic_ns() - started)

@@ -28,6 +28,7 @@ from .instructions import (
     SetRest,
     SetSolver,
     SetTwist,
+    SkipTick,
     Stop,
 )
 from .joint_motion import JointMotion
@@ -186,6 +187,12 @@ class Coordinator:
 
     def _brake(self, told: Brake) -> None:
         self._brakes = True
+
+    def _skip_tick(self, told: SkipTick) -> None:
+        if told.braking:
+            self._brake_for_one_tick()
+        else:
+            self.motion.go_on(self._solver.solution)
 
     def _reset(self, told: Reset) -> None:
         q = self._robot.checked(told.q)
@@ -479,5 +486,6 @@ _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     Pause: Coordinator._pause,
     Stop: Coordinator._stop,
     Brake: Coordinator._brake,
+    SkipTick: Coordinator._skip_tick,
     Reset: Coordinator._reset,
 }

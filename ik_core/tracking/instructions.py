@@ -82,6 +82,12 @@ class Brake(NamedTuple):
     """See `Tracker.brake`."""
 
 
+class SkipTick(NamedTuple):
+    """See `Tracker.skip_tick`."""
+
+    braking: bool
+
+
 class Reset(NamedTuple):
     """See `Tracker.reset`."""
 
@@ -100,6 +106,7 @@ Instruction = (
     | Pause
     | Stop
     | Brake
+    | SkipTick
     | Reset
 )
 

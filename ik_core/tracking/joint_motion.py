@@ -92,6 +92,10 @@ class JointMotion:
         elif self.scale is not FREE:
             self.scale, self._last_velocity = FREE, self._no_velocity
 
+    def go_on(self, solution: Array) -> None:
+        """Move one period towards the solution (n,) of the last tick."""
+        self.governor.follow(solution, None, self.synchronized)
+
     def brake(self) -> None:
         """Brake for one period, wherever the solution is."""
         self.governor.brake()

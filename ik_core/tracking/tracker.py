@@ -69,6 +69,7 @@ from .instructions import (
     SetRest,
     SetSolver,
     SetTwist,
+    SkipTick,
     Stop,
 )
 from .limits import MotionLimits
@@ -249,6 +250,13 @@ class Tracker:
         For what has nothing else to go by: something failed that says where to go.
         """
         self.apply(Brake())
+
+    def skip_tick(self, *, braking: bool) -> None:
+        """Move on by one period at once, without a look at the goals: a tick did not come.
+
+        For a robot that goes on without it, to where the last tick sent the joints, or braking.
+        """
+        self.apply(SkipTick(braking))
 
     def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
         """Drop all goals and begin again at a measured q (n,), at rest.

@@ -2,8 +2,7 @@
 
 - `joint_state`: a JointState on `joint_states`, with all movable joints, mimic joints last.
 - `joint_trajectory`: a JointTrajectory on `joint_trajectory` for ros2_control's
-  JointTrajectoryController: one point with zero velocity (the controller refuses to end in
-  motion), to be reached `time_from_start` after it comes (the stamp is zero).
+  JointTrajectoryController: a window of the motion, see `joint_trajectories`.
 - `position_command`: a Float64MultiArray on `commands` for forward_command_controller.
 
 The last two have the joints that the goals move, in the URDF's order, unless `command_joints`
@@ -19,61 +18,25 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array
+from ik_core.tracking.governor import Governor
 
+from ..clocks import Moment
 from ..model import Model
+from .joint_rows import JointRows
+from .joint_trajectories import JointTrajectoryWriter
+from .output import Output
 
 
-class Output(Protocol):
-    """A message to publish, and where."""
-
-    kind: ClassVar[Any]
-    topic: ClassVar[str]
-
-    def write(self, q: Array, dq: Array, stamp: int) -> Any:
-        """The message for positions q (n,) [rad, m] and velocities dq (n,) [rad/s, m/s].
-
-        `stamp` [ns]: the time of the clock that messages are stamped with.
-        """
-
-
-class JointRows:
-    """Some joints of a robot, by name: a mimic joint is multiplier * its driver + offset."""
-
-    def __init__(self, robot: Robot, names: Sequence[str]) -> None:
-        rows = [robot.mimic_joints.get(name) for name in names]
-        drivers = [
-            name if row is None else row.joint for name, row in zip(names, rows, strict=True)
-        ]
-        self._drivers = np.array([robot.joint_index(name) for name in drivers])
-        self._multipliers = np.array([row.multiplier if row else 1.0 for row in rows])
-        self._offsets = np.array([row.offset if row else 0.0 for row in rows])
-        self._copied = bool((self._multipliers == 1.0).all() and not self._offsets.any())
-
-    def positions(self, q: Array, out: Array) -> None:
-        """Their positions, from q (n,)."""
-        self.velocities(q, out)
-        if not self._copied:
-            np.add(out, self._offsets, out=out)
-
-    def velocities(self, dq: Array, out: Array) -> None:
-        """Their velocities, from dq (n,)."""
-        dq.take(self._drivers, out=out, mode='clip')  # the mode that needs no buffer
-        if not self._copied:
-            np.multiply(out, self._multipliers, out=out)
-
-
-class JointStateWriter:
+class JointStateWriter(Output):
     """The positions and velocities of the joints `names`; by default of all that move."""
 
     kind: ClassVar[Any] = JointState
@@ -87,15 +50,19 @@ class JointStateWriter:
         self._position = np.frombuffer(self.message.position)
         self._velocity = np.frombuffer(self.message.velocity)
 
-    def write(self, q: Array, dq: Array, stamp: int) -> JointState:
+    def write(self, governor: Governor, moment: Moment) -> JointState:
         """See Output."""
+        return self.fill(governor.q, governor.dq, moment.stamp)
+
+    def fill(self, q: Array, dq: Array, stamp: int) -> JointState:
+        """The message for positions and velocities (n,), stamped [ns]."""
         self._rows.positions(q, self._position)
         self._rows.velocities(dq, self._velocity)
         self.message.header.stamp.sec, self.message.header.stamp.nanosec = divmod(stamp, 10**9)
         return self.message
 
 
-class SerializedJointStateWriter:
+class SerializedJointStateWriter(Output):
     """The same as bytes; ValueError where a joint state isn't serialized as is assumed here.
 
     Where the numbers stand is found by serializing numbers that can be found.
@@ -123,39 +90,17 @@ class SerializedJointStateWriter:
             for start in (self._bytes.index(part.tobytes()),)
         ]
 
-    def write(self, q: Array, dq: Array, stamp: int) -> bytes:
+    def write(self, governor: Governor, moment: Moment) -> bytes:
         """See Output."""
-        self._rows.positions(q, self._position)
-        self._rows.velocities(dq, self._velocity)
+        self._rows.positions(governor.q, self._position)
+        self._rows.velocities(governor.dq, self._velocity)
         self._places[0][:] = self._position.tobytes()
         self._places[1][:] = self._velocity.tobytes()
-        self._stamp.pack_into(self._bytes, self._stamp_at, *divmod(stamp, 10**9))
+        self._stamp.pack_into(self._bytes, self._stamp_at, *divmod(moment.stamp, 10**9))
         return bytes(self._bytes)
 
 
-class JointTrajectoryWriter:
-    """One point at rest for the joints `names`, to be reached after `seconds`."""
-
-    kind: ClassVar[Any] = JointTrajectory
-    topic: ClassVar[str] = 'joint_trajectory'
-
-    def __init__(self, robot: Robot, names: Sequence[str], seconds: float) -> None:
-        self._rows = JointRows(robot, names)
-        nanoseconds = round(1e9 * seconds)
-        time = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
-        point = JointTrajectoryPoint(
-            positions=_zeros(names), velocities=_zeros(names), time_from_start=time
-        )
-        self.message = JointTrajectory(joint_names=list(names), points=[point])
-        self._position = np.frombuffer(point.positions)
-
-    def write(self, q: Array, dq: Array, stamp: int) -> JointTrajectory:
-        """See Output."""
-        self._rows.positions(q, self._position)
-        return self.message
-
-
-class PositionWriter:
+class PositionWriter(Output):
     """The positions of the joints `names`, in their order."""
 
     kind: ClassVar[Any] = Float64MultiArray
@@ -166,9 +111,9 @@ class PositionWriter:
         self.message = Float64MultiArray(data=_zeros(names))
         self._position = np.frombuffer(self.message.data)
 
-    def write(self, q: Array, dq: Array, stamp: int) -> Float64MultiArray:
+    def write(self, governor: Governor, moment: Moment) -> Float64MultiArray:
         """See Output."""
-        self._rows.positions(q, self._position)
+        self._rows.positions(governor.q, self._position)
         return self.message
 
 
@@ -176,7 +121,7 @@ def make_output(model: Model) -> Output:
     """The output that the parameters ask for, for the model's robot."""
     node, names = model.parameters.node, model.command_joints
     if node.output == 'joint_trajectory':
-        return JointTrajectoryWriter(model.robot, names, node.time_from_start or 1.0 / node.rate)
+        return JointTrajectoryWriter(model.robot, names, node.rate, node.trajectory_delay)
     if node.output == 'position_command':
         return PositionWriter(model.robot, names)
     try:

@@ -55,11 +55,12 @@ class NodeOptions:
         static=True,
     )
     frozen_joints: tuple[str, ...] = option((), 'joints that goals do not move', static=True)
-    time_from_start: float = option(
-        0.0,
-        'when the point of a joint_trajectory is to be reached; 0: after one period',
+    trajectory_delay: float = option(
+        0.014,
+        'how long a joint_trajectory may be on its way, a period of the controller included; the '
+        'joints lag behind the commands by this and 1.5 periods',
         unit='s',
-        bounds=(0.0, 10.0),
+        bounds=(0.0, 0.1),
         static=True,
     )
     planar_goals: str = option(

@@ -122,7 +122,7 @@ def bare(urdf: str, rate: float) -> None:
     publisher, clock = node.create_publisher(JointState, 'joint_states', 10), node.get_clock()
 
     def tick() -> None:
-        publisher.publish(writer.write(q, q, clock.now().nanoseconds))
+        publisher.publish(writer.fill(q, q, clock.now().nanoseconds))
 
     node.create_timer(1.0 / rate, tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
     rclpy.spin(node)
@@ -137,7 +137,7 @@ def echo(urdf: str) -> None:
     publisher = node.create_publisher(JointState, '/echo/joint_states', 10)
 
     def answer(goal: PoseArray) -> None:
-        publisher.publish(writer.write(q, q, time.time_ns()))
+        publisher.publish(writer.fill(q, q, time.time_ns()))
 
     node.create_subscription(PoseArray, 'goal_poses', answer, 1)
     rclpy.spin(node)

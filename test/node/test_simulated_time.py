@@ -6,8 +6,11 @@ import pytest
 pytest.importorskip('rclpy')
 
 from rosgraph_msgs.msg import Clock
+from support.controlled_arm import ARM, CERTAIN, PERIOD, RESTING, START, Arm, controlled
+from support.jtc_simulation import nanoseconds
 from support.node_harness import check_states, is_still, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world, tip_of
+from trajectory_msgs.msg import JointTrajectory
 
 
 class SimTime:
@@ -90,3 +93,21 @@ def test_a_paused_clock_keeps_goals_and_a_pause_longer_than_their_timeout_change
             ),
             'the goal',
         )
+
+
+def test_trajectories_tell_their_times_by_the_simulated_clock():
+    with controlled('joint_trajectory', use_sim_time=True) as node:
+        arm, clock = Arm(node, ARM, START), SimTime(node, 50_000_000)
+        arm.until(lambda: clock.show() or node.status.get('code') == 'active', 'the state')
+        told = []
+
+        def take(message):
+            last = message.points[RESTING + CERTAIN - 1]
+            told.append((nanoseconds(message.header.stamp), nanoseconds(last.time_from_start)))
+            node.inbox.put('told', message)
+
+        node.node.create_subscription(JointTrajectory, 'joint_trajectory', take, 10)
+        for count in range(1, 9):
+            clock.now += PERIOD
+            node.until(lambda n=count: clock.show() or len(told) >= n, 'a trajectory')
+            assert told[-1] == (1, clock.now + PERIOD + 14_000_000)  # a lag less half a period

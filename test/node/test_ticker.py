@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -20,13 +21,15 @@ class Worker:
         self.during = during or {}
         self.calls = []
         self.ticks = 0
+        self.due = []
         self.failures = []
 
     def prepare(self):
         self.calls.append('prepare')
 
-    def tick(self):
+    def tick(self, due):
         self.ticks += 1
+        self.due.append(due)
         self.calls.append('tick')
         self.during.get(self.ticks, lambda: None)()
 
@@ -78,6 +81,14 @@ def test_ticks_that_are_late_are_skipped_and_counted():
     assert meter.ticks in (worker.ticks, worker.ticks - 1)  # it may have been stopped in one
 
 
+def test_ticks_are_told_when_they_were_due():
+    worker = Worker({5: lambda: time.sleep(0.1)})
+    run(worker, 20)
+    periods = [(later - due) / 5_000_000 for due, later in pairwise(worker.due)]
+    assert all(number == round(number) for number in periods)
+    assert periods[4] >= 19
+
+
 def test_late_ticks_are_not_caught_up():
     times = []
     worker = Worker({5: lambda: time.sleep(0.1)})
@@ -93,8 +104,8 @@ def test_an_exception_is_reported_and_the_ticks_go_on(part):
     worker = Worker()
     before = getattr(worker, part)
 
-    def fail():
-        before()
+    def fail(*args):
+        before(*args)
         raise RuntimeError(f'no {part} today')
 
     setattr(worker, part, fail)

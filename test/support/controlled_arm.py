@@ -1,15 +1,20 @@
 """The Panda behind a controller of ros2_control, which the node gives its commands to."""
 
+from time import time_ns
+
 import numpy as np
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from support.jtc_simulation import Controller, Trajectory, nanoseconds
 from support.panda_world import TIP, panda_world
 
 RATE = 100.0
+PERIOD = round(1e9 / RATE)  # ns
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
+RESTING, CERTAIN = 2, 6  # points of a trajectory: as many rest, as many are of ticks
 START = [0.1, -0.5, 0.2, -2.0, 0.1, 1.8, 0.6]
 
 
@@ -21,39 +26,37 @@ def controlled(output, **parameters):
 class Arm:
     """A robot behind a controller: it goes where it is commanded, and says so when asked to.
 
-    Refuses what ros2_control's JointTrajectoryController would refuse (its
-    validate_trajectory_msg, with the defaults of its parameters).
+    Of a trajectory it takes the points of the ticks, which come before those of the stop, and
+    refuses what ros2_control's JointTrajectoryController would. `times` [ns] of what is commanded:
+    those of the points, or one tick after the other.
     """
 
     def __init__(self, client, joints, q):
         self.client, self.joints, self.q = client, list(joints), list(q)
         self.refused, self.obeys = [], True
+        self.times = []
         node = client.node
         node.create_subscription(JointTrajectory, 'joint_trajectory', self._on_trajectory, 100)
         node.create_subscription(Float64MultiArray, 'commands', self._on_command, 100)
         self._publisher = client.publisher(JointState, 'joint_states', qos_profile_sensor_data)
 
     def _on_trajectory(self, message):
-        (point,) = message.points
-        good = (
-            sorted(message.joint_names) == sorted(self.joints)
-            and (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
-            and len(point.positions) == len(point.velocities) == len(message.joint_names)
-            and not any(point.velocities)
-            and not len(point.accelerations)
-            and not len(point.effort)
-            and point.time_from_start.sec * 10**9 + point.time_from_start.nanosec > 0
-        )
-        if not good:
-            self.refused.append(message)
+        controller = Controller(PERIOD)
+        controller.take(Trajectory.of(message), time_ns())
+        if controller.refused or sorted(message.joint_names) != sorted(self.joints):
+            self.refused.append((controller.refused, message))
             return
-        positions = dict(zip(message.joint_names, point.positions, strict=True))
-        self._take(message, [positions[joint] for joint in self.joints])
+        places = [list(message.joint_names).index(joint) for joint in self.joints]
+        for point in message.points[RESTING : RESTING + CERTAIN]:
+            time = nanoseconds(point.time_from_start)
+            if not self.times or time > self.times[-1] + PERIOD // 2:
+                self._take(message, [point.positions[place] for place in places], time)
 
     def _on_command(self, message):
-        self._take(message, list(message.data))
+        self._take(message, list(message.data), len(self.times) * PERIOD)
 
-    def _take(self, message, positions):
+    def _take(self, message, positions, time):
+        self.times.append(time)
         if self.obeys:
             self.q = positions
         self.client.inbox.put('commanded', positions)

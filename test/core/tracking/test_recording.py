@@ -78,6 +78,8 @@ def meddle(tracker, k, robot):
         365: lambda: tracker.stop(),
         398: lambda: tracker.reset(tracker.q + 0.01),
         410: lambda: tracker.brake(),
+        415: lambda: tracker.skip_tick(braking=True),
+        420: lambda: tracker.skip_tick(braking=False),
         450: lambda: tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.0, 0.2], k / RATE),
     }
     acts.get(k, lambda: None)()

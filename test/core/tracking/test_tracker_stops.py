@@ -120,6 +120,38 @@ def test_braking_in_every_tick_ends_at_rest_and_drops_no_goal():
     assert stream.settle().status is TrackStatus.REACHED
 
 
+def test_a_skipped_tick_goes_on_to_where_the_last_one_sent_the_joints():
+    stream, other = moving(), moving()
+    stream.tracker.skip_tick(braking=False)
+    np.testing.assert_array_equal(stream.tracker.q, other.tick().q)
+    assert stream.settle().status is TrackStatus.REACHED
+
+
+def test_a_skipped_tick_that_brakes_is_a_step_of_braking():
+    stream, other = moving(), moving()
+    for _ in range(20):
+        stream.tracker.skip_tick(braking=True)
+        other.tracker.governor.brake()
+        np.testing.assert_array_equal(stream.tracker.q, other.tracker.q)
+    assert stream.settle().status is TrackStatus.REACHED
+
+
+@pytest.mark.parametrize('move', ['joint', 'linear'])
+def test_ticks_may_be_skipped_at_any_time(move):
+    stream = moving(options=TrackerOptions(move=move))
+    limits = stream.tracker.governor.limits
+    random, before = np.random.default_rng(3), stream.tracker.dq
+    for _ in range(300):
+        if random.uniform() < 0.3:
+            stream.tracker.skip_tick(braking=random.uniform() < 0.5)
+        else:
+            stream.tick()
+        change = np.abs(stream.tracker.dq - before) * stream.tracker.rate
+        assert (change <= limits.acceleration * (1 + 1e-9)).all()
+        before = stream.tracker.dq
+    assert stream.settle().status is TrackStatus.REACHED
+
+
 def test_another_tracker_goes_on_with_the_same_governor():
     stream = moving()
     before = stream.tracker

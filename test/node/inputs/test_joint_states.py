@@ -13,19 +13,25 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
-from support.controlled_arm import ARM, RATE, START, Arm, arm_is_at, controlled, whole
+from support.controlled_arm import ARM, PERIOD, RATE, START, Arm, arm_is_at, controlled, whole
 from support.motion_limits import Limits, assert_inside, assert_speeds, by_differences
 from support.node_harness import reachable_goal
 from support.panda_world import ACCELERATION, TIP
 
 
-def check_steps(robot, commanded):
-    """Inside the limits of position, velocity and acceleration, from command to command."""
-    arm = Limits(robot.lower[:7], robot.upper[:7], robot.velocity[:7], ACCELERATION)
-    q, dq = by_differences(commanded, 1.0 / RATE)
-    assert_inside(np.array(commanded[0]), np.zeros(7), arm, margin=1e-9)
-    assert_inside(q, dq, arm, margin=1e-9)
-    assert_speeds(dq[:-1], dq[1:], arm, 1.0 / RATE, relative=1e-6)
+def check_steps(robot, commanded, times=None):
+    """Inside the limits of position, velocity and acceleration, from command to command.
+
+    times [ns]: of the commands; by default they are one period apart.
+    """
+    limits = Limits(robot.lower[:7], robot.upper[:7], robot.velocity[:7], ACCELERATION)
+    periods = 1.0 if times is None else np.rint(np.diff(times) / PERIOD)
+    seconds = np.broadcast_to(periods, len(commanded) - 1)[:, None] / RATE
+    q, dq = by_differences(commanded, seconds)
+    assert_inside(np.array(commanded[0]), np.zeros(7), limits, margin=1e-9)
+    assert_inside(q, dq, limits, margin=1e-9)
+    between = 0.5 * (seconds[:-1] + seconds[1:])
+    assert_speeds(dq[:-1], dq[1:], limits, between, relative=1e-6)
 
 
 @pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
@@ -44,7 +50,7 @@ def test_it_starts_where_the_robot_is_and_takes_it_to_the_goal(robot, output):
         arm.until(lambda: arm_is_at(robot, arm.commanded[-1], goal), 'the arm at the goal')
         arm.until(lambda: node.status.get('code') == 'reached', 'reached')
         assert not arm.refused
-        check_steps(robot, arm.commanded)
+        check_steps(robot, arm.commanded, arm.times)
 
 
 def test_partial_messages_are_put_together(robot):

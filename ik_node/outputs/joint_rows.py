@@ -1,0 +1,37 @@
+"""Some joints of a robot, by name, out of what is commanded for all that move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ik_core import Robot
+from ik_core.maths.rotations import Array
+
+
+class JointRows:
+    """Some joints of a robot, by name: a mimic joint is multiplier * its driver + offset."""
+
+    def __init__(self, robot: Robot, names: Sequence[str]) -> None:
+        rows = [robot.mimic_joints.get(name) for name in names]
+        drivers = [
+            name if row is None else row.joint for name, row in zip(names, rows, strict=True)
+        ]
+        self.size = len(names)
+        self._drivers = np.array([robot.joint_index(name) for name in drivers])
+        self._multipliers = np.array([row.multiplier if row else 1.0 for row in rows])
+        self._offsets = np.array([row.offset if row else 0.0 for row in rows])
+        self._copied = bool((self._multipliers == 1.0).all() and not self._offsets.any())
+
+    def positions(self, q: Array, out: Array) -> None:
+        """Their positions (..., size), from q (..., n)."""
+        self.velocities(q, out)
+        if not self._copied:
+            np.add(out, self._offsets, out=out)
+
+    def velocities(self, dq: Array, out: Array) -> None:
+        """Their velocities (..., size), from dq (..., n)."""
+        dq.take(self._drivers, -1, out, 'clip')  # the mode that needs no buffer
+        if not self._copied:
+            np.multiply(out, self._multipliers, out=out)
