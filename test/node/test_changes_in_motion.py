@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool
 from support.node_harness import Client, is_still, node_process, unique_namespace, world
 from support.slide import RATE, URDF, assert_keeps_limits, at, go, rows, slide
 
-from ik_core.tracking import Tracker
+from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_node.outputs.commands import SerializedJointStateWriter
 
@@ -111,8 +111,8 @@ class Faults:
 
 PLACES = {
     'the solver': (GoalSolver, 'follow'),
-    'the tracker': (Tracker, '_advance_tips'),
-    'the command': (Tracker, '_command'),
+    'the coordinator': (Coordinator, '_advance_tips'),
+    'the command': (Coordinator, '_command'),
 }
 """Where something raises: before the step of the joints is taken, and after it."""
 
@@ -142,9 +142,10 @@ def test_deactivating_takes_as_long_as_the_limits_say():
     assert_keeps_limits(node.states, (0, rows(0.5)))
 
 
-def test_a_signal_lets_it_brake_as_long_as_the_limits_say():
+def test_a_signal_lets_it_brake_as_long_as_the_limits_say(tmp_path):
+    (tmp_path / 'slide.urdf').write_text(URDF, encoding='utf-8')
     client = Client(unique_namespace())
-    parameters = {'robot_description': f"'{URDF}'", 'rate': RATE, ACCELERATION: 0.5}
+    parameters = {'urdf_path': tmp_path / 'slide.urdf', 'rate': RATE, ACCELERATION: 0.5}
     arguments = [part for k, v in parameters.items() for part in ('-p', f'{k}:={v}')]
     try:
         with node_process(client.namespace, *arguments) as process:

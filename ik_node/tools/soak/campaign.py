@@ -89,13 +89,13 @@ class Users:
         self._thread = threading.Thread(target=self._spin)
         self._thread.start()
 
-    def begin(self) -> None:
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
         """Publish the first robot, and wait until it is moved."""
         deadline = time.monotonic() + START_PATIENCE
         while not self.listener.states:
             self.actions.show_robot()
-            if time.monotonic() > deadline:
-                raise TimeoutError(f'no joint_states for {START_PATIENCE:g} s')
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise TimeoutError(f'no joint_states for {START_PATIENCE:g} s, or no node')
             time.sleep(1.0)
         self.listener.silent_by_right()
         self.listener.longest_silence = 0.0, ''
@@ -138,7 +138,7 @@ class Run:
         """Act at random for so long."""
         actions, listener = self.users.actions, self.users.listener
         actions.process = process
-        self.users.begin()
+        self.users.begin(process)
         began = next_sample = time.monotonic()
         while time.monotonic() < began + seconds and process.poll() is None:
             if time.monotonic() >= next_sample:

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.rest_posture import RestPosture
-from ik_core.tracking.tracker import Tracker
 from ik_node.inputs.goals import Goals
 from ik_node.inputs.joint_states import StartState
 from ik_node.main import main
@@ -32,8 +32,8 @@ PLACES: list[tuple[type, str]] = [
     (GoalSolver, 'begin_tick'),
     (RestPosture, 'step'),
     (JointMotion, 'follow'),
-    (Tracker, '_command'),
-    (Tracker, '_advance_tips'),
+    (Coordinator, '_command'),
+    (Coordinator, '_advance_tips'),
     (Goals, 'give'),
     (Diagnostics, 'record'),
     (StartState, 'compare'),

@@ -390,7 +390,8 @@ class Tracked:
 
     def _motion_limits(self) -> MotionLimits:
         velocity = np.minimum(self.robot.velocity, self.limits[2])
-        return MotionLimits(*self.limits[:2], velocity, *self.limits[3:])
+        lower, upper, _, acceleration, jerk = self.limits
+        return MotionLimits(lower, upper, velocity, acceleration, jerk)
 
     def _all_rows(self) -> Array:
         """The limits (5, m) of the joints and of those that mimic them."""
@@ -415,9 +416,10 @@ class Tracked:
             rest=self.robot.middle_configuration,
             clock=lambda: 0.0,
         )
-        parts = [(tracker, '_command'), (tracker._motion, 'follow'), (tracker, '_advance_tips')]
-        names = ('follow', 'follow_closely', 'begin_tick', 'is_solved')
-        for owner, name in [*parts, *((tracker._solver, name) for name in names)]:
+        parts: Any = tracker._parts
+        solving = ('follow', 'follow_closely', 'begin_tick', 'is_solved')
+        places = [(parts, '_command'), (parts, '_advance_tips'), (parts.motion, 'follow')]
+        for owner, name in [*places, *((parts._solver, name) for name in solving)]:
             setattr(owner, name, self._failing(getattr(owner, name)))
         return tracker
 
