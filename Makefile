@@ -5,6 +5,7 @@ PYTHON ?= python3
 DURATION ?= 20
 BENCHES ?=
 MINUTES ?= 10
+TICKS ?=
 export PYTHON
 # Which ROS 2's wheels, where none is sourced: jazzy (the default) or kilted.
 export ROS_WHEELS
@@ -28,7 +29,8 @@ help:
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
-	@echo 'make soak [MINUTES=10]    the node under faults, for long'
+	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long'
+	@echo 'make soak TICKS=10000000  the governor alone, without ROS'
 	@echo 'make clean                remove what was built and installed here'
 	@echo 'PYTHON=python3.12 chooses the Python to start from,'
 	@echo 'ROS_WHEELS=kilted that ROS 2 where none is sourced (jazzy by default).'
@@ -51,7 +53,8 @@ bench:
 	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench $(BENCHES)
 
 soak:
-	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak --minutes $(MINUTES)
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak \
+	$(if $(TICKS),--offline $(TICKS),--minutes $(MINUTES))
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -146,11 +146,12 @@ class Motion:
             return
         self._last_due = due
         command: Command | None
+        steps = model.tracker.governor.steps
         try:
             command = self._step(model, due)
         except Exception:
             self._health.error('tick', f'braking, after an error: {traceback.format_exc()}')
-            command = self._brake(model)
+            command = self._brake(model, steps)
         self._publish(model.tracker.governor, due)
         if command is not None:
             self._health.record(command)
@@ -194,14 +195,21 @@ class Motion:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def _brake(self, model: Model) -> Command | None:
-        """Brake for a period, whatever the tracker is in; its command, if it can say one."""
+    def _brake(self, model: Model, steps: int) -> Command | None:
+        """Brake for a period, whatever the tracker is in; its command, if it can say one.
+
+        steps : of the governor before the tick. Where one more was taken before the error, it
+            is what is published: two in a tick would be too fast
+        """
+        tracker = model.tracker
         try:
-            model.tracker.brake()
-            return model.tracker.tick(self._clock.seconds())
+            if tracker.governor.steps == steps:
+                tracker.brake()
+                return tracker.tick(self._clock.seconds())
         except Exception:
-            model.tracker.governor.brake()
-            return None
+            if tracker.governor.steps == steps:
+                tracker.governor.brake()
+        return None
 
     def _tick_until_rest(self, model: Model) -> None:
         """Tick on, on this thread, for as long as the limits need to stop."""

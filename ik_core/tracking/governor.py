@@ -114,6 +114,7 @@ class Governor:
         if not 0.0 < period < math.inf:
             raise InvalidOption(f'period = {period!r} [s]: must be positive')
         self.period = period
+        self._steps = 0
         asked = _rows_of(limits)
         self._joints = np.zeros((ROWS, asked.shape[1]))
         self._joints[: len(asked)] = asked
@@ -144,6 +145,11 @@ class Governor:
     def ddq(self) -> Array:
         """The acceleration (n,), a read-only view."""
         return self._ddq
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has taken: who was interrupted sees whether one is still due."""
+        return self._steps
 
     @property
     def state(self) -> Array:
@@ -224,6 +230,7 @@ class Governor:
         if not self._adopted:
             self._adopt()
         advance(self._joints, synchronized, self.period)
+        self._steps += 1
 
     def brake(self) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay."""
@@ -231,6 +238,7 @@ class Governor:
             self._adopt()
         self._act.fill(BRAKE)
         advance(self._joints, False, self.period)
+        self._steps += 1
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""

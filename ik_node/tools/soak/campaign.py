@@ -1,0 +1,236 @@
+"""A campaign: a node as a process, actions at random, a listener that judges, and the report.
+
+With the same seed the same actions come in the same order; their moments are the machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+
+from ik_core import load_urdf
+
+from ..process import running
+from .actions import WEIGHTS, Actions
+from .limits import read_description
+from .listener import Listener, Robot
+
+VELOCITY, ACCELERATION = 2.0, 10.0
+"""[rad/s, rad/s^2] Limits that the node is given where the URDF has none."""
+START_PATIENCE = 300.0
+WARM_UP = 0.25
+"""The part of the run after which memory must not grow."""
+GROWTH = 2.0
+"""[MiB] Over 600,000 ticks that still counts as none: what the allocator does by itself."""
+SHORTEST_FIT = 60.0
+"""[s] Memory of a shorter run is printed and not judged."""
+SILENCE = 10.0
+"""[s] Without joint states, of a node that is not stopped, that counts as a failure."""
+
+
+@dataclass
+class Memory:
+    """The resident memory of a process over time."""
+
+    samples: list[tuple[float, float]] = field(default_factory=list)
+
+    def sample(self, pid: int) -> None:
+        """Take one [s, MiB]; where there is no /proc, none."""
+        with suppress(OSError, StopIteration, ProcessLookupError):
+            lines = Path(f'/proc/{pid}/status').read_text(encoding='ascii').splitlines()
+            line = next(line for line in lines if line.startswith('VmRSS'))
+            self.samples.append((time.monotonic(), int(line.split()[1]) / 1024.0))
+
+    def growth(self, ticks_per_second: float) -> float | None:
+        """MiB over 600,000 ticks, from a line through all after the warm-up; None if too short."""
+        table = np.array(self.samples).reshape(-1, 2)
+        late = table[round(WARM_UP * len(table)) :]
+        if len(late) < 3 or np.ptp(late[:, 0]) < SHORTEST_FIT:
+            return None
+        slope = float(np.polyfit(late[:, 0] - late[0, 0], late[:, 1], 1)[0])
+        return slope * 600_000 / ticks_per_second
+
+
+class Users:
+    """The nodes of the campaign: one that only sends, one that listens; on a thread."""
+
+    def __init__(self, texts: list[str], rate: float, seed: int) -> None:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._node = rclpy.create_node('soak', namespace='/soak')
+        self._sender = rclpy.create_node('user', namespace='/soak')
+        robots = [Robot(read_description(text), VELOCITY, ACCELERATION) for text in texts]
+        self.listener = Listener(robots, rate)
+        depth = QoSProfile(depth=int(20 * rate))
+        self._node.create_subscription(JointState, 'joint_states', self._hear, depth)
+        self._node.create_subscription(DiagnosticArray, '/diagnostics', self._note, 10)
+        kinematics = [load_urdf(text) for text in texts]
+        self.actions = Actions(self._sender, self.listener, kinematics, texts, seed)
+        self.reported: dict[str, str] = {}
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._executor.add_node(self._sender)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._spin)
+        self._thread.start()
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        """Publish the first robot, and wait until it is moved."""
+        deadline = time.monotonic() + START_PATIENCE
+        while not self.listener.states:
+            self.actions.show_robot()
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise TimeoutError(f'no joint_states for {START_PATIENCE:g} s, or no node')
+            time.sleep(1.0)
+        self.listener.silent_by_right()
+        self.listener.longest_silence = 0.0, ''
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._stopping.set()
+        self._thread.join()
+        for node in (self._sender, self._node):
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+    def _hear(self, message: JointState, info: Any) -> None:
+        self.listener.receive(message, info)
+
+    def _note(self, message: DiagnosticArray) -> None:
+        status = message.status[-1]  # the limits stand before it
+        self.reported = {pair.key: pair.value for pair in status.values}
+
+    def _spin(self) -> None:
+        while not self._stopping.is_set():
+            self._executor.spin_once(timeout_sec=0.1)
+        self._executor.shutdown()
+
+
+@dataclass
+class Run:
+    """What came of a campaign."""
+
+    users: Users
+    faults: bool
+    rate: float
+    memory: Memory = field(default_factory=Memory)
+    did: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    crashed: bool = False
+    clean: bool = False
+
+    def endure(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        """Act at random for so long."""
+        actions, listener = self.users.actions, self.users.listener
+        actions.process = process
+        self.users.begin(process)
+        began = next_sample = time.monotonic()
+        while time.monotonic() < began + seconds and process.poll() is None:
+            if time.monotonic() >= next_sample:
+                self.memory.sample(process.pid)
+                next_sample += 1.0
+            name = actions.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+            self.did[name] += 1
+            listener.action = name
+            getattr(actions, name)()
+            time.sleep(actions.random.uniform(0.05, 0.6))
+        time.sleep(1.2)  # for the last /diagnostics
+        self.seconds = time.monotonic() - began
+        self.crashed = process.poll() is not None
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Ask the node to end, which takes as long as its limits say."""
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self.clean = process.wait(60.0) == 0
+        self.users.listener.finish()
+
+    def failures(self) -> list[str]:
+        """What is wrong, in a few words each."""
+        listener, actions = self.users.listener, self.users.actions
+        found = [f'{robot}...: {v}' for robot, v in listener.verdicts if v.violations]
+        found += [f'{count} x {kind}' for kind, count in listener.others.items()]
+        found += [f'no answer: {name}' for name in actions.unanswered]
+        found += ['the node crashed'] * self.crashed + ['it did not end cleanly'] * (
+            not self.clean
+        )
+        errors = self.users.reported.get('errors', 'unknown')
+        if errors != '0' and not self.faults:
+            found.append(f'errors in the node: {errors}')
+        silence, action = listener.longest_silence
+        if silence > SILENCE:
+            found.append(f'silent for {silence:.1f} s, after {action}')
+        growth = self.growth()
+        if growth is not None and growth > GROWTH:
+            found.append(f'memory grows by {growth:.2f} MiB per 600,000 ticks')
+        return found
+
+    def growth(self) -> float | None:
+        """[MiB] Over 600,000 ticks."""
+        return self.memory.growth(max(self.users.listener.states, 1) / max(self.seconds, 1e-9))
+
+    def table(self) -> list[tuple[str, str]]:
+        """The lines of the report."""
+        listener, reported, growth = self.users.listener, self.users.reported, self.growth()
+        resident = [mib for _, mib in self.memory.samples] or [float('nan')]
+        silence, action = listener.longest_silence
+        return [
+            ('time', f'{self.seconds:.0f} s, {self.rate * self.seconds:.0f} periods'),
+            ('actions', ', '.join(f'{name} {n}' for name, n in sorted(self.did.items()))),
+            ('states judged', f'{listener.states}, {listener.moved} of them in motion'),
+            ('lost on the way here', str(listener.lost)),
+            ('limit violations', str(listener.violations)),
+            ('longest silence', f'{silence:.2f} s, after {action}'),
+            ('refused messages', reported.get('refused', '?')),
+            ('errors', reported.get('errors', '?') + (', injected' if self.faults else '')),
+            ('memory', f'{resident[0]:.1f} MiB at first, {resident[-1]:.1f} MiB at the end'),
+            (
+                'growth',
+                'too short to say' if growth is None else f'{growth:.2f} MiB/600,000 ticks',
+            ),
+            ('crashes', str(int(self.crashed))),
+            ('ended cleanly', 'yes' if self.clean else 'no'),
+        ]
+
+
+def campaign(texts: list[str], rate: float, seconds: float, seed: int, faults: bool) -> Run:
+    """Run the node, with faults inside or without, and all that can be done to it."""
+    users = Users(texts, rate, seed)
+    run = Run(users, faults, rate)
+    module = 'ik_node.tools.soak.faulty' if faults else 'ik_node'
+    with TemporaryDirectory() as folder:
+        parameters = {
+            'rate': rate,
+            'joint_limits.default.velocity': VELOCITY,
+            'joint_limits.default.acceleration': ACCELERATION,
+            'record_folder': folder,
+            'record_minutes': 1.0,
+        }
+        try:
+            with running(module, parameters=parameters, namespace='/soak') as process:
+                run.endure(process, seconds)
+                run.end(process)
+        finally:
+            users.close()
+    return run
+
+
+def isolate(domain: int) -> None:
+    """Stay on this machine and in this domain."""
+    os.environ['ROS_DOMAIN_ID'] = str(domain)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'

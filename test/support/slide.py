@@ -1,0 +1,73 @@
+"""The slide: one prismatic joint x in [-1, 1] m at 2 m/s, in a running node, and its judge."""
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from ik_node.tools.soak.checker import Checker
+from ik_node.tools.soak.limits import read_description
+from support.node_harness import world
+
+RATE = 200.0
+URDF = """
+<robot name="slide">
+  <link name="rail"/>
+  <link name="carriage"/>
+  <joint name="x" type="prismatic">
+    <parent link="rail"/> <child link="carriage"/> <axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" velocity="2" effort="1"/>
+  </joint>
+</robot>
+"""
+
+
+def rows(acceleration, jerk=np.inf, text=URDF):
+    """The limits (5, n) of all its joints by the description, with these."""
+    limits = np.array(list(read_description(text).rows.values())).T
+    limits[3], limits[4] = acceleration, jerk
+    return limits
+
+
+def at(x):
+    """A goal of the carriage."""
+    goal = np.eye(4)
+    goal[0, 3] = x
+    return goal
+
+
+def positions_of(messages):
+    """The positions and velocities (ticks, n) that were published."""
+    return (
+        np.array([list(getattr(m, row)) for m in messages]) for row in ('position', 'velocity')
+    )
+
+
+def assert_keeps_limits(messages, *limits, rate=RATE):
+    """All that was published, by rows in force one after the other: (number of messages, rows)."""
+    (_, first), *changes = limits
+    checker = Checker(first, 1.0 / rate)
+    q, dq = positions_of(messages)
+    checker.begin(q[0])
+    for k in range(1, len(q)):
+        while changes and k >= changes[0][0]:
+            checker.change(changes.pop(0)[1])
+        checker.see(q[k], dq[k])
+    verdict = checker.finish()
+    assert not verdict.violations, str(verdict)
+
+
+@contextmanager
+def slide(acceleration=10.0, jerk=None, **parameters):
+    """A node that moves it, known to publish."""
+    limits = {'joint_limits__x__acceleration': acceleration}
+    if jerk is not None:
+        limits['joint_limits__x__jerk'] = jerk
+    with world(robot_description=URDF, rate=RATE, **(limits | parameters)) as node:
+        node.more_states(2)
+        yield node
+
+
+def go(node, x, speed):
+    """Send the carriage to x, and wait until it is as fast as that on the way."""
+    node.send_goal(at(x))
+    node.until(lambda: abs(node.states[-1].velocity[0]) >= speed, f'a speed of {speed}')
