@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ik_core import SOLVERS, Budget, IkError, IkProblem, PoseTask, Robot, load_urdf, make_solver
+from ik_core import SOLVERS, Budget, IkProblem, PoseTask, Robot, load_urdf, make_solver
 from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.tasks import GoalTask
@@ -174,13 +174,16 @@ class Model:
         self.tracker.reset(q, keep_goals=True)
 
     def apply(self, parameters: NodeParameters) -> None:
-        """Take changed parameters from the next tick on; the motion goes on from where it is."""
+        """Take changed parameters from the next tick on; the motion goes on from where it is.
+
+        Limits hold whatever becomes of the others.
+        """
         limits = motion_limits(self.robot, parameters)
+        self.tracker.set_limits(limits)
         before, self.parameters, self.limits = self.parameters, parameters, limits
         self.following_errors = following_errors(self.robot, parameters)
         if _problem_options(parameters) != _problem_options(before):
             self.tracker.set_problem(self.problem(self._pose_goals()))
-        self.tracker.set_limits(self.limits)
         if parameters.tracker != before.tracker:
             self.tracker.set_options(parameters.tracker)
         if _solver(parameters) != _solver(before):
@@ -189,9 +192,12 @@ class Model:
     def record(self, recorder: Recorder | None) -> None:
         """Let the recorder follow all from now on; None: no one. The motion goes on."""
         before, self.recorder = self.recorder, recorder
+        if recorder is None:
+            self.tracker.observe(None)
+            return
         try:
             self._renew_tracker()
-        except IkError:
+        except Exception:
             self.recorder = before
             raise
 

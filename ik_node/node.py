@@ -163,8 +163,14 @@ class IkNode(GuardedNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start publishing; without a robot yet, as soon as there is one."""
         result = super().on_activate(state)
+        if result != SUCCESS:
+            return result
         self._active = True
-        return self._attempt(self._start) if result == SUCCESS else result
+        result = self._attempt(self._start)
+        if result != SUCCESS:
+            self._active = False
+            super().on_deactivate(state)
+        return result
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the joints to rest and stop publishing."""

@@ -209,8 +209,11 @@ class Coordinator:
             restart()
 
     def _give_again(self, drop: Callable[[], None]) -> None:
-        """Give the goals again, as if they came now, after they are dropped."""
-        kept = [(i, tip.given, tip.request.received) for i, tip in enumerate(self.tips)]
+        """Give the goals that are followed again, after they are dropped."""
+        kept = [
+            (i, tip.given if tip.has_goal else None, tip.request.received)
+            for i, tip in enumerate(self.tips)
+        ]
         drop()
         for index, given, received in kept:
             if given is not None:

@@ -15,6 +15,7 @@ from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
 from rclpy.node import Node
 from std_msgs.msg import Header
 
+from ik_core.exceptions import InvalidGoal
 from ik_core.maths.rotations import Array
 
 from ..conversions import (
@@ -114,14 +115,18 @@ class Goals:
 
     def give(self, model: Model) -> None:
         """Hand over what came since the last tick."""
-        if self._new:
-            for tip, (goal, received) in self._new.items():
+        if not self._new:
+            return
+        new, self._new = self._new, {}
+        for tip, (goal, received) in new.items():
+            try:
                 if isinstance(goal, Jog):
                     model.set_twist(tip, goal.linear, goal.angular, received)
                 else:
                     model.set_goal(tip, goal, received)
-            self._new.clear()
-            self._health.note_goal()
+            except InvalidGoal as error:
+                self._health.refuse(model.tip_links[tip], Refused('invalid', str(error)))
+        self._health.note_goal()
 
     def put(self, tip: int, goal: Array) -> None:
         """Store a goal (4, 4) in the root link's frame for the next tick; it must be finite."""

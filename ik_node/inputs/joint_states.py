@@ -100,8 +100,9 @@ class StartState:
         measured, tracker = self._measured, model.tracker
         if measured is None or not tracker.paused or not tracker.at_rest:
             return
-        was_moved = measured.distance(tracker.q) > model.parameters.node.state_tolerance
-        if was_moved and measured.rests():
+        node = model.parameters.node
+        is_known = measured.age(self._seconds()) <= node.state_timeout and measured.rests()
+        if is_known and measured.distance(tracker.q) > node.state_tolerance:
             model.seed(measured.q)
 
     def compare(self, model: Model, command: Command, now: float) -> None:

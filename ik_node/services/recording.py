@@ -25,7 +25,7 @@ from ik_core.tracking.recording import Recorder
 
 from ..jobs import Job
 from ..model import Model
-from ..texts import sentence
+from ..texts import explanation, sentence
 
 LONGEST_NAME = 60
 """Characters of the robot's name that stand in the name of a file."""
@@ -89,8 +89,8 @@ class Recording:
         if model.parameters.node.record and model.recorder is None:
             try:
                 self.start(model)
-            except (IkError, OSError) as error:
-                self._node.get_logger().error(f'nothing is recorded: {sentence(error)}')
+            except Exception as error:  # of a recording, which keeps no joint from moving
+                self._node.get_logger().error(f'nothing is recorded: {explanation(error)}')
 
     def start(self, model: Model) -> None:
         """Record this model from now on. Raises IkError or OSError where that can't be."""
@@ -114,7 +114,7 @@ class Recording:
         except OSError:  # the folder is gone, or full
             path = self._new_file(Path(tempfile.gettempdir()), model)
         self._writing = [job for job in self._writing if not job.done]
-        self._writing.append(Job(lambda: self._write(recorder, path)))
+        self._writing.append(Job(lambda: self._write(recorder, path, model.robot.name)))
         return path
 
     def _new_file(self, folder: Path, model: Model) -> Path:
@@ -125,20 +125,27 @@ class Recording:
         if model.recorder is not None and model.recorder.segment_is_full:
             model.record(model.recorder)
 
-    def _write(self, recorder: Recorder, path: Path) -> None:
-        log = self._node.get_logger()
-        elsewhere = Path(tempfile.gettempdir()) / path.name
-        for place in (path, elsewhere):
-            try:
-                recorder.save(place)
-            except Exception as error:
-                log.error(f'no recording in {place}: {sentence(error)}')
-                with suppress(OSError):
-                    path.unlink()
-                continue
-            log.info(f'the recording is in {place}; see `ik replay --help`')
+    def _write(self, recorder: Recorder, path: Path, robot: str) -> None:
+        """Write to the path; where that can't be, to the folder for temporary files."""
+        if self._is_written(recorder, path):
             return
-        log.error('the recording is lost')
+        with suppress(OSError):
+            elsewhere = new_file(Path(tempfile.gettempdir()), self._node.get_name(), robot)
+            if self._is_written(recorder, elsewhere):
+                return
+        self._node.get_logger().error('the recording is lost')
+
+    def _is_written(self, recorder: Recorder, path: Path) -> bool:
+        log = self._node.get_logger()
+        try:
+            recorder.save(path)
+        except Exception as error:
+            log.error(f'no recording in {path}: {sentence(error)}')
+            with suppress(OSError):
+                path.unlink()
+            return False
+        log.info(f'the recording is in {path}; see `ik replay --help`')
+        return True
 
     def _on_record(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
         model = self._model()

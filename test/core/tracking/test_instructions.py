@@ -1,6 +1,7 @@
 """What a tracker is told is a value: methods make it, and observers hear of it."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from ik_core.tracking.instructions import (
     SetRest,
     SetSolver,
     SetTwist,
+    SkipTick,
     Stop,
 )
 
@@ -59,6 +61,8 @@ def calls(robot, goal, q):
         (lambda t: t.pause(), Pause(True)),
         (lambda t: t.pause(False), Pause(False)),
         (lambda t: t.brake(), Brake()),
+        (lambda t: t.skip_tick(braking=False), SkipTick(False)),
+        (lambda t: t.skip_tick(braking=True), SkipTick(True)),
         (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
         (lambda t: t.stop(), Stop()),
         (lambda t: t.reset(q, keep_goals=True), Reset(q, True)),
@@ -85,10 +89,8 @@ def test_a_method_and_its_value_do_the_same():
 
 def test_every_instruction_has_a_method_that_makes_it():
     methods = {name for name, member in vars(Tracker).items() if inspect.isfunction(member)}
-    named = {'Brake': 'brake', 'Pause': 'pause', 'Stop': 'stop', 'Reset': 'reset'}
     for kind in instructions.Instruction.__args__:
-        name = named.get(kind.__name__, 'set_' + kind.__name__.removeprefix('Set').lower())
-        assert name in methods
+        assert re.sub(r'(?<!^)(?=[A-Z])', '_', kind.__name__).lower() in methods
 
 
 def test_what_is_refused_is_not_heard_of_but_its_failure():
