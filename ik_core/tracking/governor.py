@@ -20,9 +20,9 @@ Limits that change in motion:
    A speed above its limit falls as fast as the other limits allow.
 2. An acceleration or a jerk that is raised is so at once, as is a jerk limit switched off.
 3. One that is lowered waits, joint by joint, until the state fits it: until a stop with it ends
-   inside, without turning round. Meanwhile that joint keeps its old ones, takes its acceleration
-   back to zero where it can then wait no longer, and brakes where it can't. An acceleration above
-   the new limit comes down at the limit of the jerk.
+   inside, without turning round. Meanwhile that joint keeps its old ones: it runs its acceleration
+   out where the new ones then fit, and brakes where they don't. An acceleration above the new
+   limit comes down at the limit of the jerk.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Governor:
             it stays without lag. By default the joints come to rest at the target
         synchronized : the joints arrive together, from rest on a straight line in joint space
 
-        A joint whose target or velocity is NaN or unlimited brakes.
+        A joint brakes whose velocity is NaN or infinite, or its target inside the limits.
         """
         self._goal[:] = target
         if velocity is not None:

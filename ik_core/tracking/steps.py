@@ -141,7 +141,7 @@ def fits(
             return False
     elif fastest < math.inf:
         left = dq + ddq * abs(ddq) / (2.0 * jerk)
-        if not (dq * left >= 0.0 and abs(left) <= fastest):
+        if not ((dq * left > 0.0 or ddq == 0.0) and abs(left) <= fastest):
             return False
     low, high = extent_of_stop(dq, ddq, mean, most, jerk, period)
     return lowest <= q + low and q + high <= highest

@@ -13,7 +13,7 @@ import math
 from .._jit import inner
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
-from .second_order import allowed_rate
+from .second_order import BRAKING_ROUNDING, allowed_rate
 from .steps import ACT, CAP, DDQ, DQ, DRIFT, FREE, GOAL, JERK, LEFT, PLANNED, SUDDEN, Q, put
 from .third_order import EXACT, speed_to_take, stopping_way, time_to, towards
 
@@ -27,24 +27,24 @@ def move_on_a_line(joints: Array, period: float) -> bool:
 
     Seen along the joint that has the longest way.
     """
-    longest, way, size = -1, 0.0, 1.0
+    longest, way = -1, 0.0
     for i in range(joints.shape[1]):
         left = joints[GOAL, i] - joints[Q, i]
         if not may_wait(i, joints) or joints[DRIFT, i] != 0.0:
             return False
-        size = max(size, abs(joints[Q, i]))
         if abs(left) > abs(way):
             longest, way = i, left
     if longest < 0:
         return False
-    v, a = joints[DQ, longest], joints[DDQ, longest]
+    v, a, size = joints[DQ, longest], joints[DDQ, longest], max(1.0, abs(joints[Q, longest]))
     velocity = most = jerk = math.inf
     for i in range(joints.shape[1]):
         share = (joints[GOAL, i] - joints[Q, i]) / way
+        rounding = EXACT * (max(1.0, abs(joints[Q, i])) + abs(share) * size)
         off, bent = abs(joints[DQ, i] - share * v), abs(joints[DDQ, i] - share * a)
-        if off > EXACT * size * (1.0 / period + abs(v / way)):
+        if off * period > min(rounding * (1.0 + period * abs(v / way)), BRAKING_ROUNDING):
             return False
-        if bent > EXACT * size * (1.0 / period**2 + abs(a / way)):
+        if bent * period**2 > min(rounding * (1.0 + period**2 * abs(a / way)), BRAKING_ROUNDING):
             return False
         if share != 0.0:
             velocity = min(velocity, joints[VELOCITY, i] / abs(share))

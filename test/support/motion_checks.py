@@ -109,7 +109,10 @@ class Watch:
         side = np.sign(self.q[-1] - self.q[-2])
         reached = np.maximum(now.jerk * period - side * self.ddq[-2], -now.acceleration)
         reached = np.minimum(now.acceleration, reached)
-        full = -side * self.ddq[-1] >= reached - 1e-9 * np.maximum(1.0, np.abs(self.ddq[-1]))
+        # Where a jerk limit has just been switched off, from the faster of two velocities.
+        faster = np.maximum(side * self.dq[-2], side * self.way[-2]) - side * self.dq[-1]
+        slowing = np.where(np.isinf(now.jerk), faster / period, -side * self.ddq[-1])
+        full = slowing >= reached - 1e-9 * np.maximum(1.0, np.abs(slowing))
         # On the last part of a stop the deceleration falls off again, to end with the velocity.
         dq, ddq = side * self.dq[-1], side * self.ddq[-1]
         with np.errstate(invalid='ignore'):

@@ -316,6 +316,19 @@ def test_a_target_that_runs_through_a_limit_is_let_go_smoothly_and_late(jerk):
     assert governor.at_rest
 
 
+@pytest.mark.parametrize('amplitude', [0.99, 1.0, 1.01])
+def test_a_target_that_swings_as_far_as_the_limits_makes_no_joint_chatter(amplitude):
+    period, swing = 0.01, 2.0 * math.pi * 0.35
+    governor, q = Governor(limits_of(-1.0, 1.0, 3.0, 6.0, 20.0), period, [0.0]), []
+    for tick in range(1, 2001):
+        phase = swing * tick * period
+        target, velocity = amplitude * math.sin(phase), amplitude * swing * math.cos(phase)
+        governor.follow([target], [velocity])
+        q.append(governor.q[0])
+    turns = np.sign(np.round(np.diff(q[500:], 3) / period**3, 4))
+    assert np.count_nonzero(np.diff(turns)) <= 70  # in ten swings
+
+
 @pytest.mark.parametrize('jerk', [20.0, 200.0, math.inf])
 def test_a_target_that_comes_in_from_outside_is_waited_for_at_the_limit(jerk):
     watch = Watch(governor := Governor(limits_of(-1.0, 1.0, 2.0, 4.0, jerk), 0.01, [0.0]))

@@ -96,6 +96,15 @@ def test_a_jerk_limit_that_is_switched_on_holds_at_once_at_constant_speed():
     assert governor.ddq == pytest.approx(0.5)
 
 
+def test_a_joint_that_has_just_stopped_rests_when_a_jerk_limit_is_switched_on():
+    governor = driven(limits_of(-9.0, 9.0, 2.0, 10.0), 0.01, [0.0], [-10.0])
+    governor.set_limits(limits_of(-9.0, 9.0, 2.0, 10.0, 50.0))
+    for _ in range(3):
+        governor.brake()
+        assert (governor.q, governor.dq, governor.ddq) == (0.0, 0.0, 0.0)
+    assert governor.limits_in_force.jerk == 50.0
+
+
 def test_a_joint_that_speeds_up_settles_before_a_jerk_limit_holds():
     governor = driven(limits_of(-9.0, 9.0, 2.0, 10.0), 0.01, [1.9], [10.0])
     watch = Watch(governor)
