@@ -202,8 +202,11 @@ def third_order_step(i: int, joints: Array, period: float) -> None:
     q, dq, ddq, goal = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[GOAL, i]
     lower, upper, velocity = joints[LOWER, i], joints[UPPER, i], joints[VELOCITY, i]
     most, jerk, drift, act = (
-        joints[ACCELERATION, i], joints[JERK, i], joints[DRIFT, i], joints[ACT, i]
-    )  # fmt: skip
+        joints[ACCELERATION, i],
+        joints[JERK, i],
+        joints[DRIFT, i],
+        joints[ACT, i],
+    )
     cap = joints[CAP, i]
     low, high = stop_extent(dq, ddq, most, jerk)
     exact = EXACT * (max(1.0, abs(q)) + high - low)

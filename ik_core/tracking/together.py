@@ -156,7 +156,12 @@ def common_rate(joints: Array, rate: float, period: float) -> float:
         if joints[JERK, i] == math.inf and may_wait(i, joints):
             step = joints[ACCELERATION, i] * period
             rate = allowed_rate(
-                rate, joints[Q, i], joints[DQ, i], joints[GOAL, i], joints[VELOCITY, i], step,
+                rate,
+                joints[Q, i],
+                joints[DQ, i],
+                joints[GOAL, i],
+                joints[VELOCITY, i],
+                step,
                 period,
-            )  # fmt: skip
+            )
     return rate

@@ -83,9 +83,14 @@ class Governed:
         """Do what the seed says for at least so many ticks."""
         moves: list[Callable[[], None]] = [self.follow, self.follow, self.follow, self.drag]
         changes = [
-            self.brake, self.scale, self.redraw, self.tighten, self.redraw_all, self.restart,
+            self.brake,
+            self.scale,
+            self.redraw,
+            self.tighten,
+            self.redraw_all,
+            self.restart,
             self.resume,
-        ]  # fmt: skip
+        ]
         acts = moves * int(self.random.choice([1, 1, 20])) + changes
         while self.checker.tick < ticks:
             act = acts[self.random.integers(len(acts))]
