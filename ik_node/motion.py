@@ -65,6 +65,7 @@ class Motion:
         self._publisher: Any = None
         self._output: Output | None = None
         self._last_tick = self._last_due = 0
+        self._steps = 0  # of the governor, before the one of this tick
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
 
@@ -146,12 +147,12 @@ class Motion:
             return
         self._last_due = due
         command: Command | None
-        steps = model.tracker.governor.steps
+        self._steps = model.tracker.governor.steps
         try:
             command = self._step(model, due)
         except Exception:
             self._health.error('tick', f'braking, after an error: {traceback.format_exc()}')
-            command = self._brake(model, steps)
+            command = self._brake(model)
         self._publish(model.tracker.governor, due)
         if command is not None:
             self._health.record(command)
@@ -183,8 +184,7 @@ class Motion:
         if now < self._last_tick:
             self._on_jump_back()
         self._last_tick = now
-        if self._output is not None:
-            self._output.make_up(model.tracker, due)
+        self._make_up(model, due)
         self._goals.give(model)
         return model.tracker.tick(1e-9 * now)
 
@@ -195,19 +195,27 @@ class Motion:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def _brake(self, model: Model, steps: int) -> Command | None:
+    def _make_up(self, model: Model, due: int) -> None:
+        if self._output is None:
+            return
+        try:
+            self._output.make_up(model.tracker, due)
+        finally:
+            self._steps = model.tracker.governor.steps
+
+    def _brake(self, model: Model) -> Command | None:
         """Brake for a period, whatever the tracker is in; its command, if it can say one.
 
-        steps : of the governor before the tick. Where one more was taken before the error, it
-            is what is published: two in a tick would be too fast
+        Where the error came after the step of this tick, that is what is published: two steps
+        would be too fast.
         """
         tracker = model.tracker
         try:
-            if tracker.governor.steps == steps:
+            if tracker.governor.steps == self._steps:
                 tracker.brake()
                 return tracker.tick(self._clock.seconds())
         except Exception:
-            if tracker.governor.steps == steps:
+            if tracker.governor.steps == self._steps:
                 tracker.governor.brake()
         return None
 
