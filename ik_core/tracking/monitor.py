@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..maths.rotations import Array
+from ..maths.safe import least_squares, singular_values
 from ..problem import IkProblem
 from ..tasks.packing import PackedGoals
 
@@ -37,7 +38,7 @@ class GoalMonitor:
     def condition_number(self, q: Array, targets: Iterable[Array]) -> float:
         """The largest singular value of the goals' Jacobian by the smallest; inf: singular."""
         self._update(q, targets)
-        values = np.linalg.svd(self._goals.jacobian(), compute_uv=False)
+        values = singular_values(self._goals.jacobian())
         smallest = values[-1] if values.size else 0.0
         if not smallest > SINGULAR * values[0]:
             return math.inf
@@ -47,7 +48,7 @@ class GoalMonitor:
         """A q (n,) a little further on, by twists (G, 6) of the goals' links."""
         goals, q = self._goals, q.copy()
         jacobian = np.vstack([self._robot.jacobian(q, goal.link) for goal in goals.goals])
-        step = np.linalg.pinv(jacobian[:, goals.variables], 1e-3) @ twists.ravel()
+        step = least_squares(jacobian[:, goals.variables], twists.ravel(), 1e-3)
         largest = np.max(np.abs(step))
         if largest > 0.0:
             q[goals.variables] += LOOK_AHEAD / largest * step
