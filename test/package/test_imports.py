@@ -33,14 +33,14 @@ ORDERS = {
         {'parameters'},
         {'model', 'ticker'},
         {'outputs'},
-        {'inputs', 'tools'},
+        {'inputs'},
         {'services'},
         {'motion'},
         {'installation'},
         {'node'},
         {'run'},
         {'main'},
-        {'__main__'},
+        {'tools', '__main__'},
     ],
 }
 FLOORS = {
