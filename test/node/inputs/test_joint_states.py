@@ -183,12 +183,12 @@ def test_a_robot_that_does_not_follow_is_not_led_on(robot, output):
         assert 'reached' not in codes(node)
         adopted = 1 + int(np.abs(np.diff(arm.commanded, axis=0)).max(axis=1).argmax())
         np.testing.assert_allclose(arm.commanded[adopted], arm.q, atol=1e-12)
-        check_steps(robot, arm.commanded[:adopted])
+        check_steps(robot, arm.commanded[:adopted], arm.times[:adopted])
         arm.obeys, before = True, list(arm.q)  # the controller is back
         np.testing.assert_allclose(arm.rest(), before, atol=1e-12)
         node.send_goal(goal)
         arm.until(lambda: codes(node)[-1] == 'reached', 'the goal')
-        check_steps(robot, arm.commanded[adopted:])
+        check_steps(robot, arm.commanded[adopted:], arm.times[adopted:])
 
 
 def test_a_robot_that_is_pushed_away_from_its_goal_loses_it(robot):
