@@ -26,6 +26,7 @@ from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
 from .following import Following
 from .measured_state import Joints, MeasuredState
+from .state_clock import StateClock
 from .subscriptions import Inputs
 
 LARGEST_STATE = 200_000
@@ -46,6 +47,7 @@ class StartState:
         self._health = health
         self._seconds = seconds
         self._input = Inputs(node, health)
+        self._clock = StateClock(lambda: 1e-9 * node.get_clock().now().nanoseconds)
         self._model: Model | None = None
         self._measured: MeasuredState | None = None
         self._rests_since = math.inf
@@ -128,11 +130,24 @@ class StartState:
         if measured is None or model is None:
             return
         positions = read_joint_state(message, measured.joints)
+        if model.parameters.node.output == 'joint_trajectory':
+            self._compare_clocks(message)
         tolerance = model.parameters.node.state_tolerance
         joints, doubts = measured.take(positions, now, tolerance)
         self._watch(measured, model, joints, now)
         if doubts:
             raise Refused('implausible_state', '; '.join(doubts))
+
+    def _compare_clocks(self, message: JointState) -> None:
+        """Warn where the controller would play trajectories at other times than they tell."""
+        difference = self._clock.difference(message.header.stamp)
+        if difference is not None:
+            side = 'behind' if difference > 0.0 else 'ahead of'
+            self._health.warn(
+                'clocks',
+                f'joint_states are stamped by a clock {abs(difference):.3g} s {side} this one: '
+                'joints will not move smoothly; let chrony or the like keep the clocks together',
+            )
 
     def _watch(self, measured: MeasuredState, model: Model, joints: Joints, now: float) -> None:
         """Compare what was measured with what was commanded, while the robot has to follow."""

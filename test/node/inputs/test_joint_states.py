@@ -9,9 +9,12 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.qos import qos_profile_sensor_data
+from rcl_interfaces.msg import Log
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool, Trigger
 from support.controlled_arm import ARM, PERIOD, RATE, START, Arm, arm_is_at, controlled, whole
 from support.motion_limits import Limits, assert_inside, assert_speeds, by_differences
@@ -62,6 +65,21 @@ def test_partial_messages_are_put_together(robot):
         assert not arm.commanded
         node.until(lambda: arm.say(panda_joint7=START[6], not_a_joint=3.0) or arm.commanded, 'go')
         np.testing.assert_allclose(arm.commanded[0], START, atol=1e-12)
+
+
+def test_a_controller_by_another_clock_is_warned_of():
+    with controlled('joint_trajectory') as node:
+        latched = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.node.create_subscription(Log, '/rosout', lambda m: node.inbox.put('log', m), latched)
+        publisher = node.publisher(JointState, 'joint_states', qos_profile_sensor_data)
+        name = f'{node.namespace.strip("/")}.ik_node'
+
+        def warned():
+            stamp = Time(sec=int(time.time()) - 3600)
+            publisher.publish(JointState(header=Header(stamp=stamp), name=ARM, position=START))
+            return any(m.name == name and 'chrony' in m.msg for m in node.inbox['log'])
+
+        node.until(warned, 'a warning')
 
 
 def heard(node, joint):
