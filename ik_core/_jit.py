@@ -1,5 +1,7 @@
 """`njit`, `inner`: numba's where numba is installed, otherwise nothing; one source for both.
 
+`with_kernels` makes several kernels of one source; `Callback` lets kernels call Python.
+
 numba's own cache does not notice an edited function in another file that a kernel calls, so
 the cache directory is keyed by a hash of every kernel source of this package. The directory
 is set only while numba decorates: other users of numba keep theirs. Directories of
@@ -10,17 +12,21 @@ compiled without a cache.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 try:
     import numba
+    from llvmlite import ir
     from numba.core.options import DefaultOptions
+    from numba.extending import intrinsic
 except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
     numba = None
 
@@ -124,3 +130,77 @@ def _compiled(function: F, options: dict[str, Any]) -> F:
         return numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = before
+
+
+def with_kernels(
+    template: Callable[..., Any], name: str, *, entry: bool = False, **kernels: Any
+) -> Any:
+    """A kernel with the source of `template`, whose global names `kernels` are these instead.
+
+    So one loop serves many methods, each compiled on its first call. (A kernel that takes others
+    as arguments, or in a closure, never hits numba's cache.) `entry`: Python may call it.
+    """
+    copy = FunctionType(template.__code__, {**template.__globals__, **kernels}, name)
+    copy.__qualname__ = name  # the cache tells them apart by it
+    copy.__doc__ = template.__doc__
+    return njit(copy) if entry else inner(copy)
+
+
+class Callback:
+    """A Python function without arguments that kernels may call: `call_back(callback.address)`.
+
+    What it raises is kept in `error`, and `call_back` then returns 1, else 0: the kernel has to
+    end, and its caller to `check`. It lives as long as this object.
+    """
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+        self.error: BaseException | None = None
+        if COMPILED:
+            self._pointer = ctypes.CFUNCTYPE(ctypes.c_int64)(self._call)
+            self.address = int(ctypes.cast(self._pointer, ctypes.c_void_p).value or 0)
+        else:
+            self.address = id(self)
+            _UNCOMPILED[self.address] = self._call
+
+    def __del__(self) -> None:
+        _UNCOMPILED.pop(self.address, None)
+
+    def _call(self) -> int:
+        try:
+            self._function()
+        except BaseException as error:  # noqa: BLE001 (it can't pass through compiled code)
+            self.error = error
+            return 1
+        return 0
+
+    def check(self) -> None:
+        """Raise what the function raised, once."""
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+_UNCOMPILED: dict[int, Callable[[], int]] = {}
+"""The callbacks by address, where kernels are plain Python."""
+
+
+def _call_back(address: int) -> int:
+    """Call the function of a `Callback`; 1 where it raised, else 0."""
+    return _UNCOMPILED[address]()
+
+
+if COMPILED:
+
+    @intrinsic
+    def call_back(typing_context: Any, address: Any) -> Any:
+        """Call the function of a `Callback`; 1 where it raised, else 0."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.FunctionType(ir.IntType(64), [])
+            return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [])
+
+        return numba.int64(numba.int64), generate
+
+else:
+    call_back = _call_back

@@ -114,7 +114,7 @@ class IkProblem:
         cost = self.packed.update(x)
         residual, jacobian = self.packed.residual.copy(), self.packed.jacobian()
         if self.other_tasks:
-            others, other_jacobian = self._stacked(self.other_tasks, x)
+            others, other_jacobian = self.rows_of(self.other_tasks, x)
             residual = np.concatenate([residual, others])
             jacobian = np.vstack([jacobian, other_jacobian])
             cost += float(others @ others)
@@ -139,7 +139,7 @@ class IkProblem:
 
     def secondary_at(self, x: Array) -> tuple[Array, Array]:
         """The secondary tasks' residual (s,) and Jacobian (s, variables) at variables x."""
-        return self._stacked(self.secondary, x)
+        return self.rows_of(self.secondary, x)
 
     def evaluate(self, q: ArrayLike) -> Evaluation:
         """The problem at q (n,) with the targets as they are now; q may break the limits."""
@@ -160,7 +160,7 @@ class IkProblem:
             and (orientation_errors <= self.orientation_tolerance).all()
         )
 
-    def _stacked(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
+    def rows_of(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
         """The residuals and Jacobians, over the variables, of tasks that are no goals."""
         self._q[self.variables] = x
         residual = np.concatenate([task.residual(self.robot, self._q) for task in tasks])

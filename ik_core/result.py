@@ -13,6 +13,7 @@ class IkStatus(Enum):
 
     REACHED = 'all goals are reached within their tolerances'
     CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
+    LEAST = 'the cost of the tasks is at its least: there is no goal to reach'
     STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
     ITERATION_LIMIT = 'not reached: the iterations ended first'
     TIME_LIMIT = 'not reached: the time budget ended first'
@@ -43,8 +44,9 @@ class IkResult:
 
     @property
     def success(self) -> bool:
-        """Whether every goal is reached within its tolerances."""
-        return self.status is IkStatus.REACHED
+        """Whether every goal is reached within its tolerances; without a goal, whether the
+        tasks' cost is at a minimum."""
+        return self.status in (IkStatus.REACHED, IkStatus.LEAST)
 
     @property
     def message(self) -> str:

@@ -35,7 +35,7 @@ from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.search import solve_many
-from ..solvers.levenberg_marquardt import STATUSES, LevenbergMarquardt, Workspace
+from ..solvers.levenberg_marquardt import STATUSES, DampedWorkspace, LevenbergMarquardt
 
 CHUNK = 64 if COMPILED else 1
 """Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
@@ -200,7 +200,7 @@ class ManySolves:
         threads = min(self.threads, len(chunks))
         while len(self._workspaces) < threads:
             own = self.problem.clone() if self._workspaces else self.problem
-            self._workspaces.append(Workspace(own, self.solver.options).arguments)
+            self._workspaces.append(DampedWorkspace(own, self.solver.options).arguments)
 
         def work(workspace: tuple[Any, ...], report: Progress | None = None) -> None:
             while chunks:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from ..maths.rotations import Array
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from .active_set import step_of_free
-from .search import Search, State
+from .search import Search
 
 MAX_ITERATIONS = 100
 MAX_STEP = 0.3
@@ -166,11 +166,11 @@ class SecondarySearch(Search):
         if self.descent.done:
             self.status = reached.status
 
-    def memory(self) -> State | None:
+    def memory(self) -> Any:
         """See Search."""
         return self.primary.memory()
 
-    def resume(self, memory: State) -> None:
+    def resume(self, memory: Any) -> None:
         """See Search."""
         self.primary.resume(memory)
 

@@ -11,7 +11,7 @@ from ..maths.rotations import Array
 from ..options import option
 from ..problem import IkProblem
 from .line_search import LineSearchOptions, P, armijo, cost_gradient, onto_near_limits
-from .search import State
+from .workspace import State
 
 ROUNDING = 1e-13
 """How near a step that ends on a limit comes to it, relative to |x| + 1."""

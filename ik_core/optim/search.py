@@ -1,4 +1,4 @@
-"""The loop that all solvers share: stop rules, the best so far, budgets, restarts, results.
+"""Solves under way: budgets, the clock, results.
 
 A `Search` is one solve under way. It runs within one budget after the other until it is done, so
 a caller with a clock of its own (a control loop) can spread it over many calls.
@@ -12,48 +12,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
 from ..maths.linalg import SHORTEST_COLUMN, STATIONARY
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
-from ..robot.limits import random_configuration
+from .memory import ITERATIONS
 
 Clock = Callable[[], float]
 
 default_clock: Clock = time.perf_counter
 
 
-@dataclass(eq=False)
-class State:
-    """Where an iterative method stands; `evaluations` counts those of the last step."""
-
-    at: Evaluation
-    evaluations: int = 1
-
-    def resume(self, last: Any) -> None:
-        """At a start: take over what the method remembers of `last`, a state of its kind."""
-
-
-StateT = TypeVar('StateT', bound=State)
-
-
-class Method(Protocol[StateT]):
-    """What the shared loop runs: a method is its start and its step."""
-
-    options: Any
-
-    def start(self, problem: IkProblem, at: Evaluation) -> StateT:
-        """The state at the start of an attempt."""
-
-    def step(self, problem: IkProblem, state: StateT) -> StateT:
-        """One iteration: a new state, evaluated, with its variables inside the limits."""
+FOREVER = 2**62
+"""Iterations that no search does."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +118,11 @@ class Search(ABC):
     def result(self) -> IkResult:
         """The best so far."""
 
-    def memory(self) -> State | None:
+    def memory(self) -> Any:
         """What a search for goals that moved on a little can `resume`; None without any."""
         return None
 
-    def resume(self, memory: State) -> None:  # noqa: B027 (most take over nothing)
+    def resume(self, memory: Any) -> None:  # noqa: B027 (most take over nothing)
         """Before the first `run`: take over the memory of the solver's last search."""
 
     def finish(
@@ -188,104 +166,108 @@ class Search(ABC):
         )
 
 
-class IterativeSearch(Search, Generic[StateT]):
-    """The loop for methods that are only a start and a step."""
+class Workspace(ABC):
+    """The arrays of a compiled search for one problem, and its kernels.
 
-    def __init__(
-        self, method: Method[StateT], problem: IkProblem, q0: ArrayLike | None, clock: Clock
-    ) -> None:
-        super().__init__(problem, q0, clock)
-        self.method = method
-        self.options = method.options
-        self.iterations = self.evaluations = self.restarts = 0
-        self.history: list[float] = []
-        self.best: Evaluation | None = None
-        self.best_status: IkStatus | None = None  # how an attempt ended there
-        self._begin_attempt(self.x0)
+    A solver keeps one from solve to solve; at most one search is under way in it.
+    """
 
-    def _begin_attempt(self, x: Array) -> None:
-        self.state = self.method.start(self.problem, self.problem.at(x))
-        self.evaluations += 1
-        self._attempt_iterations = 0
-        self._judge()
+    problem: IkProblem
+    counters: IntArray
 
-    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
-        for _ in self.allowed_iterations(deadline, iterations):
-            if self.done:
-                break
-            self._iterate()
+    @abstractmethod
+    def load(self, q0: ArrayLike | None) -> Array:
+        """Begin anew: read the targets and the start; return the whole start (n,)."""
 
-    def _iterate(self) -> None:
-        before = self.state.at
-        self.state = self.method.step(self.problem, self.state)
-        self.iterations += 1
-        self._attempt_iterations += 1
-        self.evaluations += self.state.evaluations
-        if self.options.record_history:
-            self.history.append(self.state.at.cost)
-        self._judge()
-        if not self.done:
-            self._stop_or_restart(before)
+    @abstractmethod
+    def run(self, iterations: int) -> IkStatus | None:
+        """Run at most so many iterations; how the search ended, None where it goes on."""
 
-    def _judge(self) -> None:
-        """Keep the best point; be done where it is a solution."""
-        at = self.state.at
-        solved = self.problem.is_solved(at.position_errors, at.orientation_errors)
-        if solved and not self.problem.other_tasks:
-            self.best, self.status = at, IkStatus.REACHED
-        elif self.best is None or at.cost < self.best.cost:
-            self.best, self.best_status = at, None
+    @abstractmethod
+    def conclude(self) -> None:
+        """Make an answer of the best so far."""
 
-    def _stop_or_restart(self, before: Evaluation) -> None:
-        ended = self._attempt_status(before)
-        if ended is None:
-            return
-        if self.best is self.state.at:
-            self.best_status = ended
-        # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
-        if self.restarts < self.options.restarts and not self.problem.other_tasks:
-            self.restarts += 1
-            limits = self.problem.limits
-            x = np.empty_like(self.x0)
-            random_configuration(
-                self.options.random_seed,
-                self.restarts,
-                limits.sample_lower,
-                limits.sample_upper,
-                x,
-            )
-            self._begin_attempt(x)
-        else:
-            # Where the best was only passed, that this attempt ended at a closest point says
-            # nothing of it.
-            passed = IkStatus.STALLED if ended is IkStatus.CLOSEST else ended
-            self.status = self.best_status or passed
+    @abstractmethod
+    def result(
+        self,
+        q: Array,
+        solve_time: float,
+        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
+        history: tuple[float, ...] = (),
+    ) -> IkResult:
+        """What was concluded, with the answer written into the start q (n,)."""
 
-    def _attempt_status(self, before: Evaluation) -> IkStatus | None:
-        """Why this attempt is over, or None."""
-        at = self.state.at
-        if is_stationary(self.problem, at):
-            return IkStatus.CLOSEST
-        if np.max(np.abs(at.x - before.x)) <= 1e-12 * (1.0 + np.max(np.abs(at.x))):
-            return IkStatus.STALLED
-        if self._attempt_iterations >= self.options.max_iterations:
-            return IkStatus.ITERATION_LIMIT
+    @property
+    @abstractmethod
+    def cost(self) -> float:
+        """Where the search stands."""
+
+    @property
+    @abstractmethod
+    def between_attempts(self) -> bool:
+        """Whether it is about to evaluate where an attempt begins, which is no iteration."""
+
+    def memory(self) -> Any:
+        """See Search."""
         return None
 
-    def memory(self) -> State | None:
+    def resume(self, memory: Any) -> None:
         """See Search."""
-        return self.state
 
-    def resume(self, memory: State) -> None:
+
+class CompiledSearch(Search):
+    """A search whose loop is a kernel, called for some iterations at a time.
+
+    `look` : after how many iterations it looks at the clock.
+    """
+
+    def __init__(
+        self, workspace: Workspace, q0: ArrayLike | None, clock: Clock, look: int, history: bool
+    ) -> None:
+        self.problem = workspace.problem
+        self.clock = clock
+        self.q0 = workspace.load(q0)
+        self.status = None
+        self.solve_time = 0.0
+        self.workspace = workspace
+        self._look = 1 if history else look
+        self._history: list[float] | None = [] if history else None
+
+    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
+        left = FOREVER if iterations is None else iterations
+        patient = deadline is None and self._history is None
+        look = FOREVER if patient else self._look
+        while self.status is None:
+            late = deadline is not None and self.clock() >= deadline
+            if late and not self.workspace.between_attempts:
+                self.limited_by = IkStatus.TIME_LIMIT
+                return
+            chunk = 0 if late else min(left, look)  # to see whether an attempt begins at a goal
+            self.status = self.workspace.run(chunk)
+            left -= chunk
+            self._note_cost()
+            if left <= 0:
+                return
+
+    def _note_cost(self) -> None:
+        history = self._history
+        if history is not None and self.workspace.counters[ITERATIONS] > len(history):
+            history.append(self.workspace.cost)
+
+    def memory(self) -> Any:
         """See Search."""
-        self.state.resume(memory)
+        return self.workspace.memory()
+
+    def resume(self, memory: Any) -> None:
+        """See Search."""
+        self.workspace.resume(memory)
 
     def result(self) -> IkResult:
         """The best so far."""
-        best = self.best or self.state.at
-        return self.finish(
-            best.x, self.iterations, self.evaluations, self.restarts, tuple(self.history)
-        )
+        if not self.done:
+            self.workspace.conclude()
+        history = tuple(self._history or ())
+        return self.workspace.result(self.q0.copy(), self.solve_time, self.limited_by, history)
 
 
 def is_stationary(problem: IkProblem, at: Evaluation) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
-from ..optim.search import Budget, State
+from ..optim.search import Budget
+from ..optim.workspace import State
 from ..problem import IkProblem
 from ..result import IkResult
 from .augmented_lagrangian import AugmentedLagrangian

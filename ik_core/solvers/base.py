@@ -8,18 +8,20 @@ from typing import Any, ClassVar, Generic
 
 from numpy.typing import ArrayLike
 
+from .._jit import COMPILED
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
+from ..optim.loop import Kernel
 from ..optim.search import (
     Budget,
     Clock,
-    IterativeSearch,
+    CompiledSearch,
     Search,
     SearchOptions,
-    StateT,
     default_clock,
 )
+from ..optim.workspace import MethodWorkspace, PythonWorkspace, StateT
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult
@@ -72,13 +74,69 @@ class Solver(ABC):
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...
 
 
-class IterativeSolver(Solver, Generic[StateT]):
-    """A solver run by the shared loop: a method is just its start and its step."""
+class LoopSolver(Solver):
+    """A solver run by the shared loop (`optim.loop`)."""
 
     Options: ClassVar[type[OptionSet]] = SearchOptions
 
+    look: ClassVar[int] = 64 if COMPILED else 4
+    """After how many iterations a search looks at its clock."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._workspace: MethodWorkspace | None = None
+
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
-        return IterativeSearch(self, problem, q0, self.clock)
+        workspace = self._workspace_for(problem)
+        return CompiledSearch(
+            workspace, q0, self.clock, self.look, self.options.record_history
+        )
+
+    def _workspace_for(self, problem: IkProblem) -> MethodWorkspace:
+        if self._workspace is None or self._workspace.problem is not problem:
+            self._workspace = self.workspace(problem)
+        return self._workspace
+
+    @abstractmethod
+    def workspace(self, problem: IkProblem) -> MethodWorkspace:
+        """The arrays for a problem; UnsupportedProblem where it is none for this method."""
+
+
+class KernelSolver(LoopSolver):
+    """A solver whose method is two kernels; see `optim.loop`."""
+
+    start: ClassVar[Kernel]
+    step: ClassVar[Kernel]
+
+    def workspace(self, problem: IkProblem) -> MethodWorkspace:
+        """See LoopSolver."""
+        kind = type(self)
+        return MethodWorkspace(
+            problem,
+            self.options,
+            self.name,
+            kind.start,
+            kind.step,
+            self.numbers(),
+            self.prepare,
+        )
+
+    def numbers(self) -> tuple[float, ...]:
+        """The method's own options, as its kernels find them from `OWN_OPTIONS` on."""
+        return ()
+
+    def prepare(self, workspace: MethodWorkspace) -> None:
+        """Fill the method's own arrays for a search that begins: nothing, as a rule."""
+
+
+class IterativeSolver(LoopSolver, Generic[StateT]):
+    """A solver whose method is written in Python: just its start and its step."""
+
+    look: ClassVar[int] = 1
+
+    def workspace(self, problem: IkProblem) -> MethodWorkspace:
+        """See LoopSolver."""
+        return PythonWorkspace(problem, self)
 
     @abstractmethod
     def start(self, problem: IkProblem, at: Evaluation) -> StateT:

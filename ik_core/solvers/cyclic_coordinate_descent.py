@@ -43,7 +43,8 @@ import numpy as np
 
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import IntArray
-from ..optim.search import SearchOptions, State
+from ..optim.search import SearchOptions
+from ..optim.workspace import State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.kinematics import MULTIPLIER, PRISMATIC, VARIABLE

@@ -42,7 +42,8 @@ import numpy as np
 from ..exceptions import InvalidOption
 from ..maths import safe
 from ..maths.rotations import Array
-from ..optim.search import SearchOptions, State
+from ..optim.search import SearchOptions
+from ..optim.workspace import State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.kinematics import MULTIPLIER

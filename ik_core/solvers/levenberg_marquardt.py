@@ -18,38 +18,45 @@ place of J'J: Gauss-Newton converges slowly where the residual stays large.
 
 Tasks about the joints themselves (`JointTask`) are in the model as they are; being a compromise,
 a problem with such tasks is solved to its stationary point from the start alone. With other
-tasks weighed against the goals the same method runs uncompiled, in the shared loop.
+tasks weighed against the goals the same method is a step of the shared loop.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import COMPILED
+from .._jit import inner
 from ..maths.linalg import bounded_step
 from ..maths.rotations import Array
-from ..optim.search import Budget, Clock, Search, SearchOptions, State
+from ..optim.evaluation import evaluate, project, take_trial
+from ..optim.memory import (
+    COST,
+    DX,
+    GRADIENT,
+    HELD,
+    OWN_OPTIONS,
+    OWN_VALUES,
+    RESIDUAL,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
+from ..optim.search import FOREVER, Budget, Clock, SearchOptions, Workspace
+from ..optim.workspace import STATUSES, MethodWorkspace, problem_joint_rows
 from ..options import option
-from ..problem import Evaluation, IkProblem
+from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..tasks import JointTask
-from .base import IterativeSolver
+from .base import LoopSolver
 from .damped_search import memory
 from .damped_search.memory import part_ends, search_arrays
 from .damped_search.model import cap_step, damping_factor, predicted_decrease
-from .damped_search.search import FOREVER, conclude, run
-
-STATUSES = {
-    memory.REACHED: IkStatus.REACHED,
-    memory.CLOSEST: IkStatus.CLOSEST,
-    memory.STALLED: IkStatus.STALLED,
-    memory.EXHAUSTED: IkStatus.ITERATION_LIMIT,
-}
-
+from .damped_search.search import SMALLEST_MOVE, conclude, run
 
 @dataclass(frozen=True)
 class LevenbergMarquardtOptions(SearchOptions):
@@ -69,22 +76,11 @@ class LevenbergMarquardtOptions(SearchOptions):
     )
 
 
-@dataclass(eq=False, kw_only=True)
-class DampedState(State):
-    """With the damping relative to the cost."""
-
-    nu: float
-
-
-class LevenbergMarquardt(IterativeSolver[DampedState]):
+class LevenbergMarquardt(LoopSolver):
     """See the module. The default solver everywhere."""
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._workspace: Workspace | None = None
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
@@ -92,72 +88,77 @@ class LevenbergMarquardt(IterativeSolver[DampedState]):
         """As every solver's; what needs no second look at anything is one call of the kernel."""
         if budget is None and not problem.secondary and not self.options.record_history:
             workspace = self._workspace_for(problem)
-            if workspace is not None:
+            if isinstance(workspace, DampedWorkspace):
                 return workspace.solve(q0, self.clock)
         return super().solve(problem, q0, budget)
 
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
-        workspace = self._workspace_for(problem)
-        if workspace is None:
-            return super()._search(problem, q0)
-        return _CompiledSearch(q0, self.clock, self.options, workspace)
+    def workspace(self, problem: IkProblem) -> Workspace:
+        """See LoopSolver: the shared loop's for tasks that `damped_search` does not know."""
+        if all(isinstance(task, JointTask) for task in problem.other_tasks):
+            return DampedWorkspace(problem, self.options)
+        own = (self.options.damping, self.options.max_step)
+        return MethodWorkspace(problem, self.options, self.name, start, step, own)
 
-    def _workspace_for(self, problem: IkProblem) -> Workspace | None:
-        """The buffers for a problem; None where it has tasks that the kernel does not know."""
-        workspace = self._workspace
-        if workspace is None or workspace.problem is not problem:
-            if not all(isinstance(task, JointTask) for task in problem.other_tasks):
-                return None
-            workspace = self._workspace = Workspace(problem, self.options)
-        return workspace
 
-    def start(self, problem: IkProblem, at: Evaluation) -> DampedState:
-        """The state of the uncompiled loop, for tasks that the kernel does not know."""
-        return DampedState(at, nu=self.options.damping)
+# The method in the shared loop --------------------------------------------------------------------
 
-    def step(self, problem: IkProblem, state: DampedState) -> DampedState:
-        """One iteration of the uncompiled loop: the damping rises until the cost falls."""
-        at, nu, growth = state.at, state.nu, 2.0
-        for tries in range(1, 40):
-            dx, decrease = self._bounded_step(problem, at, nu * at.cost)
-            trial = problem.at(problem.limits.project(at.x + dx))
-            if trial.cost < at.cost:
-                nu *= damping_factor(at.cost - trial.cost, decrease)
-                return DampedState(trial, tries, nu=nu)
-            if np.max(np.abs(trial.x - at.x)) < 1e-13:
-                break
-            nu, growth = max(nu, 1e-9) * growth, 2.0 * growth
-        return DampedState(at, tries, nu=nu)
+SHARED_DAMPING, SHARED_MAX_STEP = OWN_OPTIONS, OWN_OPTIONS + 1
+RELATIVE_DAMPING = OWN_VALUES
 
-    def _bounded_step(self, problem: IkProblem, at: Evaluation, mu: float) -> tuple[Array, float]:
-        """The capped step inside the limits, and the decrease of the cost that it promises."""
-        columns = np.ascontiguousarray(at.jacobian.T)
-        n, m = columns.shape
-        size = max(m, n)
-        hessian, normal = np.empty((n, n)), np.empty((size, size))
-        gradient, dx, held, rhs = columns @ at.residual, np.empty(n), np.empty(n), np.empty(size)
+TRIES = 40
+
+
+@inner
+def start(search: SearchArrays) -> None:
+    """Begin with the first damping."""
+    search.values[RELATIVE_DAMPING] = search.options[SHARED_DAMPING]
+
+
+@inner
+def step(search: SearchArrays) -> bool:
+    """One iteration in the shared loop: the damping rises until the cost falls."""
+    values, x, trial = search.values, search.vectors[X], search.vectors[TRIAL]
+    gradient, dx = search.vectors[GRADIENT], search.vectors[DX]
+    growth = 2.0
+    for _ in range(TRIES):
         bounded_step(
-            columns,
-            at.residual,
+            search.columns,
+            search.rows[RESIDUAL],
             gradient,
-            hessian,
+            search.hessian,
             False,
-            mu,
-            at.x,
-            problem.limits.packed,
+            values[RELATIVE_DAMPING] * values[COST],
+            x,
+            search.bounds,
             dx,
-            held,
-            normal,
-            rhs,
+            search.vectors[HELD],
+            search.normal,
+            search.rhs,
         )
-        cap_step(dx, self.options.max_step)
-        return dx, predicted_decrease(columns, hessian, False, gradient, dx)
+        cap_step(dx, search.options[SHARED_MAX_STEP])
+        decrease = predicted_decrease(search.columns, search.hessian, False, gradient, dx)
+        moved = 0.0
+        for j in range(x.shape[0]):
+            trial[j] = x[j] + dx[j]
+        project(search, trial)
+        for j in range(x.shape[0]):
+            moved = max(moved, abs(trial[j] - x[j]))
+        cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+        if cost < values[COST]:
+            values[RELATIVE_DAMPING] *= damping_factor(values[COST] - cost, decrease)
+            take_trial(search, cost)
+            return True
+        if moved < SMALLEST_MOVE:
+            break
+        values[RELATIVE_DAMPING] = max(values[RELATIVE_DAMPING], 1e-9) * growth
+        growth *= 2.0
+    return False
 
 
-class Workspace:
-    """The arrays of the compiled search for one problem.
+class DampedWorkspace(Workspace):
+    """The arrays of `damped_search` for one problem.
 
-    `arguments` are those of `damped_search`, but for the last. `start` (variables,) is where a
+    `arguments` are those of its kernels, but for the last. `start` (variables,) is where a
     search begins once the counters are 0; afterwards there are `answer` (variables,) and `errors`
     (G, 2).
     """
@@ -200,7 +201,7 @@ class Workspace:
         self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
 
     def load(self, q0: ArrayLike | None) -> Array:
-        """Read the targets and the start; return the whole start (n,)."""
+        """See Workspace."""
         problem = self.problem
         q = problem.load(q0)
         self.start[:] = q[problem.columns]
@@ -224,7 +225,7 @@ class Workspace:
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """What was concluded, with the answer written into the start q (n,)."""
+        """See Workspace."""
         counters, errors = self.counters.tolist(), self.errors.copy()
         q[self.problem.columns] = self.answer
         return IkResult(
@@ -241,65 +242,25 @@ class Workspace:
         )
 
     def _load_joint_tasks(self, q: Array) -> None:
-        """One row for each joint: sum s^2 (x - c)^2 = W (x - C)^2 + a constant."""
-        problem = self.problem
-        tasks = [task for task in problem.other_tasks if isinstance(task, JointTask)]
-        rows = [row for task in tasks for row in task.joint_rows(problem.robot)]
-        squares = np.array([scale * scale for scale, _ in rows])
-        centres = np.array([rest for _, rest in rows])
-        weights = squares.sum(axis=0)
-        rest = (squares * centres).sum(axis=0) / np.where(weights > 0.0, weights, 1.0)
-        self.vectors[memory.WEIGHTS] = weights[problem.variables]
-        self.vectors[memory.REST] = rest[problem.variables]
-        away = q - rest
-        away[problem.variables] = 0.0  # what the others cost does not change
-        constant = (squares * (centres - rest) ** 2).sum() + weights @ (away * away)
+        tasks = [task for task in self.problem.other_tasks if isinstance(task, JointTask)]
+        weights, rests, constant = problem_joint_rows(self.problem, tasks, q)
+        self.vectors[memory.WEIGHTS], self.vectors[memory.REST] = weights, rests
         self.values[memory.JOINT_COST] = constant
 
+    def run(self, iterations: int) -> IkStatus | None:
+        """See Workspace."""
+        return STATUSES.get(run(*self.arguments, iterations))
 
-class _CompiledSearch(Search):
-    """A solve whose loop is the kernel, called for some iterations at a time."""
+    def conclude(self) -> None:
+        """See Workspace."""
+        conclude(*self.arguments)
 
-    iterations_per_clock_look = 64 if COMPILED else 4
+    @property
+    def cost(self) -> float:
+        """See Workspace."""
+        return self.values.item(memory.COST)
 
-    def __init__(
-        self,
-        q0: ArrayLike | None,
-        clock: Clock,
-        options: LevenbergMarquardtOptions,
-        workspace: Workspace,
-    ) -> None:
-        self.problem = workspace.problem
-        self.clock = clock
-        self.q0 = workspace.load(q0)
-        self.status = None
-        self.solve_time = 0.0
-        self.workspace = workspace
-        self.options = options
-        self.history: list[float] = []
-
-    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
-        left = FOREVER if iterations is None else iterations
-        look = FOREVER if deadline is None else self.iterations_per_clock_look
-        if self.options.record_history:
-            look = 1
-        counters = self.workspace.counters
-        while self.status is None:
-            late = deadline is not None and self.clock() >= deadline
-            if late and counters[memory.PHASE] == memory.STEP:
-                self.limited_by = IkStatus.TIME_LIMIT
-                return
-            chunk = min(left, look)
-            self.status = STATUSES.get(run(*self.workspace.arguments, chunk))
-            left -= chunk
-            if self.options.record_history and counters[memory.ITERATIONS] > len(self.history):
-                self.history.append(float(self.workspace.values[memory.COST]))
-            if left <= 0:
-                return
-
-    def result(self) -> IkResult:
-        """The best so far."""
-        if not self.done:
-            conclude(*self.workspace.arguments)
-        history = tuple(self.history)
-        return self.workspace.result(self.q0.copy(), self.solve_time, self.limited_by, history)
+    @property
+    def between_attempts(self) -> bool:
+        """See Workspace."""
+        return self.counters.item(memory.PHASE) != memory.STEP

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..optim.limit_terms import FreePoint, Limited, LimitTerms, free_point, step
 from ..optim.quasi_newton import linear_hessian
-from ..optim.search import State
+from ..optim.workspace import State
 from ..problem import Evaluation, IkProblem
 from .base import IterativeSolver
 

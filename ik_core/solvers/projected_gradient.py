@@ -36,7 +36,7 @@ import numpy as np
 
 from ..maths.rotations import Array
 from ..optim.line_search import LineSearchOptions, armijo, cost_gradient
-from ..optim.search import State
+from ..optim.workspace import State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from .base import IterativeSolver

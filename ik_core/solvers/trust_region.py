@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from ..maths.rotations import Array
 from ..optim.line_search import onto_near_limits
-from ..optim.search import SearchOptions, State
+from ..optim.search import SearchOptions
+from ..optim.workspace import State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from .base import IterativeSolver

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from .._jit import njit
 from ..maths.rotations import Array
-from ..optim.search import Budget, Clock, Search, State
+from ..optim.search import Budget, Clock, Search
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
@@ -143,7 +143,7 @@ class GoalSolver:
         self.solution = np.zeros(problem.robot.n)
         """(n,) Where the joints should be; replaced by another array, never written to."""
         self._solve: Search | None = None
-        self._memory: State | None = None  # of the last seeded solve, while goals do not jump
+        self._memory: Any = None  # of the last seeded solve, while goals do not jump
         self._progress = Progress(rate)
         self._next_search = -math.inf
         self.set_budget(0, 0.0)
@@ -354,7 +354,7 @@ class GoalSolver:
             self.stay_on_branch()  # for the goals as they are now, from there
         return solve.done
 
-    def _begin(self, solver: Solver, problem: IkProblem, memory: State | None = None) -> Search:
+    def _begin(self, solver: Solver, problem: IkProblem, memory: Any = None) -> Search:
         self._solve = solve = solver.begin(problem, self.solution)
         if memory is not None:
             solve.resume(memory)

@@ -11,7 +11,42 @@ from typing import NamedTuple
 
 from ..._jit import inner, njit
 from ...maths.rotations import Array, IntArray
+from ...optim.memory import (
+    ANSWER_STATUS,
+    ATTEMPT,
+    ATTEMPT_ITERATIONS,
+    BEGIN,
+    CLOSEST,
+    EVALUATIONS,
+    EXHAUSTED,
+    ITERATIONS,
+    NEW,
+    PHASE,
+    REACHED,
+    RUNNING,
+    STALLED,
+    STATUS,
+    STEP,
+)
 from ...tasks.kernels import COMPONENTS, ROWS, Packed
+
+__all__ = [
+    'ANSWER_STATUS',
+    'ATTEMPT',
+    'ATTEMPT_ITERATIONS',
+    'BEGIN',
+    'CLOSEST',
+    'EVALUATIONS',
+    'EXHAUSTED',
+    'ITERATIONS',
+    'NEW',
+    'PHASE',
+    'REACHED',
+    'RUNNING',
+    'STALLED',
+    'STATUS',
+    'STEP',
+]
 
 POOL = 64
 """How many of the best attempts are followed to their end where none reaches the goals.
@@ -19,31 +54,16 @@ POOL = 64
 Far from a goal the costs at which attempts were left say little of where they would end.
 """
 
-# Counters.
-PHASE = 0
-"""NEW, BEGIN or STEP."""
-STATUS = 1
-ATTEMPT = 2
-"""Restarts so far."""
-ITERATIONS = 3
-EVALUATIONS = 4
-STAGNANT = 5
+# Counters; the first seven are those of every search.
+STAGNANT = ANSWER_STATUS + 1
 """Iterations since the last clear drop of the cost."""
-ATTEMPT_ITERATIONS = 6
-FOLLOWING = 7
+FOLLOWING = STAGNANT + 1
 """1 where the attempts are no longer left early, but followed to their ends."""
-FOLLOWED = 8
+FOLLOWED = STAGNANT + 2
 """How many attempts are, or were, followed; of the pool, the place of the next one."""
-LEAVING = 9
+LEAVING = STAGNANT + 3
 """Steps tried off a saddle, from 1 on; 0 at none."""
-ANSWER_STATUS = 10
-COUNTERS = 11
-
-# Phases: the solve is to begin, an attempt is to begin at x, an attempt is under way.
-NEW, BEGIN, STEP = range(3)
-
-# Statuses.
-RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED = range(5)
+COUNTERS = STAGNANT + 4
 
 # Options.
 POSITION_TOLERANCE = 0

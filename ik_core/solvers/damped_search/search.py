@@ -10,6 +10,7 @@ from ..._jit import inner, njit
 from ...maths.linalg import bounded_step
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
+from ...optim.search import FOREVER
 from ...robot.kinematics import OFFSET
 from ...robot.limits import take_nearest_turns
 from .attempts import begin, begin_attempt, is_hopeless, is_over, next_attempt, turned_round
@@ -68,9 +69,6 @@ ROUNDING = 1e-13
 
 SMALLEST_MOVE = 1e-13
 """A step that moves no joint by more [rad or m] is none."""
-
-FOREVER = 2**62
-"""Iterations that no search does."""
 
 
 @njit

@@ -8,8 +8,9 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PositionTask
-from ik_core.optim.search import SearchOptions, State, is_stationary
+from ik_core.optim.search import SearchOptions, is_stationary
 from ik_core.robot.limits import random_configuration
+from ik_core.optim.workspace import State
 from ik_core.solvers.base import IterativeSolver
 
 
@@ -108,13 +109,22 @@ def test_standing_where_no_descent_is_left_is_closest():
 
 
 def test_a_best_point_seen_on_the_way_is_not_called_closest_for_where_it_ended():
-    arm = bent_arm()
     goal = PositionTask('tip', [3.0, 0.0, 0.0])  # out of reach: the arm is 2 long
-    problem = IkProblem(arm, [goal])
-    inward = [np.pi, 0.0]  # stretched out away from the goal: stationary, but the farthest point
-    result = Scripted((0.1, 0.1), inward).solve(problem, [1.0, 1.0])
+    problem = IkProblem(bent_arm(), [goal], lower=[0.1, -4.0], upper=[5.0, 4.0])
+    # Where j1 can't go on round to the goal, the forearm points to it: the least cost around.
+    elbow = np.array([np.cos(5.0), np.sin(5.0)])
+    turned = np.arctan2(*([3.0, 0.0] - elbow)[::-1]) - 5.0 + 2.0 * np.pi
+    result = Scripted((0.1, 0.1), (5.0, turned)).solve(problem, [1.0, 1.0])
     np.testing.assert_array_equal(result.q, [0.1, 0.1])
     assert result.status is IkStatus.STALLED
+
+
+def test_a_stationary_point_that_is_no_minimum_is_left():
+    problem = IkProblem(bent_arm(), [PositionTask('tip', [3.0, 0.0, 0.0])])
+    inward = [np.pi, 0.0]  # stretched out away from the goal: the farthest point
+    result = Scripted(inward, max_iterations=1).solve(problem, inward)
+    assert result.cost < 24.0
+    assert result.status is IkStatus.ITERATION_LIMIT
 
 
 def bent_arm():

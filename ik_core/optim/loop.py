@@ -1,0 +1,299 @@
+"""The compiled loop that methods share: attempts, stop rules, the best so far, the answer.
+
+A method is two kernels, which `method_loop` puts into the loop:
+
+    start(search)            remember what the method begins with, at x, evaluated there
+    step(search) -> bool     one iteration: move x, evaluate there last; False where x stays
+
+Where a step begins, `rows[RESIDUAL]`, `columns`, `vectors[GRADIENT]` and `values[COST]` are those
+at x, and x is inside the limits, as it has to be where the step ends. The arrays of `search.p`
+are those of the point that was evaluated last, whichever it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import call_back, inner, njit, with_kernels
+from ..maths.rotations import Array, IntArray
+from ..maths.vectors import copy_to
+from ..robot.limits import random_configuration, take_nearest_turns
+from .evaluation import (
+    at_stationary_point,
+    differentiate_here,
+    evaluate,
+    evaluate_here,
+    is_solved,
+    within_tolerances,
+)
+from .memory import (
+    ANSWER,
+    ANSWER_COST,
+    ANSWER_STATUS,
+    ATTEMPT,
+    ATTEMPT_ITERATIONS,
+    BEFORE,
+    BEGIN,
+    BEST,
+    BEST_COST,
+    BEST_STATUS,
+    CLOSEST,
+    COST,
+    EVALUATIONS,
+    EXHAUSTED,
+    FAILED,
+    ITERATIONS,
+    MAX_ITERATIONS,
+    METHOD,
+    METHOD_WANTED,
+    NEW,
+    PHASE,
+    REACHED,
+    RESIDUAL,
+    RESTARTS,
+    RESUMED,
+    RUNNING,
+    SEED,
+    STALLED,
+    START,
+    STATUS,
+    STEP,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+    carve,
+)
+from .second_order import leave_or_conclude
+
+STANDSTILL = 1e-12
+"""An iteration that moves no variable by more, relative to |x| + 1, has come to a stop."""
+
+Kernel = Callable[..., Any]
+
+
+start: Kernel
+step: Kernel
+begin_attempt: Kernel
+iterate: Kernel
+"""The method's, in its copies of the kernels below."""
+
+
+class Loop(NamedTuple):
+    """The entries of a method's loop; both take a problem's arrays and the search's own."""
+
+    run: Kernel
+    """(..., iterations) -> status: at most so many iterations more."""
+    conclude: Kernel
+    """(...): make an answer of the best so far."""
+
+
+@cache
+def method_loop(name: str, start: Kernel, step: Kernel) -> Loop:
+    """The loop around a method's kernels."""
+    begin_attempt = with_kernels(_begin_attempt, f'begin_attempt_{name}', start=start)
+    iterate = with_kernels(_iterate, f'iterate_{name}', start=start, step=step)
+    kernels = {'begin_attempt': begin_attempt, 'iterate': iterate}
+    return Loop(with_kernels(_run, f'run_{name}', entry=True, **kernels), conclude)
+
+
+def _run(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    iterations: int,
+) -> int:
+    """Run at most so many iterations of the search that lives in the arrays; return its status.
+
+    When the status is not RUNNING, the answer is concluded.
+    """
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    if counters[PHASE] == NEW:
+        _begin(search)
+    while counters[STATUS] == RUNNING:
+        if counters[PHASE] == BEGIN:
+            begin_attempt(search)
+        elif iterations > 0:
+            iterations -= 1
+            iterate(search)
+        else:
+            return RUNNING
+    _conclude(search)
+    return counters[ANSWER_STATUS]
+
+
+@inner
+def _begin(search: SearchArrays) -> None:
+    """Begin the first attempt at the start, put inside the limits."""
+    for j in range(search.vectors.shape[1]):
+        inside = min(max(search.vectors[START, j], search.bounds[0, j]), search.bounds[1, j])
+        search.vectors[START, j] = search.vectors[BEST, j] = search.vectors[X, j] = inside
+    search.counters[PHASE] = BEGIN
+    search.values[BEST_COST] = np.inf
+    search.values[BEST_STATUS] = RUNNING
+
+
+def _begin_attempt(search: SearchArrays) -> None:
+    """Begin an attempt at x."""
+    search.counters[PHASE] = STEP
+    search.counters[ATTEMPT_ITERATIONS] = 0
+    evaluate_here(search)
+    differentiate_here(search)
+    start(search)
+    search.counters[RESUMED] = 0
+    _keep_best(search)
+
+
+def _iterate(search: SearchArrays) -> None:
+    """One step of the method, and what comes of it."""
+    counters = search.counters
+    counters[ITERATIONS] += 1
+    counters[ATTEMPT_ITERATIONS] += 1
+    copy_to(search.vectors[X], search.vectors[BEFORE])
+    if step(search):
+        differentiate_here(search)
+        _keep_best(search)
+    if counters[STATUS] != RUNNING:
+        return
+    ended = RUNNING
+    if at_stationary_point(search):
+        ended = leave_or_conclude(search)
+        if ended == RUNNING:
+            differentiate_here(search)
+            _keep_best(search)
+            start(search)
+    elif _stands_still(search):
+        ended = STALLED
+    if ended == RUNNING and counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
+        ended = EXHAUSTED
+    if ended != RUNNING and counters[STATUS] == RUNNING:
+        _next_attempt(search, ended)
+
+
+@inner
+def _keep_best(search: SearchArrays) -> None:
+    """Keep x if it is the best; be done where it is a solution."""
+    if search.counters[STATUS] == RUNNING and is_solved(search):
+        search.counters[STATUS] = REACHED
+    elif not search.values[COST] < search.values[BEST_COST]:
+        return
+    search.values[BEST_COST] = search.values[COST]
+    search.values[BEST_STATUS] = RUNNING
+    copy_to(search.vectors[X], search.vectors[BEST])
+
+
+@inner
+def _stands_still(search: SearchArrays) -> bool:
+    largest = moved = 0.0
+    for j in range(search.vectors.shape[1]):
+        x = search.vectors[X, j]
+        largest = max(largest, abs(x))
+        moved = max(moved, abs(x - search.vectors[BEFORE, j]))
+    return moved <= STANDSTILL * (1.0 + largest)
+
+
+@inner
+def _next_attempt(search: SearchArrays, ended: int) -> None:
+    """After an attempt: restart, or end with the best."""
+    counters, values, vectors = search.counters, search.values, search.vectors
+    if not _differ(vectors[X], vectors[BEST]):
+        values[BEST_STATUS] = ended
+    if counters[ATTEMPT] < search.options[RESTARTS]:
+        counters[ATTEMPT] += 1
+        counters[PHASE] = BEGIN
+        lower, upper, seed = search.bounds[2], search.bounds[3], int(search.options[SEED])
+        random_configuration(seed, counters[ATTEMPT], lower, upper, vectors[X])
+    elif values[BEST_STATUS] != RUNNING:
+        counters[STATUS] = int(values[BEST_STATUS])
+    else:
+        # Where the best was only passed, that this attempt ended at a closest point says nothing
+        # of it.
+        counters[STATUS] = STALLED if ended == CLOSEST else ended
+
+
+@inner
+def _differ(a: Array, b: Array) -> bool:
+    apart = 0.0
+    for j in range(a.shape[0]):
+        apart = max(apart, abs(a[j] - b[j]))
+    return apart > 0.0
+
+
+@inner
+def _conclude(search: SearchArrays) -> None:
+    """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
+    counters, values, vectors = search.counters, search.values, search.vectors
+    answer, evaluations = vectors[ANSWER], counters[EVALUATIONS]
+    copy_to(vectors[BEST], answer)
+    lower, upper, turning = search.bounds[0], search.bounds[1], search.bounds[4]
+    take_nearest_turns(answer, vectors[START], lower, upper, turning)
+    status = counters[STATUS]
+    values[ANSWER_COST] = evaluate(search, answer, search.rows[TRIAL_RESIDUAL])
+    if within_tolerances(search):
+        status = REACHED
+    elif status == REACHED:  # lost to rounding in the last digit of a tolerance
+        status = STALLED
+    elif status == CLOSEST and _differ(answer, vectors[BEST]):
+        # a limit that held the closest point may hold it no more a whole turn away
+        copy_to(answer, vectors[X])
+        copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])
+        values[COST] = values[ANSWER_COST]
+        differentiate_here(search)
+        status = CLOSEST if at_stationary_point(search) else STALLED
+    counters[ANSWER_STATUS] = FAILED if counters[STATUS] == FAILED else status
+    counters[EVALUATIONS] = evaluations
+
+
+@njit
+def conclude(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+) -> None:
+    """Make an answer of the best so far; the search can go on afterwards."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    if counters[PHASE] == NEW:
+        _begin(search)
+    _conclude(search)
+
+
+# A method written in Python ---------------------------------------------------------------------
+
+STARTING, STEPPING = range(2)
+"""What is wanted of it: counters[METHOD_WANTED]."""
+
+
+@inner
+def call_start(search: SearchArrays) -> None:
+    """`start`, of a method whose `Callback` is counters[METHOD]."""
+    _call(search, STARTING)
+
+
+@inner
+def call_step(search: SearchArrays) -> bool:
+    """`step`, of a method whose `Callback` is counters[METHOD]; it moves x."""
+    _call(search, STEPPING)
+    if search.counters[STATUS] != RUNNING:
+        return False
+    evaluate_here(search)
+    return True
+
+
+@inner
+def _call(search: SearchArrays, wanted: int) -> None:
+    search.counters[METHOD_WANTED] = wanted
+    if call_back(search.counters[METHOD]) != 0:
+        search.counters[STATUS] = FAILED

@@ -1,0 +1,200 @@
+"""Whether a stationary point is a minimum inside the limits, and the way down where it is none.
+
+An arm stretched out towards a goal, or away from it, is at a stationary point whatever the others
+joints could gain by bending. There the curvature decides: half the cost's Hessian over the
+variables that no limit holds, by central differences of the gradient, which serve all tasks alike.
+"""
+
+from __future__ import annotations
+
+from .._jit import inner
+from ..maths.linalg import cholesky_solve, free_block, negative_curvature
+from ..maths.rotations import Array
+from ..maths.vectors import copy_to
+from .evaluation import (
+    differentiate,
+    evaluate,
+    evaluate_here,
+    is_held,
+    leans,
+    project,
+    slope,
+    take_trial,
+)
+from .memory import (
+    CLOSEST,
+    COST,
+    DESCENT,
+    DX,
+    GRADIENT,
+    HELD,
+    RUNNING,
+    STALLED,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
+
+DIFFERENCE = 1e-5
+"""Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
+
+FLAT = 1e-7
+"""Motions that change nothing have no curvature to speak of: below this share of the trace."""
+
+LONGEST_STEP = 0.3
+"""First step off a saddle, and the longest one towards a minimum [rad or m]."""
+
+HALVINGS = 12
+"""Of a step off a saddle, to both sides."""
+
+WORTHWHILE = 1e-9
+"""Share of the cost that a minimum nearby has to gain to be gone to."""
+
+
+@inner
+def leave_or_conclude(search: SearchArrays) -> int:
+    """At a stationary point: CLOSEST where it is a minimum inside the limits.
+
+    RUNNING where x was moved to a lower point, and evaluated there; STALLED where the cost curves
+    downwards but no lower point was found. Variables at a limit that the slope does not press
+    against it may move; where that alone shows a way that leads nowhere, they are held.
+    """
+    half_hessian(search)
+    loose = _hold(search, False)
+    definite = _find_descent(search)
+    if not definite and _descend(search):
+        return RUNNING
+    if not definite and loose > 0:
+        _hold(search, True)
+        definite = _find_descent(search)
+        if not definite and _descend(search):
+            return RUNNING
+    if not definite:
+        ended = STALLED
+    else:
+        ended = RUNNING if _go_to_minimum(search) else CLOSEST
+    if ended != RUNNING:
+        evaluate_here(search)
+    return ended
+
+
+@inner
+def half_hessian(search: SearchArrays) -> None:
+    """The lower triangle of `hessian` (n, n), by central differences of J'r at x."""
+    x, trial = search.vectors[X], search.vectors[TRIAL]
+    above, below = search.vectors[DX], search.vectors[DESCENT]
+    residual = search.rows[TRIAL_RESIDUAL]
+    copy_to(x, trial)
+    for j in range(x.shape[0]):
+        step = DIFFERENCE * (1.0 + abs(x[j]))
+        for side in range(2):
+            trial[j] = x[j] - step if side == 1 else x[j] + step
+            evaluate(search, trial, residual)
+            differentiate(search, trial, search.own_columns)
+            slope(search.own_columns, residual, below)
+            if side == 0:
+                copy_to(below, above)
+        trial[j] = x[j]
+        for k in range(x.shape[0]):
+            search.normal[j, k] = (above[k] - below[k]) / (2.0 * step)
+    for j in range(x.shape[0]):
+        for k in range(j + 1):
+            search.hessian[j, k] = 0.5 * (search.normal[j, k] + search.normal[k, j])
+
+
+@inner
+def _hold(search: SearchArrays, all_at_limits: bool) -> int:
+    """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
+    loose = 0
+    for j in range(search.vectors.shape[1]):
+        x, lower, upper = search.vectors[X, j], search.bounds[0, j], search.bounds[1, j]
+        at_limit = x <= lower or x >= upper
+        held = at_limit and (all_at_limits or lower == upper)
+        held = held or (leans(search, j) and is_held(search, j))
+        search.vectors[HELD, j] = 1.0 if held else 0.0
+        loose += 1 if at_limit and not held else 0
+    return loose
+
+
+@inner
+def _find_descent(search: SearchArrays) -> bool:
+    """True where the cost curves upwards; else DESCENT = a way along which it does not."""
+    held, normal = search.vectors[HELD], search.normal
+    size = free_block(search.hessian, held, normal)
+    trace = 0.0
+    for i in range(size):
+        trace += abs(normal[i, i])
+    for i in range(size):
+        normal[i, i] += FLAT * trace
+    if not negative_curvature(normal, search.rhs, size):
+        return True
+    _spread(search, search.vectors[DESCENT], size)
+    return False
+
+
+@inner
+def _spread(search: SearchArrays, direction: Array, size: int) -> None:
+    """direction (n,) = the numbers of the free variables in `rhs`, the largest shortened to 1."""
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, abs(search.rhs[i]))
+    row = 0
+    for j in range(search.vectors.shape[1]):
+        direction[j] = 0.0
+        if search.vectors[HELD, j] == 0.0:
+            direction[j] = search.rhs[row] / largest if largest > 0.0 else 0.0
+            row += 1
+
+
+@inner
+def _descend(search: SearchArrays) -> bool:
+    """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
+    length = LONGEST_STEP
+    for _ in range(HALVINGS):
+        if _try(search, length) or _try(search, -length):
+            return True
+        length *= 0.5
+    return False
+
+
+@inner
+def _try(search: SearchArrays, length: float) -> bool:
+    """Move x by a step along DESCENT, inside the limits, if that lowers the cost."""
+    trial = search.vectors[TRIAL]
+    for j in range(trial.shape[0]):
+        trial[j] = search.vectors[X, j] + length * search.vectors[DESCENT, j]
+    project(search, trial)
+    cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+    if not cost < search.values[COST]:
+        return False
+    take_trial(search, cost)
+    return True
+
+
+@inner
+def _go_to_minimum(search: SearchArrays) -> bool:
+    """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
+    held, rhs = search.vectors[HELD], search.rhs
+    size = free_block(search.hessian, held, search.normal)
+    trace = 0.0
+    for i in range(size):
+        trace += search.normal[i, i]
+    row = 0
+    for j in range(held.shape[0]):
+        if held[j] == 0.0:
+            rhs[row] = -search.vectors[GRADIENT, j]
+            search.normal[row, row] += FLAT * trace
+            row += 1
+    if not cholesky_solve(search.normal, rhs, size):
+        return False
+    gain, longest, row = 0.0, 0.0, 0
+    for j in range(held.shape[0]):
+        if held[j] == 0.0:
+            gain -= rhs[row] * search.vectors[GRADIENT, j]
+            longest = max(longest, abs(rhs[row]))
+            row += 1
+    if gain <= WORTHWHILE * search.values[COST]:
+        return False
+    _spread(search, search.vectors[DESCENT], size)
+    return _try(search, min(longest, LONGEST_STEP))
