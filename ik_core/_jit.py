@@ -169,7 +169,7 @@ class Callback:
     def _call(self) -> int:
         try:
             self._function()
-        except BaseException as error:  # noqa: BLE001 (it can't pass through compiled code)
+        except BaseException as error:
             self.error = error
             return 1
         return 0

@@ -255,6 +255,92 @@ def _regularise(normal: Array, mu: float, size: int) -> float:
     return trace
 
 
+@njit
+def cap_step(dx: Array, max_step: float) -> None:
+    """ClampMaxAbs: scale the step so that no joint moves by more than max_step."""
+    largest = 0.0
+    for j in range(dx.shape[0]):
+        largest = max(largest, abs(dx[j]))
+    if largest > max_step:
+        for j in range(dx.shape[0]):
+            dx[j] *= max_step / largest
+
+
+@inner
+def damped_solve(
+    columns: Array,
+    error: Array,
+    square: float,
+    wary: bool,
+    normal: Array,
+    rhs: Array,
+    dx: Array,
+) -> bool:
+    """dx (n,) = the minimiser of |J dx - e|^2 + square |dx|^2, for J's columns (n, m), e (m,).
+
+    J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the
+    smaller matrix. False where that is not positive definite, or, for the `wary`, where damping is
+    too small to keep it well conditioned whatever J is. normal and rhs are scratch.
+    """
+    n, m = columns.shape
+    if wary and square <= WELL_CONDITIONED * square_sum(columns):
+        return False
+    if m <= n:
+        gram_of_rows(columns, square, normal)
+        for i in range(m):
+            rhs[i] = error[i]
+        if not cholesky_solve(normal, rhs, m):
+            return False
+        for j in range(n):
+            dx[j] = 0.0
+            for i in range(m):
+                dx[j] += columns[j, i] * rhs[i]
+        return True
+    gauss_newton_hessian(columns, normal)
+    for j in range(n):
+        normal[j, j] += square
+        dx[j] = 0.0
+        for i in range(m):
+            dx[j] += columns[j, i] * error[i]
+    return cholesky_solve(normal, dx, n)
+
+
+@inner
+def is_above(columns: Array, threshold: float, normal: Array, rhs: Array) -> bool:
+    """Whether all singular values of J, with columns (n, m), are above a threshold; False where
+    that is too small to be seen in JJ'."""
+    n, m = columns.shape
+    square = threshold * threshold
+    if m > n or square <= 1e-6 * square_sum(columns):
+        return False
+    gram_of_rows(columns, -square, normal)
+    return cholesky_solve(normal, rhs, m)
+
+
+@inner
+def square_sum(matrix: Array) -> float:
+    """The squared Frobenius norm."""
+    total = 0.0
+    for j in range(matrix.shape[0]):
+        for i in range(matrix.shape[1]):
+            total += matrix[j, i] * matrix[j, i]
+    return total
+
+
+@inner
+def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
+    """The lower triangle of JJ' + square I, for J's columns (n, m)."""
+    n, m = columns.shape
+    for i in range(m):
+        for k in range(i):
+            normal[i, k] = 0.0
+        normal[i, i] = square
+    for j in range(n):
+        for i in range(m):
+            for k in range(i + 1):
+                normal[i, k] += columns[j, i] * columns[j, k]
+
+
 def null_space(jacobian: Array) -> Array:
     """An orthonormal basis (n, n - rank) of the motions that J (m, n) does not see: J z = 0.
 

@@ -6,8 +6,8 @@ A method is two kernels, which `method_loop` puts into the loop:
     step(search) -> bool     one iteration: move x, evaluate there last; False where x stays
 
 Where a step begins, `rows[RESIDUAL]`, `columns`, `vectors[GRADIENT]` and `values[COST]` are those
-at x, and x is inside the limits, as it has to be where the step ends. The arrays of `search.p`
-are those of the point that was evaluated last, whichever it was.
+at x, and x is inside the limits, as it has to be where the step ends; the arrays of `search.p` are
+those at x, too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import numpy as np
 
 from .._jit import call_back, inner, njit, with_kernels
 from ..maths.rotations import Array, IntArray
-from ..maths.vectors import copy_to
+from ..maths.vectors import copy_to, differ
 from ..robot.limits import random_configuration, take_nearest_turns
+from ..tasks.kernels import update
 from .evaluation import (
     at_stationary_point,
     differentiate_here,
@@ -43,6 +44,7 @@ from .memory import (
     BEST_STATUS,
     CLOSEST,
     COST,
+    DISTURBED,
     EVALUATIONS,
     EXHAUSTED,
     FAILED,
@@ -158,6 +160,9 @@ def _iterate(search: SearchArrays) -> None:
     counters[ITERATIONS] += 1
     counters[ATTEMPT_ITERATIONS] += 1
     copy_to(search.vectors[X], search.vectors[BEFORE])
+    if counters[DISTURBED] > 0:
+        update(search.p, search.vectors[X], search.rows[TRIAL_RESIDUAL])
+        counters[DISTURBED] = 0
     if step(search):
         differentiate_here(search)
         _keep_best(search)
@@ -204,7 +209,7 @@ def _stands_still(search: SearchArrays) -> bool:
 def _next_attempt(search: SearchArrays, ended: int) -> None:
     """After an attempt: restart, or end with the best."""
     counters, values, vectors = search.counters, search.values, search.vectors
-    if not _differ(vectors[X], vectors[BEST]):
+    if not differ(vectors[X], vectors[BEST]):
         values[BEST_STATUS] = ended
     if counters[ATTEMPT] < search.options[RESTARTS]:
         counters[ATTEMPT] += 1
@@ -217,14 +222,6 @@ def _next_attempt(search: SearchArrays, ended: int) -> None:
         # Where the best was only passed, that this attempt ended at a closest point says nothing
         # of it.
         counters[STATUS] = STALLED if ended == CLOSEST else ended
-
-
-@inner
-def _differ(a: Array, b: Array) -> bool:
-    apart = 0.0
-    for j in range(a.shape[0]):
-        apart = max(apart, abs(a[j] - b[j]))
-    return apart > 0.0
 
 
 @inner
@@ -241,7 +238,7 @@ def _conclude(search: SearchArrays) -> None:
         status = REACHED
     elif status == REACHED:  # lost to rounding in the last digit of a tolerance
         status = STALLED
-    elif status == CLOSEST and _differ(answer, vectors[BEST]):
+    elif status == CLOSEST and differ(answer, vectors[BEST]):
         # a limit that held the closest point may hold it no more a whole turn away
         copy_to(answer, vectors[X])
         copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])
@@ -249,7 +246,7 @@ def _conclude(search: SearchArrays) -> None:
         differentiate_here(search)
         status = CLOSEST if at_stationary_point(search) else STALLED
     counters[ANSWER_STATUS] = FAILED if counters[STATUS] == FAILED else status
-    counters[EVALUATIONS] = evaluations
+    counters[EVALUATIONS], counters[DISTURBED] = evaluations, 1
 
 
 @njit

@@ -40,7 +40,9 @@ METHOD_WANTED = 13
 """What the method written in Python is to do."""
 RESUMED = 14
 """1 where `goals` is what the last search for nearly the same left there."""
-COUNTERS = 15
+DISTURBED = 15
+"""1 where `p` is not at x, since an answer was made on the way."""
+COUNTERS = 16
 
 RESIDUAL_ROWS, JACOBIAN_ROWS = range(2)
 

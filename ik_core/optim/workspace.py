@@ -47,6 +47,7 @@ class MethodWorkspace(Workspace):
     ) -> None:
         self.problem = problem
         self._prepare = prepare
+        self._method: Callback | None = None
         self._options = options
         self._own = own
         self._joint_tasks = [t for t in problem.other_tasks if isinstance(t, JointTask)]
@@ -143,10 +144,16 @@ class MethodWorkspace(Workspace):
         if self.counters[memory.ANSWER_STATUS] == memory.FAILED:
             self._raise()
 
+    def call_back_by(self, function: Callable[[], None]) -> None:
+        """What the method's kernels call back: counters[METHOD]."""
+        self._method = Callback(function)
+        self.counters[memory.METHOD] = self._method.address
+
     def _raise(self) -> None:
         """Raise what a callback raised."""
-        if self._callback is not None:
-            self._callback.check()
+        for callback in (self._method, self._callback):
+            if callback is not None:
+                callback.check()
 
     def result(
         self,
@@ -251,12 +258,12 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         self.method = method
         self.state: StateT | None = None
         self._last: StateT | None = None
-        self._method = Callback(self._go_on)
-        super().__init__(problem, method.options, 'python', call_start, call_step)
+        super().__init__(
+            problem, method.options, 'python', call_start, call_step, prepare=self._begin
+        )
 
-    def _reset_counters(self) -> None:
-        super()._reset_counters()
-        self.counters[memory.METHOD] = self._method.address
+    def _begin(self, workspace: MethodWorkspace) -> None:
+        self.call_back_by(self._go_on)
         self.state = self._last = None
 
     def _go_on(self) -> None:
@@ -271,10 +278,6 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
             self.state = self.method.step(self.problem, self.state)
             self.counters[memory.EVALUATIONS] += self.state.evaluations - 1
             self.vectors[memory.X] = self.state.at.x
-
-    def _raise(self) -> None:
-        self._method.check()
-        super()._raise()
 
     def memory(self) -> StateT | None:
         """See Workspace."""

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from .._jit import COMPILED
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.loop import Kernel
+from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.search import (
     Budget,
     Clock,
@@ -88,9 +88,7 @@ class LoopSolver(Solver):
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         workspace = self._workspace_for(problem)
-        return CompiledSearch(
-            workspace, q0, self.clock, self.look, self.options.record_history
-        )
+        return CompiledSearch(workspace, q0, self.clock, self.look, self.options.record_history)
 
     def _workspace_for(self, problem: IkProblem) -> MethodWorkspace:
         if self._workspace is None or self._workspace.problem is not problem:

@@ -18,17 +18,27 @@ Where damping is 0 and the step fails to be unique, the shortest one is taken.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ..maths import safe
-from ..maths.linalg import damped_step
+from .._jit import inner
+from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
+from ..maths.svd import decompose, falling, product
+from ..optim.memory import DX, SearchArrays
 from ..options import option
-from ..problem import IkProblem
-from .jacobian_method import JacobianMethod, JacobianMethodOptions, JacobianState
+from .jacobian_method import (
+    ERROR,
+    METHOD_OPTIONS,
+    JacobianMethod,
+    JacobianMethodOptions,
+    method_step,
+)
+
+ROUNDING = 2.220446049250313e-16
 
 
 @dataclass(frozen=True)
@@ -48,24 +58,74 @@ class DampedLeastSquaresOptions(JacobianMethodOptions):
     )
 
 
+DAMPING, ADAPTIVE, THRESHOLD = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
+FIXED, SINGULAR_VALUE, MANIPULABILITY = range(3)
+RULES = {'fixed': FIXED, 'singular_value': SINGULAR_VALUE, 'manipulability': MANIPULABILITY}
+
+
+@inner
+def update(search: SearchArrays) -> None:
+    """dx = J'(JJ' + d^2 I)^-1 e."""
+    columns, dx, squares = search.own_columns, search.vectors[DX], search.rhs
+    damping = search.options[DAMPING]
+    rule, threshold = search.options[ADAPTIVE], search.options[THRESHOLD]
+    solved = False
+    if rule == FIXED:
+        solved = damped_solve(
+            columns, search.rows[ERROR], damping * damping, True, search.normal, search.rhs, dx
+        )
+    elif rule == SINGULAR_VALUE and is_above(columns, threshold, search.normal, search.rhs):
+        solved = damped_solve(
+            columns, search.rows[ERROR], 0.0, False, search.normal, search.rhs, dx
+        )
+    if not solved:
+        decompose(columns, search.basis, search.work, squares)
+        damping *= damping_share(search, squares)
+        step_by_singular_values(search, damping * damping)
+
+
+@inner
+def damping_share(search: SearchArrays, squares: Array) -> float:
+    """How much of the damping there is, for the squares (m,) of the singular values."""
+    m, n = search.work.shape
+    threshold = search.options[THRESHOLD]
+    smallest, manipulability = np.inf, 1.0
+    for place in range(min(m, n)):
+        smallest = math.sqrt(falling(squares, m, place))
+        manipulability *= smallest
+    if search.options[ADAPTIVE] == SINGULAR_VALUE:
+        return math.sqrt(max(0.0, 1.0 - (smallest / threshold) ** 2))
+    if search.options[ADAPTIVE] == MANIPULABILITY:
+        return max(0.0, 1.0 - manipulability / threshold) ** 2
+    return 1.0
+
+
+@inner
+def step_by_singular_values(search: SearchArrays, square: float) -> None:
+    """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); what rounding made of s counts as 0.
+
+    So without damping it is the shortest of the least-squares steps.
+    """
+    dx, squares = search.vectors[DX], search.rhs
+    m, n = search.work.shape
+    least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
+    for j in range(n):
+        dx[j] = 0.0
+    for i in range(m):
+        if squares[i] > least:
+            share = product(search.basis[i], search.rows[ERROR]) / (squares[i] + square)
+            for j in range(n):
+                dx[j] += share * search.work[i, j]
+
+
 class DampedLeastSquares(JacobianMethod):
     """See the module."""
 
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions
+    step: ClassVar = staticmethod(method_step(name, update))
 
-    def update(
-        self, problem: IkProblem, state: JacobianState, jacobian: Array, error: Array
-    ) -> Array:
+    def method_numbers(self) -> tuple[float, ...]:
         """See JacobianMethod."""
-        return damped_step(jacobian, error, self.damping(jacobian))
-
-    def damping(self, jacobian: Array) -> float:
-        """The damping d at this Jacobian (m, n)."""
         o = self.options
-        if o.adaptive == 'fixed':
-            return o.damping
-        values = safe.singular_values(jacobian)
-        if o.adaptive == 'singular_value':
-            return o.damping * np.sqrt(max(0.0, 1.0 - (values[-1] / o.threshold) ** 2))
-        return o.damping * max(0.0, 1.0 - np.prod(values) / o.threshold) ** 2
+        return (o.damping, RULES[o.adaptive], o.threshold)

@@ -32,23 +32,42 @@ weighs against them is taken as it is):
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from .._jit import inner, with_kernels
 from ..exceptions import InvalidOption
-from ..maths import safe
+from ..maths.linalg import cap_step
 from ..maths.rotations import Array
+from ..maths.svd import identity, product
+from ..maths.vectors import copy_to, differ
+from ..optim.evaluation import differentiate, evaluate, evaluate_here
+from ..optim.loop import Kernel
+from ..optim.memory import (
+    DX,
+    GOAL_ROWS,
+    OWN_OPTIONS,
+    OWN_ROWS,
+    OWN_VECTORS,
+    RESIDUAL,
+    RESUMED,
+    START,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
 from ..optim.search import SearchOptions
-from ..optim.workspace import State
+from ..optim.workspace import MethodWorkspace
 from ..options import option
-from ..problem import Evaluation, IkProblem
+from ..problem import IkProblem
 from ..robot.kinematics import MULTIPLIER
-from ..tasks.kernels import goal_jacobian
-from .base import IterativeSolver
+from ..tasks.kernels import COMPONENTS, ROWS, Packed
+from .base import KernelSolver
 
 SHORTEST_LINK = 0.05
 """The least length of a link, relative to its chain, that counts for joint weights."""
@@ -101,157 +120,233 @@ class JacobianMethodOptions(SearchOptions):
         parse_stiffness(self.joint_stiffness)
 
 
-@dataclass(eq=False, kw_only=True)
-class JacobianState(State):
-    """`here`: where the method stands, outside the limits perhaps, while `at` is inside.
+# What the method has of the search's arrays: where it stands, outside the limits perhaps; the
+# square roots of K; the error; how far each goal was before the step; in `goals` each goal's Dmax.
+HERE, SCALE = OWN_VECTORS, OWN_VECTORS + 1
+ERROR, DISTANCES = OWN_ROWS, OWN_ROWS + 1
+MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(
+    OWN_OPTIONS, OWN_OPTIONS + 6
+)
+METHOD_OPTIONS = OWN_OPTIONS + 6
 
-    `max_errors` (G,): Dmax of each goal. `scale` (variables,): the square roots of K.
+ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(3)
+JACOBIANS = {'analytic': ANALYTIC, 'central_difference': CENTRAL_DIFFERENCE, 'target': TARGET}
+
+
+@inner
+def begin_jacobian(search: SearchArrays) -> None:
+    """Begin at x. Where Dmax is reset, the first step goes all the way."""
+    copy_to(search.vectors[X], search.vectors[HERE])
+    identity(search.basis)
+    if search.counters[RESUMED] == 0:
+        largest = np.inf if search.options[RESETTING] > 0.0 else search.options[MAX_ERROR]
+        for i in range(search.goals.shape[0]):
+            search.goals[i] = largest
+
+
+def method_step(name: str, update: Kernel) -> Kernel:
+    """The step of a Jacobian method, for its `update`."""
+    kernel: Kernel = with_kernels(_step, f'step_{name}', update=update)
+    return kernel
+
+
+update: Kernel
+"""The method's, in its copy of the kernel below."""
+
+
+def _step(search: SearchArrays) -> bool:
+    """One step, in the order above."""
+    dx, scale = search.vectors[DX], search.vectors[SCALE]
+    _linear_model(search)
+    for i in range(search.goals.shape[0]):
+        distance = goal_magnitude(search.p, search.rows[ERROR], i)
+        search.rows[DISTANCES, i] = distance
+        if distance > search.goals[i]:  # ClampMag
+            scale_goal(search.p, search.rows[ERROR], i, search.goals[i] / distance)
+    for j in range(dx.shape[0]):
+        for i in range(search.columns.shape[1]):
+            search.own_columns[j, i] *= scale[j]
+    update(search)
+    for j in range(dx.shape[0]):
+        dx[j] *= scale[j]
+    cap_step(dx, search.options[MAX_STEP])
+    _move(search)
+    return True
+
+
+@inner
+def _linear_model(search: SearchArrays) -> None:
+    """rows[ERROR] = e, target minus current, and `own_columns` = the Jacobian's, both at HERE."""
+    here, error, columns = search.vectors[HERE], search.rows[ERROR], search.own_columns
+    kind, outside = search.options[JACOBIAN], differ(here, search.vectors[X])
+    copy_to(search.rows[RESIDUAL], error)
+    if outside:
+        evaluate(search, here, error)
+    if kind == TARGET:
+        _attach_targets(search)
+    if kind == TARGET or outside:
+        differentiate(search, here, columns)
+    else:
+        for j in range(here.shape[0]):
+            copy_to(search.columns[j], columns[j])
+    for i in range(error.shape[0]):
+        error[i] = -error[i]
+    if kind == CENTRAL_DIFFERENCE:
+        _central_differences(search)
+
+
+@inner
+def _attach_targets(search: SearchArrays) -> None:
+    """Let the goals' points be where their targets are, as if these moved with the links."""
+    for i in range(search.p.table.shape[0]):
+        for c in range(9, 12):
+            search.p.tips[i, c] = search.p.targets[i, c]
+
+
+@inner
+def _central_differences(search: SearchArrays) -> None:
+    """The goals' rows of the Jacobian at HERE, by (f(q + h) - f(q - h)) / 2h."""
+    trial, residual = search.vectors[TRIAL], search.rows[TRIAL_RESIDUAL]
+    copy_to(search.vectors[HERE], trial)
+    for j in range(trial.shape[0]):
+        here = trial[j]
+        above = here + search.options[DIFFERENCE_STEP]
+        below = here - search.options[DIFFERENCE_STEP]
+        for value in (above, below):
+            trial[j] = value
+            evaluate(search, trial, residual)
+            for i in range(search.counters[GOAL_ROWS]):
+                before = search.own_columns[j, i] if value == below else 0.0
+                change = residual[i] / (above - below)
+                search.own_columns[j, i] = before - change if value == below else change
+        trial[j] = here
+
+
+@inner
+def _move(search: SearchArrays) -> None:
+    """Go on from HERE by DX; x is the nearest point inside the limits."""
+    here, x, dx = search.vectors[HERE], search.vectors[X], search.vectors[DX]
+    largest = 0.0
+    for j in range(here.shape[0]):
+        largest = max(largest, abs(here[j] + dx[j]))
+    for j in range(here.shape[0]):
+        if largest < np.inf:  # else too far for numbers: the search sees that nothing moves
+            here[j] += dx[j]
+        x[j] = min(max(here[j], search.bounds[0, j]), search.bounds[1, j])
+    if search.options[AT_THE_END] == 0.0:
+        copy_to(x, here)
+    outside = differ(here, x)
+    if outside and search.options[RESETTING] > 0.0:
+        evaluate(search, here, search.rows[ERROR])
+        _reset_largest_errors(search, search.rows[ERROR])
+    evaluate_here(search)
+    if search.options[RESETTING] > 0.0 and not outside:
+        _reset_largest_errors(search, search.rows[RESIDUAL])
+
+
+@inner
+def _reset_largest_errors(search: SearchArrays, residual: Array) -> None:
+    """Dmax of each goal, for how much closer the step brought it."""
+    for i in range(search.goals.shape[0]):
+        closer = search.rows[DISTANCES, i] - goal_magnitude(search.p, residual, i)
+        search.goals[i] = search.options[MAX_ERROR] + max(closer, 0.0)
+
+
+@inner
+def goal_magnitude(p: Packed, rows: Array, i: int) -> float:
+    """The length of goal i's part of `rows` (m,)."""
+    square = 0.0
+    for c in range(COMPONENTS):
+        row = p.table[i, ROWS + c]
+        if row >= 0:
+            square += rows[row] * rows[row]
+    return math.sqrt(square)
+
+
+@inner
+def scale_goal(p: Packed, rows: Array, i: int, scale: float) -> None:
+    """Multiply goal i's part of `rows` (m,)."""
+    for c in range(COMPONENTS):
+        row = p.table[i, ROWS + c]
+        if row >= 0:
+            rows[row] *= scale
+
+
+@inner
+def image(columns: Array, step: Array, rows: Array) -> None:
+    """rows (m,) = J step, for the Jacobian's columns (n, m)."""
+    for i in range(rows.shape[0]):
+        rows[i] = 0.0
+    for j in range(columns.shape[0]):
+        for i in range(rows.shape[0]):
+            rows[i] += columns[j, i] * step[j]
+
+
+@inner
+def halve_error(search: SearchArrays, tolerance: float, rank_tolerance: float) -> None:
+    """Halve the error until |(I - JJ+) e| is within a tolerance ([Dorta2014] 3.1, 4 and 5).
+
+    That is what no step can mend of it. The singular values are those of `decompose`.
+    """
+    error, squares = search.rows[ERROR], search.rhs
+    largest, beyond = 0.0, 0.0
+    for i in range(error.shape[0]):
+        largest = max(largest, squares[i])
+    for i in range(error.shape[0]):
+        if squares[i] <= rank_tolerance * rank_tolerance * largest:
+            part = product(search.basis[i], error)
+            beyond += part * part
+    beyond = math.sqrt(beyond)
+    while beyond > tolerance:
+        beyond *= 0.5
+        for i in range(error.shape[0]):
+            error[i] *= 0.5
+
+
+class JacobianMethod(KernelSolver):
+    """A solver that follows the linear model.
+
+    A method is an `update(search)`: vectors[DX] = its step for the Jacobian whose columns are
+    `own_columns`, and the error rows[ERROR]; `method_step` makes the step of it. Its options
+    follow those of all Jacobian methods, from METHOD_OPTIONS on.
     """
 
-    here: Evaluation
-    max_errors: Array
-    scale: Array
-
-    def resume(self, last: JacobianState) -> None:
-        """Keep Dmax, which is reset only where a target jumped."""
-        self.max_errors = last.max_errors
-
-
-class JacobianMethod(IterativeSolver[JacobianState]):
-    """A solver that follows the linear model; a method is `update`."""
-
     Options: ClassVar = JacobianMethodOptions
+    start: ClassVar = staticmethod(begin_jacobian)
 
-    def start(self, problem: IkProblem, at: Evaluation) -> JacobianState:
-        """See IterativeSolver."""
-        resetting = self.options.max_error_rule == 'resetting'
-        largest = np.inf if resetting else self.options.max_error
-        max_errors = np.full(len(problem.goals), largest)
-        scale = np.sqrt(self.joint_gains(problem, at))
-        return JacobianState(at, here=at, max_errors=max_errors, scale=scale)
+    def numbers(self) -> tuple[float, ...]:
+        """See KernelSolver."""
+        o = self.options
+        return (
+            o.max_error,
+            o.max_error_rule == 'resetting',
+            o.max_step,
+            JACOBIANS[o.jacobian],
+            o.difference_step,
+            o.limits == 'at_the_end',
+            *self.method_numbers(),
+        )
 
-    def step(self, problem: IkProblem, state: JacobianState) -> JacobianState:
-        """See IterativeSolver."""
-        here = state.here
-        error = clamp_magnitudes(-here.residual, problem.packed.goal_rows, state.max_errors)
-        jacobian = self.jacobian(problem, here) * state.scale
-        dx = state.scale * self.update(problem, state, jacobian, error)
-        return self._move(problem, state, clamp_max_abs(dx, self.options.max_step))
+    def method_numbers(self) -> tuple[float, ...]:
+        """The numbers from METHOD_OPTIONS on."""
+        return ()
 
-    @abstractmethod
-    def update(
-        self, problem: IkProblem, state: JacobianState, jacobian: Array, error: Array
-    ) -> Array:
-        """The method's step (variables,) for a Jacobian (m, variables) and an error (m,)."""
+    def prepare(self, workspace: MethodWorkspace) -> None:
+        """See KernelSolver."""
+        problem = workspace.problem
+        x = problem.limits.project(workspace.vectors[START])
+        workspace.vectors[SCALE] = np.sqrt(self.joint_gains(problem, x))
 
-    def jacobian(self, problem: IkProblem, here: Evaluation) -> Array:
-        """The Jacobian (m, variables) at a point, computed as the options say."""
-        if self.options.jacobian == 'target':
-            return target_jacobian(problem, here)
-        if self.options.jacobian == 'central_difference':
-            return central_difference_jacobian(problem, here, self.options.difference_step)
-        return here.jacobian
-
-    def joint_gains(self, problem: IkProblem, at: Evaluation) -> Array:
+    def joint_gains(self, problem: IkProblem, x: Array) -> Array:
         """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""
         alpha = np.ones(problem.robot.n)
         for name, value in parse_stiffness(self.options.joint_stiffness).items():
             alpha[problem.robot.joint_index(name)] = value
         gains = 1.0 / alpha[problem.variables]
         if self.options.joint_weights == 'link_length':
-            lengths = link_lengths(problem, at.x)
+            lengths = link_lengths(problem, x)
             gains *= np.mean(lengths) / lengths
         return gains
-
-    def _move(self, problem: IkProblem, state: JacobianState, dx: Array) -> JacobianState:
-        x = state.here.x + dx
-        if not np.isfinite(x).all():  # too far for numbers: the search sees that nothing moves
-            x = state.here.x
-        inside = problem.limits.project(x)
-        here = at = problem.at(inside)
-        evaluations = 1
-        if self.options.jacobian == 'central_difference':
-            evaluations += 2 * len(x)
-        if self.options.limits == 'at_the_end' and (inside != x).any():
-            here = problem.at(x)
-            evaluations += 1
-        max_errors = state.max_errors
-        if self.options.max_error_rule == 'resetting':
-            closer = goal_magnitudes(problem, state.here) - goal_magnitudes(problem, here)
-            max_errors = self.options.max_error + np.maximum(closer, 0.0)
-        return JacobianState(at, evaluations, here=here, max_errors=max_errors, scale=state.scale)
-
-
-def clamp_magnitudes(error: Array, goal_rows: list[slice], largest: float | Array) -> Array:
-    """ClampMag ([Buss2009] section 2): each goal's part of the error (m,) shortened to `largest`.
-
-    That is one number, or one for each goal (G,).
-    """
-    clamped = error.copy()
-    bounds = np.full(len(goal_rows), largest)
-    for rows, bound in zip(goal_rows, bounds, strict=True):
-        length = np.linalg.norm(clamped[rows])
-        if length > bound:
-            clamped[rows] *= bound / length
-    return clamped
-
-
-def clamp_max_abs(step: Array, largest: float) -> Array:
-    """ClampMaxAbs [BussKim2005]: the step scaled so that no component exceeds `largest`."""
-    size = np.max(np.abs(step))
-    return step * (largest / size) if size > largest else step
-
-
-def goal_magnitudes(problem: IkProblem, at: Evaluation) -> Array:
-    """The lengths (G,) of the goals' parts of the residual."""
-    return np.array([np.linalg.norm(at.residual[rows]) for rows in problem.packed.goal_rows])
-
-
-def truncated_svd(jacobian: Array, tolerance: float) -> tuple[Array, Array, Array]:
-    """u (m, rank), s (rank,), v (n, rank) of J = u s v', without s <= tolerance * the largest."""
-    u, s, vt = safe.svd(jacobian)
-    rank = int(np.count_nonzero(s > tolerance * s[0]))
-    return u[:, :rank], s[:rank], vt[:rank].T
-
-
-def halved(error: Array, basis: Array, tolerance: float) -> Array:
-    """The error (m,) halved until what no step can mend of it is within a tolerance.
-
-    `basis` (m, rank) spans the range of J, so that is |(I - JJ+) e| ([Dorta2014] section 3.1,
-    steps 4 and 5).
-    """
-    beyond = np.linalg.norm(error - basis @ (basis.T @ error))
-    while beyond > tolerance:
-        error, beyond = 0.5 * error, 0.5 * beyond
-    return error
-
-
-def target_jacobian(problem: IkProblem, here: Evaluation) -> Array:
-    """Buss's alternate Jacobian (m, variables): of positions whose targets move with the links."""
-    packed = problem.packed
-    packed.update(here.x)
-    attached = packed.tips.copy()
-    attached[:, 9:] = packed.targets[:, 9:]
-    columns = np.empty((len(here.x), packed.rows))
-    goal_jacobian(packed.arrays._replace(tips=attached), 0, columns)
-    jacobian = here.jacobian.copy()
-    jacobian[: packed.rows] = columns.T
-    return jacobian
-
-
-def central_difference_jacobian(problem: IkProblem, here: Evaluation, step: float) -> Array:
-    """The Jacobian (m, variables) with the goals' rows by central differences."""
-    packed = problem.packed
-    jacobian = here.jacobian.copy()
-    for j, value in enumerate(here.x):
-        above, below = here.x.copy(), here.x.copy()
-        above[j], below[j] = value + step, value - step
-        packed.update(above)
-        change = packed.residual.copy()
-        packed.update(below)
-        change -= packed.residual
-        jacobian[: packed.rows, j] = change / (above[j] - below[j])
-    return jacobian
 
 
 def link_lengths(problem: IkProblem, x: Array) -> Array:

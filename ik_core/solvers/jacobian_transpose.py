@@ -9,10 +9,11 @@ rules, `step_rule`:
 
 - 'alpha': tau = <e, JJ'e> / <JJ'e, JJ'e>, for which |e - J dq| is least (Buss): what is left of
   the error is at right angles to what the step mends. Where J'e = 0 it is 0.
-- 'fixed': tau = `step_length`. [EngellErleben2011] section 6 uses 0.005 and sees
-  0.05 diverge, in units of which 0.05 are 1 cm. One unit is 0.2 m, and tau goes with the inverse
-  square of lengths: 0.125 and 1.25 per m^2. In theory it converges where tau < 2 / s^2, with s
-  the largest singular value of J, so it depends on the figure's size.
+- 'fixed': tau = `step_length`. [EngellErleben2011] goes against the gradient of |e|^2, which is
+  -2 J'e (Eq. 26 and 27), by 0.005 and sees 0.05 diverge (section 6), in units of which 0.05 are
+  1 cm. One unit is 0.2 m, and steps go with the inverse square of lengths: 0.125 and 1.25 per m^2
+  of theirs, and twice that of tau: 0.25 and 2.5. In theory it converges where tau < 2 / s^2,
+  with s the largest singular value of J, so it depends on the figure's size.
 - 'halving' ([Dorta2014] section 3.1): e is halved until |(I - JJ+) e|, what no step can
   mend of it, is within `halving_tolerance`; then as 'fixed', where `step_length` is their time
   step. It keeps targets out of reach from pulling hard.
@@ -29,15 +30,20 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._jit import inner
 from ..maths.rotations import Array
+from ..maths.svd import decompose, product
+from ..optim.evaluation import slope
+from ..optim.memory import DX, TRIAL_RESIDUAL, SearchArrays
 from ..options import option
-from ..problem import IkProblem
 from .jacobian_method import (
+    ERROR,
+    METHOD_OPTIONS,
     JacobianMethod,
     JacobianMethodOptions,
-    JacobianState,
-    halved,
-    truncated_svd,
+    halve_error,
+    image,
+    method_step,
 )
 
 RANK_TOLERANCE = 1e-9
@@ -61,11 +67,40 @@ class JacobianTransposeOptions(JacobianMethodOptions):
         'alpha', 'how the length of a step is found', choices=('alpha', 'fixed', 'halving')
     )
     step_length: float = option(
-        0.125, 'tau where the step rule is not alpha', unit='(rad/m)^2', bounds=(1e-12, 1e12)
+        0.25, 'tau where the step rule is not alpha', unit='(rad/m)^2', bounds=(1e-12, 1e12)
     )
     halving_tolerance: float = option(
         1e-3, 'how much of an error may be beyond the reach of J', unit='m', bounds=(1e-12, np.inf)
     )
+
+
+STEP_RULE, STEP_LENGTH, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
+ALPHA, FIXED, HALVING = range(3)
+STEP_RULES = {'alpha': ALPHA, 'fixed': FIXED, 'halving': HALVING}
+
+
+@inner
+def update(search: SearchArrays) -> None:
+    """dx = tau J'e."""
+    columns, error, dx = search.own_columns, search.rows[ERROR], search.vectors[DX]
+    if search.options[STEP_RULE] == HALVING:
+        decompose(columns, search.basis, search.work, search.rhs)
+        halve_error(search, search.options[HALVING_TOLERANCE], RANK_TOLERANCE)
+    slope(columns, error, dx)
+    length = search.options[STEP_LENGTH]
+    if search.options[STEP_RULE] == ALPHA:
+        mended = search.rows[TRIAL_RESIDUAL]
+        image(columns, dx, mended)
+        length = best_length(error, mended)
+    for j in range(dx.shape[0]):
+        dx[j] *= length
+
+
+@inner
+def best_length(error: Array, mended: Array) -> float:
+    """Buss's alpha: the tau for which |e - tau JJ'e| is least, given JJ'e; 0 where J'e is."""
+    square = product(mended, mended)
+    return product(error, mended) / square if square > 0.0 else 0.0
 
 
 class JacobianTranspose(JacobianMethod):
@@ -74,21 +109,9 @@ class JacobianTranspose(JacobianMethod):
     name: ClassVar[str] = 'jacobian_transpose'
     Options: ClassVar = JacobianTransposeOptions
 
-    def update(
-        self, problem: IkProblem, state: JacobianState, jacobian: Array, error: Array
-    ) -> Array:
+    step: ClassVar = staticmethod(method_step(name, update))
+
+    def method_numbers(self) -> tuple[float, ...]:
         """See JacobianMethod."""
         o = self.options
-        if o.step_rule == 'alpha':
-            return best_length(jacobian, error) * (error @ jacobian)
-        if o.step_rule == 'halving':
-            basis, _, _ = truncated_svd(jacobian, RANK_TOLERANCE)
-            error = halved(error, basis, o.halving_tolerance)
-        return o.step_length * (error @ jacobian)
-
-
-def best_length(jacobian: Array, error: Array) -> float:
-    """Buss's alpha: the tau that makes |e - tau JJ'e| least; 0 where J'e is."""
-    mended = jacobian @ (error @ jacobian)
-    square = float(mended @ mended)
-    return float(error @ mended) / square if square > 0.0 else 0.0
+        return (STEP_RULES[o.step_rule], o.step_length, o.halving_tolerance)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import inner
-from ..maths.linalg import bounded_step
+from ..maths.linalg import bounded_step, cap_step
 from ..maths.rotations import Array
 from ..optim.evaluation import evaluate, project, take_trial
 from ..optim.memory import (
@@ -55,8 +55,9 @@ from ..tasks import JointTask
 from .base import LoopSolver
 from .damped_search import memory
 from .damped_search.memory import part_ends, search_arrays
-from .damped_search.model import cap_step, damping_factor, predicted_decrease
+from .damped_search.model import damping_factor, predicted_decrease
 from .damped_search.search import SMALLEST_MOVE, conclude, run
+
 
 @dataclass(frozen=True)
 class LevenbergMarquardtOptions(SearchOptions):

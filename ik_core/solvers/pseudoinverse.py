@@ -33,16 +33,21 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._jit import call_back, inner
 from ..maths.linalg import damped_step
-from ..maths.rotations import Array
+from ..maths.svd import decompose, falling, product
+from ..optim.memory import DX, FAILED, METHOD, STATUS, SearchArrays
+from ..optim.workspace import MethodWorkspace
 from ..options import option
-from ..problem import IkProblem
 from .jacobian_method import (
+    ERROR,
+    HERE,
+    METHOD_OPTIONS,
+    SCALE,
     JacobianMethod,
     JacobianMethodOptions,
-    JacobianState,
-    halved,
-    truncated_svd,
+    halve_error,
+    method_step,
 )
 
 SECONDARY_DAMPING = 1e-3
@@ -67,28 +72,55 @@ class PseudoinverseOptions(JacobianMethodOptions):
     )
 
 
+RANK, TIME_STEP, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
+
+
+@inner
+def update(search: SearchArrays) -> None:
+    """dx = dt J+ e + (I - J+J) phi; phi comes from the secondary tasks, if there are any."""
+    dx, squares = search.vectors[DX], search.rhs
+    m, n = search.work.shape
+    decompose(search.own_columns, search.basis, search.work, squares)
+    if search.options[HALVING_TOLERANCE] < np.inf:
+        halve_error(search, search.options[HALVING_TOLERANCE], search.options[RANK])
+    least = search.options[RANK] ** 2 * falling(squares, m, 0)
+    for j in range(n):
+        dx[j] = 0.0
+    for i in range(m):
+        if squares[i] > least:
+            share = product(search.basis[i], search.rows[ERROR]) / squares[i]
+            for j in range(n):
+                dx[j] += search.options[TIME_STEP] * share * search.work[i, j]
+    if search.counters[METHOD] != 0 and call_back(search.counters[METHOD]) != 0:
+        search.counters[STATUS] = FAILED
+
+
 class Pseudoinverse(JacobianMethod):
     """See the module."""
 
     name: ClassVar[str] = 'pseudoinverse'
     Options: ClassVar = PseudoinverseOptions
+    step: ClassVar = staticmethod(method_step(name, update))
 
-    def update(
-        self, problem: IkProblem, state: JacobianState, jacobian: Array, error: Array
-    ) -> Array:
+    def method_numbers(self) -> tuple[float, ...]:
         """See JacobianMethod."""
         o = self.options
-        u, s, v = truncated_svd(jacobian, o.rank_tolerance)
-        error = halved(error, u, o.halving_tolerance)
-        step: Array = o.time_step * (v @ ((error @ u) / s))
-        if problem.secondary:
-            step += self.null_space_step(problem, state, v)
-        return step
+        return (o.rank_tolerance, o.time_step, o.halving_tolerance)
 
-    def null_space_step(self, problem: IkProblem, state: JacobianState, v: Array) -> Array:
-        """phi (variables,) for the right singular vectors v (variables, rank) of J."""
-        residual, jacobian = problem.secondary_at(state.here.x)
-        free = jacobian * state.scale
+    def prepare(self, workspace: MethodWorkspace) -> None:
+        """See KernelSolver."""
+        super().prepare(workspace)
+        if workspace.problem.secondary:
+            workspace.call_back_by(lambda: self._add_null_space_step(workspace))
+
+    def _add_null_space_step(self, workspace: MethodWorkspace) -> None:
+        """Add phi to the step, for the tasks that no kernel knows."""
+        arrays, vectors = workspace.arrays, workspace.vectors
+        lengths = np.linalg.norm(arrays.work, axis=1)
+        kept = lengths > self.options.rank_tolerance * lengths.max()
+        v = (arrays.work[kept] / lengths[kept, np.newaxis]).T
+        residual, jacobian = workspace.problem.secondary_at(vectors[HERE])
+        free = jacobian * vectors[SCALE]
         free -= (free @ v) @ v.T
         phi = damped_step(free, -residual, SECONDARY_DAMPING)
-        return phi - v @ (phi @ v)
+        vectors[DX] += phi - v @ (phi @ v)

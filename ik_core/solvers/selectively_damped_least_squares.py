@@ -32,10 +32,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._jit import inner
 from ..maths.rotations import Array
+from ..maths.svd import decompose, falling, product
+from ..optim.memory import DX, GOAL_ROWS, OWN_VECTORS, SearchArrays
 from ..options import option
-from ..problem import IkProblem
-from .jacobian_method import JacobianMethod, JacobianMethodOptions, JacobianState, truncated_svd
+from .jacobian_method import (
+    ERROR,
+    MAX_STEP,
+    JacobianMethod,
+    JacobianMethodOptions,
+    goal_magnitude,
+    method_step,
+)
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this, relative to the largest, are 0."""
@@ -53,40 +62,58 @@ class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
     )
 
 
+RHO = OWN_VECTORS + 2
+"""How far a unit step of each joint alone moves the end effectors, all taken together."""
+
+
+@inner
+def update(search: SearchArrays) -> None:
+    """dx = the sum of the singular values' steps, each clamped; the sum is clamped by the rest."""
+    dx, squares = search.vectors[DX], search.rhs
+    m, n = search.work.shape
+    decompose(search.own_columns, search.basis, search.work, squares)
+    largest_step = search.options[MAX_STEP]
+    for j in range(n):
+        dx[j] = 0.0
+        search.vectors[RHO, j] = over_end_effectors(search, search.own_columns[j])
+    least = RANK_TOLERANCE**2 * falling(squares, m, 0)
+    for i in range(m):
+        if squares[i] > least:
+            share = product(search.basis[i], search.rows[ERROR]) / squares[i]
+            gamma = largest_step * allowed_share(search, i, squares[i])
+            largest = 0.0
+            for j in range(n):
+                largest = max(largest, abs(share * search.work[i, j]))
+            if largest > gamma:
+                share *= gamma / largest
+            for j in range(n):
+                dx[j] += share * search.work[i, j]
+
+
+@inner
+def allowed_share(search: SearchArrays, i: int, square: float) -> float:
+    """min(1, N_i / M_i) for a singular value with this square."""
+    way = 0.0
+    for j in range(search.work.shape[1]):
+        way += abs(search.work[i, j]) * search.vectors[RHO, j]
+    goal = over_end_effectors(search, search.basis[i])
+    return min(1.0, goal * square / way) if way > 0.0 else 1.0
+
+
+@inner
+def over_end_effectors(search: SearchArrays, rows: Array) -> float:
+    """The sum of the lengths of each end effector's part of `rows` (m,)."""
+    total, others = 0.0, 0.0
+    for i in range(search.goals.shape[0]):
+        total += goal_magnitude(search.p, rows, i)
+    for i in range(search.counters[GOAL_ROWS], rows.shape[0]):
+        others += rows[i] * rows[i]
+    return total + math.sqrt(others)
+
+
 class SelectivelyDampedLeastSquares(JacobianMethod):
     """See the module."""
 
     name: ClassVar[str] = 'selectively_damped_least_squares'
     Options: ClassVar = SelectivelyDampedLeastSquaresOptions
-
-    def update(
-        self, problem: IkProblem, state: JacobianState, jacobian: Array, error: Array
-    ) -> Array:
-        """See JacobianMethod, which clamps the sum."""
-        u, s, v = truncated_svd(jacobian, RANK_TOLERANCE)
-        terms = v * ((error @ u) / s)
-        largest = np.max(np.abs(terms), axis=0, initial=0.0)
-        gamma = self.options.max_step * allowed_shares(
-            jacobian, u, s, v, end_effectors(problem, len(u))
-        )
-        clamps = np.ones_like(s)
-        over = largest > gamma
-        clamps[over] = gamma[over] / largest[over]
-        return np.asarray(terms @ clamps, float)
-
-
-def end_effectors(problem: IkProblem, rows: int) -> list[slice]:
-    """The rows of each goal; those of all other tasks together count as one more."""
-    packed = problem.packed
-    others = [slice(packed.rows, rows)] if rows > packed.rows else []
-    return [*packed.goal_rows, *others]
-
-
-def allowed_shares(jacobian: Array, u: Array, s: Array, v: Array, effectors: list[slice]) -> Array:
-    """min(1, N_i / M_i) (rank,) for J (m, n) = u s v' and the rows of each end effector."""
-    n, rho = np.zeros(len(s)), np.zeros(jacobian.shape[1])
-    for rows in effectors:
-        n += np.linalg.norm(u[rows], axis=0)
-        rho += np.linalg.norm(jacobian[rows], axis=0)
-    m = (rho @ np.abs(v)) / s
-    return np.asarray(np.minimum(1.0, n / m), float)
+    step: ClassVar = staticmethod(method_step(name, update))

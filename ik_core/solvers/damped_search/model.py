@@ -111,17 +111,6 @@ def is_held(search: SearchArrays, j: int) -> bool:
 
 
 @njit
-def cap_step(dx: Array, max_step: float) -> None:
-    """ClampMaxAbs: scale the step so that no joint moves by more than max_step."""
-    largest = 0.0
-    for j in range(dx.shape[0]):
-        largest = max(largest, abs(dx[j]))
-    if largest > max_step:
-        for j in range(dx.shape[0]):
-            dx[j] *= max_step / largest
-
-
-@njit
 def predicted_decrease(
     columns: Array, hessian: Array, given: bool, gradient: Array, dx: Array
 ) -> float:

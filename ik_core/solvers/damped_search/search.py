@@ -7,9 +7,9 @@ as one tuple of arrays, numba would need three times as long to take them.
 from __future__ import annotations
 
 from ..._jit import inner, njit
-from ...maths.linalg import bounded_step
+from ...maths.linalg import bounded_step, cap_step
 from ...maths.rotations import Array, IntArray
-from ...maths.vectors import copy_to
+from ...maths.vectors import copy_to, differ
 from ...optim.search import FOREVER
 from ...robot.kinematics import OFFSET
 from ...robot.limits import take_nearest_turns
@@ -52,7 +52,6 @@ from .memory import (
 )
 from .model import (
     at_stationary_point,
-    cap_step,
     cost_at,
     damping_factor,
     differentiate,
@@ -210,14 +209,14 @@ def _conclude(search: SearchArrays) -> None:
     )
     status = counters[STATUS]
     counters[ANSWER_STATUS], values[ANSWER_COST] = status, values[COST]
-    if status == REACHED and not _differ(answer, vectors[X]):
+    if status == REACHED and not differ(answer, vectors[X]):
         return  # as judged just now
     values[ANSWER_COST] = cost_at(search, answer, search.trial_residual)
     if within_tolerances(search):
         status = REACHED
     elif status == REACHED:  # lost to rounding in the last digit of a tolerance
         status = STALLED
-    elif status == CLOSEST and _differ(answer, search.vectors[X]):
+    elif status == CLOSEST and differ(answer, search.vectors[X]):
         # a limit that held the closest point may hold it no more a whole turn away
         copy_to(answer, search.vectors[X])
         copy_to(search.trial_residual, search.residual)
@@ -225,14 +224,6 @@ def _conclude(search: SearchArrays) -> None:
         differentiate(search)
         status = CLOSEST if at_stationary_point(search) else STALLED
     counters[ANSWER_STATUS] = status
-
-
-@inner
-def _differ(a: Array, b: Array) -> bool:
-    apart = 0.0
-    for j in range(a.shape[0]):
-        apart = max(apart, abs(a[j] - b[j]))
-    return apart > 0.0
 
 
 @njit
