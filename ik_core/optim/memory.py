@@ -1,7 +1,7 @@
 """Where everything is in the arrays that a search of the shared loop lives in.
 
 A search has the arrays of a problem (see `tasks.kernels.Packed`), the limits (see
-`robot.limits.JointLimits.packed`), `counters` (COUNTERS,) int, and one float array, its memory, of
+`robot.limits.JointLimits.packed`), `counters` (COUNTERS + k,) int, and one float array, its memory, of
 which `search_arrays` makes the rest. Few arrays in a call make it cheap.
 
 The residual r (m,) has the goals' rows first; then, where a problem has tasks about joints, one
@@ -98,7 +98,8 @@ class SearchArrays(NamedTuple):
 
     p : the problem, with frames, components and errors of the search's own
     bounds (5, n), options (OPTIONS,), counters (COUNTERS,), values (VALUES,), vectors (VECTORS, n)
-    rows (ROWS, m), goals (G,) : the latter for the method
+    rows (ROWS, m), goals (G, 9) : the latter for the method
+    integers (k,) int : for the method, as many as its workspace asks for
     columns, own_columns (n, m) : the Jacobian's columns at x; others, for the method
     hessian (n, n) : half the cost's Hessian at a stationary point
     model (n, n) : the method's
@@ -114,6 +115,7 @@ class SearchArrays(NamedTuple):
     vectors: Array
     rows: Array
     goals: Array
+    integers: IntArray
     columns: Array
     own_columns: Array
     hessian: Array
@@ -127,8 +129,8 @@ class SearchArrays(NamedTuple):
 def memory_size(bodies: int, goals: int, m: int, n: int) -> int:
     """How many numbers a search's memory holds."""
     size = max(m, n)
-    problem = 12 * bodies + (12 + 2 * COMPONENTS + 2) * goals
-    vectors = OPTIONS + VALUES + VECTORS * n + ROWS * m + goals
+    problem = 12 * bodies + (12 + 3 * COMPONENTS + 2) * goals
+    vectors = OPTIONS + VALUES + VECTORS * n + ROWS * m
     matrices = 2 * n * m + 2 * n * n + m * m + m * n + size * size + size
     return problem + vectors + matrices
 
@@ -156,7 +158,7 @@ def search_arrays(
     scales = raw + COMPONENTS * g
     errors = scales + COMPONENTS * g
     goals = errors + 2 * g
-    columns = goals + g
+    columns = goals + COMPONENTS * g
     own_columns = columns + n * m
     hessian = own_columns + n * m
     model = hessian + n * n
@@ -184,7 +186,8 @@ def search_arrays(
         memory[values:vectors],
         memory[vectors:rows].reshape(VECTORS, n),
         memory[rows:frames].reshape(ROWS, m),
-        memory[goals:columns],
+        memory[goals:columns].reshape(g, COMPONENTS),
+        counters[COUNTERS:],
         memory[columns:own_columns].reshape(n, m),
         memory[own_columns:hessian].reshape(n, m),
         memory[hessian:model].reshape(n, n),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import Callback
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..tasks import JointTask
@@ -31,7 +31,7 @@ class MethodWorkspace(Workspace):
     """The arrays of a method's search for one problem.
 
     `own` : the method's options, as numbers; `prepare` fills the method's own arrays where a
-    search begins. `arguments` are those of the kernels, but for the
+    search begins; `integers` are further numbers of the method's. `arguments` are those of the kernels, but for the
     last; `vectors` and the others are the parts of the memory by their names.
     """
 
@@ -44,10 +44,12 @@ class MethodWorkspace(Workspace):
         step: Kernel,
         own: tuple[float, ...] = (),
         prepare: Callable[[MethodWorkspace], None] = lambda workspace: None,
+        integers: IntArray | None = None,
     ) -> None:
         self.problem = problem
         self._prepare = prepare
         self._method: Callback | None = None
+        self._integers = np.empty(0, np.int64) if integers is None else integers.ravel()
         self._options = options
         self._own = own
         self._joint_tasks = [t for t in problem.other_tasks if isinstance(t, JointTask)]
@@ -61,7 +63,7 @@ class MethodWorkspace(Workspace):
         problem, packed = self.problem, self.problem.packed
         n = len(problem.variables)
         self._sizes = (packed.rows, n if self._joint_tasks else 0, other_rows)
-        self.counters = np.zeros(memory.COUNTERS, np.int64)
+        self.counters = np.zeros(memory.COUNTERS + len(self._integers), np.int64)
         self._reset_counters()
         size = memory_size(len(packed.tree), len(packed.goals), sum(self._sizes), n)
         self.arguments = (
@@ -79,7 +81,8 @@ class MethodWorkspace(Workspace):
         self._note_options()
 
     def _reset_counters(self) -> None:
-        self.counters.fill(0)
+        self.counters[: memory.COUNTERS] = 0
+        self.counters[memory.COUNTERS :] = self._integers
         self.counters[memory.GOAL_ROWS : memory.OTHER_ROWS + 1] = self._sizes
         if self._callback is not None:
             self.counters[memory.TASKS] = self._callback.address

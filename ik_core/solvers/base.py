@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._jit import COMPILED
 from ..exceptions import InvalidOption
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.search import (
@@ -117,11 +117,16 @@ class KernelSolver(LoopSolver):
             kind.step,
             self.numbers(),
             self.prepare,
+            self.integers(problem),
         )
 
     def numbers(self) -> tuple[float, ...]:
         """The method's own options, as its kernels find them from `OWN_OPTIONS` on."""
         return ()
+
+    def integers(self, problem: IkProblem) -> IntArray | None:
+        """Whole numbers that its kernels find in `search.integers`."""
+        return None
 
     def prepare(self, workspace: MethodWorkspace) -> None:
         """Fill the method's own arrays for a search that begins: nothing, as a rule."""

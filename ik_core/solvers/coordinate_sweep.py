@@ -53,12 +53,11 @@ def sweep(
 ) -> None:
     """One iteration: x (variables,), inside its bounds, becomes better or stays.
 
-    aims (G, 9) is scratch.
+    `p` is that of x; aims (G, 9) and residual (m,) are scratch.
 
     The goals' frames move along with each step; a body's own frame is brought up to date when
     its turn comes, so a sweep costs about as much as one evaluation.
     """
-    _cost_at(p, residual, x, 0, x[0])
     _aim(p, aims)
     for step in range(plan.shape[0]):
         row, k = plan[step], plan[step, BODY]

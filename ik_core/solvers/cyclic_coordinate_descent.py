@@ -41,18 +41,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._jit import inner
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import IntArray
+from ..optim.evaluation import evaluate_here
+from ..optim.memory import EVALUATIONS, TRIAL_RESIDUAL, SearchArrays, X
 from ..optim.search import SearchOptions
-from ..optim.workspace import State
+from ..optim.workspace import MethodWorkspace
 from ..options import option
-from ..problem import Evaluation, IkProblem
+from ..problem import IkProblem
 from ..robot.kinematics import MULTIPLIER, PRISMATIC, VARIABLE
-from ..tasks.kernels import (
-    NONE,
-    SCALE,
-)
-from .base import IterativeSolver
+from ..tasks.kernels import NONE, SCALE
+from .base import KernelSolver
 from .coordinate_sweep import BALL, BODY, CLOSED_FORM, GOALS, HOW, SEARCH, SKIP, sweep
 
 
@@ -71,16 +71,39 @@ class CyclicCoordinateDescentOptions(SearchOptions):
     free_axis: bool = option(True, 'whether a ball joint first turns about the axis that suits it')
 
 
-class CyclicCoordinateDescent(IterativeSolver[State]):
+@inner
+def start(search: SearchArrays) -> None:
+    """A sweep remembers nothing of the one before."""
+
+
+@inner
+def step(search: SearchArrays) -> bool:
+    """One sweep, by the plan in `integers`."""
+    bodies = search.p.tree.shape[0]
+    plan = search.integers.reshape(bodies, GOALS + search.goals.shape[0])
+    sweep(
+        search.p,
+        search.bounds,
+        plan,
+        search.rows[TRIAL_RESIDUAL],
+        search.goals,
+        search.vectors[X],
+    )
+    search.counters[EVALUATIONS] += 1
+    evaluate_here(search)
+    return True
+
+
+class CyclicCoordinateDescent(KernelSolver):
     """See the module."""
 
     name: ClassVar[str] = 'cyclic_coordinate_descent'
     Options: ClassVar = CyclicCoordinateDescentOptions
+    start: ClassVar = staticmethod(start)
+    step: ClassVar = staticmethod(step)
 
-    _problem: IkProblem | None = None
-
-    def start(self, problem: IkProblem, at: Evaluation) -> State:
-        """The state at the start; UnsupportedProblem for tasks that are no goals."""
+    def workspace(self, problem: IkProblem) -> MethodWorkspace:
+        """See LoopSolver; UnsupportedProblem for tasks that are no goals, and for regions."""
         if problem.other_tasks:
             names = ', '.join(type(task).__name__ for task in problem.other_tasks)
             raise UnsupportedProblem(
@@ -91,16 +114,11 @@ class CyclicCoordinateDescent(IterativeSolver[State]):
                 raise UnsupportedProblem(
                     f'{self.name} has no closed form for a region; {task.link!r} needs one target'
                 )
-        return State(at)
+        return super().workspace(problem)
 
-    def step(self, problem: IkProblem, state: State) -> State:
-        """One sweep."""
-        if self._problem is not problem:
-            self._problem, self._plan = problem, sweep_plan(problem, self.options)
-        x, packed = state.at.x.copy(), problem.packed
-        aims = np.zeros((len(packed.goals), 9))
-        sweep(packed.arrays, problem.limits.packed, self._plan, packed.residual, aims, x)
-        return State(problem.at(x), evaluations=2)
+    def integers(self, problem: IkProblem) -> IntArray:
+        """See KernelSolver: the plan."""
+        return sweep_plan(problem, self.options)
 
 
 def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> IntArray:

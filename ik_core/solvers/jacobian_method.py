@@ -141,7 +141,7 @@ def begin_jacobian(search: SearchArrays) -> None:
     if search.counters[RESUMED] == 0:
         largest = np.inf if search.options[RESETTING] > 0.0 else search.options[MAX_ERROR]
         for i in range(search.goals.shape[0]):
-            search.goals[i] = largest
+            search.goals[i, 0] = largest
 
 
 def method_step(name: str, update: Kernel) -> Kernel:
@@ -161,8 +161,8 @@ def _step(search: SearchArrays) -> bool:
     for i in range(search.goals.shape[0]):
         distance = goal_magnitude(search.p, search.rows[ERROR], i)
         search.rows[DISTANCES, i] = distance
-        if distance > search.goals[i]:  # ClampMag
-            scale_goal(search.p, search.rows[ERROR], i, search.goals[i] / distance)
+        if distance > search.goals[i, 0]:  # ClampMag
+            scale_goal(search.p, search.rows[ERROR], i, search.goals[i, 0] / distance)
     for j in range(dx.shape[0]):
         for i in range(search.columns.shape[1]):
             search.own_columns[j, i] *= scale[j]
@@ -249,7 +249,7 @@ def _reset_largest_errors(search: SearchArrays, residual: Array) -> None:
     """Dmax of each goal, for how much closer the step brought it."""
     for i in range(search.goals.shape[0]):
         closer = search.rows[DISTANCES, i] - goal_magnitude(search.p, residual, i)
-        search.goals[i] = search.options[MAX_ERROR] + max(closer, 0.0)
+        search.goals[i, 0] = search.options[MAX_ERROR] + max(closer, 0.0)
 
 
 @inner
