@@ -20,14 +20,135 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from .._jit import inner, with_kernels
+from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import option
 from ..problem import Evaluation
 from ..robot.limits import JointLimits
+from .evaluation import evaluate, project, take_trial
+from .loop import Kernel
+from .memory import (
+    COST,
+    GRADIENT,
+    OWN_OPTIONS,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
 from .search import SearchOptions
 
 SMALLEST_MOVE = 1e-15
 """A step is given up where no variable moves by more than this, relative to the largest."""
+
+ROUNDING = 1e-13
+"""How near a step that ends on a limit comes to it, relative to |x| + 1."""
+
+ALPHA, BETA = OWN_OPTIONS, OWN_OPTIONS + 1
+METHOD_OPTIONS = OWN_OPTIONS + 2
+"""Where the options of a method with a line search begin."""
+
+
+@dataclass(frozen=True)
+class LineSearchOptions(SearchOptions):
+    """Options of every solver that searches along a line: 0 < alpha <= beta < 1."""
+
+    alpha: float = option(
+        1e-4,
+        'share of the decrease that the slope predicts which a step has to bring (Armijo); '
+        'not the ends',
+        bounds=(0.0, 1.0),
+    )
+    beta: float = option(
+        0.5,
+        'what a step that brings less is multiplied by; from alpha to below 1',
+        bounds=(0.0, 1.0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.alpha < 1.0:
+            raise InvalidOption(f'alpha = {self.alpha}: must be above 0 and below 1')
+        if not self.alpha <= self.beta < 1.0:
+            raise InvalidOption(
+                f'beta = {self.beta}: must be below 1, and not below alpha = {self.alpha}'
+            )
+
+
+@inner
+def project_onto(search: SearchArrays, x: Array) -> None:
+    """P: put x (n,) inside the limits, and on a limit what differs from it by rounding only."""
+    project(search, x)
+    for j in range(x.shape[0]):
+        lower, upper, near = search.bounds[0, j], search.bounds[1, j], ROUNDING * (1.0 + abs(x[j]))
+        if x[j] - lower <= near:
+            x[j] = lower
+        elif upper - x[j] <= near:
+            x[j] = upper
+
+
+@inner
+def trial_cost(search: SearchArrays, trial: Array) -> float:
+    """f at the trial point (n,)."""
+    return evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+
+
+bring_inside: Kernel = project_onto
+cost_at: Kernel = trial_cost
+"""Where a trial is to be (in place), and the cost there; in copies of `back_track` others."""
+
+
+def back_track(
+    search: SearchArrays, x: Array, cost: float, gradient: Array, direction: Array, tau: float
+) -> float:
+    """Find the first TRIAL along a direction that decreases the cost enough (39); its cost.
+
+    Infinite where the direction does not descend, or no step of a size that matters is good
+    enough.
+
+    x, cost, gradient (n,) : where the search begins, inside, and half the gradient there
+    direction (n,), tau : where to, at full length; the first step
+    """
+    trial = search.vectors[TRIAL]
+    smallest = 0.0
+    for j in range(x.shape[0]):
+        smallest = max(smallest, abs(x[j]))
+    smallest = SMALLEST_MOVE * (1.0 + smallest)
+    while True:
+        for j in range(x.shape[0]):
+            trial[j] = x[j] + tau * direction[j]
+        bring_inside(search, trial)
+        slope = moved = 0.0
+        for j in range(x.shape[0]):
+            slope += 2.0 * gradient[j] * (trial[j] - x[j])
+            moved = max(moved, abs(trial[j] - x[j]))
+        if not (moved > smallest and slope < 0.0):
+            return np.inf
+        found = cost_at(search, trial)
+        if found < cost + search.options[ALPHA] * slope:
+            return float(found)
+        tau *= search.options[BETA]
+
+
+back_track_f = with_kernels(back_track, 'back_track_f')
+
+
+@inner
+def projected_armijo(search: SearchArrays, direction: Array, tau: float) -> bool:
+    """Move x to the first point along the projected direction (n,) that fulfils Eq. 39.
+
+    False, with x unmoved, where there is none. `tau` is the first step.
+    """
+    x, gradient = search.vectors[X], search.vectors[GRADIENT]
+    cost = back_track_f(search, x, search.values[COST], gradient, direction, tau)
+    if not cost < np.inf:
+        return False
+    take_trial(search, cost)
+    return True
+
+
+# For methods written in Python ------------------------------------------------------------------
 
 
 class Point(Protocol):
@@ -41,18 +162,6 @@ class Point(Protocol):
 
 
 P = TypeVar('P', bound=Point)
-
-
-@dataclass(frozen=True)
-class LineSearchOptions(SearchOptions):
-    """Options of every solver that searches along a line."""
-
-    alpha: float = option(
-        1e-4,
-        'share of the decrease that the slope predicts which a step has to bring (Armijo)',
-        bounds=(0.0, 0.1),
-    )
-    beta: float = option(0.5, 'what a step that brings less is multiplied by', bounds=(0.1, 0.95))
 
 
 def armijo(

@@ -16,9 +16,9 @@ the method ends where no feasible direction descends.
 
 Jacobian transpose is the same step at a fixed tau (Eq. 27).
 
-The paper tries tau = 1 first, every time ('one'). That, in its units and in ours, is a matter of
-scale, and convergence is linear at a rate that the condition of J'J sets. The default
-('barzilai_borwein') tries
+The paper tries tau = 1 first, every time ('one', the preset `tau_one`). That, in its units and in
+ours, is a matter of scale, and convergence is linear at a rate that the condition of J'J sets.
+The default ('barzilai_borwein') tries
 
     tau = s's / s'y,    s = x_k - x_(k-1),  y = grad f_k - grad f_(k-1)
 
@@ -30,24 +30,33 @@ as they are; the iterations become fewer, by a factor of four to twenty on the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
-from ..maths.rotations import Array
-from ..optim.line_search import LineSearchOptions, armijo, cost_gradient
-from ..optim.workspace import State
+from .._jit import inner
+from ..maths.vectors import copy_to
+from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, projected_armijo
+from ..optim.memory import DX, GRADIENT, OWN_VALUES, OWN_VECTORS, SearchArrays, X
 from ..options import option
-from ..problem import Evaluation, IkProblem
-from .base import IterativeSolver
+from .base import KernelSolver
 
-STEP_RANGE = (1e-6, 1e6)
+SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
 """Bounds of the first tau, where a curvature is close to 0 or its estimate is off."""
+
+SPECTRAL = METHOD_OPTIONS
+"""Whether the step of Barzilai and Borwein is tried first."""
+
+MOVED = OWN_VALUES
+"""Whether the last step moved x; before the first one, none has."""
+
+LAST, LAST_GRADIENT = OWN_VECTORS, OWN_VECTORS + 1
+"""x_(k-1), and half the gradient there."""
 
 
 @dataclass(frozen=True)
 class ProjectedGradientOptions(LineSearchOptions):
     """Options of `projected_gradient`."""
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = {'tau_one': {'first_step': 'one'}}
 
     max_iterations: int = option(
         5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
@@ -59,41 +68,50 @@ class ProjectedGradientOptions(LineSearchOptions):
     )
 
 
-@dataclass(eq=False)
-class ProjectedGradientState(State):
-    """With the step that the next line search tries first."""
+@inner
+def start(search: SearchArrays) -> None:
+    """Nothing to compare with."""
+    search.values[MOVED] = 0.0
 
-    first_step: float = 1.0
+
+@inner
+def step(search: SearchArrays) -> bool:
+    """One projected line search along -grad f = -2 J'r; False where it finds nothing better."""
+    tau = 1.0
+    if search.options[SPECTRAL] != 0.0 and search.values[MOVED] != 0.0:
+        tau = spectral_step(search)
+    gradient, direction = search.vectors[GRADIENT], search.vectors[DX]
+    copy_to(search.vectors[X], search.vectors[LAST])
+    copy_to(gradient, search.vectors[LAST_GRADIENT])
+    for j in range(direction.shape[0]):
+        direction[j] = -2.0 * gradient[j]
+    moved = projected_armijo(search, direction, tau)
+    search.values[MOVED] = 1.0 if moved else 0.0
+    return moved
 
 
-class ProjectedGradient(IterativeSolver[ProjectedGradientState]):
+@inner
+def spectral_step(search: SearchArrays) -> float:
+    """s's / s'y, the longest step allowed where the cost curves downwards along s."""
+    squares = curvature = 0.0
+    for j in range(search.vectors.shape[1]):
+        s = search.vectors[X, j] - search.vectors[LAST, j]
+        y = 2.0 * (search.vectors[GRADIENT, j] - search.vectors[LAST_GRADIENT, j])
+        squares += s * s
+        curvature += s * y
+    if curvature <= 0.0:
+        return LONGEST_STEP
+    return min(max(squares / curvature, SHORTEST_STEP), LONGEST_STEP)
+
+
+class ProjectedGradient(KernelSolver):
     """See the module."""
 
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions
+    start, step = start, step
 
-    def start(self, problem: IkProblem, at: Evaluation) -> ProjectedGradientState:
-        """At tau = 1."""
-        return ProjectedGradientState(at)
-
-    def step(self, problem: IkProblem, state: ProjectedGradientState) -> ProjectedGradientState:
-        """One projected line search; the same state where it finds nothing better."""
-        at, project = state.at, problem.limits.project
-        gradient = cost_gradient(at)
-        new, evaluations = armijo(
-            at, gradient, -gradient, problem.at, self.options, project, state.first_step
-        )
-        if new is None:
-            return ProjectedGradientState(at, evaluations)
-        first_step = 1.0
-        if self.options.first_step == 'barzilai_borwein':
-            first_step = spectral_step(new.x - at.x, cost_gradient(new) - gradient)
-        return ProjectedGradientState(new, evaluations, first_step)
-
-
-def spectral_step(move: Array, change: Array) -> float:
-    """s's / s'y, the longest step allowed where the cost curves downwards along s."""
-    curvature = float(move @ change)
-    if curvature <= 0.0:
-        return STEP_RANGE[1]
-    return float(np.clip(move @ move / curvature, *STEP_RANGE))
+    def numbers(self) -> tuple[float, ...]:
+        """See KernelSolver."""
+        options = self.options
+        return (options.alpha, options.beta, options.first_step == 'barzilai_borwein')

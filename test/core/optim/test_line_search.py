@@ -1,14 +1,15 @@
 """The projected line search and what the quasi-Newton methods share, on problems done by hand."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from support import robots
+from support.kernel_searches import Bowl, StandingSearch, in_a_box, random_definite
 
 import ik_core as ik
 from ik_core import IkProblem, PoseTask
-from ik_core.optim.line_search import LineSearchOptions, armijo, cost_gradient, onto_near_limits
+from ik_core._jit import njit
+from ik_core.optim.line_search import LineSearchOptions, projected_armijo
+from ik_core.optim.memory import GRADIENT, OWN_VECTORS, carve
 from ik_core.optim.quasi_newton import (
     QuasiNewtonOptions,
     QuasiNewtonState,
@@ -16,106 +17,87 @@ from ik_core.optim.quasi_newton import (
     descend,
     linear_hessian,
 )
-from ik_core.robot.limits import JointLimits
 
 
-@dataclasses.dataclass
-class Bowl:
-    """f(x) = (x - centre)' H (x - centre) as a point with a cost; remembers who asked."""
-
-    x: np.ndarray
-    cost: float
-
-
-class Landscape:
-    def __init__(self, hessian, centre):
-        self.hessian, self.centre = np.array(hessian, float), np.array(centre, float)
-        self.asked = []
-
-    def __call__(self, x):
-        self.asked.append(x.copy())
-        away = x - self.centre
-        return Bowl(x, float(away @ self.hessian @ away))
-
-    def gradient(self, x):
-        return 2.0 * self.hessian @ (x - self.centre)
+@njit
+def search_along(tree, geometry, table, tools, targets, bounds, counters, numbers, tau):
+    """Whether the line search found a better point along the first own vector."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, numbers)
+    return projected_armijo(search, search.vectors[OWN_VECTORS], tau)
 
 
-def random_definite(rng, n):
-    root = rng.normal(size=(n, n))
-    return root @ root.T + 0.1 * np.eye(n)
-
-
-def box(*upper):
-    upper = np.array(upper, float)
-    return JointLimits(-upper, upper)
+def searched(problem, x, direction, alpha=1e-4, beta=0.5, tau=1.0):
+    """The search after a line search from x, and whether that found something."""
+    search = StandingSearch(problem, x, (alpha, beta))
+    search.arrays.vectors[OWN_VECTORS] = direction
+    return search, bool(search_along(*search.arguments, tau))
 
 
 @pytest.mark.parametrize('seed', range(20))
 @pytest.mark.parametrize('first', [1.0, 7.0, 1e-3])
 def test_the_first_trial_that_fulfils_equation_39_is_taken(seed, first):
     rng = np.random.default_rng(seed)
-    limits = box(*rng.uniform(0.2, 1.0, 3))
-    options = LineSearchOptions(alpha=0.1, beta=0.7)
-    f = Landscape(random_definite(rng, 3) * 5, rng.normal(size=3))
-    x = limits.project(rng.normal(size=3))
-    gradient = f.gradient(x)
-    found, evaluations = armijo(f(x), gradient, -gradient, f, options, limits.project, step=first)
-    trials = [limits.project(x - first * 0.7**k * gradient) for k in range(200)]
-    start = f(x).cost
+    upper = rng.uniform(0.2, 1.0, 3)
+    bowl = Bowl(random_definite(rng, 3) * 5, rng.normal(size=3))
+    problem = in_a_box(bowl, -upper, upper)
+    x = np.clip(rng.normal(size=3), -upper, upper)
+    gradient = bowl.gradient(x)
+    search, found = searched(problem, x, -gradient, alpha=0.1, beta=0.7, tau=first)
+    trials = [np.clip(x - first * 0.7**k * gradient, -upper, upper) for k in range(200)]
     good = [
         k for k, trial in enumerate(trials)
-        if f(trial).cost < start + 0.1 * gradient @ (trial - x)
+        if bowl.cost(trial) < bowl.cost(x) + 0.1 * gradient @ (trial - x)
     ]  # fmt: skip
-    np.testing.assert_allclose(found.x, trials[good[0]], rtol=1e-12)
-    assert evaluations == good[0] + 1
-    assert found.cost < start
+    assert found
+    np.testing.assert_allclose(search.x, trials[good[0]], rtol=1e-12)
+    assert search.evaluations == good[0] + 1
+    assert search.workspace.cost == pytest.approx(bowl.cost(search.x), rel=1e-12)
+    np.testing.assert_allclose(search.arrays.rows[0], bowl.residual(None, search.x), rtol=1e-12)
 
 
 def test_the_decrease_is_measured_along_what_projection_leaves_of_the_move():
     # A wall right behind x leaves a short move that brings what (39) asks; (35), which asks in
     # proportion to the whole of tau d, would refuse it and go back.
-    limits = box(0.01)
-    f = Landscape([[1.0]], [10.0])
-    x = np.zeros(1)
-    gradient = f.gradient(x)
-    options = LineSearchOptions(alpha=0.1)
-    found, evaluations = armijo(f(x), gradient, -gradient, f, options, limits.project)
-    assert found.x.tolist() == [0.01]
-    assert evaluations == 1
-    assert not found.cost < f(x).cost - 0.1 * gradient @ gradient
+    bowl, x = Bowl([[1.0]], [10.0]), np.zeros(1)
+    gradient = bowl.gradient(x)
+    search, found = searched(in_a_box(bowl, [-0.01], [0.01]), x, -gradient, alpha=0.1)
+    assert found
+    assert search.x.tolist() == [0.01]
+    assert search.evaluations == 1
+    assert not bowl.cost(search.x) < bowl.cost(x) - 0.1 * gradient @ gradient
 
 
 def test_a_direction_that_does_not_descend_is_refused_without_a_trial():
-    f = Landscape(np.eye(2), [1.0, 0.0])
-    at = f(np.zeros(2))
-    for direction in ([-1.0, 0.0], [0.0, 1.0], [0.0, 0.0]):
-        f.asked.clear()
-        found, evaluations = armijo(
-            at, f.gradient(at.x), np.array(direction), f, LineSearchOptions()
-        )
-        assert (found, evaluations) == (None, 0)
-        assert not f.asked
+    problem = in_a_box(Bowl(np.eye(2), [1.0, 0.0]), -np.ones(2), np.ones(2))
+    for direction in ([-1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [np.nan, np.nan]):
+        search, found = searched(problem, np.zeros(2), direction)
+        assert not found
+        assert search.evaluations == 0
+        assert search.x.tolist() == [0.0, 0.0]
 
 
-def test_a_gradient_that_lies_ends_in_none():
-    f = Landscape(np.eye(1), [0.0])  # the least value is here, whatever the gradient says
-    found, evaluations = armijo(
-        f(np.zeros(1)), np.ones(1), -np.ones(1), f, LineSearchOptions(beta=0.5)
-    )
-    assert found is None
-    assert 40 <= evaluations <= 60
+def test_a_gradient_that_lies_ends_in_nothing_found():
+    bowl = Bowl(np.eye(2), [0.1, 0.1], slope_error=1.0)
+    problem = in_a_box(bowl, -np.ones(2), np.ones(2))
+    search = StandingSearch(problem, [0.1, 0.1], (1e-4, 0.5))
+    search.arrays.vectors[GRADIENT] = 1.0  # the least value is here, whatever the gradient says
+    search.arrays.vectors[OWN_VECTORS] = -1.0
+    assert not search_along(*search.arguments, 1.0)
+    assert 40 <= search.evaluations <= 60
+    assert search.x.tolist() == [0.1, 0.1]
 
 
-def test_near_limits_only_are_snapped_to():
-    limits = JointLimits(np.array([-1.0, -1.0, -np.inf, 0.3]), np.array([2.0, 2.0, np.inf, 0.3]))
-    x = np.array([-1.0 + 1e-8, 2.0 - 1e-4, 1e9, 0.4])
-    assert onto_near_limits(limits, x, 1e-6).tolist() == [-1.0, 2.0 - 1e-4, 1e9, 0.3]
-    assert onto_near_limits(limits, x, 1e-3).tolist() == [-1.0, 2.0, 1e9, 0.3]
+def test_a_trial_that_ends_on_a_limit_but_for_rounding_is_on_it():
+    bowl = Bowl(np.eye(2), [5.0, 5.0])
+    problem = in_a_box(bowl, [-1.0, -1.0], [0.3, 2.0])
+    direction = np.array([(0.3 - 0.1) * (1.0 - 1e-14), 2.0 - 1e-9])
+    search, found = searched(problem, [0.1, 0.0], direction)
+    assert found
+    assert search.x.tolist() == [0.3, 2.0 - 1e-9]
 
 
 @pytest.mark.parametrize('name', ['ur5e', 'scara', 'dual_arm', 'buss_y', 'panda'])
-def test_the_gradient_of_the_cost_is_that_of_central_differences(name):
+def test_twice_the_gradient_of_a_search_is_that_of_central_differences(name):
     robot, rng = robots.shipped(name), np.random.default_rng(4)
     goals = [
         PoseTask(link, transform=robot.forward_kinematics(robots.random_q(robot, rng), link),
@@ -124,8 +106,9 @@ def test_the_gradient_of_the_cost_is_that_of_central_differences(name):
     ]  # fmt: skip
     problem = IkProblem(robot, goals)
     _, x = problem.start(robots.random_q(robot, rng, margin=0.1))
+    search = StandingSearch(problem, x)
     numeric = robots.central_differences(lambda x: np.array([problem.at(x).cost]), x)[0]
-    np.testing.assert_allclose(cost_gradient(problem.at(x)), numeric, atol=1e-6)
+    np.testing.assert_allclose(2.0 * search.arrays.vectors[GRADIENT], numeric, atol=1e-6)
 
 
 @pytest.mark.parametrize('seed', range(10))
@@ -220,8 +203,25 @@ def test_a_search_that_fails_is_begun_again_with_the_linear_model():
     assert nowhere.hessian is bad
 
 
-@pytest.mark.parametrize(('name', 'value'), [('alpha', 0.2), ('alpha', -0.1), ('beta', 1.0),
-                                             ('beta', 0.05)])  # fmt: skip
-def test_options_outside_what_the_paper_allows_are_refused(name, value):
-    with pytest.raises(ik.InvalidOption, match=name):
-        LineSearchOptions(**{name: value})
+@pytest.mark.parametrize(
+    ('alpha', 'beta', 'wrong'),
+    [
+        (0.0, 0.5, 'alpha'),
+        (1.0, 0.5, 'alpha'),
+        (-0.1, 0.5, 'alpha'),
+        (1.1, 0.5, 'alpha'),
+        (0.1, 1.0, 'beta'),
+        (0.1, 1.5, 'beta'),
+        (0.5, 0.499, 'beta'),
+        (1e-4, 0.0, 'beta'),
+    ],
+)
+def test_alpha_is_above_0_and_below_1_and_beta_from_alpha_to_below_1(alpha, beta, wrong):
+    with pytest.raises(ik.InvalidOption, match=f'^{wrong} = '):
+        LineSearchOptions(alpha=alpha, beta=beta)
+
+
+@pytest.mark.parametrize(('alpha', 'beta'), [(0.5, 0.5), (1e-12, 1e-12), (0.9, 0.99)])
+def test_all_that_equations_32_to_34_allow_is_allowed(alpha, beta):
+    options = LineSearchOptions(alpha=alpha, beta=beta)
+    assert (options.alpha, options.beta) == (alpha, beta)

@@ -16,6 +16,7 @@ from support.optimiser_problems import (
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PositionTask, make_solver
+from ik_core.optim import memory
 
 OPTIMISERS = ('bfgs', 'projected_gradient', 'penalty', 'augmented_lagrangian', 'sqp',
               'trust_region')  # fmt: skip
@@ -122,12 +123,12 @@ def test_every_accepted_step_fulfils_equation_39_inside_the_limits(solver, optio
     search = make_solver(solver, **options).begin(problem, q0)
     steps = 0
     while not search.done and steps < 60:
-        before = search.state.at
+        before = standing(problem, search)
         search.run(Budget(iterations=1))
-        after = search.state.at
+        after = standing(problem, search)
         assert (after.x >= problem.limits.lower).all()
         assert (after.x <= problem.limits.upper).all()
-        if after is before:
+        if (after.x == before.x).all():
             continue
         slope = robots.central_differences(lambda x: np.array([problem.at(x).cost]), before.x)[0]
         bound = before.cost + options['alpha'] * slope @ (after.x - before.x)
@@ -135,6 +136,11 @@ def test_every_accepted_step_fulfils_equation_39_inside_the_limits(solver, optio
         assert after.cost < before.cost
         steps += 1
     assert steps >= 3
+
+
+def standing(problem, search):
+    """The problem where a search stands."""
+    return problem.at(search.workspace.vectors[memory.X].copy())
 
 
 @pytest.mark.parametrize('solver', SEARCHERS)

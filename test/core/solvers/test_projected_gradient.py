@@ -5,6 +5,7 @@ import pytest
 from support.optimiser_problems import cross, paths
 
 from ik_core import Budget, IkProblem, PositionTask, make_solver
+from ik_core.optim import memory
 
 
 def test_the_papers_step_is_tried_from_one_downwards():
@@ -20,7 +21,7 @@ def test_the_papers_step_is_tried_from_one_downwards():
             if problem.at(trial).cost < at.cost + 1e-4 * gradient @ (trial - x)
         )  # fmt: skip
         search.run(Budget(iterations=1))
-        np.testing.assert_allclose(search.state.at.x, x, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(where(search), x, rtol=1e-12, atol=1e-14)
 
 
 def test_the_step_of_barzilai_and_borwein_needs_far_fewer_iterations():
@@ -38,8 +39,34 @@ def test_on_a_straight_valley_the_first_spectral_step_is_the_inverse_curvature()
     problem = IkProblem(cross(), [PositionTask('l3', [1.0, 0, 0], weights=(0.01, 0, 0))])
     search = make_solver('projected_gradient').begin(problem, np.zeros(3))
     search.run(Budget(iterations=1))
-    assert search.state.at.x[0] == pytest.approx(0.02)  # tau = 1 along -grad f
-    assert search.state.first_step == pytest.approx(50.0)
+    assert where(search)[0] == pytest.approx(0.02)  # tau = 1 along -grad f
     search.run(Budget(iterations=1))
     assert search.done
     assert search.result().success
+
+
+def test_the_first_trial_after_a_step_is_the_spectral_one():
+    problem, q0 = paths('pr2_like')
+    search = make_solver('projected_gradient').begin(problem, q0)
+    steps = 0
+    before = gradient_before = None
+    while not search.done:
+        x, evaluations = where(search), search.workspace.counters[memory.EVALUATIONS]
+        search.run(Budget(iterations=1))
+        if search.workspace.counters[memory.EVALUATIONS] != evaluations + 1:
+            before = None  # the first trial was not taken
+            continue
+        gradient = 2.0 * problem.at(x).jacobian.T @ problem.at(x).residual
+        if before is not None:
+            s, y = x - before, gradient - gradient_before
+            tau = np.clip(s @ s / (s @ y) if s @ y > 0.0 else np.inf, 1e-6, 1e6)
+            expected = problem.limits.project(x - tau * gradient)
+            np.testing.assert_allclose(where(search), expected, rtol=1e-9, atol=1e-12)
+            steps += 1
+        before, gradient_before = x, gradient
+    assert steps > 10
+
+
+def where(search):
+    """The point that a search stands at."""
+    return search.workspace.vectors[memory.X].copy()

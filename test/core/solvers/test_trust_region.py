@@ -7,6 +7,8 @@ from support import robots
 from support.optimiser_problems import UNREACHABLE, assert_no_descent_left, cross, paths, pose_of
 
 from ik_core import Budget, IkProblem, IkStatus, PositionTask, make_solver
+from ik_core.optim.line_search import onto_near_limits
+from ik_core.robot.limits import JointLimits
 
 
 @pytest.mark.parametrize('method', ['dogbox', 'trf'])
@@ -73,3 +75,10 @@ def test_the_reference_starts_on_limits_and_passes_pinned_joints_by(corner, meth
     assert result.status is IkStatus.CLOSEST
     np.testing.assert_allclose(result.q, [0.5, 0.25, 0.0], atol=1e-6)
     assert result.q[1] == 0.25
+
+
+def test_near_limits_only_are_snapped_to():
+    limits = JointLimits(np.array([-1.0, -1.0, -np.inf, 0.3]), np.array([2.0, 2.0, np.inf, 0.3]))
+    x = np.array([-1.0 + 1e-8, 2.0 - 1e-4, 1e9, 0.4])
+    assert onto_near_limits(limits, x, 1e-6).tolist() == [-1.0, 2.0 - 1e-4, 1e9, 0.3]
+    assert onto_near_limits(limits, x, 1e-3).tolist() == [-1.0, 2.0, 1e9, 0.3]
