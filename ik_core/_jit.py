@@ -146,6 +146,11 @@ def with_kernels(
     return njit(copy) if entry else inner(copy)
 
 
+def slot(*arguments: Any) -> Any:
+    """What stands in a template where `with_kernels` puts a kernel."""
+    raise NotImplementedError
+
+
 class Callback:
     """A Python function without arguments that kernels may call: `call_back(callback.address)`.
 

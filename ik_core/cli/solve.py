@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_one(arguments: argparse.Namespace, problem: IkProblem) -> int:
     options = dict(arguments.options)
+    if arguments.preset is not None:
+        options['preset'] = arguments.preset
     solver = make_solver(arguments.solver, **options)
     search = partial(solver.solve, problem, arguments.q0)
     if arguments.choose != 'first':
@@ -95,6 +97,9 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         '--q0', nargs='+', type=float, metavar='Q', help='the start, in the order of `ik info`'
     )
     parser.add_argument('--solver', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}')
+    parser.add_argument(
+        '--preset', metavar='NAME', help="a paper's own options of the solver, as in buss_pure"
+    )
     parser.add_argument(
         '--option',
         '-o',

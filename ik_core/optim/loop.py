@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import call_back, inner, njit, with_kernels
+from .._jit import call_back, inner, njit, slot, with_kernels
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to, differ
 from ..robot.limits import random_configuration, take_nearest_turns
@@ -77,10 +77,7 @@ STANDSTILL = 1e-12
 Kernel = Callable[..., Any]
 
 
-start: Kernel
-step: Kernel
-begin_attempt: Kernel
-iterate: Kernel
+start = step = begin_attempt = iterate = slot
 """The method's, in its copies of the kernels below."""
 
 
@@ -267,7 +264,7 @@ def conclude(
     _conclude(search)
 
 
-# A method written in Python ---------------------------------------------------------------------
+# --- a method written in Python ----------------------------------------------------------------
 
 STARTING, STEPPING = range(2)
 """What is wanted of it: counters[METHOD_WANTED]."""

@@ -1,8 +1,8 @@
 """Where everything is in the arrays that a search of the shared loop lives in.
 
 A search has the arrays of a problem (see `tasks.kernels.Packed`), the limits (see
-`robot.limits.JointLimits.packed`), `counters` (COUNTERS + k,) int, and one float array, its memory, of
-which `search_arrays` makes the rest. Few arrays in a call make it cheap.
+`robot.limits.JointLimits.packed`), `counters` (COUNTERS + k,) int, and one float array, its
+memory, of which `search_arrays` makes the rest. Few arrays in a call make it cheap.
 
 The residual r (m,) has the goals' rows first; then, where a problem has tasks about joints, one
 row for each variable, which stands for all of them; then those of all other tasks.

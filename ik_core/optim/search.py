@@ -211,7 +211,7 @@ class Workspace(ABC):
         """See Search."""
         return None
 
-    def resume(self, memory: Any) -> None:
+    def resume(self, memory: Any) -> None:  # noqa: B027 (as a Search's)
         """See Search."""
 
 

@@ -70,13 +70,10 @@ def leave_or_conclude(search: SearchArrays) -> int:
         definite = _find_descent(search)
         if not definite and _descend(search):
             return RUNNING
-    if not definite:
-        ended = STALLED
-    else:
-        ended = RUNNING if _go_to_minimum(search) else CLOSEST
-    if ended != RUNNING:
-        evaluate_here(search)
-    return ended
+    if definite and _go_to_minimum(search):
+        return RUNNING
+    evaluate_here(search)
+    return CLOSEST if definite else STALLED
 
 
 @inner

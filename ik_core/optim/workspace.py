@@ -31,8 +31,8 @@ class MethodWorkspace(Workspace):
     """The arrays of a method's search for one problem.
 
     `own` : the method's options, as numbers; `prepare` fills the method's own arrays where a
-    search begins; `integers` are further numbers of the method's. `arguments` are those of the kernels, but for the
-    last; `vectors` and the others are the parts of the memory by their names.
+    search begins; `integers` are further numbers of the method's. `arguments` are those of the
+    kernels, but for the last; `vectors` and the others are parts of the memory by their names.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ def problem_joint_rows(
     return weights[problem.variables], rest[problem.variables], float(constant)
 
 
-# Methods written in Python ----------------------------------------------------------------------
+# --- methods written in Python -----------------------------------------------------------------
 
 
 @dataclass(eq=False)

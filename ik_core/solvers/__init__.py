@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -46,13 +47,27 @@ SOLVERS: dict[str, type[Solver]] = {
 DEFAULT_SOLVER = 'levenberg_marquardt'
 
 
-def make_solver(name: str = DEFAULT_SOLVER, **options: Any) -> Solver:
-    """A reusable solver; InvalidOption for an unknown name or option."""
-    if name not in SOLVERS:
-        close = difflib.get_close_matches(str(name), SOLVERS, n=1)
+def make_solver(
+    name: str = DEFAULT_SOLVER, *, preset: str | None = None, **options: Any
+) -> Solver:
+    """A reusable solver; InvalidOption for an unknown name, preset or option.
+
+    preset : one of the solver's `presets`, options that are a paper's to the letter; `options`
+        count before them
+    """
+    kind = SOLVERS[_known(name, SOLVERS, 'solver')]
+    if preset is not None:
+        options = {**kind.presets[_known(preset, kind.presets, f'preset of {name}')], **options}
+    return kind(**options)
+
+
+def _known(name: str, names: Collection[str], what: str) -> str:
+    """A name that is one of them; InvalidOption otherwise."""
+    if name not in names:
+        close = difflib.get_close_matches(str(name), names, n=1)
         hint = f'; did you mean {close[0]!r}?' if close else ''
-        raise InvalidOption(f'unknown solver {name!r}; there are: {", ".join(SOLVERS)}{hint}')
-    return SOLVERS[name](**options)
+        raise InvalidOption(f'unknown {what} {name!r}; there are: {", ".join(names)}{hint}')
+    return name
 
 
 def solve(
@@ -60,8 +75,9 @@ def solve(
     q0: ArrayLike | None = None,
     *,
     solver: str = DEFAULT_SOLVER,
+    preset: str | None = None,
     budget: Budget | None = None,
     **options: Any,
 ) -> IkResult:
     """Solve once. To solve often, keep the solver of `make_solver`: it keeps its buffers."""
-    return make_solver(solver, **options).solve(problem, q0, budget)
+    return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)

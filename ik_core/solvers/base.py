@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Generic
 
@@ -19,6 +20,7 @@ from ..optim.search import (
     CompiledSearch,
     Search,
     SearchOptions,
+    Workspace,
     default_clock,
 )
 from ..optim.workspace import MethodWorkspace, PythonWorkspace, StateT
@@ -36,6 +38,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
     Options: ClassVar[type[OptionSet]]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Options by the name of the source that they are true to, where the defaults are not."""
 
     def __init__(self, *, clock: Clock = default_clock, **options: Any) -> None:
         known = [f.name for f in fields(self.Options)]
@@ -84,19 +88,19 @@ class LoopSolver(Solver):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._workspace: MethodWorkspace | None = None
+        self._workspace: Workspace | None = None
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         workspace = self._workspace_for(problem)
         return CompiledSearch(workspace, q0, self.clock, self.look, self.options.record_history)
 
-    def _workspace_for(self, problem: IkProblem) -> MethodWorkspace:
+    def _workspace_for(self, problem: IkProblem) -> Workspace:
         if self._workspace is None or self._workspace.problem is not problem:
             self._workspace = self.workspace(problem)
         return self._workspace
 
     @abstractmethod
-    def workspace(self, problem: IkProblem) -> MethodWorkspace:
+    def workspace(self, problem: IkProblem) -> Workspace:
         """The arrays for a problem; UnsupportedProblem where it is none for this method."""
 
 

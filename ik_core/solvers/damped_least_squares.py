@@ -14,13 +14,17 @@ Damping may be fixed or adaptive:
 - 'manipulability' [NakamuraHanafusa1986]: d = damping (1 - w/threshold)^2 for
   w = sqrt(det J J') below `threshold`, else 0.
 Where damping is 0 and the step fails to be unique, the shortest one is taken.
+
+Buss gives no damping constant: it depends on the figure and has to be found (section 5). The
+presets are his two versions of section 8: `buss_pure` is DLS, `buss_clamped` DLS'.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -123,6 +127,10 @@ class DampedLeastSquares(JacobianMethod):
 
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        'buss_pure': {'adaptive': 'fixed', 'max_error': np.inf, 'max_step': np.inf},
+        'buss_clamped': {'adaptive': 'fixed', 'max_step': np.inf},
+    }
     step: ClassVar = staticmethod(method_step(name, update))
 
     def method_numbers(self) -> tuple[float, ...]:

@@ -21,7 +21,13 @@ weighs against them is taken as it is):
    Eq. 3.14), with alpha_i > 0 of `joint_stiffness`, and w_i of `joint_weights`: 1, or the
    length of the link, which is the distance from the joint to the next one or the tip, at least
    5 % of the chain, divided by their mean.
-4. ClampMaxAbs [BussKim2005]: the step is scaled so that no joint moves further than
+   Where `slow_distance` is d > 0, K_i(t) is K_i times min(1, distance of joint i from the nearest
+   goal / d), as the coursework proposes for a K that varies in time (3.1.1). With
+   `normalised_columns` each column of J K^1/2 is divided by its length before the method sees it.
+4. The coursework's angle steps (section 3.2): where `step_norm` is finite, every step is given
+   that length, less at the beginning and at the end of the way: in proportion to the share of it
+   that is behind, or left, by the error's length, over `slow_share` of it (slow-in, slow-out).
+   Then ClampMaxAbs [BussKim2005]: the step is scaled so that no joint moves further than
    `max_step`.
 5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
    Eq. 3.13), or, where `limits` is 'at_the_end', only in the answer, as Blender does: the method
@@ -39,7 +45,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._jit import inner, with_kernels
+from .._jit import inner, slot, with_kernels
 from ..exceptions import InvalidOption
 from ..maths.linalg import cap_step
 from ..maths.rotations import Array
@@ -48,10 +54,12 @@ from ..maths.vectors import copy_to, differ
 from ..optim.evaluation import differentiate, evaluate, evaluate_here
 from ..optim.loop import Kernel
 from ..optim.memory import (
+    COST,
     DX,
     GOAL_ROWS,
     OWN_OPTIONS,
     OWN_ROWS,
+    OWN_VALUES,
     OWN_VECTORS,
     RESIDUAL,
     RESUMED,
@@ -65,9 +73,12 @@ from ..optim.search import SearchOptions
 from ..optim.workspace import MethodWorkspace
 from ..options import option
 from ..problem import IkProblem
-from ..robot.kinematics import MULTIPLIER
-from ..tasks.kernels import COMPONENTS, ROWS, Packed
+from ..robot.kinematics import MULTIPLIER, VARIABLE
+from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS, Packed
 from .base import KernelSolver
+
+LEAST_SHARE = 0.01
+"""Of `step_norm`: the first step has to be made from nothing, and the last one to arrive."""
 
 SHORTEST_LINK = 0.05
 """The least length of a link, relative to its chain, that counts for joint weights."""
@@ -111,6 +122,26 @@ class JacobianMethodOptions(SearchOptions):
         'when joints are put back inside their limits',
         choices=('every_step', 'at_the_end'),
     )
+    normalised_columns: bool = option(
+        False, "whether the Jacobian's columns are made unit vectors"
+    )
+    step_norm: float = option(
+        np.inf,
+        'length that every step is given; inf leaves it as the method has it',
+        unit='rad or m',
+        bounds=(1e-9, np.inf),
+    )
+    slow_share: float = option(
+        0.0,
+        'share of the way at its beginning and its end over which step_norm grows and shrinks',
+        bounds=(0.0, 0.5),
+    )
+    slow_distance: float = option(
+        0.0,
+        'distance to a goal within which a joint moves less, K(t)',
+        unit='m',
+        bounds=(0.0, 1e6),
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.joint_stiffness, Mapping):
@@ -121,13 +152,17 @@ class JacobianMethodOptions(SearchOptions):
 
 
 # What the method has of the search's arrays: where it stands, outside the limits perhaps; the
-# square roots of K; the error; how far each goal was before the step; in `goals` each goal's Dmax.
-HERE, SCALE = OWN_VECTORS, OWN_VECTORS + 1
+# square roots of K, and what a step is scaled by for it; the error; how far each goal was before
+# the step; in `goals` each goal's Dmax.
+HERE, GAINS, SCALE = OWN_VECTORS, OWN_VECTORS + 1, OWN_VECTORS + 2
 ERROR, DISTANCES = OWN_ROWS, OWN_ROWS + 1
+FIRST_ERROR = OWN_VALUES
+"""The error's length where the attempt began."""
 MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(
     OWN_OPTIONS, OWN_OPTIONS + 6
 )
-METHOD_OPTIONS = OWN_OPTIONS + 6
+NORMALISED, STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(OWN_OPTIONS + 6, OWN_OPTIONS + 10)
+METHOD_OPTIONS = OWN_OPTIONS + 10
 
 ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(3)
 JACOBIANS = {'analytic': ANALYTIC, 'central_difference': CENTRAL_DIFFERENCE, 'target': TARGET}
@@ -138,6 +173,7 @@ def begin_jacobian(search: SearchArrays) -> None:
     """Begin at x. Where Dmax is reset, the first step goes all the way."""
     copy_to(search.vectors[X], search.vectors[HERE])
     identity(search.basis)
+    search.values[FIRST_ERROR] = math.sqrt(search.values[COST])
     if search.counters[RESUMED] == 0:
         largest = np.inf if search.options[RESETTING] > 0.0 else search.options[MAX_ERROR]
         for i in range(search.goals.shape[0]):
@@ -150,7 +186,7 @@ def method_step(name: str, update: Kernel) -> Kernel:
     return kernel
 
 
-update: Kernel
+update = slot
 """The method's, in its copy of the kernel below."""
 
 
@@ -163,15 +199,61 @@ def _step(search: SearchArrays) -> bool:
         search.rows[DISTANCES, i] = distance
         if distance > search.goals[i, 0]:  # ClampMag
             scale_goal(search.p, search.rows[ERROR], i, search.goals[i, 0] / distance)
-    for j in range(dx.shape[0]):
-        for i in range(search.columns.shape[1]):
-            search.own_columns[j, i] *= scale[j]
+    _scale_columns(search)
     update(search)
     for j in range(dx.shape[0]):
         dx[j] *= scale[j]
+    if search.options[STEP_NORM] < np.inf:
+        _set_length(search)
     cap_step(dx, search.options[MAX_STEP])
     _move(search)
     return True
+
+
+@inner
+def _scale_columns(search: SearchArrays) -> None:
+    """The Jacobian's columns times SCALE: the square roots of K(t), over the lengths if asked."""
+    columns, scale = search.own_columns, search.vectors[SCALE]
+    copy_to(search.vectors[GAINS], scale)
+    if search.options[SLOW_DISTANCE] > 0.0:
+        _slow_near_goals(search)
+    for j in range(columns.shape[0]):
+        length = 0.0
+        for i in range(columns.shape[1]):
+            columns[j, i] *= scale[j]
+            length += columns[j, i] * columns[j, i]
+        if search.options[NORMALISED] > 0.0 and length > 0.0:
+            for i in range(columns.shape[1]):
+                columns[j, i] /= math.sqrt(length)
+
+
+@inner
+def _slow_near_goals(search: SearchArrays) -> None:
+    """K(t): joints whose axis is near a goal's position move less."""
+    p = search.p
+    for k in range(p.tree.shape[0]):
+        nearest = np.inf
+        for i in range(p.table.shape[0]):
+            if p.table[i, POSITION] != NONE:
+                x = p.frames[k, 9] - p.targets[i, 9]
+                y = p.frames[k, 10] - p.targets[i, 10]
+                z = p.frames[k, 11] - p.targets[i, 11]
+                nearest = min(nearest, math.sqrt(x * x + y * y + z * z))
+        share = min(1.0, nearest / search.options[SLOW_DISTANCE])
+        search.vectors[SCALE, p.tree[k, VARIABLE]] *= math.sqrt(share)
+
+
+@inner
+def _set_length(search: SearchArrays) -> None:
+    """Give the step the length that belongs to the share of the way that is behind."""
+    dx, slow = search.vectors[DX], search.options[SLOW_SHARE]
+    length = math.sqrt(product(dx, dx))
+    norm = search.options[STEP_NORM]
+    if slow > 0.0 and search.values[FIRST_ERROR] > 0.0:
+        left = math.sqrt(search.values[COST]) / search.values[FIRST_ERROR]
+        norm *= min(1.0, max(LEAST_SHARE, min(1.0 - left, left) / slow))
+    for j in range(dx.shape[0]):
+        dx[j] *= norm / length if length > 0.0 else 0.0
 
 
 @inner
@@ -324,6 +406,10 @@ class JacobianMethod(KernelSolver):
             JACOBIANS[o.jacobian],
             o.difference_step,
             o.limits == 'at_the_end',
+            o.normalised_columns,
+            o.step_norm,
+            o.slow_share,
+            o.slow_distance,
             *self.method_numbers(),
         )
 
@@ -335,7 +421,7 @@ class JacobianMethod(KernelSolver):
         """See KernelSolver."""
         problem = workspace.problem
         x = problem.limits.project(workspace.vectors[START])
-        workspace.vectors[SCALE] = np.sqrt(self.joint_gains(problem, x))
+        workspace.vectors[GAINS] = np.sqrt(self.joint_gains(problem, x))
 
     def joint_gains(self, problem: IkProblem, x: Array) -> Array:
         """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""

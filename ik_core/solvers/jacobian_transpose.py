@@ -25,8 +25,9 @@ linearly, and slowly where the singular values of J differ much: mostly for sing
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -108,6 +109,20 @@ class JacobianTranspose(JacobianMethod):
 
     name: ClassVar[str] = 'jacobian_transpose'
     Options: ClassVar = JacobianTransposeOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        'buss_pure': {'step_rule': 'alpha', 'max_step': np.inf},
+        'engell_erleben': {'step_rule': 'fixed', 'step_length': 0.25, 'max_step': np.inf},
+        'coursework': {
+            'step_rule': 'fixed',
+            'step_length': 1.0,
+            'jacobian': 'central_difference',
+            'normalised_columns': True,
+            'step_norm': 0.05,
+            'slow_share': 0.2,
+            'slow_distance': 0.1,
+            'max_step': np.inf,
+        },
+    }
 
     step: ClassVar = staticmethod(method_step(name, update))
 

@@ -101,7 +101,7 @@ class LevenbergMarquardt(LoopSolver):
         return MethodWorkspace(problem, self.options, self.name, start, step, own)
 
 
-# The method in the shared loop --------------------------------------------------------------------
+# --- the method in the shared loop -------------------------------------------------------------
 
 SHARED_DAMPING, SHARED_MAX_STEP = OWN_OPTIONS, OWN_OPTIONS + 1
 RELATIVE_DAMPING = OWN_VALUES

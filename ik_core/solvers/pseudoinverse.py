@@ -28,8 +28,9 @@ that [EngellErleben2011] compares its own with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -100,6 +101,17 @@ class Pseudoinverse(JacobianMethod):
 
     name: ClassVar[str] = 'pseudoinverse'
     Options: ClassVar = PseudoinverseOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        'buss_pure': {'max_error': np.inf, 'max_step': np.inf},
+        'engell_erleben': {'max_error': np.inf, 'max_step': np.inf, 'limits': 'at_the_end'},
+        'coursework': {
+            'max_error': np.inf,
+            'max_step': np.inf,
+            'jacobian': 'central_difference',
+            'halving_tolerance': 1e-3,
+            'time_step': 0.1,
+        },
+    }
     step: ClassVar = staticmethod(method_step(name, update))
 
     def method_numbers(self) -> tuple[float, ...]:

@@ -27,8 +27,9 @@ count as one more end effector.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
     )
 
 
-RHO = OWN_VECTORS + 2
+RHO = OWN_VECTORS + 3
 """How far a unit step of each joint alone moves the end effectors, all taken together."""
 
 
@@ -116,4 +117,5 @@ class SelectivelyDampedLeastSquares(JacobianMethod):
 
     name: ClassVar[str] = 'selectively_damped_least_squares'
     Options: ClassVar = SelectivelyDampedLeastSquaresOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {'buss_pure': {'max_error': np.inf}}
     step: ClassVar = staticmethod(method_step(name, update))
