@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._jit import inner, njit
+from ..maths.linalg import cholesky_solve, free_block, is_blocked
 from ..maths.rotations import Array
 from ..robot.limits import JointLimits
 
@@ -34,3 +36,69 @@ def step_of_free(
             return step
         free &= ~crossing
     return np.zeros(len(x))
+
+
+@njit
+def reduced_direction(
+    model: Array,
+    gradient: Array,
+    x: Array,
+    bounds: Array,
+    direction: Array,
+    held: Array,
+    normal: Array,
+    rhs: Array,
+) -> None:
+    """direction (n,) = p_F = -(B_FF)^-1 g_F over the free variables, 0 for those held.
+
+    model (n, n) is B, its lower triangle; gradient (n,) g, bounds (2+, n) lower and upper. A
+    variable is held at a limit that -g would have it cross, and, in another look, at one that p
+    would have it cross. 0 where B_FF is not positive definite. held (n,), 1 or 0, normal and rhs
+    are scratch.
+    """
+    n = x.shape[0]
+    for j in range(n):
+        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
+    crossing = True
+    while crossing:
+        _solve_free(model, gradient, direction, held, normal, rhs)
+        crossing = False
+        for j in range(n):
+            if is_blocked(x[j], bounds[0, j], bounds[1, j], -direction[j]):
+                held[j] = 1.0
+                crossing = True
+
+
+@inner
+def _solve_free(
+    model: Array, gradient: Array, direction: Array, held: Array, normal: Array, rhs: Array
+) -> None:
+    """direction (n,) = -(B_FF)^-1 g_F over the variables that are not held; else 0."""
+    size = free_block(model, held, normal)
+    row = 0
+    for j in range(held.shape[0]):
+        if held[j] == 0.0:
+            rhs[row] = -gradient[j]
+            row += 1
+    solved = cholesky_solve(normal, rhs, size)
+    row = 0
+    for j in range(held.shape[0]):
+        direction[j] = 0.0
+        if held[j] == 0.0:
+            direction[j] = rhs[row] if solved else 0.0
+            row += 1
+
+
+@njit
+def share_inside(x: Array, step: Array, bounds: Array) -> float:
+    """The largest share in [0, 1] of a step (n,) that stays inside, from x (n,) inside.
+
+    The variable that ends it is on its limit after that share, but for rounding.
+    """
+    share = 1.0
+    for j in range(x.shape[0]):
+        if step[j] > 0.0:
+            share = min(share, (bounds[1, j] - x[j]) / step[j])
+        elif step[j] < 0.0:
+            share = min(share, (bounds[0, j] - x[j]) / step[j])
+    return share

@@ -37,7 +37,7 @@ from ..maths.rotations import Array
 from ..problem import Evaluation
 from ..robot.limits import JointLimits
 from .line_search import cost_gradient
-from .quasi_newton import QuasiNewtonOptions, bfgs_update, linear_hessian, search_by_models
+from .python_quasi_newton import QuasiNewtonOptions, bfgs_update, linear_hessian, search_by_models
 
 BALANCED = 0.1
 """Share of the gradient of f that the terms leave where phi counts as least."""

@@ -55,6 +55,7 @@ from .memory import (
     NEW,
     PHASE,
     REACHED,
+    RELATIVE_CHANGE,
     RESIDUAL,
     RESTARTS,
     RESUMED,
@@ -199,7 +200,8 @@ def _stands_still(search: SearchArrays) -> bool:
         x = search.vectors[X, j]
         largest = max(largest, abs(x))
         moved = max(moved, abs(x - search.vectors[BEFORE, j]))
-    return moved <= STANDSTILL * (1.0 + largest)
+    allowed = search.options[RELATIVE_CHANGE] * largest
+    return moved <= max(STANDSTILL * (1.0 + largest), allowed)
 
 
 @inner

@@ -60,7 +60,8 @@ SEED = 3
 MAX_ITERATIONS = 4
 WEIGHED = 5
 """1 where tasks are weighed against the goals: then a goal that is met is not the end."""
-OWN_OPTIONS = 6
+RELATIVE_CHANGE = 6
+OWN_OPTIONS = 7
 OPTIONS = OWN_OPTIONS + 16
 
 # Values; from OWN_VALUES on those of the method.

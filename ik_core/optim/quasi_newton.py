@@ -1,20 +1,31 @@
-"""What the methods with an approximate Hessian share: its start, its update, their line search."""
+"""What the methods with an approximate Hessian share: its start, its update, their line search.
+
+`model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle: so
+it goes with half of the gradient, J'r.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from .._jit import inner, njit
+from ..maths.linalg import gauss_newton_hessian
 from ..maths.rotations import Array
+from ..maths.vectors import copy_to
 from ..options import option
-from ..problem import IkProblem
-from .line_search import LineSearchOptions, P, armijo, cost_gradient, onto_near_limits
-from .workspace import State
+from .line_search import METHOD_OPTIONS, LineSearchOptions, projected_armijo
+from .loop import Kernel
+from .memory import DX, GRADIENT, OWN_VALUES, OWN_VECTORS, SearchArrays, X
 
-ROUNDING = 1e-13
-"""How near a step that ends on a limit comes to it, relative to |x| + 1."""
+EPSILON = METHOD_OPTIONS
+QUASI_NEWTON_OPTIONS = METHOD_OPTIONS + 1
+"""Where the options of a method with an approximate Hessian begin."""
+
+MOVED = OWN_VALUES
+"""Whether the last step moved x; before the first one, none has."""
+
+LAST, LAST_GRADIENT, MOVE, CHANGE = range(OWN_VECTORS, OWN_VECTORS + 4)
+"""Where the last step began, half the gradient there; s, and half of y."""
 
 
 @dataclass(frozen=True)
@@ -28,93 +39,99 @@ class QuasiNewtonOptions(LineSearchOptions):
         bounds=(1e-12, 1e6),
     )
 
-
-@dataclass(eq=False, kw_only=True)
-class QuasiNewtonState(State):
-    """With the approximate Hessian (n, n) of the cost."""
-
-    hessian: Array
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """As the kernels find them."""
+        return (self.alpha, self.beta, self.epsilon)
 
 
-def linear_hessian(jacobian: Array, epsilon: float) -> Array:
-    """The Hessian 2 (J'J + eps I) (n, n) of the cost of the linear model r + J dx, J (m, n).
+@njit
+def linear_model(columns: Array, epsilon: float, model: Array) -> None:
+    """Half the Hessian J'J + eps I of the cost of the linear model r + J dx, J' = columns (n, m).
 
     eps makes it positive definite where J'J is singular, as it is for a redundant arm.
     """
-    hessian: Array = 2.0 * (jacobian.T @ jacobian + epsilon * np.eye(jacobian.shape[1]))
-    return hessian
+    gauss_newton_hessian(columns, model)
+    for j in range(model.shape[0]):
+        model[j, j] += epsilon
 
 
-def bfgs_update(hessian: Array, step: Array, change: Array) -> Array:
+@njit
+def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
     """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
 
         B+ = B - B s s' B / s'B s + y y' / s'y
 
-    ([Engell2007] Eq. 15). It stays positive definite only where the curvature
-    condition s'y > 0 holds. Where s'y < 0.2 s'B s, y is damped [Powell1978]: replaced by
-    theta y + (1 - theta) B s with the largest theta in [0, 1] for which s'y = 0.2 s'B s.
+    ([Engell2007] Eq. 15), of which halves of B and y give the half. It stays positive definite
+    only where the curvature condition s'y > 0 holds. Where s'y < 0.2 s'B s, y is damped
+    [Powell1978]: replaced by theta y + (1 - theta) B s with the largest theta in [0, 1] for which
+    s'y = 0.2 s'B s. `image` (n,) is B s afterwards, `change` the damped y.
     """
-    image = hessian @ step
-    expected = float(step @ image)
+    n = model.shape[0]
+    expected = curvature = 0.0
+    for j in range(n):
+        image[j] = 0.0
+        for k in range(n):
+            image[j] += model[max(j, k), min(j, k)] * step[k]
+        expected += step[j] * image[j]
+        curvature += step[j] * change[j]
     if not expected > 0.0:
-        return hessian
-    curvature = float(step @ change)
+        return
     if curvature < 0.2 * expected:
         theta = 0.8 * expected / (expected - curvature)
-        change = theta * change + (1.0 - theta) * image
-        curvature = float(step @ change)
-    updated: Array = (
-        hessian - np.outer(image, image / expected) + np.outer(change, change / curvature)
-    )
-    return updated
+        curvature = 0.0
+        for j in range(n):
+            change[j] = theta * change[j] + (1.0 - theta) * image[j]
+            curvature += step[j] * change[j]
+    for j in range(n):
+        for k in range(j + 1):
+            model[j, k] += change[j] * change[k] / curvature - image[j] * image[k] / expected
 
 
-def search_by_models(
-    at: P,
-    gradient: Array,
-    models: Sequence[Array],
-    step: Callable[[Array], Array],
-    evaluate: Callable[[Array], P],
-    options: QuasiNewtonOptions,
-    project: Callable[[Array], Array] = lambda x: x,
-) -> tuple[P | None, Array, int]:
-    """A line search along the step (n,) of the first model, a Hessian (n, n); where nothing on the
-    way is better, along that of the next.
-
-    Returns the point (None where no model gains anything), the last model, and how often
-    `evaluate` was called; see `armijo` for the rest.
-    """
-    total = 0
-    for model in models:
-        new, evaluations = armijo(at, gradient, step(model), evaluate, options, project)
-        total += evaluations
-        if new is not None:
-            break
-    return new, model, total
+@inner
+def begin_model(search: SearchArrays) -> None:
+    """Begin with the Hessian of the linear model."""
+    linear_model(search.columns, search.options[EPSILON], search.model)
+    search.values[MOVED] = 0.0
 
 
-def descend(
-    problem: IkProblem,
-    state: QuasiNewtonState,
-    options: QuasiNewtonOptions,
-    step: Callable[[Array, Array], Array],
-) -> QuasiNewtonState:
-    """One line search on the cost, along step(gradient, hessian), (n,).
+@inner
+def learn(search: SearchArrays) -> None:
+    """Update the model by the last step, and remember where this one begins."""
+    x, gradient = search.vectors[X], search.vectors[GRADIENT]
+    step, change = search.vectors[MOVE], search.vectors[CHANGE]
+    if search.values[MOVED] != 0.0:
+        for j in range(x.shape[0]):
+            step[j] = x[j] - search.vectors[LAST, j]
+            change[j] = gradient[j] - search.vectors[LAST_GRADIENT, j]
+        bfgs_update(search.model, step, change, search.rhs)
+    copy_to(x, search.vectors[LAST])
+    copy_to(gradient, search.vectors[LAST_GRADIENT])
+
+
+@inner
+def no_step(search: SearchArrays) -> None:
+    """DX = 0: of no model."""
+    for j in range(search.vectors.shape[1]):
+        search.vectors[DX, j] = 0.0
+
+
+model_step: Kernel = no_step
+"""DX (n,) = the step of the model, in copies of `descend` the method's."""
+
+
+def descend(search: SearchArrays) -> bool:
+    """One line search on the cost, along the step of the model, which is updated.
 
     The step ends inside the limits. Where nothing on the way is better, the search is begun
-    again with the Hessian of the linear model. The same point where that gains nothing either.
+    again with the Hessian of the linear model. False where that gains nothing either.
     """
-    at, gradient = state.at, cost_gradient(state.at)
-    new, model, evaluations = search_by_models(
-        at,
-        gradient,
-        (state.hessian, linear_hessian(at.jacobian, options.epsilon)),
-        lambda model: step(gradient, model),
-        problem.at,
-        options,
-        lambda x: onto_near_limits(problem.limits, x, ROUNDING),
-    )
-    if new is None:
-        return QuasiNewtonState(at, evaluations, hessian=state.hessian)
-    hessian = bfgs_update(model, new.x - at.x, cost_gradient(new) - gradient)
-    return QuasiNewtonState(new, evaluations, hessian=hessian)
+    learn(search)
+    model_step(search)
+    moved = projected_armijo(search, search.vectors[DX], 1.0)
+    if not moved:
+        linear_model(search.columns, search.options[EPSILON], search.model)
+        model_step(search)
+        moved = projected_armijo(search, search.vectors[DX], 1.0)
+    search.values[MOVED] = 1.0 if moved else 0.0
+    return moved

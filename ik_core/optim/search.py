@@ -64,6 +64,12 @@ class SearchOptions(OptionSet):
         0, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
     )
     random_seed: int = option(0, 'chooses the random configurations', bounds=(0, 2**32 - 1))
+    relative_change: float = option(
+        0.0,
+        'an iteration that moves no variable by more than this share of the largest one ends the '
+        'attempt; 0: only a standstill does',
+        bounds=(0.0, 1.0),
+    )
     record_history: bool = option(False, 'keep the cost after every iteration in the result')
 
 

@@ -96,6 +96,7 @@ class MethodWorkspace(Workspace):
         own[memory.SEED] = options.random_seed
         own[memory.MAX_ITERATIONS] = options.max_iterations
         own[memory.WEIGHED] = weighed
+        own[memory.RELATIVE_CHANGE] = options.relative_change
         own[memory.OWN_OPTIONS : memory.OWN_OPTIONS + len(self._own)] = self._own
 
     def _note_tolerances(self) -> None:

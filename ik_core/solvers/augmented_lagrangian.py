@@ -37,7 +37,7 @@ from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.limit_terms import FreePoint, Limited, LimitTerms, free_point, step
 from ..optim.null_space import Descent
-from ..optim.quasi_newton import QuasiNewtonOptions, linear_hessian
+from ..optim.python_quasi_newton import QuasiNewtonOptions, linear_hessian
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits

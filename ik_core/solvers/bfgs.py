@@ -22,24 +22,26 @@ as soon as its gradient points inwards.
 Start. B is either 2 I, or the Hessian 2 (J'J + eps I) of the linear model; the 2007 paper prefers
 the latter, but prints grad f' grad f, a number. eps keeps J'J, singular for redundant arms,
 positive definite. Where the curvature condition s'y > 0 fails, y is damped, so B stays so.
+
+The preset `state_of_the_art` has the stop rule of the report's section 3.3.1, the change of the
+solution relative to the iteration before; the report does not print its threshold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..maths import safe
-from ..maths.rotations import Array
-from ..optim.active_set import step_of_free
-from ..optim.quasi_newton import QuasiNewtonOptions, QuasiNewtonState, descend, linear_hessian
+from .._jit import inner, with_kernels
+from ..optim.active_set import reduced_direction, share_inside
+from ..optim.memory import DX, GRADIENT, HELD, SearchArrays, X
+from ..optim.quasi_newton import QUASI_NEWTON_OPTIONS, QuasiNewtonOptions, begin_model, descend
 from ..options import option
-from ..problem import Evaluation, IkProblem
-from ..robot.limits import JointLimits
-from .base import IterativeSolver
+from .base import KernelSolver
+
+IDENTITY = QUASI_NEWTON_OPTIONS
+"""Whether the first approximation is the identity's."""
 
 
 @dataclass(frozen=True)
@@ -53,33 +55,47 @@ class BfgsOptions(QuasiNewtonOptions):
     )
 
 
-class Bfgs(IterativeSolver[QuasiNewtonState]):
+@inner
+def start(search: SearchArrays) -> None:
+    """Begin with the first approximation of the Hessian, 2 (J'J + eps I) or 2 I."""
+    begin_model(search)
+    if search.options[IDENTITY] != 0.0:
+        for j in range(search.model.shape[0]):
+            for k in range(j):
+                search.model[j, k] = 0.0
+            search.model[j, j] = 1.0
+
+
+@inner
+def reduced_step(search: SearchArrays) -> None:
+    """DX = the reduced direction, up to the first limit on its way."""
+    x, dx = search.vectors[X], search.vectors[DX]
+    reduced_direction(
+        search.model,
+        search.vectors[GRADIENT],
+        x,
+        search.bounds,
+        dx,
+        search.vectors[HELD],
+        search.normal,
+        search.rhs,
+    )
+    share = share_inside(x, dx, search.bounds)
+    for j in range(dx.shape[0]):
+        dx[j] *= share
+
+
+class Bfgs(KernelSolver):
     """See the module."""
 
     name: ClassVar[str] = 'bfgs'
     Options: ClassVar = BfgsOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        'state_of_the_art': {'initial_hessian': 'gauss_newton', 'relative_change': 1e-6}
+    }
+    start = start
+    step = with_kernels(descend, 'step_bfgs', model_step=reduced_step)
 
-    def start(self, problem: IkProblem, at: Evaluation) -> QuasiNewtonState:
-        """With the first approximation of the Hessian."""
-        if self.options.initial_hessian == 'identity':
-            return QuasiNewtonState(at, hessian=2.0 * np.eye(len(at.x)))
-        return QuasiNewtonState(at, hessian=linear_hessian(at.jacobian, self.options.epsilon))
-
-    def step(self, problem: IkProblem, state: QuasiNewtonState) -> QuasiNewtonState:
-        """One line search along the reduced direction, up to the first limit."""
-
-        def reduced_step(gradient: Array, hessian: Array) -> Array:
-            x, limits = state.at.x, problem.limits
-            direction = reduced_direction(limits, x, gradient, hessian)
-            return direction * limits.reach(x, direction)
-
-        return descend(problem, state, self.options, reduced_step)
-
-
-def reduced_direction(limits: JointLimits, x: Array, gradient: Array, hessian: Array) -> Array:
-    """The quasi-Newton direction (n,) over the variables that no limit holds."""
-
-    def solve(free: NDArray[np.bool_]) -> Array:
-        return -safe.solve(hessian[np.ix_(free, free)], gradient[free])
-
-    return step_of_free(limits, x, solve, ~limits.active(x, -gradient))
+    def numbers(self) -> tuple[float, ...]:
+        """See KernelSolver."""
+        return (*self.options.numbers, self.options.initial_hessian == 'identity')

@@ -94,8 +94,10 @@ class LevenbergMarquardt(LoopSolver):
         return super().solve(problem, q0, budget)
 
     def workspace(self, problem: IkProblem) -> Workspace:
-        """See LoopSolver: the shared loop's for tasks that `damped_search` does not know."""
-        if all(isinstance(task, JointTask) for task in problem.other_tasks):
+        """See LoopSolver: the shared loop's for tasks, or a stop rule, that `damped_search`
+        does not know."""
+        known = all(isinstance(task, JointTask) for task in problem.other_tasks)
+        if known and self.options.relative_change == 0.0:
             return DampedWorkspace(problem, self.options)
         own = (self.options.damping, self.options.max_step)
         return MethodWorkspace(problem, self.options, self.name, start, step, own)

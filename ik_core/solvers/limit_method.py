@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..optim.limit_terms import FreePoint, Limited, LimitTerms, free_point, step
-from ..optim.quasi_newton import linear_hessian
+from ..optim.python_quasi_newton import linear_hessian
 from ..optim.workspace import State
 from ..problem import Evaluation, IkProblem
 from .base import IterativeSolver

@@ -29,6 +29,7 @@ as they are; the iterations become fewer, by a factor of four to twenty on the r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,8 +56,6 @@ LAST, LAST_GRADIENT = OWN_VECTORS, OWN_VECTORS + 1
 @dataclass(frozen=True)
 class ProjectedGradientOptions(LineSearchOptions):
     """Options of `projected_gradient`."""
-
-    presets: ClassVar[dict[str, dict[str, Any]]] = {'tau_one': {'first_step': 'one'}}
 
     max_iterations: int = option(
         5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
@@ -109,6 +108,7 @@ class ProjectedGradient(KernelSolver):
 
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {'tau_one': {'first_step': 'one'}}
     start, step = start, step
 
     def numbers(self) -> tuple[float, ...]:

@@ -14,22 +14,20 @@ and goes along p, which descends and stays inside, as far as Armijo back-trackin
 (`line_search`). B approximates the Hessian of f, which is that of the Lagrangian, the constraints
 being linear: BFGS with Powell's damping [Powell1978], made for SQP, from 2 (J'J + eps I).
 
-The quadratic program is solved as SLSQP does [Kraft1988]: with B = L L' it is the least squares
-problem |L'p + L^-1 grad f|^2 inside the bounds, and for those the active-set method of
-[StarkParker1995] is exact: scipy's `lsq_linear(method='bvls')`. So the active set comes out of the
-program, many variables at a time; that is what differs from `bfgs`. scipy is imported by the
-first step.
+The program is solved exactly (`maths.quadratic_program`). So the active set comes out of the
+program, many variables at a time; that is what differs from `bfgs`.
 
 With secondary tasks the goals, once they are reached, become constraints too
 (`goal_constraints`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The program is then
 
     minimise g'p + p'Bp / 2   subject to   J p = -r   and   l - x <= p <= u - x
 
-with g = 2 Js's and B for the Hessian of the Lagrangian |s|^2 + lambda'r; lambda comes from g + B p
-+ J'lambda = 0 over the joints that no limit holds. The equalities join the least squares problem
-with a large weight. The line search is on the merit |s|^2 + nu |r| [HanPowell], nu above |lambda|;
-as a full step may be refused only for the curvature of the goals [Maratos1978], it is tried with a
-second-order correction, J+ r(x + p) taken off.
+with g = 2 Js's and B for the Hessian of the Lagrangian |s|^2 + lambda'r; lambda comes from
+g + B p + J'lambda = 0 over the joints that no limit holds. The equalities are fulfilled by the
+method of multipliers ([Powell1969], [Hestenes1969]): a few programs inside the limits. The line
+search is on the merit |s|^2 + nu |r| [HanPowell], nu above |lambda|; as a full step may be refused
+only for the curvature of the goals [Maratos1978], it is tried with a second-order correction,
+J+ r(x + p) taken off.
 """
 
 from __future__ import annotations
@@ -38,49 +36,62 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._jit import inner, with_kernels
 from ..maths import safe
 from ..maths.linalg import damped_step
+from ..maths.quadratic_program import quadratic_program
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
+from ..optim.memory import DX, GRADIENT, HELD, SearchArrays, X
 from ..optim.null_space import Descent
-from ..optim.quasi_newton import (
-    QuasiNewtonOptions,
-    QuasiNewtonState,
-    bfgs_update,
-    descend,
-    linear_hessian,
-)
+from ..optim.quasi_newton import QuasiNewtonOptions, begin_model, bfgs_update, descend
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
-from .base import IterativeSolver
+from .base import KernelSolver
 
 EQUALITY = 1e5
-"""The weight of equalities in the least squares problem."""
+"""Weight of the equalities, relative to the Hessian, while their multipliers are sought."""
+
+PROGRAMS = 10
+"""Programs inside the limits for one with equalities."""
+
+MET = 1e-12
+"""Equalities are met where what is left of them is below this share of what it was."""
 
 
-class Sqp(IterativeSolver[QuasiNewtonState]):
+@inner
+def minimum_inside(search: SearchArrays) -> None:
+    """DX = the minimum of the model inside the limits."""
+    quadratic_program(
+        search.model,
+        search.vectors[GRADIENT],
+        search.vectors[X],
+        search.bounds,
+        search.vectors[DX],
+        search.vectors[HELD],
+        search.normal,
+        search.rhs,
+    )
+
+
+class Sqp(KernelSolver):
     """See the module."""
 
     name: ClassVar[str] = 'sqp'
     Options: ClassVar = QuasiNewtonOptions
+    start = begin_model
+    step = with_kernels(descend, 'step_sqp', model_step=minimum_inside)
+
+    def numbers(self) -> tuple[float, ...]:
+        """See KernelSolver."""
+        numbers: tuple[float, ...] = self.options.numbers
+        return numbers
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
         """With the goals as constraints, where there is a point that fulfils them."""
         if reached and not problem.other_tasks:
             return ConstrainedPrograms(problem, x, self.options)
         return super().descent(problem, x, reached)
-
-    def start(self, problem: IkProblem, at: Evaluation) -> QuasiNewtonState:
-        """With the Hessian of the linear model."""
-        return QuasiNewtonState(at, hessian=linear_hessian(at.jacobian, self.options.epsilon))
-
-    def step(self, problem: IkProblem, state: QuasiNewtonState) -> QuasiNewtonState:
-        """One quadratic program, and one line search along its solution."""
-
-        def solution(gradient: Array, hessian: Array) -> Array:
-            return quadratic_program(hessian, gradient, problem.limits, state.at.x)
-
-        return descend(problem, state, self.options, solution)
 
 
 class ConstrainedPrograms(GoalEqualities):
@@ -90,14 +101,16 @@ class ConstrainedPrograms(GoalEqualities):
         super().__init__(problem, x)
         self.options = options
         _, jacobian = problem.secondary_at(x)
-        self.hessian = linear_hessian(jacobian, options.epsilon)
+        self.hessian = 2.0 * (jacobian.T @ jacobian + options.epsilon * np.eye(len(x)))
         self.penalty = 0.0  # nu
 
     def next_iterate(self) -> Evaluation:
         """One program and one line search on the merit."""
         at, limits = self.current, self.problem.limits
         gradient = self.gradient(at)
-        step = quadratic_program(self.hessian, gradient, limits, at.x, at.jacobian, at.residual)
+        step = program_with_equalities(
+            self.hessian, gradient, limits, at.x, at.jacobian, at.residual
+        )
         pull = -(gradient + self.hessian @ step)
         free = (at.x + step > limits.lower) & (at.x + step < limits.upper)
         multipliers = safe.least_squares(at.jacobian[:, free].T, pull[free], 1e-9)
@@ -105,7 +118,8 @@ class ConstrainedPrograms(GoalEqualities):
         new = self.search(at, step, float(gradient @ step))
         change = self.gradient(new) - gradient
         change += (new.jacobian - at.jacobian).T @ multipliers
-        self.hessian = bfgs_update(self.hessian, new.x - at.x, change)
+        bfgs_update(self.hessian, new.x - at.x, change, np.empty_like(at.x))
+        self.hessian = np.tril(self.hessian) + np.tril(self.hessian, -1).T
         return new
 
     def gradient(self, at: Evaluation) -> Array:
@@ -133,38 +147,33 @@ class ConstrainedPrograms(GoalEqualities):
         return at
 
 
-def quadratic_program(
+def program_with_equalities(
     hessian: Array,
     gradient: Array,
     limits: JointLimits,
     x: Array,
-    jacobian: Array | None = None,
-    residual: Array | None = None,
+    jacobian: Array,
+    residual: Array,
 ) -> Array:
-    """The p (n,) that minimises g'p + p'Bp / 2 with x + p inside the limits.
+    """The p (n,) that minimises g'p + p'Bp / 2 with x + p inside the limits and J p = -r.
 
-    B (n, n) is positive definite, x (n,) is inside. With J (m, n) and r (m,), p fulfils J p = -r
-    as well, or nearly so where it can't. 0 where rounding has left B no longer definite.
+    B (n, n) is positive definite, x (n,) is inside, J (m, n), r (m,). Where p can't fulfil the
+    equalities it does so as nearly as it can. 0 where rounding has left B no longer definite.
+
+    Multipliers: with the terms w |J p + r + lambda / w|^2 / 2 instead of the equalities, lambda
+    grows by w (J p + r) until that is 0.
     """
-    from scipy.optimize import lsq_linear
-
-    step = np.zeros_like(x)
-    free = limits.lower < limits.upper
-    if not free.any():
-        return step
-    factor = safe.cholesky(hessian[np.ix_(free, free)])
-    if factor is None:
-        return step
-    target = -safe.solve(factor, gradient[free])
-    rows = factor.T
-    if jacobian is not None and residual is not None:
-        rows = np.vstack([rows, EQUALITY * jacobian[:, free]])
-        target = np.concatenate([target, -EQUALITY * residual])
-    if not (np.isfinite(rows).all() and np.isfinite(target).all()):
-        return step
-    bounds = ((limits.lower - x)[free], (limits.upper - x)[free])
-    found = lsq_linear(
-        rows, target, bounds, method='bvls', tol=1e-14, max_iter=20 * len(rows[0]) + 100
-    )
-    step[free] = found.x
+    step, held, rhs = np.zeros((3, len(x)))
+    size = np.trace(hessian) / max(float(np.sum(jacobian * jacobian)), 1e-300)
+    weight = EQUALITY * size
+    model, normal = hessian + weight * jacobian.T @ jacobian, np.empty_like(hessian)
+    multipliers = np.zeros_like(residual)
+    for _ in range(PROGRAMS):
+        pull = gradient + jacobian.T @ (multipliers + weight * residual)
+        if not quadratic_program(model, pull, x, limits.packed, step, held, normal, rhs):
+            break
+        left = jacobian @ step + residual
+        multipliers += weight * left
+        if np.linalg.norm(left) <= MET * np.linalg.norm(residual):
+            break
     return step

@@ -1,4 +1,4 @@
-"""The projected line search and what the quasi-Newton methods share, on problems done by hand."""
+"""The projected line search, on problems done by hand."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,6 @@ from ik_core import IkProblem, PoseTask
 from ik_core._jit import njit
 from ik_core.optim.line_search import LineSearchOptions, projected_armijo
 from ik_core.optim.memory import GRADIENT, OWN_VECTORS, carve
-from ik_core.optim.quasi_newton import (
-    QuasiNewtonOptions,
-    QuasiNewtonState,
-    bfgs_update,
-    descend,
-    linear_hessian,
-)
 
 
 @njit
@@ -109,98 +102,6 @@ def test_twice_the_gradient_of_a_search_is_that_of_central_differences(name):
     search = StandingSearch(problem, x)
     numeric = robots.central_differences(lambda x: np.array([problem.at(x).cost]), x)[0]
     np.testing.assert_allclose(2.0 * search.arrays.vectors[GRADIENT], numeric, atol=1e-6)
-
-
-@pytest.mark.parametrize('seed', range(10))
-def test_the_update_is_equation_15_where_the_curvature_is_positive(seed):
-    rng = np.random.default_rng(seed)
-    b, s = random_definite(rng, 5), rng.normal(size=5)
-    y = random_definite(rng, 5) @ s
-    y *= max(1.0, 0.3 * (s @ b @ s) / (s @ y))
-    updated = bfgs_update(b, s, y)
-    bs = b @ s
-    expected = b - np.outer(bs, bs) / (s @ bs) + np.outer(y, y) / (y @ s)
-    np.testing.assert_allclose(updated, expected, atol=1e-12 * np.abs(expected).max())
-    np.testing.assert_allclose(updated @ s, y, rtol=1e-9, atol=1e-9)  # the secant equation
-    np.testing.assert_allclose(updated, updated.T, rtol=1e-12)
-
-
-@pytest.mark.parametrize('seed', range(10))
-@pytest.mark.parametrize('curvature', [-3.0, -0.1, 0.0, 0.1, 0.199])
-def test_where_curvature_fails_damping_keeps_the_approximation_positive_definite(seed, curvature):
-    rng = np.random.default_rng(seed)
-    b, s = random_definite(rng, 4), rng.normal(size=4)
-    expected = s @ b @ s
-    y = rng.normal(size=4)
-    y += s * (curvature * expected - s @ y) / (s @ s)
-    assert s @ y == pytest.approx(curvature * expected, abs=1e-9)
-    updated = bfgs_update(b, s, y)
-    assert np.linalg.eigvalsh(updated).min() > 0.0
-    assert s @ updated @ s == pytest.approx(0.2 * expected)  # as little damping as it takes
-    damped = updated @ s
-    theta = 0.8 / (1.0 - curvature)
-    np.testing.assert_allclose(damped, theta * y + (1 - theta) * b @ s, rtol=1e-9, atol=1e-9)
-
-
-def test_no_step_is_no_update():
-    b = np.diag([1.0, 2.0])
-    assert bfgs_update(b, np.zeros(2), np.ones(2)) is b
-
-
-def test_on_a_quadratic_exact_searches_find_the_hessian_in_n_steps():
-    rng = np.random.default_rng(1)
-    hessian, b, x = random_definite(rng, 4), np.eye(4), rng.normal(size=4)
-    for _ in range(4):
-        g = hessian @ x
-        p = -np.linalg.solve(b, g)
-        s = -(g @ p) / (p @ hessian @ p) * p
-        b = bfgs_update(b, s, hessian @ s)
-        x = x + s
-    np.testing.assert_allclose(b, hessian, rtol=1e-6)
-    np.testing.assert_allclose(x, 0.0, atol=1e-8)
-
-
-def arm_problem():
-    robot, rng = robots.shipped('ur5e'), np.random.default_rng(2)
-    pose = robot.forward_kinematics(robots.random_q(robot, rng, margin=0.2), 'tool0')
-    problem = IkProblem(robot, [PoseTask('tool0', transform=pose)])
-    _, x = problem.start(robots.random_q(robot, rng, margin=0.2))
-    return problem, x
-
-
-def test_the_hessian_of_the_linear_model_is_that_of_its_cost():
-    problem, x = arm_problem()
-    at = problem.at(x)
-
-    def gradient(dx):
-        return 2.0 * at.jacobian.T @ (at.residual + at.jacobian @ dx)
-
-    numeric = robots.central_differences(gradient, np.zeros(6))
-    np.testing.assert_allclose(linear_hessian(at.jacobian, 0.0), numeric, atol=1e-8)
-    np.testing.assert_allclose(
-        linear_hessian(at.jacobian, 0.3), numeric + 0.6 * np.eye(6), atol=1e-8
-    )
-
-
-def test_a_search_that_fails_is_begun_again_with_the_linear_model():
-    problem, x = arm_problem()
-    at, options = problem.at(x), QuasiNewtonOptions()
-    bad = -np.eye(6)  # as if rounding had spoilt it: B^-1 g ascends
-
-    def step(gradient, hessian):
-        return -np.linalg.solve(hessian, gradient)
-
-    spoilt = QuasiNewtonState(at, hessian=bad)
-    sound = QuasiNewtonState(at, hessian=linear_hessian(at.jacobian, options.epsilon))
-    new = descend(problem, spoilt, options, step)
-    fresh = descend(problem, sound, options, step)
-    np.testing.assert_array_equal(new.at.x, fresh.at.x)
-    np.testing.assert_array_equal(new.hessian, fresh.hessian)
-    assert new.at.cost < at.cost
-    assert new.evaluations >= 1
-    nowhere = descend(problem, spoilt, options, lambda g, b: g)
-    assert nowhere.at is at
-    assert nowhere.hessian is bad
 
 
 @pytest.mark.parametrize(

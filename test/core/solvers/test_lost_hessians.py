@@ -6,6 +6,7 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, PoseTask
+from ik_core.optim import memory
 
 DIRECTION = np.array([1.0, -2.0, 0.5, 0.0, 3.0, 1.0])
 LOST = {
@@ -26,11 +27,13 @@ def test_a_lost_hessian_ends_no_solve(name, kind):
     problem = IkProblem(robot, [PoseTask('tool0', transform=target)])
     search = ik.make_solver(name).begin(problem, q0)
     search.run(Budget(iterations=2))
-    holder = getattr(search.state, 'point', search.state)
-    object.__setattr__(holder, 'hessian', LOST[kind].copy())
-    before = search.state.at.cost
+    if name in ('bfgs', 'sqp'):
+        search.workspace.arrays.model[:] = LOST[kind]
+    else:
+        object.__setattr__(search.workspace.state.point, 'hessian', LOST[kind].copy())
+    before = search.workspace.cost
     search.run(Budget(iterations=1))
-    assert np.isfinite(search.state.at.x).all()
-    assert search.state.at.cost <= before
+    assert np.isfinite(search.workspace.vectors[memory.X]).all()
+    assert search.workspace.cost <= before
     search.run()
     assert search.result().success
