@@ -11,6 +11,7 @@ ratios, not times of different days or machines.
 
 BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
+    'closest': 'goals out of reach: which closest points are none, by perturbation and scipy',
     'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
     'startup': 'time from starting Python to the first solution, first ever and cached',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',

@@ -7,6 +7,7 @@
     ik reach panda --out panda.npz --figure panda.png
     ik check my_robot.urdf --yaml my_robot.yaml
     ik bench solve
+    ik compile
 
 Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
 """
@@ -20,11 +21,11 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from ..exceptions import IkError
-from . import bench, check, info, reach, replay, solve
+from . import bench, check, compile, info, reach, replay, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
 from .text import is_number
 
-COMMANDS = (info, solve, replay, reach, check, bench)
+COMMANDS = (info, solve, replay, reach, check, bench, compile)
 """In the order of `ik --help`."""
 
 

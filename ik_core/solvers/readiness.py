@@ -1,0 +1,103 @@
+"""Whether a solver's kernels are compiled, and how they come to be while others wait.
+
+A method is compiled where it is first used, which takes seconds the first time ever and
+milliseconds from the cache on disk. Who has a clock to keep compiles in another process, which
+fills the cache, and only then loads.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from .._jit import COMPILED
+from ..exceptions import IkError
+from ..optim.search import Budget
+from ..problem import IkProblem
+from ..robot.joints import Joint
+from ..robot.robot import Robot
+from ..tasks import PositionTask
+from . import make_solver
+
+PACKAGE = Path(__file__).parents[1]
+
+_ready: set[str] = set()
+
+
+def is_ready(name: str) -> bool:
+    """Whether a solve by the solver of this name compiles nothing and loads nothing."""
+    return name in _ready
+
+
+def make_ready(name: str) -> None:
+    """Compile a solver's kernels, or load them: all robots and problems have the same ones."""
+    robot = _two_joints()
+    problem = IkProblem(robot, [PositionTask('tip', [1.2, 0.8, 0.0])])
+    problem_out_of_reach = IkProblem(robot, [PositionTask('tip', [3.0, 1.0, 0.0])])
+    for each in (problem, problem_out_of_reach):
+        solver = make_solver(name)
+        search = solver.begin(each, [0.4, 0.5])
+        search.run(Budget(iterations=3))
+        search.result()
+        solver.solve(each, [0.4, 0.5])
+    _ready.add(name)
+
+
+def _two_joints() -> Robot:
+    axis, shift = np.array([0.0, 0.0, 1.0]), np.eye(4)
+    shift[0, 3] = 1.0
+    joints = [
+        Joint('a', 'revolute', 'base', 'upper', axis=axis, lower=-2.0, upper=2.0),
+        Joint('b', 'revolute', 'upper', 'lower', shift, axis, lower=-2.0, upper=2.0),
+        Joint('end', 'fixed', 'lower', 'tip', shift),
+    ]
+    return Robot.from_joints('two_joints', ['base', 'upper', 'lower', 'tip'], joints)
+
+
+class Preparation:
+    """A solver being made ready beside everything else; `done`, then `error` says if it failed.
+
+    The compiler runs in a process of its own at the lowest priority.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name=f'prepare {name}', daemon=True)
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over."""
+        return not self._thread.is_alive()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, for so long at most; whether it is over."""
+        self._thread.join(seconds)
+        return self.done
+
+    def _run(self) -> None:
+        try:
+            if COMPILED:
+                _compile_beside(self.name)
+            make_ready(self.name)
+        except (IkError, OSError, subprocess.SubprocessError) as error:
+            self.error = error
+
+
+def _compile_beside(name: str) -> None:
+    """Fill the cache on disk by another process."""
+    program = (
+        'import os, sys\n'
+        'if hasattr(os, "nice"): os.nice(19)\n'
+        f'sys.path.insert(0, {str(PACKAGE.parent)!r})\n'
+        'from ik_core.solvers.readiness import make_ready\n'
+        f'make_ready({name!r})\n'
+    )
+    subprocess.run(
+        [sys.executable, '-c', program], check=True, capture_output=True, stdin=subprocess.DEVNULL
+    )
