@@ -42,6 +42,11 @@ class GoalEqualities(ABC):
         self.iterations = 0
         self.done = False
 
+    @property
+    def x(self) -> Array:
+        """The variables of `at`."""
+        return self.at.x
+
     def iterate(self) -> None:
         """Move once, or find that there is nothing left to gain."""
         self.iterations += 1

@@ -16,113 +16,81 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..maths.linalg import damped_step, null_space
 from ..maths.rotations import Array
-from ..problem import Evaluation, IkProblem
+from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from .active_set import step_of_free
+from ..tasks import JointTask
+from .arrays import ProblemArrays, problem_joint_rows
+from .descent import MUST_REACH, RESTS, SCALES, begin_descent, descend
+from .memory import ASKED, X
 from .search import Search
 
 MAX_ITERATIONS = 100
-MAX_STEP = 0.3
-"""Largest move of a joint in one iteration [rad or m]."""
-LEAST_GAIN = 1e-9
-"""Iterations that lower the secondary cost by less than this share of it end the descent."""
-HALVINGS = 8
-DAMPING = 1e-3
-CORRECTIONS = 3
 
 
 class Descent(Protocol):
     """Lowers the secondary tasks' cost from a point where the goals are met."""
 
-    at: Evaluation
     iterations: int
     done: bool
 
+    @property
+    def x(self) -> Array:
+        """The variables where it stands."""
+
     def iterate(self) -> None:
-        """Move `at` once, or be done."""
+        """Move once, or be done."""
 
 
 class NullSpaceDescent:
-    """The descent of a problem's secondary tasks from variables x that solve its goals."""
+    """The descent of a problem's secondary tasks from variables x that solve its goals.
+
+    Tasks about joints are in the kernel; all others are evaluated by its callback.
+    """
 
     def __init__(self, problem: IkProblem, x: Array, must_reach: bool) -> None:
         self.problem = problem
-        self.at: Evaluation = problem.at(x)
-        self.allowed = self.at.cost * (1.0 + 1e-9) + 1e-18
-        self.must_reach = must_reach
-        self.cost = self._secondary_cost(x)
         self.iterations = 0
         self.done = False
+        joint_tasks = [task for task in problem.secondary if isinstance(task, JointTask)]
+        self._others = [task for task in problem.secondary if not isinstance(task, JointTask)]
+        self._joint_rows = len(x) if joint_tasks else 0
+        self.arrays = workspace = ProblemArrays(problem, np.array([self._joint_rows]))
+        q = problem.whole(x)
+        workspace.stand_at(q)
+        rows = self._joint_rows
+        if joint_tasks:
+            weights, rests, _ = problem_joint_rows(problem, joint_tasks, q)
+            workspace.vectors[SCALES], workspace.vectors[RESTS] = np.sqrt(weights), rests
+        if self._others:
+            rows += len(problem.rows_of(self._others, x)[0])
+            workspace.call_back_by(self._evaluate_others)
+        workspace.values[MUST_REACH] = must_reach
+        self._second = np.zeros((rows, 2 * len(x) + 1))
+        begin_descent(*workspace.arguments, self._second)
+        workspace.check()
+
+    @property
+    def x(self) -> Array:
+        """The variables where it stands."""
+        return self.arrays.vectors[X].copy()
 
     def iterate(self) -> None:
         """Move once, or find that there is nothing left to gain."""
         self.iterations += 1
-        step, cut_short = self._step()
-        before = self.cost
-        for _ in range(HALVINGS):
-            if np.max(np.abs(step)) < 1e-12 or self._accept(self._corrected(self.at.x + step)):
-                break
-            step = 0.5 * step
-        gained = before - self.cost
-        ended = gained <= (0.0 if cut_short else LEAST_GAIN * before)
+        ended = descend(*self.arrays.arguments, self._second)
+        self.arrays.check()
         self.done = ended or self.iterations >= MAX_ITERATIONS
 
-    def _step(self) -> tuple[Array, bool]:
-        """dq up to the first limit on its way, where that joint is held next; whether one is."""
-        at, limits = self.at, self.problem.limits
-        residual, jacobian = self.problem.secondary_at(at.x)
-
-        def descend(free: NDArray[np.bool_]) -> Array:
-            basis = null_space(at.jacobian[:, free])
-            if basis.shape[1] == 0:
-                return np.zeros(free.sum())
-            return basis @ damped_step(jacobian[:, free] @ basis, -residual, DAMPING)
-
-        step = step_of_free(limits, at.x, descend)
-        step *= min(1.0, MAX_STEP / max(np.max(np.abs(step)), MAX_STEP))
-        share = limits.reach(at.x, step)
-        return share * step, share < 1.0
-
-    def _corrected(self, x: Array) -> Evaluation:
-        """x brought back to the goals, inside the limits."""
-        problem = self.problem
-        at = problem.at(problem.limits.snap(x))
-        for _ in range(CORRECTIONS):
-            if at.cost <= 1e-4 * self.allowed:
-                break
-            back = step_of_free(problem.limits, at.x, partial(_gauss_newton, at))
-            nearer = problem.at(problem.limits.project(at.x + back))
-            if nearer.cost >= at.cost:
-                break
-            at = nearer
-        return at
-
-    def _accept(self, at: Evaluation) -> bool:
-        reached = self.problem.is_solved(at.position_errors, at.orientation_errors)
-        if not (reached if self.must_reach else at.cost <= self.allowed):
-            return False
-        cost = self._secondary_cost(at.x)
-        if not cost < self.cost:
-            return False
-        self.at, self.cost = at, cost
-        return True
-
-    def _secondary_cost(self, x: Array) -> float:
-        residual, _ = self.problem.secondary_at(x)
-        return float(residual @ residual)
-
-
-def _gauss_newton(at: Evaluation, free: NDArray[np.bool_]) -> Array:
-    """The shortest step of the free joints towards the goals."""
-    return damped_step(at.jacobian[:, free], -at.residual, 0.0)
+    def _evaluate_others(self) -> None:
+        residual, jacobian = self.problem.rows_of(self._others, self.arrays.vectors[ASKED])
+        n = jacobian.shape[1]
+        self._second[self._joint_rows :, :n] = jacobian
+        self._second[self._joint_rows :, 2 * n] = residual
 
 
 class SecondarySearch(Search):
@@ -180,7 +148,7 @@ class SecondarySearch(Search):
         if self.descent is None:
             return replace(result, solve_time=self.solve_time)
         return self.finish(
-            self.descent.at.x,
+            self.descent.x,
             result.iterations + self.descent.iterations,
             result.evaluations + self.descent.iterations,
             result.restarts,

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 from .._jit import inner
 from ..maths.linalg import bounded_step, cap_step
 from ..maths.rotations import Array
+from ..optim.arrays import problem_joint_rows
 from ..optim.evaluation import evaluate, project, take_trial
 from ..optim.memory import (
     COST,
@@ -47,7 +48,7 @@ from ..optim.memory import (
     X,
 )
 from ..optim.search import FOREVER, Budget, Clock, SearchOptions, Workspace
-from ..optim.workspace import STATUSES, MethodWorkspace, problem_joint_rows
+from ..optim.workspace import STATUSES, MethodWorkspace
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus

@@ -1,0 +1,115 @@
+"""A problem's arrays for the kernels of a search, and what Python evaluates for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._jit import Callback
+from ..maths.rotations import Array, IntArray
+from ..problem import IkProblem
+from ..tasks import JointTask
+from . import memory
+from .memory import memory_size, search_arrays
+
+
+class ProblemArrays:
+    """The arrays that a search for one problem lives in.
+
+    `arguments` are those of the kernels; `arrays` are the parts of the memory by their names,
+    `vectors` and the others the most used of them. `integers` (k,) are the method's own.
+    """
+
+    def __init__(self, problem: IkProblem, integers: IntArray | None = None) -> None:
+        self.problem = problem
+        self._integers = np.empty(0, np.int64) if integers is None else integers.ravel()
+        self._joint_tasks = [t for t in problem.other_tasks if isinstance(t, JointTask)]
+        self._others = [t for t in problem.other_tasks if not isinstance(t, JointTask)]
+        self._tasks = Callback(self._evaluate_others) if self._others else None
+        self._method: Callback | None = None
+        self._make_arrays(0)
+
+    def _make_arrays(self, other_rows: int) -> None:
+        """All arrays, for so many rows of tasks that no kernel knows."""
+        problem, packed = self.problem, self.problem.packed
+        n = len(problem.variables)
+        self._sizes = (packed.rows, n if self._joint_tasks else 0, other_rows)
+        self.counters = np.zeros(memory.COUNTERS + len(self._integers), np.int64)
+        self._reset_counters()
+        size = memory_size(len(packed.tree), len(packed.goals), sum(self._sizes), n)
+        self.arguments = (
+            packed.tree,
+            packed.geometry,
+            packed.table,
+            packed.tools,
+            packed.targets,
+            problem.limits.packed,
+            self.counters,
+            np.zeros(size),
+        )
+        self.arrays = arrays = search_arrays(*self.arguments)
+        self.values, self.vectors, self.rows = arrays.values, arrays.vectors, arrays.rows
+
+    def _reset_counters(self) -> None:
+        self.counters[: memory.COUNTERS] = 0
+        self.counters[memory.COUNTERS :] = self._integers
+        self.counters[memory.GOAL_ROWS : memory.OTHER_ROWS + 1] = self._sizes
+        if self._tasks is not None:
+            self.counters[memory.TASKS] = self._tasks.address
+
+    def stand_at(self, q: Array) -> None:
+        """Begin anew at q (n,), for targets that the problem has loaded."""
+        problem = self.problem
+        if self._others:
+            rows = len(problem.rows_of(self._others, q[problem.columns])[0])
+            if rows != self._sizes[-1]:
+                self._make_arrays(rows)
+        self._reset_counters()
+        self.vectors[memory.X] = q[problem.columns]
+        own = self.arrays.options
+        own[memory.POSITION_TOLERANCE] = problem.position_tolerance
+        own[memory.ORIENTATION_TOLERANCE] = problem.orientation_tolerance
+        if self._joint_tasks:
+            weights, rests, constant = problem_joint_rows(problem, self._joint_tasks, q)
+            self.vectors[memory.JOINT_SCALES] = np.sqrt(weights)
+            self.vectors[memory.JOINT_RESTS] = rests
+            self.values[memory.JOINT_COST] = constant
+
+    def _evaluate_others(self) -> None:
+        """What the callback does: the rows that no kernel knows, or their Jacobian."""
+        residual, jacobian = self.problem.rows_of(self._others, self.vectors[memory.ASKED])
+        first = self._sizes[0] + self._sizes[1]
+        if self.counters[memory.WANTED] == memory.RESIDUAL_ROWS:
+            self.arrays.work[first:, 0] = residual
+        else:
+            self.arrays.work[first:] = jacobian
+
+    def call_back_by(self, function: Callable[[], None]) -> None:
+        """What the method's own kernels call back: counters[METHOD]."""
+        self._method = Callback(function)
+        self.counters[memory.METHOD] = self._method.address
+
+    def check(self) -> None:
+        """Raise what a callback raised."""
+        for callback in (self._method, self._tasks):
+            if callback is not None:
+                callback.check()
+
+
+def problem_joint_rows(
+    problem: IkProblem, tasks: list[JointTask], q: Array
+) -> tuple[Array, Array, float]:
+    """One row for each variable: sum s^2 (x - c)^2 = W (x - C)^2 + a constant: W, C (variables,).
+
+    The constant has what joints that don't move cost, which stand as in q (n,).
+    """
+    rows = [row for task in tasks for row in task.joint_rows(problem.robot)]
+    squares = np.array([scale * scale for scale, _ in rows])
+    centres = np.array([rest for _, rest in rows])
+    weights = squares.sum(axis=0)
+    rest = (squares * centres).sum(axis=0) / np.where(weights > 0.0, weights, 1.0)
+    away = q - rest
+    away[problem.variables] = 0.0
+    constant = (squares * (centres - rest) ** 2).sum() + weights @ (away * away)
+    return weights[problem.variables], rest[problem.variables], float(constant)

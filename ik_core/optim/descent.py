@@ -1,0 +1,284 @@
+"""One iteration of the null-space descent as a kernel; `null_space` has the formulas.
+
+It lives in the arrays of a search that stands at x, and in `second` (s, 2n + 1): each row of a
+secondary task's Jacobian, that row without what moves the goals or joints that are held, and its
+residual.
+"""
+
+from __future__ import annotations
+
+from .._jit import call_back, inner, njit
+from ..maths.linalg import cap_step, cholesky_solve, is_blocked
+from ..maths.rotations import Array, IntArray
+from ..maths.svd import decompose, falling, identity, product
+from ..maths.vectors import copy_to
+from ..robot.limits import SNAP
+from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
+from .memory import (
+    ASKED,
+    COST,
+    DX,
+    FAILED,
+    HELD,
+    METHOD,
+    OWN_ROWS,
+    OWN_VALUES,
+    OWN_VECTORS,
+    STATUS,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+    carve,
+)
+
+MAX_STEP = 0.3
+"""Largest move of a joint in one iteration [rad or m]."""
+LEAST_GAIN = 1e-9
+"""Iterations that lower the secondary cost by less than this share of it end the descent."""
+SMALLEST_STEP = 1e-12
+HALVINGS = 8
+DAMPING = 1e-3
+CORRECTIONS = 3
+CLOSE = 1e-4
+"""Share of the cost that is allowed at which corrections end."""
+RANK_TOLERANCE = 1e-9
+"""Singular values below this share of the largest move no goal."""
+ROUNDING = 1e-15
+
+# Its own values, vectors and rows.
+ALLOWED, SECONDARY_COST, MUST_REACH = OWN_VALUES, OWN_VALUES + 1, OWN_VALUES + 2
+SCALES, RESTS, NEARER, STEP = range(OWN_VECTORS, OWN_VECTORS + 4)
+NEARER_RESIDUAL = OWN_ROWS
+
+
+@njit
+def begin_descent(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    second: Array,
+) -> None:
+    """Begin where x stands."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    _evaluate_at_x(search)
+    search.values[ALLOWED] = search.values[COST] * (1.0 + 1e-9) + 1e-18
+    search.values[SECONDARY_COST] = _secondary_at(search, second, search.vectors[X])
+
+
+@njit
+def descend(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    second: Array,
+) -> bool:
+    """Move x once; whether there is nothing left to gain."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    values, x, step = search.values, search.vectors[X], search.vectors[STEP]
+    before = values[SECONDARY_COST]
+    _secondary_at(search, second, x)
+    _descent_step(search, second, step)
+    cap_step(step, MAX_STEP)
+    share = _reach(search, step)
+    size = share
+    for _ in range(HALVINGS):
+        largest = 0.0
+        for j in range(x.shape[0]):
+            largest = max(largest, abs(size * step[j]))
+        if largest < SMALLEST_STEP or _accept(search, second, size):
+            break
+        size *= 0.5
+    _evaluate_at_x(search)
+    gained = before - values[SECONDARY_COST]
+    return gained <= (0.0 if share < 1.0 else LEAST_GAIN * before)
+
+
+@inner
+def _evaluate_at_x(search: SearchArrays) -> None:
+    evaluate_here(search)
+    differentiate(search, search.vectors[X], search.columns)
+
+
+@inner
+def _secondary_at(search: SearchArrays, second: Array, x: Array) -> float:
+    """Fill in the secondary tasks' Jacobian and residual at x (n,); return their cost."""
+    n = x.shape[0]
+    for i in range(search.integers[0]):  # the rows of tasks about joints
+        for j in range(n):
+            second[i, j] = 0.0
+        second[i, i] = search.vectors[SCALES, i]
+        second[i, 2 * n] = search.vectors[SCALES, i] * (x[i] - search.vectors[RESTS, i])
+    if search.counters[METHOD] != 0:
+        copy_to(x, search.vectors[ASKED])
+        if call_back(search.counters[METHOD]) != 0:
+            search.counters[STATUS] = FAILED
+    cost = 0.0
+    for i in range(second.shape[0]):
+        cost += second[i, 2 * n] * second[i, 2 * n]
+    return cost
+
+
+@inner
+def _descent_step(search: SearchArrays, second: Array, step: Array) -> None:
+    """step (n,) = N z over the joints that no limit holds; one that it would press is held."""
+    held = search.vectors[HELD]
+    for j in range(held.shape[0]):
+        held[j] = 0.0
+    for _ in range(held.shape[0] + 1):
+        _null_space_step(search, second, step)
+        if not _hold_blocked(search, search.vectors[X], step):
+            return
+    for j in range(held.shape[0]):
+        step[j] = 0.0
+
+
+@inner
+def _hold_blocked(search: SearchArrays, x: Array, step: Array) -> bool:
+    """Hold the variables at a limit that a step would have them cross; whether there are any."""
+    blocked = 0
+    for j in range(x.shape[0]):
+        lower, upper = search.bounds[0, j], search.bounds[1, j]
+        if search.vectors[HELD, j] == 0.0 and is_blocked(x[j], lower, upper, -step[j]):
+            search.vectors[HELD, j] = 1.0
+            blocked += 1
+    return blocked > 0
+
+
+@inner
+def _decompose_free(search: SearchArrays, columns: Array) -> None:
+    """The singular values of the Jacobian's columns that are not held: `basis`, `work`, `rhs`."""
+    for j in range(columns.shape[0]):
+        for i in range(columns.shape[1]):
+            free = search.vectors[HELD, j] == 0.0
+            search.own_columns[j, i] = columns[j, i] if free else 0.0
+    identity(search.basis)
+    decompose(search.own_columns, search.basis, search.work, search.rhs)
+
+
+@inner
+def _null_space_step(search: SearchArrays, second: Array, step: Array) -> None:
+    """argmin |s + Js N z|^2 + d^2 |z|^2: the rows Js N, then (F'F + d^2 I)^-1 F's."""
+    n, m = search.columns.shape
+    held, hessian = search.vectors[HELD], search.hessian
+    _decompose_free(search, search.columns)
+    least = RANK_TOLERANCE * RANK_TOLERANCE * falling(search.rhs, m, 0)
+    for i in range(second.shape[0]):
+        for j in range(n):
+            second[i, n + j] = second[i, j] if held[j] == 0.0 else 0.0
+        for k in range(m):
+            if search.rhs[k] > least:
+                part = 0.0
+                for j in range(n):
+                    part += second[i, n + j] * search.work[k, j]
+                for j in range(n):
+                    second[i, n + j] -= part / search.rhs[k] * search.work[k, j]
+    for j in range(n):
+        step[j] = 0.0
+        for i in range(second.shape[0]):
+            step[j] -= second[i, n + j] * second[i, 2 * n]
+        for k in range(j + 1):
+            total = 0.0
+            for i in range(second.shape[0]):
+                total += second[i, n + j] * second[i, n + k]
+            hessian[j, k] = total
+    size = 0.0
+    for j in range(n):
+        size += hessian[j, j]
+    for j in range(n):
+        hessian[j, j] += max(DAMPING * DAMPING, 1e-12 * size)
+    if not cholesky_solve(hessian, step, n):
+        for j in range(n):
+            step[j] = 0.0
+
+
+@inner
+def _reach(search: SearchArrays, step: Array) -> float:
+    """The share of a step up to the first limit on its way, where that joint is held next."""
+    share = 1.0
+    for j in range(step.shape[0]):
+        x = search.vectors[X, j]
+        if step[j] > 0.0:
+            share = min(share, (search.bounds[1, j] - x) / step[j])
+        elif step[j] < 0.0:
+            share = min(share, (search.bounds[0, j] - x) / step[j])
+    return share
+
+
+@inner
+def _accept(search: SearchArrays, second: Array, size: float) -> bool:
+    """Take x + size step, brought back to the goals, if they allow it and the cost falls."""
+    trial, values = search.vectors[TRIAL], search.values
+    for j in range(trial.shape[0]):
+        trial[j] = search.vectors[X, j] + size * search.vectors[STEP, j]
+        for side in range(2):
+            if abs(trial[j] - search.bounds[side, j]) < SNAP:
+                trial[j] = search.bounds[side, j]
+    project(search, trial)
+    cost = _correct(search)
+    reached = within_tolerances(search) if values[MUST_REACH] > 0.0 else cost <= values[ALLOWED]
+    if not reached:
+        return False
+    secondary = _secondary_at(search, second, trial)
+    if not secondary < values[SECONDARY_COST]:
+        return False
+    values[SECONDARY_COST] = secondary
+    copy_to(trial, search.vectors[X])
+    return True
+
+
+@inner
+def _correct(search: SearchArrays) -> float:
+    """Bring the trial point back to the goals by Gauss-Newton steps; return the cost there."""
+    trial, nearer = search.vectors[TRIAL], search.vectors[NEARER]
+    residual = search.rows[TRIAL_RESIDUAL]
+    cost = evaluate(search, trial, residual)
+    for _ in range(CORRECTIONS):
+        if cost <= CLOSE * search.values[ALLOWED]:
+            break
+        differentiate(search, trial, search.columns)
+        _shortest_step(search)
+        for j in range(trial.shape[0]):
+            nearer[j] = trial[j] + search.vectors[DX, j]
+        project(search, nearer)
+        lower = evaluate(search, nearer, search.rows[NEARER_RESIDUAL])
+        if lower >= cost:
+            evaluate(search, trial, residual)
+            break
+        cost = lower
+        copy_to(nearer, trial)
+        copy_to(search.rows[NEARER_RESIDUAL], residual)
+    return cost
+
+
+@inner
+def _shortest_step(search: SearchArrays) -> None:
+    """dx = the shortest step of the free joints for which |r + J dx| is least, at the trial."""
+    n, m = search.columns.shape
+    dx, held = search.vectors[DX], search.vectors[HELD]
+    for j in range(n):
+        held[j] = 0.0
+    for _ in range(n + 1):
+        _decompose_free(search, search.columns)
+        least = (ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0)
+        for j in range(n):
+            dx[j] = 0.0
+        for k in range(m):
+            if search.rhs[k] > least:
+                part = product(search.basis[k], search.rows[TRIAL_RESIDUAL]) / search.rhs[k]
+                for j in range(n):
+                    dx[j] -= part * search.work[k, j]
+        if not _hold_blocked(search, search.vectors[TRIAL], dx):
+            return
+    for j in range(n):
+        dx[j] = 0.0
