@@ -93,6 +93,22 @@ class IkProblem:
         )
         return other
 
+    def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
+        """The same variables and limits with other tasks, no goals, in the place of all."""
+        other = copy.copy(self)
+        other.goals, other.other_tasks, other.secondary = (), tuple(tasks), ()
+        other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
+        return other
+
+    def whole(self, x: Array) -> Array:
+        """q (n,) with x (variables,), and the other joints as in the last `start`.
+
+        For a problem with tasks that are no goals.
+        """
+        q = self._q.copy()
+        q[self.variables] = x
+        return q
+
     def start(self, q0: ArrayLike | None = None) -> tuple[Array, Array]:
         """Read the targets; return the whole start (n,) and its variables inside their limits.
 

@@ -26,18 +26,45 @@ the limits that hold x back, which is where phi's minimum tends to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
-
 import numpy as np
 
-from ..maths import safe
+from .._jit import inner, with_kernels
+from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
-from ..problem import Evaluation
-from ..robot.limits import JointLimits
-from .line_search import cost_gradient
-from .python_quasi_newton import QuasiNewtonOptions, bfgs_update, linear_hessian, search_by_models
+from ..maths.vectors import copy_to, differ
+from .evaluation import differentiate, evaluate, project, slope, take_trial
+from .line_search import back_track
+from .loop import Kernel
+from .memory import (
+    COST,
+    DX,
+    GRADIENT,
+    OWN_VALUES,
+    OWN_VECTORS,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
+from .quasi_newton import (
+    CHANGE,
+    EPSILON,
+    MOVE,
+    QUASI_NEWTON_OPTIONS,
+    begin_model,
+    bfgs_update,
+    linear_model,
+)
+
+FIRST_WEIGHT, GROWTH = QUASI_NEWTON_OPTIONS, QUASI_NEWTON_OPTIONS + 1
+
+WEIGHT, VIOLATION, PHI, FREE_COST, TRIAL_COST = range(OWN_VALUES + 1, OWN_VALUES + 6)
+"""mu; how far outside x was when the terms were last chosen; phi and f at the iterate; f at the
+trial point."""
+
+FREE, FREE_GRADIENT, PHI_GRADIENT, MULTIPLIERS, SIDE = range(OWN_VECTORS + 4, OWN_VECTORS + 9)
+"""The iterate, which may be outside; half the gradients of f and phi there; lambda; on which side
+of the limits a step is to end: -1, 0, 1."""
 
 BALANCED = 0.1
 """Share of the gradient of f that the terms leave where phi counts as least."""
@@ -49,140 +76,208 @@ GUESSES = 20
 """Corrections of the guess before the first direction, which descends anyway, is taken."""
 
 
-class Limited(Protocol):
-    """A cost |r|^2 inside limits: a problem, or one made of it."""
-
-    @property
-    def limits(self) -> JointLimits: ...
-
-    def at(self, x: Array) -> Evaluation: ...
-
-
-@dataclass(frozen=True, eq=False)
-class LimitTerms:
-    """The weight mu and the multipliers lambda (n,).
-
-    `violation` is how far outside [rad or m] x was when they were last chosen.
-    """
-
-    weight: float
-    multipliers: Array
-    violation: float = np.inf
-
-    @property
-    def shift(self) -> Array:
-        """s, (n,)."""
-        return self.multipliers / (2.0 * self.weight)
+@inner
+def start(search: SearchArrays) -> None:
+    """Begin at x with the first weight, multipliers 0, and the Hessian of the linear model."""
+    values, vectors = search.values, search.vectors
+    begin_model(search)
+    values[WEIGHT], values[VIOLATION] = search.options[FIRST_WEIGHT], np.inf
+    for j in range(vectors.shape[1]):
+        vectors[MULTIPLIERS, j] = 0.0
+    copy_to(vectors[X], vectors[FREE])
+    copy_to(vectors[GRADIENT], vectors[FREE_GRADIENT])
+    values[FREE_COST] = values[COST]
+    note_terms(search)
 
 
-@dataclass(frozen=True, eq=False)
-class FreePoint:
-    """A point that may be outside the limits: `cost` is phi there, `gradient` that of phi.
-
-    `hessian` (n, n) approximates that of f.
-    """
-
-    at: Evaluation
-    terms: LimitTerms
-    cost: float
-    gradient: Array
-    hessian: Array
-
-    @property
-    def x(self) -> Array:
-        """Where it is."""
-        return self.at.x
-
-    @property
-    def slope(self) -> Array:
-        """The gradient of f."""
-        return cost_gradient(self.at)
-
-    @property
-    def shifted(self) -> Array:
-        """x + s."""
-        return self.x + self.terms.shift
-
-    @property
-    def is_balanced(self) -> bool:
-        """Whether the terms balance the gradient of f: phi is about least."""
-        return bool(np.linalg.norm(self.gradient) <= BALANCED * np.linalg.norm(self.slope))
+@inner
+def outside(search: SearchArrays, x: Array, j: int) -> float:
+    """v(x + s) of one variable."""
+    shifted = x[j] + search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
+    return shifted - min(max(shifted, search.bounds[0, j]), search.bounds[1, j])
 
 
-def free_point(problem: Limited, at: Evaluation, terms: LimitTerms, hessian: Array) -> FreePoint:
-    """The point `at` with phi of these terms."""
-    outside = problem.limits.violation(at.x + terms.shift)
-    cost = at.cost + terms.weight * float(outside @ outside)
-    gradient = 2.0 * (at.jacobian.T @ at.residual + terms.weight * outside)
-    return FreePoint(at, terms, cost, gradient, hessian)
+@inner
+def terms(search: SearchArrays, x: Array) -> float:
+    """mu |v(x + s)|^2."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += outside(search, x, j) ** 2
+    return search.values[WEIGHT] * total
 
 
-def step(
-    problem: Limited,
-    at: Evaluation,
-    point: FreePoint,
-    options: QuasiNewtonOptions,
-    next_terms: Callable[[Limited, FreePoint], FreePoint],
-) -> tuple[Evaluation, FreePoint, int]:
-    """One line search on phi, or as many as it takes to move what the point stands for, `at`.
+@inner
+def note_terms(search: SearchArrays) -> None:
+    """phi and half its gradient J'r + mu v(x + s) at the iterate."""
+    free = search.vectors[FREE]
+    search.values[PHI] = search.values[FREE_COST] + terms(search, free)
+    for j in range(free.shape[0]):
+        part = search.values[WEIGHT] * outside(search, free, j)
+        search.vectors[PHI_GRADIENT, j] = search.vectors[FREE_GRADIENT, j] + part
 
-    `next_terms` gives the point with other weights and multipliers where phi is about least.
-    Returns the new `at`, inside the limits, the new point and the evaluations; the same `at`
-    where nothing more can be gained.
-    """
-    evaluations = 0
+
+@inner
+def is_balanced(search: SearchArrays) -> bool:
+    """Whether the terms balance the gradient of f: phi is about least."""
+    left = whole = 0.0
+    for j in range(search.vectors.shape[1]):
+        left += search.vectors[PHI_GRADIENT, j] ** 2
+        whole += search.vectors[FREE_GRADIENT, j] ** 2
+    return left <= BALANCED * BALANCED * whole
+
+
+@inner
+def same_terms(search: SearchArrays) -> None:
+    """The terms stay as they are."""
+
+
+next_terms: Kernel = same_terms
+"""The next weight and multipliers, where phi is about least; in copies of `step` the method's."""
+
+
+def step(search: SearchArrays) -> bool:
+    """One line search on phi, or as many as it takes to move x, what the iterate stands for."""
     for _ in range(LONGEST_WAY_OUTSIDE):
-        if point.is_balanced:
-            point = next_terms(problem, point)
-        new, tried = _descend(problem, point, options)
-        evaluations += tried
-        inside = problem.limits.project(new.shifted)
-        if (inside == new.x).all() and new is not point:
-            return new.at, new, evaluations
-        if (inside != at.x).any():
-            return problem.at(inside), new, evaluations + 1
-        if new is point:
+        if is_balanced(search):
+            next_terms(search)
+            note_terms(search)
+        descended = descend_on_phi(search)
+        if take_what_it_stands_for(search, descended):
+            return True
+        if not descended:
             break
-        point = new
-    return at, point, evaluations
+    return False
 
 
-def _descend(
-    problem: Limited, point: FreePoint, options: QuasiNewtonOptions
-) -> tuple[FreePoint, int]:
-    """One line search on phi; the new point (the same where it fails) and its evaluations."""
+@inner
+def take_what_it_stands_for(search: SearchArrays, evaluated: bool) -> bool:
+    """Move x to P(x + s) of the iterate, where f was `evaluated` last; False where it is there."""
+    free, trial = search.vectors[FREE], search.vectors[TRIAL]
+    for j in range(trial.shape[0]):
+        trial[j] = free[j] + search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
+    project(search, trial)
+    if not differ(trial, search.vectors[X]):
+        return False
+    if evaluated and not differ(trial, free):
+        cost = search.values[FREE_COST]
+    else:
+        cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+    take_trial(search, cost)
+    return True
 
-    def evaluate(x: Array) -> FreePoint:
-        return free_point(problem, problem.at(x), point.terms, point.hessian)
 
-    new, model, evaluations = search_by_models(
-        point,
-        point.gradient,
-        (point.hessian, linear_hessian(point.at.jacobian, options.epsilon)),
-        lambda model: newton_direction(problem.limits, point, model),
-        evaluate,
-        options,
+@inner
+def stay(search: SearchArrays, x: Array) -> None:
+    """Without limits, every trial is where it is."""
+
+
+@inner
+def phi_at(search: SearchArrays, x: Array) -> float:
+    """phi at x (n,), of which it keeps f."""
+    search.values[TRIAL_COST] = evaluate(search, x, search.rows[TRIAL_RESIDUAL])
+    return search.values[TRIAL_COST] + terms(search, x)
+
+
+back_track_phi = with_kernels(back_track, 'back_track_phi', bring_inside=stay, cost_at=phi_at)
+
+
+@inner
+def descend_on_phi(search: SearchArrays) -> bool:
+    """One line search on phi; where nothing on the way is better, with the linear model's Hessian.
+
+    False, with the iterate unmoved, where that gains nothing either.
+    """
+    if _search_along_step(search):
+        _take_iterate(search)
+        return True
+    evaluate(search, search.vectors[FREE], search.rows[TRIAL_RESIDUAL])
+    differentiate(search, search.vectors[FREE], search.own_columns)
+    linear_model(search.own_columns, search.options[EPSILON], search.model)
+    if _search_along_step(search):
+        _take_iterate(search)
+        return True
+    return False
+
+
+@inner
+def _search_along_step(search: SearchArrays) -> bool:
+    """TRIAL = the first good point along the step of the model; whether there is one."""
+    newton_step(search)
+    vectors, phi = search.vectors, search.values[PHI]
+    found = back_track_phi(search, vectors[FREE], phi, vectors[PHI_GRADIENT], vectors[DX], 1.0)
+    return found < np.inf
+
+
+@inner
+def _take_iterate(search: SearchArrays) -> None:
+    """Move the iterate to the trial point, and update the model of f."""
+    vectors, gradient, change = (
+        search.vectors,
+        search.vectors[FREE_GRADIENT],
+        search.vectors[CHANGE],
     )
-    if new is None:
-        return point, evaluations
-    hessian = bfgs_update(model, new.x - point.x, new.slope - point.slope)
-    return replace(new, hessian=hessian), evaluations
+    differentiate(search, vectors[TRIAL], search.own_columns)
+    slope(search.own_columns, search.rows[TRIAL_RESIDUAL], change)
+    for j in range(gradient.shape[0]):
+        vectors[MOVE, j] = vectors[TRIAL, j] - vectors[FREE, j]
+        gradient[j], change[j] = change[j], change[j] - gradient[j]
+    copy_to(vectors[TRIAL], vectors[FREE])
+    bfgs_update(search.model, vectors[MOVE], change, search.rhs)
+    search.values[FREE_COST] = search.values[TRIAL_COST]
+    note_terms(search)
 
 
-def newton_direction(limits: JointLimits, point: FreePoint, curvature: Array) -> Array:
-    """The step (n,) to the minimum of the model with this Hessian (n, n) of f."""
-    weight = point.terms.weight
-    shifted, slope, first = point.shifted, point.slope, None
-    side = np.sign(limits.violation(shifted))
-    for _ in range(GUESSES):
-        wall = np.where(side > 0.0, limits.upper, limits.lower)
-        gradient = slope + np.where(side != 0.0, 2.0 * weight * (shifted - wall), 0.0)
-        hessian = curvature + np.diag(np.where(side != 0.0, 2.0 * weight, 0.0))
-        direction = -safe.solve(hessian, gradient)
-        first = direction if first is None else first
-        corrected = np.sign(limits.violation(shifted + direction))
-        if (corrected == side).all():
-            return direction
-        side = corrected
-    assert first is not None
-    return first
+@inner
+def newton_step(search: SearchArrays) -> None:
+    """DX = the step to the minimum of the model; 0 where that is not positive definite."""
+    dx, first = search.vectors[DX], search.vectors[MOVE]
+    for j in range(dx.shape[0]):
+        dx[j] = 0.0
+    guess_sides(search)
+    for guess in range(GUESSES):
+        if not _solve_guess(search):
+            break
+        if guess == 0:
+            copy_to(dx, first)
+        if not guess_sides(search):
+            return
+    copy_to(first, dx)
+
+
+@inner
+def guess_sides(search: SearchArrays) -> bool:
+    """SIDE of the limits that x + s + dx is on; whether that is a change."""
+    changed = False
+    for j in range(search.vectors.shape[1]):
+        shifted = search.vectors[FREE, j] + search.vectors[DX, j]
+        shifted += search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
+        side = 0.0
+        if shifted > search.bounds[1, j]:
+            side = 1.0
+        elif shifted < search.bounds[0, j]:
+            side = -1.0
+        changed = changed or side != search.vectors[SIDE, j]
+        search.vectors[SIDE, j] = side
+    return changed
+
+
+@inner
+def _solve_guess(search: SearchArrays) -> bool:
+    """DX = the minimum, if the variables end on the sides that are guessed."""
+    normal, rhs, weight = search.normal, search.rhs, search.values[WEIGHT]
+    n = search.vectors.shape[1]
+    for j in range(n):
+        for k in range(j + 1):
+            normal[j, k] = search.model[j, k]
+        rhs[j] = -search.vectors[FREE_GRADIENT, j]
+        side = search.vectors[SIDE, j]
+        if side != 0.0:
+            wall = search.bounds[1 if side > 0.0 else 0, j]
+            shift = search.vectors[MULTIPLIERS, j] / (2.0 * weight)
+            rhs[j] -= weight * (search.vectors[FREE, j] + shift - wall)
+            normal[j, j] += weight
+    if not cholesky_solve(normal, rhs, n):
+        return False
+    for j in range(n):
+        search.vectors[DX, j] = rhs[j]
+    return True

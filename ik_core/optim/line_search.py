@@ -14,9 +14,7 @@ every solve here begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -24,8 +22,6 @@ from .._jit import inner, with_kernels
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import option
-from ..problem import Evaluation
-from ..robot.limits import JointLimits
 from .evaluation import evaluate, project, take_trial
 from .loop import Kernel
 from .memory import (
@@ -135,7 +131,7 @@ back_track_f = with_kernels(back_track, 'back_track_f')
 
 
 @inner
-def projected_armijo(search: SearchArrays, direction: Array, tau: float) -> bool:
+def armijo(search: SearchArrays, direction: Array, tau: float) -> bool:
     """Move x to the first point along the projected direction (n,) that fulfils Eq. 39.
 
     False, with x unmoved, where there is none. `tau` is the first step.
@@ -146,65 +142,3 @@ def projected_armijo(search: SearchArrays, direction: Array, tau: float) -> bool
         return False
     take_trial(search, cost)
     return True
-
-
-# For methods written in Python ------------------------------------------------------------------
-
-
-class Point(Protocol):
-    """A point and the value there of what a line search is to decrease."""
-
-    @property
-    def x(self) -> Array: ...
-
-    @property
-    def cost(self) -> float: ...
-
-
-P = TypeVar('P', bound=Point)
-
-
-def armijo(
-    at: P,
-    gradient: Array,
-    direction: Array,
-    evaluate: Callable[[Array], P],
-    options: LineSearchOptions,
-    project: Callable[[Array], Array] = lambda x: x,
-    step: float = 1.0,
-) -> tuple[P | None, int]:
-    """The first point along the projected direction that decreases enough, Eq. 39.
-
-    at : where the search begins, inside what `project` projects onto
-    gradient, direction (n,) : of the cost at `at`; where to, at full length
-    evaluate, project : the point at some x; the nearest allowed x
-    step : the first tau
-
-    Returns the point, None where the direction does not descend or no step of a size that
-    matters is good enough, and how often `evaluate` was called.
-    """
-    evaluations = 0
-    smallest = SMALLEST_MOVE * (1.0 + np.max(np.abs(at.x)))
-    while True:
-        x = project(at.x + step * direction)
-        move = x - at.x
-        if not (np.max(np.abs(move)) > smallest and gradient @ move < 0.0):
-            return None, evaluations
-        trial = evaluate(x)
-        evaluations += 1
-        if trial.cost < at.cost + options.alpha * (gradient @ move):
-            return trial, evaluations
-        step *= options.beta
-
-
-def cost_gradient(at: Evaluation) -> Array:
-    """The gradient 2 J'r (n,) of the cost |r|^2 (Eq. 26)."""
-    gradient: Array = 2.0 * (at.jacobian.T @ at.residual)
-    return gradient
-
-
-def onto_near_limits(limits: JointLimits, x: Array, distance: float) -> Array:
-    """x (n,) in the limits, with variables nearer to one than distance (|x| + 1) put on it."""
-    nearest = np.where(x - limits.lower < limits.upper - x, limits.lower, limits.upper)
-    near = np.abs(x - nearest) <= distance * (1.0 + np.abs(x))
-    return limits.project(np.where(near, nearest, x))

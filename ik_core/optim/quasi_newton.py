@@ -13,7 +13,7 @@ from ..maths.linalg import gauss_newton_hessian
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..options import option
-from .line_search import METHOD_OPTIONS, LineSearchOptions, projected_armijo
+from .line_search import METHOD_OPTIONS, LineSearchOptions, armijo
 from .loop import Kernel
 from .memory import DX, GRADIENT, OWN_VALUES, OWN_VECTORS, SearchArrays, X
 
@@ -128,10 +128,10 @@ def descend(search: SearchArrays) -> bool:
     """
     learn(search)
     model_step(search)
-    moved = projected_armijo(search, search.vectors[DX], 1.0)
+    moved = armijo(search, search.vectors[DX], 1.0)
     if not moved:
         linear_model(search.columns, search.options[EPSILON], search.model)
         model_step(search)
-        moved = projected_armijo(search, search.vectors[DX], 1.0)
+        moved = armijo(search, search.vectors[DX], 1.0)
     search.values[MOVED] = 1.0 if moved else 0.0
     return moved

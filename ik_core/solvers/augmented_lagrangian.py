@@ -32,15 +32,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._jit import inner, with_kernels
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
-from ..optim.limit_terms import FreePoint, Limited, LimitTerms, free_point, step
+from ..optim.limit_terms import FREE, GROWTH, MULTIPLIERS, VIOLATION, WEIGHT, outside, step
+from ..optim.memory import SearchArrays
 from ..optim.null_space import Descent
-from ..optim.python_quasi_newton import QuasiNewtonOptions, linear_hessian
+from ..optim.quasi_newton import QuasiNewtonOptions
+from ..optim.search import Budget
 from ..options import option
 from ..problem import Evaluation, IkProblem
-from ..robot.limits import JointLimits
+from ..robot.robot import Robot
+from ..tasks.base import Task
 from .limit_method import LimitMethod
 
 NEARER = 0.25
@@ -53,11 +58,11 @@ LARGEST_WEIGHT = 1e9
 GOAL_WEIGHT = 1e2
 """The first weight of the goals [1/m^2], for a secondary cost of 1."""
 
+HEAVIEST_START = 1e6
+"""The limits' terms begin with the goals' weight, or with this one."""
+
 SEARCHES = 50
 """Line searches that one minimisation over x may take."""
-
-SETTLED = 1e-9
-"""A minimisation over x is over where a line search moves no joint by more [rad or m]."""
 
 
 @dataclass(frozen=True)
@@ -70,85 +75,87 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
     growth: float = option(10.0, 'factor by which the weight grows', bounds=(1.1, 1e3))
 
 
+@inner
+def next_multipliers(search: SearchArrays) -> None:
+    """The next multipliers, and more weight where they did too little."""
+    values, vectors, free = search.values, search.vectors, search.vectors[FREE]
+    violation = 0.0
+    for j in range(free.shape[0]):
+        vectors[MULTIPLIERS, j] = 2.0 * values[WEIGHT] * outside(search, free, j)
+        inside = min(max(free[j], search.bounds[0, j]), search.bounds[1, j])
+        violation = max(violation, abs(free[j] - inside))
+    if violation > NEARER * values[VIOLATION]:
+        values[WEIGHT] = min(values[WEIGHT] * search.options[GROWTH], LARGEST_WEIGHT)
+    values[VIOLATION] = violation
+
+
 class AugmentedLagrangian(LimitMethod):
     """See the module."""
 
     name: ClassVar[str] = 'augmented_lagrangian'
     Options: ClassVar = AugmentedLagrangianOptions
+    step = with_kernels(step, 'step_augmented_lagrangian', next_terms=next_multipliers)
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
         """With the goals as constraints, where there is a point that fulfils them."""
         if reached and not problem.other_tasks:
-            return GoalMultipliers(problem, x, self)
+            return GoalMultipliers(problem, x, self.options)
         return super().descent(problem, x, reached)
 
-    def next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
-        """The same point with the next multipliers, and more weight where they did too little."""
-        limits, weight, last = problem.limits, point.terms.weight, point.terms.violation
-        multipliers = 2.0 * weight * limits.violation(point.shifted)
-        violation = float(np.max(np.abs(limits.violation(point.x))))
-        if violation > NEARER * last:
-            weight = min(weight * self.options.growth, LARGEST_WEIGHT)
-        terms = LimitTerms(weight, multipliers, violation)
-        return free_point(problem, point.at, terms, point.hessian)
 
+class GoalTerms(Task):
+    """kappa |r + eta / (2 kappa)|^2, for the residual r (m,) of a problem's goals."""
 
-@dataclass(frozen=True)
-class GoalTerms:
-    """|s|^2 + kappa |r + eta / (2 kappa)|^2 in the place of a problem's cost."""
-
-    problem: IkProblem
-    weight: float  # kappa
-    shift: Array  # eta / (2 kappa), (m,)
+    def __init__(self, problem: IkProblem, weight: float, rows: int) -> None:
+        self.problem = problem
+        self.weight = weight  # kappa
+        self.shift = np.zeros(rows)  # eta / (2 kappa)
 
     @property
-    def limits(self) -> JointLimits:
-        """The problem's."""
-        return self.problem.limits
+    def links(self) -> tuple[str, ...]:
+        """See Task: those of the goals."""
+        return tuple(link for goal in self.problem.goals for link in goal.links)
 
-    def at(self, x: Array) -> Evaluation:
-        """Both as one residual (s + m,), with its Jacobian; the errors are the goals'."""
-        at = self.problem.at(x)
-        residual, jacobian = self.problem.secondary_at(x)
-        root = np.sqrt(self.weight)
-        stacked = np.concatenate([residual, root * (at.residual + self.shift)])
-        columns = np.vstack([jacobian, root * at.jacobian])
-        cost = float(stacked @ stacked)
-        return Evaluation(x, stacked, columns, cost, at.position_errors, at.orientation_errors)
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """sqrt(kappa) (r + eta / (2 kappa)), (m,)."""
+        at = self.problem.at(robot.checked(q)[self.problem.variables])
+        result: Array = np.sqrt(self.weight) * (at.residual + self.shift)
+        return result
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """Its derivative (m, n)."""
+        at = self.problem.at(robot.checked(q)[self.problem.variables])
+        columns = np.zeros((len(self.shift), robot.n))
+        columns[:, self.problem.variables] = np.sqrt(self.weight) * at.jacobian
+        return columns
 
 
 class GoalMultipliers(GoalEqualities):
-    """Successive minimisation over x, and multipliers of the goals in between."""
+    """Successive minimisation over x, and multipliers of the goals in between.
 
-    def __init__(self, problem: IkProblem, x: Array, solver: AugmentedLagrangian) -> None:
+    What is minimised is a problem of the secondary tasks and the goals' terms, inside the limits,
+    by this method.
+    """
+
+    def __init__(self, problem: IkProblem, x: Array, options: AugmentedLagrangianOptions) -> None:
         super().__init__(problem, x)
-        self.solver = solver
         weight = GOAL_WEIGHT * (1.0 + self.first_cost)
-        self.terms = GoalTerms(problem, weight, np.zeros_like(self.at.residual))
-        self.limit_terms = LimitTerms(weight, np.zeros_like(x))
+        self.terms = GoalTerms(problem, weight, len(self.at.residual))
+        self.together = problem.of_tasks((*problem.secondary, self.terms))
+        self.growth = options.growth
+        first = min(weight, HEAVIEST_START)
+        self.minimiser = AugmentedLagrangian(**{**vars(options), 'weight': first, 'restarts': 0})
         self.distance = np.inf
 
     def next_iterate(self) -> Evaluation:
         """One minimisation, and the multipliers after it."""
-        at = self.problem.at(self.minimum(self.current.x))
+        start = self.problem.whole(self.current.x)
+        found = self.minimiser.solve(self.together, start, Budget(iterations=SEARCHES))
+        at = self.problem.at(found.q[self.problem.variables])
         distance = float(np.linalg.norm(at.residual))
         weight, shift = self.terms.weight, self.terms.shift + at.residual
         if distance > NEARER * self.distance:
-            weight = min(weight * self.solver.options.growth, LARGEST_WEIGHT)
-            shift = shift * (self.terms.weight / weight)
-        self.distance = distance
-        self.terms = GoalTerms(self.problem, weight, shift)
+            self.terms.weight = min(weight * self.growth, LARGEST_WEIGHT)
+            shift = shift * (weight / self.terms.weight)
+        self.terms.shift, self.distance = shift, distance
         return at
-
-    def minimum(self, x: Array) -> Array:
-        """Where the terms are about least, inside the limits; the limits' multipliers go on."""
-        at = self.terms.at(x)
-        hessian = linear_hessian(at.jacobian, self.solver.options.epsilon)
-        point = free_point(self.terms, at, self.limit_terms, hessian)
-        for _ in range(SEARCHES):
-            before = at
-            at, point, _ = step(self.terms, at, point, self.solver.options, self.solver.next_terms)
-            if np.max(np.abs(at.x - before.x)) <= SETTLED:
-                break
-        self.limit_terms = point.terms
-        return at.x

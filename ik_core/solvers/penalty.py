@@ -17,10 +17,12 @@ mu -> infinity gives the closest point. Whenever phi is about least, mu grows by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from ..optim.limit_terms import FreePoint, Limited, free_point
+from .._jit import inner, with_kernels
+from ..optim.limit_terms import GROWTH, WEIGHT, step
+from ..optim.memory import SearchArrays
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..options import option
 from .limit_method import LimitMethod
@@ -44,13 +46,16 @@ class PenaltyOptions(QuasiNewtonOptions):
     )
 
 
+@inner
+def next_weight(search: SearchArrays) -> None:
+    """The next weight; there are no multipliers."""
+    weight = search.values[WEIGHT] * search.options[GROWTH]
+    search.values[WEIGHT] = min(weight, LARGEST_WEIGHT)
+
+
 class Penalty(LimitMethod):
     """See the module."""
 
     name: ClassVar[str] = 'penalty'
     Options: ClassVar = PenaltyOptions
-
-    def next_terms(self, problem: Limited, point: FreePoint) -> FreePoint:
-        """The same point with the next weight."""
-        weight = min(point.terms.weight * self.options.growth, LARGEST_WEIGHT)
-        return free_point(problem, point.at, replace(point.terms, weight=weight), point.hessian)
+    step = with_kernels(step, 'step_penalty', next_terms=next_weight)

@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 
 from .._jit import inner
 from ..maths.vectors import copy_to
-from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, projected_armijo
+from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, armijo
 from ..optim.memory import DX, GRADIENT, OWN_VALUES, OWN_VECTORS, SearchArrays, X
 from ..options import option
 from .base import KernelSolver
@@ -84,7 +84,7 @@ def step(search: SearchArrays) -> bool:
     copy_to(gradient, search.vectors[LAST_GRADIENT])
     for j in range(direction.shape[0]):
         direction[j] = -2.0 * gradient[j]
-    moved = projected_armijo(search, direction, tau)
+    moved = armijo(search, direction, tau)
     search.values[MOVED] = 1.0 if moved else 0.0
     return moved
 

@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array
-from ..optim.line_search import onto_near_limits
 from ..optim.search import SearchOptions
 from ..optim.workspace import State
 from ..options import option
 from ..problem import Evaluation, IkProblem
+from ..robot.limits import JointLimits
 from .base import IterativeSolver
 
 NEAR = 1e-6
@@ -163,3 +163,10 @@ def onto_pressed_limits(problem: IkProblem, at: Evaluation) -> Array:
     near = onto_near_limits(problem.limits, at.x, NEAR)
     held = problem.limits.active(near, -(at.jacobian.T @ at.residual))
     return np.where(held, near, at.x)
+
+
+def onto_near_limits(limits: JointLimits, x: Array, distance: float) -> Array:
+    """x (n,) in the limits, with variables nearer to one than distance (|x| + 1) put on it."""
+    nearest = np.where(x - limits.lower < limits.upper - x, limits.lower, limits.upper)
+    near = np.abs(x - nearest) <= distance * (1.0 + np.abs(x))
+    return limits.project(np.where(near, nearest, x))

@@ -3,26 +3,78 @@
 import numpy as np
 import pytest
 from support import robots
+from support.kernel_searches import StandingSearch
 from support.optimiser_problems import behind_limits, best_known, pose_of
 
 from ik_core import IkProblem, IkStatus, make_solver
-from ik_core.optim.limit_terms import LimitTerms, free_point, newton_direction
+from ik_core._jit import njit
+from ik_core.optim.limit_terms import (
+    FREE,
+    FREE_GRADIENT,
+    MULTIPLIERS,
+    PHI,
+    PHI_GRADIENT,
+    VIOLATION,
+    WEIGHT,
+    newton_step,
+    note_terms,
+    start,
+)
+from ik_core.optim.memory import DX, carve
+from ik_core.solvers.augmented_lagrangian import next_multipliers
+
+
+@njit
+def begin(tree, geometry, table, tools, targets, bounds, counters, numbers):
+    """The method's start."""
+    start(carve(tree, geometry, table, tools, targets, bounds, counters, numbers))
+
+
+@njit
+def note(tree, geometry, table, tools, targets, bounds, counters, numbers):
+    """phi and its gradient."""
+    note_terms(carve(tree, geometry, table, tools, targets, bounds, counters, numbers))
+
+
+@njit
+def find_step(tree, geometry, table, tools, targets, bounds, counters, numbers):
+    """The step of the model."""
+    newton_step(carve(tree, geometry, table, tools, targets, bounds, counters, numbers))
+
+
+@njit
+def choose_multipliers(tree, geometry, table, tools, targets, bounds, counters, numbers):
+    """The next terms of the augmented Lagrangian."""
+    next_multipliers(carve(tree, geometry, table, tools, targets, bounds, counters, numbers))
+
+
+def iterate_at(problem, x, weight, multipliers):
+    """A search whose iterate is x, with these terms."""
+    search = StandingSearch(problem, x, (1e-4, 0.5, 1e-3, 7.0, 10.0))
+    begin(*search.arguments)
+    assert search.arrays.values[WEIGHT] == 7.0
+    search.arrays.values[WEIGHT] = weight
+    search.arrays.vectors[MULTIPLIERS] = multipliers
+    note(*search.arguments)
+    return search
 
 
 def final_point(solver, problem, q0, **options):
+    """Where the iterate ends, which may be outside; the search's arrays; its result."""
     search = make_solver(solver, **options).begin(problem, q0)
     search.run()
-    return search.state.point, search.result()
+    arrays = search.workspace.arrays
+    return arrays.vectors[FREE].copy(), arrays, search.result()
 
 
 def test_with_a_fixed_penalty_the_minimum_is_outside_by_the_gradient_over_the_weight():
     problem, q0 = behind_limits()
     outside = []
     for weight in (1e1, 1e2, 1e3, 1e4):
-        point, result = final_point('penalty', problem, q0, weight=weight, growth=1.0,
-                                    max_iterations=400)  # fmt: skip
-        at = problem.at(point.x)
-        violation = problem.limits.violation(point.x)
+        x, _, result = final_point('penalty', problem, q0, weight=weight, growth=1.0,
+                                   max_iterations=400)  # fmt: skip
+        at = problem.at(x)
+        violation = problem.limits.violation(x)
         slope = 2.0 * at.jacobian.T @ at.residual
         np.testing.assert_allclose(violation, -slope / (2.0 * weight), atol=1e-6 / weight)
         assert at.cost < best_known('behind limits')  # it pays to break them
@@ -35,9 +87,9 @@ def test_with_a_fixed_penalty_the_minimum_is_outside_by_the_gradient_over_the_we
 
 def test_as_the_penalty_grows_its_minimum_becomes_the_closest_point():
     problem, q0 = behind_limits()
-    point, result = final_point('penalty', problem, q0, growth=10.0)
+    x, _, result = final_point('penalty', problem, q0, growth=10.0)
     assert result.status is IkStatus.CLOSEST
-    assert np.max(np.abs(problem.limits.violation(point.x))) < 1e-5
+    assert np.max(np.abs(problem.limits.violation(x))) < 1e-5
     fixed = make_solver('penalty', growth=1.0, weight=1.0).solve(problem, q0)
     assert result.cost < fixed.cost
     assert fixed.status is not IkStatus.CLOSEST
@@ -58,19 +110,18 @@ def test_terms_of_limits_that_are_not_met_change_nothing(solver):
 
 def test_the_multipliers_become_the_negative_gradient_at_a_finite_weight():
     problem, q0 = behind_limits()
-    point, result = final_point('augmented_lagrangian', problem, q0)
+    x, arrays, result = final_point('augmented_lagrangian', problem, q0)
+    multipliers = arrays.vectors[MULTIPLIERS]
     assert result.status is IkStatus.CLOSEST
     at = problem.evaluate(result.q)
     slope = 2.0 * at.jacobian.T @ at.residual
     held = (at.x == problem.limits.lower) | (at.x == problem.limits.upper)
     assert held.sum() >= 3
-    assert (point.terms.multipliers[~held] == 0.0).all()
-    np.testing.assert_allclose(
-        point.terms.multipliers[held], -slope[held], atol=1e-3 * np.abs(slope).max()
-    )
-    assert ((at.x == problem.limits.upper) == (point.terms.multipliers > 0.0))[held].all()
-    assert point.terms.weight <= 1e3
-    assert np.max(np.abs(problem.limits.violation(point.x))) < 1e-4
+    assert (multipliers[~held] == 0.0).all()
+    np.testing.assert_allclose(multipliers[held], -slope[held], atol=1e-3 * np.abs(slope).max())
+    assert ((at.x == problem.limits.upper) == (multipliers > 0.0))[held].all()
+    assert arrays.values[WEIGHT] <= 1e3
+    assert np.max(np.abs(problem.limits.violation(x))) < 1e-4
 
 
 @pytest.mark.parametrize('weight', [1e-2, 1.0, 30.0])
@@ -78,20 +129,21 @@ def test_the_gradient_of_the_augmented_cost_is_that_of_central_differences(weigh
     problem, q0 = behind_limits()
     problem.start(q0)
     rng = np.random.default_rng(3)
-    terms = LimitTerms(weight, rng.normal(size=7) * weight)
+    multipliers = rng.normal(size=7) * weight
 
     def phi(x):
-        return free_point(problem, problem.at(x), terms, np.eye(7))
+        return iterate_at(problem, x, weight, multipliers).arrays
 
     for _ in range(5):
         x = rng.uniform(-1.0, 1.0, 7)
-        numeric = robots.central_differences(lambda x: np.array([phi(x).cost]), x)[0]
-        np.testing.assert_allclose(phi(x).gradient, numeric, rtol=1e-6, atol=1e-7)
-        shift = terms.multipliers / (2 * weight)
+        numeric = robots.central_differences(lambda x: np.array([phi(x).values[PHI]]), x)[0]
+        gradient = 2.0 * phi(x).vectors[PHI_GRADIENT]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
+        shift = multipliers / (2 * weight)
         above = np.maximum(0.0, x - problem.limits.upper + shift)
         below = np.maximum(0.0, problem.limits.lower - x - shift)
         expected = problem.at(x).cost + weight * (above @ above + below @ below)
-        assert phi(x).cost == pytest.approx(expected)
+        assert phi(x).values[PHI] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize('seed', range(20))
@@ -99,11 +151,32 @@ def test_the_newton_step_is_the_minimum_of_the_model_with_its_kinks(seed):
     problem, q0 = behind_limits()
     problem.start(q0)
     rng = np.random.default_rng(seed)
-    terms, weight = LimitTerms(0.5, 0.1 * rng.normal(size=7)), 0.5
+    multipliers, weight = 0.1 * rng.normal(size=7), 0.5
     root = rng.normal(size=(7, 7))
     hessian = root @ root.T + np.eye(7)
-    point = free_point(problem, problem.at(rng.uniform(-0.6, 0.6, 7)), terms, hessian)
-    p = newton_direction(problem.limits, point, hessian)
-    outside = problem.limits.violation(point.x + terms.multipliers / (2 * weight) + p)
-    slope = 2.0 * point.at.jacobian.T @ point.at.residual
+    x = rng.uniform(-0.6, 0.6, 7)
+    search = iterate_at(problem, x, weight, multipliers)
+    search.arrays.model[:] = np.where(np.tri(7, dtype=bool), 0.5 * hessian, np.nan)
+    find_step(*search.arguments)
+    p = search.arrays.vectors[DX]
+    outside = problem.limits.violation(x + multipliers / (2 * weight) + p)
+    at = problem.at(x)
+    slope = 2.0 * at.jacobian.T @ at.residual
+    np.testing.assert_allclose(2.0 * search.arrays.vectors[FREE_GRADIENT], slope, atol=1e-12)
     np.testing.assert_allclose(slope + hessian @ p + 2 * weight * outside, 0.0, atol=1e-9)
+
+
+def test_the_next_multipliers_are_the_pull_of_the_terms_and_the_weight_grows_where_too_weak():
+    problem, q0 = behind_limits()
+    problem.start(q0)
+    rng = np.random.default_rng(5)
+    x, old, weight = rng.uniform(-0.6, 0.6, 7), rng.normal(size=7), 3.0
+    outside = np.abs(problem.limits.violation(x)).max()
+    for last, grown in ((np.inf, 3.0), (4.01 * outside, 3.0), (3.99 * outside, 30.0)):
+        search = iterate_at(problem, x, weight, old)
+        search.arrays.values[VIOLATION] = last
+        choose_multipliers(*search.arguments)
+        expected = 2.0 * weight * problem.limits.violation(x + old / (2.0 * weight))
+        np.testing.assert_allclose(search.arrays.vectors[MULTIPLIERS], expected, atol=1e-13)
+        assert search.arrays.values[WEIGHT] == pytest.approx(grown)
+        assert search.arrays.values[VIOLATION] == pytest.approx(outside)

@@ -8,7 +8,7 @@ from support.kernel_searches import Bowl, StandingSearch, in_a_box, random_defin
 import ik_core as ik
 from ik_core import IkProblem, PoseTask
 from ik_core._jit import njit
-from ik_core.optim.line_search import LineSearchOptions, projected_armijo
+from ik_core.optim.line_search import LineSearchOptions, armijo
 from ik_core.optim.memory import GRADIENT, OWN_VECTORS, carve
 
 
@@ -16,7 +16,7 @@ from ik_core.optim.memory import GRADIENT, OWN_VECTORS, carve
 def search_along(tree, geometry, table, tools, targets, bounds, counters, numbers, tau):
     """Whether the line search found a better point along the first own vector."""
     search = carve(tree, geometry, table, tools, targets, bounds, counters, numbers)
-    return projected_armijo(search, search.vectors[OWN_VECTORS], tau)
+    return armijo(search, search.vectors[OWN_VECTORS], tau)
 
 
 def searched(problem, x, direction, alpha=1e-4, beta=0.5, tau=1.0):

@@ -7,8 +7,8 @@ from support import robots
 from support.optimiser_problems import UNREACHABLE, assert_no_descent_left, cross, paths, pose_of
 
 from ik_core import Budget, IkProblem, IkStatus, PositionTask, make_solver
-from ik_core.optim.line_search import onto_near_limits
 from ik_core.robot.limits import JointLimits
+from ik_core.solvers.trust_region import onto_near_limits
 
 
 @pytest.mark.parametrize('method', ['dogbox', 'trf'])
