@@ -176,12 +176,6 @@ class IkProblem:
             and (orientation_errors <= self.orientation_tolerance).all()
         )
 
-    def whole(self, x: Array) -> Array:
-        """The whole configuration (n,) at variables x, for a problem with tasks beside goals."""
-        q = self._q.copy()
-        q[self.variables] = x
-        return q
-
     def rows_of(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
         """The residuals and Jacobians, over the variables, of tasks that are no goals."""
         self._q[self.variables] = x

@@ -1,6 +1,6 @@
-"""The compiled loop that methods share: attempts, stop rules, the best so far, the answer.
+"""The compiled loop that methods share, and what lies between their attempts.
 
-A method is two kernels, which `method_loop` puts into the loop:
+A method is two kernels, which `method_loop` puts into a loop of its own:
 
     start(search)            remember what the method begins with, at x, evaluated there
     step(search) -> bool     one iteration: move x, evaluate there last; False where x stays
@@ -8,13 +8,17 @@ A method is two kernels, which `method_loop` puts into the loop:
 Where a step begins, `rows[RESIDUAL]`, `columns`, `vectors[GRADIENT]` and `values[COST]` are those
 at x, and x is inside the limits, as it has to be where the step ends; the arrays of `search.p` are
 those at x, too.
+
+The loop runs until an attempt is over, or its iterations are. `settle` then does what is the same
+for all methods, and rare: it begins the search, leaves stationary points that are no minima,
+begins other attempts, and concludes. It is compiled once for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +49,8 @@ from .memory import (
     CLOSEST,
     COST,
     DISTURBED,
+    ENDED,
+    ENDED_BY,
     EVALUATIONS,
     EXHAUSTED,
     FAILED,
@@ -52,6 +58,7 @@ from .memory import (
     MAX_ITERATIONS,
     METHOD,
     METHOD_WANTED,
+    MOVED,
     NEW,
     PHASE,
     REACHED,
@@ -78,26 +85,15 @@ STANDSTILL = 1e-12
 Kernel = Callable[..., Any]
 
 
-start = step = begin_attempt = iterate = slot
-"""The method's, in its copies of the kernels below."""
-
-
-class Loop(NamedTuple):
-    """The entries of a method's loop; both take a problem's arrays and the search's own."""
-
-    run: Kernel
-    """(..., iterations) -> status: at most so many iterations more."""
-    conclude: Kernel
-    """(...): make an answer of the best so far."""
+start = step = slot
+"""The method's, in its copy of the loop below."""
 
 
 @cache
-def method_loop(name: str, start: Kernel, step: Kernel) -> Loop:
-    """The loop around a method's kernels."""
-    begin_attempt = with_kernels(_begin_attempt, f'begin_attempt_{name}', start=start)
-    iterate = with_kernels(_iterate, f'iterate_{name}', start=start, step=step)
-    kernels = {'begin_attempt': begin_attempt, 'iterate': iterate}
-    return Loop(with_kernels(_run, f'run_{name}', entry=True, **kernels), conclude)
+def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
+    """The loop around a method's kernels: (..., iterations), at most so many more."""
+    kernel: Kernel = with_kernels(_run, f'run_{name}', entry=True, start=start, step=step)
+    return kernel
 
 
 def _run(
@@ -110,79 +106,51 @@ def _run(
     counters: IntArray,
     memory: Array,
     iterations: int,
-) -> int:
-    """Run at most so many iterations of the search that lives in the arrays; return its status.
-
-    When the status is not RUNNING, the answer is concluded.
-    """
+) -> None:
+    """Go on with the attempt until it is over, or so many iterations are done."""
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    if counters[PHASE] == NEW:
-        _begin(search)
-    while counters[STATUS] == RUNNING:
-        if counters[PHASE] == BEGIN:
-            begin_attempt(search)
+    x = search.vectors[X]
+    while counters[STATUS] == RUNNING and counters[PHASE] != ENDED:
+        if counters[PHASE] != STEP:
+            if counters[PHASE] == BEGIN:
+                counters[ATTEMPT_ITERATIONS] = 0
+                evaluate_here(search)
+                differentiate_here(search)
+            start(search)
+            counters[PHASE], counters[RESUMED] = STEP, 0
+            keep_best(search)
         elif iterations > 0:
             iterations -= 1
-            iterate(search)
+            counters[ITERATIONS] += 1
+            counters[ATTEMPT_ITERATIONS] += 1
+            copy_to(x, search.vectors[BEFORE])
+            if counters[DISTURBED] > 0:
+                update(search.p, x, search.rows[TRIAL_RESIDUAL])
+                counters[DISTURBED] = 0
+            if step(search):
+                differentiate_here(search)
+                keep_best(search)
+            _see_whether_it_is_over(search)
         else:
-            return RUNNING
-    _conclude(search)
-    return counters[ANSWER_STATUS]
+            return
 
 
 @inner
-def _begin(search: SearchArrays) -> None:
-    """Begin the first attempt at the start, put inside the limits."""
-    for j in range(search.vectors.shape[1]):
-        inside = min(max(search.vectors[START, j], search.bounds[0, j]), search.bounds[1, j])
-        search.vectors[START, j] = search.vectors[BEST, j] = search.vectors[X, j] = inside
-    search.counters[PHASE] = BEGIN
-    search.values[BEST_COST] = np.inf
-    search.values[BEST_STATUS] = RUNNING
-
-
-def _begin_attempt(search: SearchArrays) -> None:
-    """Begin an attempt at x."""
-    search.counters[PHASE] = STEP
-    search.counters[ATTEMPT_ITERATIONS] = 0
-    evaluate_here(search)
-    differentiate_here(search)
-    start(search)
-    search.counters[RESUMED] = 0
-    _keep_best(search)
-
-
-def _iterate(search: SearchArrays) -> None:
-    """One step of the method, and what comes of it."""
-    counters = search.counters
-    counters[ITERATIONS] += 1
-    counters[ATTEMPT_ITERATIONS] += 1
-    copy_to(search.vectors[X], search.vectors[BEFORE])
-    if counters[DISTURBED] > 0:
-        update(search.p, search.vectors[X], search.rows[TRIAL_RESIDUAL])
-        counters[DISTURBED] = 0
-    if step(search):
-        differentiate_here(search)
-        _keep_best(search)
-    if counters[STATUS] != RUNNING:
-        return
-    ended = RUNNING
+def _see_whether_it_is_over(search: SearchArrays) -> None:
+    """Note how the attempt ended here, if it did; at a stationary point that is to be seen."""
+    counters, ended = search.counters, RUNNING
     if at_stationary_point(search):
-        ended = leave_or_conclude(search)
-        if ended == RUNNING:
-            differentiate_here(search)
-            _keep_best(search)
-            start(search)
+        ended = CLOSEST
     elif _stands_still(search):
         ended = STALLED
-    if ended == RUNNING and counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
+    elif counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
         ended = EXHAUSTED
-    if ended != RUNNING and counters[STATUS] == RUNNING:
-        _next_attempt(search, ended)
+    if ended != RUNNING:
+        counters[PHASE], counters[ENDED_BY] = ENDED, ended
 
 
 @inner
-def _keep_best(search: SearchArrays) -> None:
+def keep_best(search: SearchArrays) -> None:
     """Keep x if it is the best; be done where it is a solution."""
     if search.counters[STATUS] == RUNNING and is_solved(search):
         search.counters[STATUS] = REACHED
@@ -202,6 +170,33 @@ def _stands_still(search: SearchArrays) -> bool:
         moved = max(moved, abs(x - search.vectors[BEFORE, j]))
     allowed = search.options[RELATIVE_CHANGE] * largest
     return moved <= max(STANDSTILL * (1.0 + largest), allowed)
+
+
+@inner
+def _begin(search: SearchArrays) -> None:
+    """Begin the first attempt at the start, put inside the limits."""
+    for j in range(search.vectors.shape[1]):
+        inside = min(max(search.vectors[START, j], search.bounds[0, j]), search.bounds[1, j])
+        search.vectors[START, j] = search.vectors[BEST, j] = search.vectors[X, j] = inside
+    search.counters[PHASE] = BEGIN
+    search.values[BEST_COST] = np.inf
+    search.values[BEST_STATUS] = RUNNING
+
+
+@inner
+def _end_attempt(search: SearchArrays) -> None:
+    """After an attempt: it goes on from a lower point, or another begins, or there is none."""
+    counters, ended = search.counters, search.counters[ENDED_BY]
+    if ended == CLOSEST:
+        ended = leave_or_conclude(search)
+        if ended == RUNNING:
+            differentiate_here(search)
+            keep_best(search)
+            counters[PHASE] = MOVED
+            if counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
+                ended = EXHAUSTED
+    if ended != RUNNING and counters[STATUS] == RUNNING:
+        _next_attempt(search, ended)
 
 
 @inner
@@ -246,6 +241,30 @@ def _conclude(search: SearchArrays) -> None:
         status = CLOSEST if at_stationary_point(search) else STALLED
     counters[ANSWER_STATUS] = FAILED if counters[STATUS] == FAILED else status
     counters[EVALUATIONS], counters[DISTURBED] = evaluations, 1
+
+
+@njit
+def settle(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+) -> int:
+    """Do what is due between the runs of a method's loop; the status of the answer, if it is
+    concluded, or RUNNING."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    if counters[PHASE] == NEW:
+        _begin(search)
+    elif counters[PHASE] == ENDED and counters[STATUS] == RUNNING:
+        _end_attempt(search)
+    if counters[STATUS] == RUNNING:
+        return RUNNING
+    _conclude(search)
+    return counters[ANSWER_STATUS]
 
 
 @njit

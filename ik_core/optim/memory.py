@@ -18,7 +18,7 @@ from ..tasks.kernels import COMPONENTS, Packed
 
 # Counters.
 PHASE = 0
-"""NEW, BEGIN or STEP."""
+"""NEW, BEGIN, STEP, MOVED or ENDED."""
 STATUS = 1
 ATTEMPT = 2
 """Restarts so far."""
@@ -42,12 +42,15 @@ RESUMED = 14
 """1 where `goals` is what the last search for nearly the same left there."""
 DISTURBED = 15
 """1 where `p` is not at x, since an answer was made on the way."""
-COUNTERS = 16
+ENDED_BY = 16
+"""How the attempt ended, which `settle` has to see to."""
+COUNTERS = 17
 
 RESIDUAL_ROWS, JACOBIAN_ROWS = range(2)
 
-# Phases: the solve is to begin, an attempt is to begin at x, an attempt is under way.
-NEW, BEGIN, STEP = range(3)
+# Phases: the solve is to begin, an attempt is to begin at x, an attempt is under way, x was moved
+# and the method is to begin there, the attempt is over.
+NEW, BEGIN, STEP, MOVED, ENDED = range(5)
 
 # Statuses. FAILED: a callback raised.
 RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED, FAILED = range(6)

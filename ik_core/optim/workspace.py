@@ -13,7 +13,7 @@ from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from . import memory
 from .arrays import ProblemArrays
-from .loop import STARTING, Kernel, call_start, call_step, method_loop
+from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
 from .search import SearchOptions, Workspace
 
 STATUSES = {
@@ -70,14 +70,20 @@ class MethodWorkspace(ProblemArrays, Workspace):
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
-        status = self.loop.run(*self.arguments, iterations)
+        counters, arguments = self.counters, self.arguments
+        last = counters.item(memory.ITERATIONS) + iterations
+        while (status := settle(*arguments)) == memory.RUNNING:
+            left = last - counters.item(memory.ITERATIONS)
+            if left <= 0 and counters.item(memory.PHASE) == memory.STEP:
+                return None
+            self.loop(*arguments, left)
         if status == memory.FAILED:
             self.check()
-        return STATUSES.get(status)
+        return STATUSES[status]
 
     def conclude(self) -> None:
         """See Workspace."""
-        self.loop.conclude(*self.arguments)
+        conclude(*self.arguments)
         if self.counters[memory.ANSWER_STATUS] == memory.FAILED:
             self.check()
 
