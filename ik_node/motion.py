@@ -21,9 +21,9 @@ from ik_core import Command
 from ik_core.tracking.governor import Governor
 
 from .clocks import NodeClock
-from .inputs.frames import TfFrames
 from .inputs.goals import Goals
 from .inputs.joint_states import StartState
+from .inputs.tf_frames import TfFrames
 from .model import Model
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
@@ -87,11 +87,14 @@ class Motion:
 
     def close(self) -> None:
         """Come to rest, forget the model but for where its joints are, and unpublish."""
-        self.stop()
-        self._positions = self.positions
-        if self._publisher is not None:
-            self._node.destroy_lifecycle_publisher(self._publisher)
-        self._publisher = self._output = self.model = None
+        try:
+            self.stop()
+        finally:
+            self._positions = self.positions
+            publisher, self._publisher = self._publisher, None
+            self._output = self.model = None
+            if publisher is not None:
+                self._node.destroy_lifecycle_publisher(publisher)
 
     def start(self, worker: Worker) -> bool:
         """Let a ticker run the worker, once it is known where the robot is; whether it does."""
@@ -113,11 +116,13 @@ class Motion:
         """Come to rest and end the ticks."""
         if self._ticker is None or self.model is None:
             return
-        self.come_to_rest()
-        self._tick_until_rest(self.model)
-        self._ticker.stop()
-        self._ticker = None
-        gc.unfreeze()
+        try:
+            self.come_to_rest()
+            self._tick_until_rest(self.model)
+        finally:
+            ticker, self._ticker = self._ticker, None
+            ticker.stop()
+            gc.unfreeze()
 
     @property
     def is_ticking(self) -> bool:
@@ -237,7 +242,7 @@ class Motion:
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
         self.come_to_rest()
-        self._frames.close()  # what it knows is of the time before
+        self._frames.renew()  # what it knows is of the time before
 
     def _publish(self, governor: Governor, due: int) -> None:
         if self._output is not None:

@@ -87,13 +87,19 @@ class Inputs:
         """Handle what came: of each topic no more messages than its queue holds."""
         for subscription, depth in self._subscriptions:
             for _ in range(depth):
-                with subscription.handle:
-                    taken = subscription.handle.take_message(subscription.msg_type, True)
-                if taken is None:
+                serialized = take(subscription)
+                if serialized is None:
                     break
-                subscription.callback(taken[0])
+                subscription.callback(serialized)
 
     def close(self) -> None:
         """Unsubscribe from all."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop()[0])
+
+
+def take(subscription: Any) -> bytes | None:
+    """The next message of a subscription, serialized; None where there is none."""
+    with subscription.handle:
+        taken = subscription.handle.take_message(subscription.msg_type, True)
+    return None if taken is None else taken[0]

@@ -29,7 +29,7 @@ ORDERS = {
         {'__main__'},
     ],
     'ik_node': [
-        {'__init__', 'clocks', 'conversions', 'counters', 'guarded', 'jobs', 'texts'},
+        {'__init__', 'beside', 'clocks', 'conversions', 'counters', 'guarded', 'jobs', 'texts'},
         {'parameters'},
         {'model', 'ticker'},
         {'outputs'},
