@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import njit
-from ..maths.rotations import Array
+from ..maths.rotations import Array, frame_of
 from ..optim.search import Budget, Clock, Search, State
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
@@ -130,8 +130,8 @@ class Progress:
 class GoalSolver:
     """The solution for the goals of a problem, followed from tick to tick.
 
-    It works on a copy of the problem, `problem`, with the limits and finer tolerances, whose
-    targets are the caller's to move, who then calls `invalidate`. All else is only to be read.
+    It works on a copy of the problem, `problem`, with the limits and finer tolerances. All is only
+    to be read.
     """
 
     def __init__(
@@ -161,6 +161,20 @@ class GoalSolver:
         finer = _finer_problem(problem, limits, tolerances)
         self._solver.begin(finer, self.solution)  # refuses what it can't do
         self._use(finer, limits, tolerances)
+
+    def set_targets(self, frames: Iterable[Array]) -> None:
+        """Follow these frames (12,), one for each goal."""
+        for goal, frame in zip(self.problem.goals, frames, strict=True):
+            goal.target[:] = frame
+        self.invalidate()
+
+    def frames_at(self, q: Array) -> list[Array]:
+        """The frames (12,) of the goals' links at q (n,), tools included."""
+        robot, frames = self.problem.robot, self.problem.robot.frames(q)
+        return [
+            frame_of(robot.link_transform(frames, goal.link) @ goal.tool)
+            for goal in self.problem.goals
+        ]
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Solve inside these limits. Raises InvalidOption, and keeps the last."""
@@ -219,10 +233,8 @@ class GoalSolver:
 
     def rest(self, q: Array) -> None:
         """Forget what was solved and aim at q (n,)."""
-        self.solution = q
-        self._memory = None
         self._next_search = -math.inf
-        self.stay_on_branch()
+        self.follow_from(q)
 
     def jump(self) -> None:
         """The goals are new and far: search for them where they are not reached."""
@@ -234,6 +246,12 @@ class GoalSolver:
         """Neither search nor go on with a search: the goals are to be followed from here."""
         self.phase = FOLLOWING
         self._solve_anew()
+
+    def follow_from(self, q: Array) -> None:
+        """Go on from q (n,), neither searching nor with what was solved."""
+        self.solution = q
+        self._memory = None
+        self.stay_on_branch()
 
     def invalidate(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
@@ -310,6 +328,12 @@ class GoalSolver:
             max(position_errors.tolist()) <= position
             and max(orientation_errors.tolist()) <= orientation
         )
+
+    def miss(self, goal: int) -> float:
+        """By how many tolerances the last result misses a goal (its index)."""
+        position, orientation = self._tolerances
+        errors = self._latest.position_errors[goal], self._latest.orientation_errors[goal]
+        return float(max(errors[0] / position, errors[1] / orientation))
 
     def _refine(self, budget: Budget) -> bool:
         """Go on with the seeded solve; whether it has ended."""

@@ -19,7 +19,9 @@ A goal that jumped is reached by a move of the joints, or, where `move` is 'line
 straight line of the tip with limited speed and acceleration, slower where the joints can't keep
 up. Twists (`set_twist`) carry a tip on from where it is. Neither searches nor leaves its branch:
 where the way is blocked, by a limit or a singularity, the arm stops there and the status is
-BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. With
+BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. While
+one tip is led so, the others go to their goals in straight lines too, and none waits for a way
+that is blocked. With
 `feed_forward`, the velocity of a stream of goals is followed too, so that the tip does not lag
 ([Buss2009] section 2).
 
@@ -31,6 +33,7 @@ Who owns what, and alone changes it:
 
     Coordinator   whether it is paused, why it rests, the options              `coordinator`
     Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
+    Leading       whether a tip leads, so that all go on from step to step      `leading`
     GoalSolver    where the joints should be: its phase, the solution          `goal_solver`
     RestPosture   how that moves on in the null space of the goals             `rest_posture`
     JointMotion   whether joints wait for each other; how fast tips may go     `joint_motion`
