@@ -31,7 +31,7 @@ from .outputs.output import Output
 from .outputs.rivals import rivals
 from .parameters.options import NodeParameters
 from .parameters.store import Parameters
-from .services.recording import Recording
+from .services.recording import RecordService
 from .ticker import SimulatedTicker, Ticker, Worker
 
 LONG_STOP = 1.0
@@ -56,7 +56,7 @@ class Motion:
         frames: TfFrames,
         goals: Goals,
         start_state: StartState,
-        recording: Recording,
+        recording: RecordService,
     ) -> None:
         self._node, self._lock, self._clock = node, lock, clock
         self._settings, self._health, self._frames = settings, health, frames
@@ -162,7 +162,6 @@ class Motion:
         if command is not None:
             self._health.record(command)
             self._start_state.compare(model, command, self._clock.seconds())
-            self._recording.begin_due_segment(model)
 
     def look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""

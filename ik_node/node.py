@@ -44,7 +44,7 @@ from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
 from .services.controls import Controls
-from .services.recording import Recording
+from .services.recording import RecordService
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Chores, Gate
 
@@ -90,7 +90,7 @@ class IkNode(GuardedNode):
         self._goals = Goals(self, self._health, self._ready, seconds, self._tf)
 
     def _make_motion(self) -> None:
-        self._recording = Recording(self, self._moved, lambda: self._description.source)
+        self._recording = RecordService(self, self._moved, lambda: self._description.source)
         self._motion = Motion(
             self,
             self._gate.lock,

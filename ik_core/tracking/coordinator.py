@@ -36,6 +36,7 @@ from .joint_motion import JointMotion
 from .leading import Leading
 from .monitor import GoalMonitor, packed_goals
 from .rest_posture import RestPosture
+from .snapshot import Snapshot, Values, take_values, values_of
 from .status import Command, TrackStatus
 from .tips import Step, Tip
 
@@ -79,14 +80,48 @@ class Coordinator:
         self._frames_at(self.tips, q)
         checked_transform(np.eye(4))
 
+    def snapshot(self) -> Snapshot:
+        """What another coordinator goes on from; a solve that is under way begins again."""
+        solver, options = self._solver.choice
+        arguments = {
+            'limits': self.motion.limits,
+            'solver': solver,
+            'solver_options': options,
+            'options': self._options,
+            'governor': self.motion.governor.copy(),
+            'rest': self._rest,
+        }
+        state = {
+            **{name: part.snapshot() for name, part in self._parts.items()},
+            'tips': [tip.snapshot() for tip in self.tips],
+            'closely': self._leading.closely,
+            'status': self._resting_status.value,
+            'rest': values_of(self, ('paused', '_brakes')),
+        }
+        return Snapshot(self._solver.asked, self._rate, arguments, state)
+
+    def restore(self, state: Values) -> None:
+        """Take over the state of a snapshot, made as it was."""
+        for name, part in self._parts.items():
+            part.restore(state[name])
+        for tip, values in zip(self.tips, state['tips'], strict=True):
+            tip.restore(values)
+        self._leading.closely = state['closely']
+        self._resting_status = TrackStatus(state['status'])
+        take_values(self, state['rest'])
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        return {'solver': self._solver, 'motion': self.motion, 'posture': self._posture}
+
     # Instructions
 
     def apply(self, instruction: Instruction) -> None:
         """Do what a value says."""
         _APPLIED_BY[type(instruction)](self, instruction)
 
-    def _set_goal(self, told: SetGoal) -> None:
-        index, transform, now, velocity, move = told
+    def _set_goal(self, instruction: SetGoal) -> None:
+        index, transform, now, velocity, move = instruction
         tip = self._tip(index)
         if transform is None:
             tip.forget()
@@ -101,17 +136,17 @@ class Coordinator:
         else:
             tip.give(goal, now, linear=linear, twist=twist)
 
-    def _set_twist(self, told: SetTwist) -> None:
-        tip = self._tip(told.tip)
-        linear = finite_vector(told.linear, 3, 'linear')
-        twist = np.concatenate([linear, finite_vector(told.angular, 3, 'angular')])
+    def _set_twist(self, instruction: SetTwist) -> None:
+        tip = self._tip(instruction.tip)
+        linear = finite_vector(instruction.linear, 3, 'linear')
+        twist = np.concatenate([linear, finite_vector(instruction.angular, 3, 'angular')])
         self._begin_to_follow(tip)
         if tip.jog_twist is None and tip.state.share > 0.0:
             self._leading.end()
-        tip.jog(twist, told.now)
+        tip.jog(twist, instruction.now)
 
-    def _set_limits(self, told: SetLimits) -> None:
-        limits = told.limits
+    def _set_limits(self, instruction: SetLimits) -> None:
+        limits = instruction.limits
         if limits.is_same(self.motion.limits):
             return
         limits.check_size(self._robot.n)
@@ -120,23 +155,23 @@ class Coordinator:
         self._look_at_problem()
         self._invalidate()
 
-    def _set_options(self, told: SetOptions) -> None:
-        self._options = options = told.options
+    def _set_options(self, instruction: SetOptions) -> None:
+        self._options = options = instruction.options
         self._speeds = options.speeds
         self._solver.set_budget(options.updates_per_tick, options.replan_period)
         self._invalidate()
 
-    def _set_rest(self, told: SetRest) -> None:
-        self._rest = self._robot.checked(told.rest, 'rest')
+    def _set_rest(self, instruction: SetRest) -> None:
+        self._rest = self._robot.checked(instruction.rest, 'rest')
         self._look_at_problem()
         self._invalidate()
 
-    def _set_solver(self, told: SetSolver) -> None:
-        self._solver.set_solver(told.solver, dict(told.options or {}))
+    def _set_solver(self, instruction: SetSolver) -> None:
+        self._solver.set_solver(instruction.solver, dict(instruction.options or {}))
         self._invalidate()
 
-    def _set_problem(self, told: SetProblem) -> None:
-        before, problem = self._solver.problem, told.problem
+    def _set_problem(self, instruction: SetProblem) -> None:
+        before, problem = self._solver.problem, instruction.problem
         if problem.robot is not self._robot or _links(problem) != _links(before):
             raise InvalidOption(
                 f'a problem for {", ".join(_links(problem))}; '
@@ -152,15 +187,15 @@ class Coordinator:
         else:
             self._give_again(self._stop)
 
-    def _pause(self, told: Pause) -> None:
-        if told.paused == self.paused:
+    def _pause(self, instruction: Pause) -> None:
+        if instruction.paused == self.paused:
             return
         for tip in self.tips:
             if tip.jog_twist is not None:
                 self._drop_goal(tip, TrackStatus.IDLE)
-        self.paused = told.paused
+        self.paused = instruction.paused
         self._come_to_rest()
-        if not told.paused:
+        if not instruction.paused:
             self._go_on()
 
     def _go_on(self) -> None:
@@ -172,24 +207,24 @@ class Coordinator:
             tip.resume()
         self._set_targets()
 
-    def _stop(self, told: Stop | None = None) -> None:
+    def _stop(self, instruction: Stop | None = None) -> None:
         self._resting_status = TrackStatus.IDLE
         for tip in self.tips:
             tip.hold(tip.frame)
             tip.forget()
         self._come_to_rest()
 
-    def _brake(self, told: Brake) -> None:
+    def _brake(self, instruction: Brake) -> None:
         self._brakes = True
 
-    def _skip_tick(self, told: SkipTick) -> None:
-        if told.braking:
+    def _skip_tick(self, instruction: SkipTick) -> None:
+        if instruction.braking:
             self._brake_for_one_tick()
         else:
             self.motion.go_on(self._solver.solution)
 
-    def _reset(self, told: Reset) -> None:
-        q = self._robot.checked(told.q)
+    def _reset(self, instruction: Reset) -> None:
+        q = self._robot.checked(instruction.q)
         if not self.motion.governor.at_rest:
             raise InvalidConfiguration('the joints are moving: stop() them before a reset()')
 
@@ -197,7 +232,7 @@ class Coordinator:
             self.motion.governor.restart(q)
             self._stop()
 
-        if told.keep_goals:
+        if instruction.keep_goals:
             self._give_again(restart)
         else:
             restart()

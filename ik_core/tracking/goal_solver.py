@@ -35,6 +35,7 @@ from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
 from .limits import MotionLimits
+from .snapshot import Values, take_values, values_of
 
 SOLVING_SHARE = 0.5
 """The part of the period that solving may take."""
@@ -146,6 +147,10 @@ class GoalSolver:
         self._memory: State | None = None  # of the last seeded solve, while goals do not jump
         self._progress = Progress(rate)
         self._next_search = -math.inf
+        missed = np.full(len(problem.goals), math.inf)
+        self._latest = IkResult(
+            self.solution, IkStatus.ITERATION_LIMIT, missed, missed, math.inf, 0, 0, 0, 0.0
+        )
         self.set_budget(0, 0.0)
         self._use(problem, limits, (problem.position_tolerance, problem.orientation_tolerance))
         self.begin_tick()
@@ -401,6 +406,45 @@ class GoalSolver:
                 self.solution, near, self.limits.lower, self.limits.upper, self._turning
             )
 
+    def snapshot(self) -> Values:
+        """Its state as plain values. A solve that is under way begins again, without a memory."""
+        self._solve = self._memory = None
+        return {
+            'phase': self.phase.value,
+            'targets': [
+                np.array([goal.target for goal in problem.goals])
+                for problem in (self.problem, self._search_problem)
+            ],
+            'progress': values_of(self._progress, vars(self._progress)),
+            'latest': {**vars(self._latest), 'status': self._latest.status.value},
+            'rest': values_of(self, ('solution', '_next_search')),
+        }
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        self._solve = self._memory = None
+        self.phase = Phase(values['phase'])
+        problems = self.problem, self._search_problem
+        for problem, targets in zip(problems, values['targets'], strict=True):
+            for goal, target in zip(problem.goals, targets, strict=True):
+                goal.target[:] = target
+        take_values(self._progress, values['progress'])
+        status = IkStatus(values['latest']['status'])
+        self._latest = IkResult(**{**values['latest'], 'status': status})
+        take_values(self, values['rest'])
+
+    @property
+    def asked(self) -> IkProblem:
+        """The problem with the tolerances that were asked for; a shallow copy."""
+        problem = copy.copy(self.problem)
+        problem.position_tolerance, problem.orientation_tolerance = self._tolerances
+        return problem
+
+    @property
+    def choice(self) -> tuple[str | Solver, Mapping[str, Any]]:
+        """The solver that was asked for, and its options."""
+        return self._choice
+
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial = GoalSolver(self.problem, self.limits, self._rate, self._clock)
@@ -414,7 +458,8 @@ class GoalSolver:
         trial.follow(self.solution, 0.0)
         trial._try_other_turns()
         trial._adopt(self.solution, self.solution)
-        self.invalidate()  # a Solver that was given has begun another problem
+        if isinstance(self._choice[0], Solver):
+            self.invalidate()  # it has begun another problem
 
 
 def _finer_problem(

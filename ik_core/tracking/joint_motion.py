@@ -15,6 +15,7 @@ import numpy as np
 from ..maths.rotations import Array
 from .governor import Governor
 from .limits import MotionLimits
+from .snapshot import Values, take_values, values_of
 from .speed_scale import FREE, SpeedScale
 
 NEAR = 0.1
@@ -132,6 +133,19 @@ class JointMotion:
     def _distance(self, solution: Array) -> float:
         """How far the joint is from the solution that is furthest [rad or m]."""
         return float(np.max(np.abs(solution - self.q)))
+
+    def snapshot(self) -> Values:
+        """Its state as plain values, but that of the governor."""
+        return {
+            **values_of(self, ('synchronized', 'near', '_last_velocity')),
+            'scales': [[tip, *scale] for tip, scale in self._scales.items()],
+        }
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        rest = {**values}
+        self._scales = {tip: SpeedScale(*scale) for tip, *scale in rest.pop('scales')}
+        take_values(self, rest)
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""

@@ -34,6 +34,7 @@ import numpy as np
 
 from ..maths.rotations import Array, frame_of, transform_of
 from .cartesian import approach, carry, change_between, change_twist, share_of, way_between
+from .snapshot import Values, take_values, values_of
 from .speed_scale import FREE, SpeedScale
 
 STREAM_GAP = 0.25
@@ -179,6 +180,9 @@ class Jog(State):
         carry(tip.frame, self.twist, step.period)
         tip.request.goal[:] = tip.frame
         return self
+
+
+KINDS: dict[str, type[State]] = {kind.__name__: kind for kind in (Hold, Drag, Stream, Line, Jog)}
 
 
 class Tip:
@@ -416,6 +420,27 @@ class Tip:
         self.state.blocked = True
         if isinstance(self.state, Jog):
             self.state.blocked_twist[:] = self.request.twist
+
+    # Snapshots
+
+    def snapshot(self) -> Values:
+        """Its state as plain values."""
+        names = 'frame', 'given', '_accepted', '_accepted_linear', '_before', '_hesitations'
+        return {
+            'state': {
+                'kind': type(self.state).__name__,
+                **values_of(self.state, vars(self.state)),
+            },
+            'request': values_of(self.request, vars(self.request)),
+            'rest': values_of(self, names),
+        }
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        fields = {**values['state']}
+        self.state = KINDS[fields.pop('kind')](**fields)
+        self.request = Request(**values['request'])
+        take_values(self, values['rest'])
 
     def warm(self, step: Step) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""

@@ -30,8 +30,13 @@ from ik_core.tracking.instructions import (
 class Notes:
     """An observer that notes what it hears."""
 
+    is_due = False
+
     def __init__(self):
-        self.applied_, self.commands, self.readings, self.failures = [], [], 0, 0
+        self.applied_, self.commands, self.readings, self.failures = [], [], 0, []
+
+    def begin(self, snapshot):
+        self.snapshot = snapshot
 
     def applied(self, instruction):
         self.applied_.append(instruction)
@@ -42,8 +47,8 @@ class Notes:
     def read(self, seconds):
         self.readings += 1
 
-    def failed(self):
-        self.failures += 1
+    def failed(self, *, changed):
+        self.failures.append(changed)
 
 
 def calls(robot, goal, q):
@@ -102,7 +107,7 @@ def test_what_is_refused_is_not_heard_of_but_its_failure():
     with pytest.raises(ik.InvalidOption):
         tracker.set_solver('newton')
     assert notes.applied_ == []
-    assert notes.failures == 2
+    assert notes.failures == [False, False]
 
 
 def test_commands_and_readings_are_heard_of_while_there_is_an_observer():
