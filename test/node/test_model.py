@@ -110,9 +110,9 @@ def test_a_motion_does_not_notice_that_it_is_recorded(act, way):
     recorded, plain = (Model(load('panda'), parameters) for _ in range(2))
     tracker = recorded.tracker
     for k in range(150):
-        if k in (50, 70):
+        if k in (10, 20):
             assert not tracker.at_rest
-            recorded.record(Recorder('') if k == 50 else None)
+            recorded.record(Recorder('') if k == 10 else None)
         for model in (recorded, plain):
             act(model, 0.004 * k)
         one, other = (model.tracker.tick(0.004 * k) for model in (recorded, plain))
