@@ -42,8 +42,8 @@ class Motion:
     """Moves a model, and publishes where its joints are to be.
 
     Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The
-    holder of `lock` calls its methods. `start_state`, `goals` and `recording` are what each tick
-    hears from, and tells.
+    holder of `lock` calls its methods. Each tick asks `start_state` and `goals` what is new, and
+    hands what came of it to `start_state` and `recording`.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Motion:
             self._steps = model.tracker.governor.steps
 
     def _brake(self, model: Model) -> Command | None:
-        """Brake for a period, whatever the tracker is in; its command, if it can say one.
+        """Brake for a period, whatever the tracker is in; its command, where there is one.
 
         Where the error came after the step of this tick, that is what is published: two steps
         would be too fast.

@@ -147,7 +147,7 @@ class IkNode(GuardedNode):
     # Lifecycle
 
     def autostart(self) -> bool:
-        """Configure and activate if the parameter says so; false when that failed."""
+        """Configure and activate if the parameter asks for it; false when that failed."""
         if not self._settings.take().node.autostart:
             return True
         return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
@@ -197,7 +197,7 @@ class IkNode(GuardedNode):
         return self._attempt(self._tear_down)
 
     def _attempt(self, action: Callable[[], None]) -> TransitionCallbackReturn:
-        """Do what a transition asks for; rclpy would drop the exception without a word."""
+        """Do what a transition asks for; rclpy would drop the exception unseen."""
         try:
             with self._gate.lock:  # a transition may come from outside the executor
                 action()

@@ -139,7 +139,7 @@ class StartState:
             raise Refused('implausible_state', '; '.join(doubts))
 
     def _compare_clocks(self, message: JointState) -> None:
-        """Warn where the controller would play trajectories at other times than they tell."""
+        """Warn where the controller would play trajectories at other times than they say."""
         difference = self._clock.difference(message.header.stamp)
         if difference is not None:
             side = 'behind' if difference > 0.0 else 'ahead of'

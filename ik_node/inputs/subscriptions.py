@@ -2,8 +2,8 @@
 
 rclpy's executor rebuilds its wait set, over all entities of the node, twice for each message: at
 1 kHz that is most of a period, in which the interpreter keeps the tick waiting. So the executor
-does not know these subscriptions; the node asks for what came shortly before each tick. What it
-takes are bytes, and converted only where there are not too many: converting is what takes long.
+does not know these subscriptions; the node asks for what came shortly before each tick. It takes
+bytes, and converts them only where there are not too many, since converting is what takes long.
 """
 
 from __future__ import annotations

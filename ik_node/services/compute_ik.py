@@ -42,7 +42,7 @@ DEFAULT_TIMEOUT = 0.5
 LONGEST_TIMEOUT = 10.0
 """and the longest that one gets, whatever it asks for: meanwhile others wait."""
 POLL_PERIOD = 0.02
-"""[s] How often a request looks whether the service is being closed."""
+"""[s] How often a request checks whether the service is being closed."""
 
 
 class MoveItErrorCode(IntEnum):
@@ -142,7 +142,7 @@ def _check_scope(request: Any, group: str) -> None:
 
 
 def _start(state: Any, model: Model) -> Array:
-    """The positions (n,) to start from; mimic joints follow their drivers whatever is said."""
+    """The positions (n,) to start from; mimic joints follow their drivers."""
     robot, q = model.robot, model.tracker.q
     if state.multi_dof_joint_state.joint_names:
         text = 'robot_state: joints with several degrees of freedom are not supported'
