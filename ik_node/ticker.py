@@ -24,6 +24,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
+from .callback_groups import Forgetting
 from .counters import TickMeter
 
 SWITCH_INTERVAL = 1e-4
@@ -70,7 +71,7 @@ class Chores:
             now = time.monotonic()
 
 
-class Gate(MutuallyExclusiveCallbackGroup):
+class Gate(Forgetting, MutuallyExclusiveCallbackGroup):
     """Callbacks of which only one runs at a time, and only while nobody else holds `lock`."""
 
     def __init__(self) -> None:

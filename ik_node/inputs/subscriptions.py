@@ -12,13 +12,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
 from ik_core.exceptions import InvalidGoal
 
+from ..callback_groups import Forgetting
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
 
@@ -26,7 +26,7 @@ LARGEST = 4096
 """[bytes] Of a message with one pose or twist and the name of a frame."""
 
 
-class Polled(CallbackGroup):
+class Polled(Forgetting):
     """The group of what no executor waits for."""
 
     def can_execute(self, entity: Any) -> bool:
