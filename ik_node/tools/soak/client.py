@@ -48,6 +48,7 @@ class Client:
             name: node.create_client(kind, f'ik_node/{name}') for name, kind in SERVICES.items()
         }
         self.unanswered: list[str] = []
+        self._present: set[str] = set()
         self.values: dict[str, Any] = {}
         self.defaults: dict[str, Any] = {}
 
@@ -89,6 +90,7 @@ class Client:
         if listed is None:
             return []
         names = list(listed.result.names)
+        self._present = set(names)
         described = self.call('describe_parameters', DescribeParameters.Request(names=names))
         values = self.call('get_parameters', GetParameters.Request(names=names))
         if described is None or values is None:
@@ -98,9 +100,9 @@ class Client:
         return list(described.descriptors)
 
     def changed(self) -> dict[str, Any]:
-        """The defaults of all that is not what it was."""
+        """The defaults of all that the node has, as far as it looked, and is not what it was."""
         return {
             name: self.defaults[name]
             for name, value in self.values.items()
-            if name in self.defaults and value != self.defaults[name]
+            if name in self._present and value != self.defaults[name]
         }

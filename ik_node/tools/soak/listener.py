@@ -207,8 +207,15 @@ class Listener:
             if self._checker is not None and self.robot is not None:
                 if accepted:
                     self.robot.set |= more
+                    self._share_defaults(more)
                 rows = self.robot.rows(self._names, {})
                 self._due.append((time.time_ns(), rows))
+
+    def _share_defaults(self, more: Limits) -> None:
+        """They are the node's, and stay when the robot is another."""
+        defaults = {(joint, k): x for (joint, k), x in more.items() if joint == DEFAULT}
+        for robot in self.robots.values():
+            robot.set |= defaults
 
     def finish(self) -> None:
         """Judge what has come."""

@@ -132,6 +132,18 @@ def test_the_default_limits_are_for_joints_without_their_own():
     assert robot.set == {('default', 4): 50.0}
 
 
+def test_default_limits_stay_when_the_robot_is_another():
+    one, other = (Robot(read_description(TEXT), 2.0, 10.0) for _ in range(2))
+    other.commanded = ('another',)
+    it = heard(swing(1.0)[:2], it=Listener([one, other], RATE))
+    given = {('default', 3): 3.0, ('panda_joint1', 3): 1.0}
+    it.answered(given, accepted=False)
+    assert not other.set
+    it.answered(given, accepted=True)
+    assert one.set == given
+    assert other.set == {('default', 3): 3.0}
+
+
 def test_a_mimic_joint_that_does_not_mimic_is_a_violation():
     q = swing(1.0)
     q[:, -1] += 1e-6
