@@ -21,6 +21,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Instruction
 from ik_core.tracking.recording import Recorder
 
 from .parameters.options import Limits, NodeParameters, Tool
@@ -169,9 +170,10 @@ class Model:
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
         return sorted({self.robot.joint_index(driver) for driver in drivers})
 
-    def seed(self, q: Array) -> None:
-        """Start again from the positions q (n,), at rest; the goals are kept."""
-        self.tracker.reset(q, keep_goals=True)
+    def apply_due(self, instruction: Instruction | None) -> None:
+        """Let the tracker do what is due, if anything is."""
+        if instruction is not None:
+            self.tracker.apply(instruction)
 
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is.

@@ -99,8 +99,12 @@ class Motion:
     def start(self, worker: Worker) -> bool:
         """Let a ticker run the worker, once it is known where the robot is; whether it does."""
         model = self.model
-        if model is None or self._ticker is not None or not self._start_state.begin(model):
+        if model is None or self._ticker is not None:
             return self._ticker is not None
+        is_known, due = self._start_state.begin(model)
+        if not is_known:
+            return False
+        model.apply_due(due)
         self._last_tick = 0
         self._output = make_output(model)
         self._recording.begin(model)
@@ -161,7 +165,7 @@ class Motion:
         self._publish(model.tracker.governor, due)
         if command is not None:
             self._health.record(command)
-            self._start_state.compare(model, command, self._clock.seconds())
+            model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
 
     def look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""

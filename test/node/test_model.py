@@ -83,7 +83,7 @@ def test_the_rest_posture_outlives_a_change_of_tolerance():
     model = Model(load('panda'), parameters)
     rest = model.tracker.q
     free = np.linalg.svd(model.robot.jacobian(rest, 'panda_hand')[:, :7])[2][-1]
-    model.seed(rest + 0.3 * np.append(free, 0.0))
+    model.tracker.reset(rest + 0.3 * np.append(free, 0.0))
     model.apply(other_tolerance(parameters))
     model.set_goal(0, model.tip_pose(0), 0.0)
     for i in range(300):
