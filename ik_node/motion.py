@@ -15,6 +15,7 @@ import traceback
 from typing import Any
 
 import numpy as np
+from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
 from ik_core import Command
@@ -36,6 +37,8 @@ from .ticker import SimulatedTicker, Ticker, Worker
 
 LONG_STOP = 1.0
 """[s] A stop that takes longer is announced."""
+DELIVERY = Duration(seconds=1.0)
+"""How long an ending publisher waits until what it published last has arrived."""
 
 
 class Motion:
@@ -94,6 +97,7 @@ class Motion:
             publisher, self._publisher = self._publisher, None
             self._output = self.model = None
             if publisher is not None:
+                publisher.wait_for_all_acked(DELIVERY)  # the last state is that the joints rest
                 self._node.destroy_lifecycle_publisher(publisher)
 
     def start(self, worker: Worker) -> bool:
