@@ -19,7 +19,7 @@ from ik_node.motion import Motion
 from ik_node.node import IkNode
 from ik_node.services.compute_ik import ComputeIk
 from ik_node.services.controls import Controls
-from ik_node.services.recording import Recording
+from ik_node.services.recording import RecordService
 
 CONFIGURE = Transition.TRANSITION_CONFIGURE
 ACTIVATE = Transition.TRANSITION_ACTIVATE
@@ -131,7 +131,7 @@ def names_of(node):
     }
 
 
-PARTS = [Recording, Motion, Description, Goals, Controls, ComputeIk, TfFrames, Installation]
+PARTS = [RecordService, Motion, Description, Goals, Controls, ComputeIk, TfFrames, Installation]
 
 
 @pytest.mark.parametrize('part', PARTS, ids=lambda part: part.__name__)
