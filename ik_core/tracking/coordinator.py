@@ -38,7 +38,7 @@ from .monitor import GoalMonitor, packed_goals
 from .rest_posture import RestPosture
 from .snapshot import Snapshot, Values, take_values, values_of
 from .status import Command, TrackStatus
-from .tips import Step, Tip
+from .tips import Allowance, Tip
 
 
 class Coordinator:
@@ -75,7 +75,7 @@ class Coordinator:
         self._solver.warm()
         self.motion.warm()
         self._posture.warm(q)
-        self.tips[0].warm(self._step(0.0))
+        self.tips[0].warm(self._allowance(0.0))
         self._monitor.jog_share(q, self._targets(), np.ones((len(self.tips), 6)), 0.0, 1.0)
         self._frames_at(self.tips, q)
         checked_transform(np.eye(4))
@@ -310,7 +310,7 @@ class Coordinator:
         moving = [tip for tip in self.tips if tip.moves]
         if not moving or (self._leading.closely and not self._solver.is_settled):
             return moving
-        step = self._step(now)
+        step = self._allowance(now)
         for tip in moving:
             tip.advance(step._replace(scale=self.motion.scale_of(tip.index)))
         self._set_targets()
@@ -338,11 +338,11 @@ class Coordinator:
             self.motion.drag()
         self._set_targets()
 
-    def _step(self, now: float) -> Step:
+    def _allowance(self, now: float) -> Allowance:
         """What the tips may do in this tick."""
         options = self._options
         timeout, share = options.twist_timeout, self._jog_share()
-        return Step(now, self._period, self._speeds, timeout, jog_share=share)
+        return Allowance(now, self._period, self._speeds, timeout, jog_share=share)
 
     def _jog_share(self) -> float:
         """The share of its speed that a jog keeps: less on the way into a singularity."""

@@ -71,7 +71,7 @@ class Request:
         return 0.0 <= now - self.received <= timeout
 
 
-class Step(NamedTuple):
+class Allowance(NamedTuple):
     """What tips may do in a tick.
 
     now, period [s]
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 
 
 @dataclass(eq=False)
-class State:
+class TipState:
     """What a tip does.
 
     share : how fast it moves on a line or a jog, of its full speed
@@ -106,28 +106,28 @@ class State:
     leads: ClassVar[bool] = False
     """The joints follow from step to step."""
 
-    def advance(self, tip: Tip, step: Step) -> State:
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
         """Move the frame of the tip by a period; the state from then on."""
         return self
 
 
-class Hold(State):
+class Hold(TipState):
     """Without a goal: stay."""
 
     has_goal = False
 
 
-class Drag(State):
+class Drag(TipState):
     """At the goal: stay until there is another."""
 
 
-class Stream(State):
+class Stream(TipState):
     """Go on from the goal with its velocity."""
 
     advances = True
 
-    def advance(self, tip: Tip, step: Step) -> State:
-        """See State."""
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
+        """See TipState."""
         request = tip.request
         age = step.now - request.received
         tip.frame[:] = request.goal
@@ -139,15 +139,15 @@ class Stream(State):
 
 
 @dataclass(eq=False)
-class Line(State):
+class Line(TipState):
     """Go to the goal in a straight line, with a velocity `twist` (6,)."""
 
     twist: Array = field(default_factory=lambda: np.zeros(6))
 
     advances = leads = True
 
-    def advance(self, tip: Tip, step: Step) -> State:
-        """See State."""
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
+        """See TipState."""
         scale, goal = step.scale, tip.request.goal
         least, most = scale.least * self.share, scale.most(self.share) * tip.caution
         self.share = approach(
@@ -159,7 +159,7 @@ class Line(State):
 
 
 @dataclass(eq=False)
-class Jog(State):
+class Jog(TipState):
     """Be carried by the twist (6,), which comes nearer and nearer to the one asked for."""
 
     twist: Array = field(default_factory=lambda: np.zeros(6))
@@ -167,8 +167,8 @@ class Jog(State):
 
     advances = leads = True
 
-    def advance(self, tip: Tip, step: Step) -> State:
-        """See State."""
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
+        """See TipState."""
         wanted = tip.request.twist
         if not tip.request.is_new(step.now, step.twist_timeout):
             wanted[:] = 0.0
@@ -182,7 +182,9 @@ class Jog(State):
         return self
 
 
-KINDS: dict[str, type[State]] = {kind.__name__: kind for kind in (Hold, Drag, Stream, Line, Jog)}
+KINDS: dict[str, type[TipState]] = {
+    kind.__name__: kind for kind in (Hold, Drag, Stream, Line, Jog)
+}
 
 
 class Tip:
@@ -195,7 +197,7 @@ class Tip:
     def __init__(self, index: int) -> None:
         self.index = index
         self.frame = np.zeros(12)
-        self.state: State = Hold()
+        self.state: TipState = Hold()
         self.request = Request()
         self.given: Array | None = None
         self._accepted = np.zeros(12)  # the goal that is being followed,
@@ -390,7 +392,7 @@ class Tip:
             self.request.twist[:] = 0.0
             self.state = Drag()
 
-    def advance(self, step: Step) -> None:
+    def advance(self, step: Allowance) -> None:
         """Move the frame by one period."""
         if not self.moves:
             return
@@ -442,7 +444,7 @@ class Tip:
         self.request = Request(**values['request'])
         take_values(self, values['rest'])
 
-    def warm(self, step: Step) -> None:
+    def warm(self, step: Allowance) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial, here = Tip(self.index), transform_of(self.frame)
         trial.hold(self.frame)

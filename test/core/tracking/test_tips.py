@@ -11,11 +11,11 @@ from ik_core.tracking.tips import (
     HESITATIONS,
     HORIZON,
     STREAM_GAP,
+    Allowance,
     Drag,
     Hold,
     Jog,
     Line,
-    Step,
     Stream,
     Tip,
 )
@@ -27,7 +27,7 @@ TWIST = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def step(now=0.0, **changes):
-    return Step(now, PERIOD, SPEEDS, 0.1, **changes)
+    return Allowance(now, PERIOD, SPEEDS, 0.1, **changes)
 
 
 def goal(x=0.0, z=0.0):
