@@ -46,6 +46,9 @@ PARTS = 16
 """Of a run; in each there is a moment without a recording."""
 GROWTH = 2.0
 """[MiB] Over 600,000 ticks that still counts as none: what the allocator does by itself."""
+GIVES_BACK = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_TRIM_THRESHOLD_': '65536'}
+"""For the allocator of glibc: what is freed goes back, so that resident memory is what is in use.
+Else it rises with the largest that there was at once, as of a recording."""
 SHORTEST_FIT = 60.0
 """[s] Memory of a shorter run is printed and not judged."""
 SILENCE = 10.0
@@ -314,7 +317,9 @@ def campaign(
             'record_minutes': 1.0,
         }
         try:
-            with running(module, parameters=parameters, namespace='/soak') as process:
+            with running(
+                module, parameters=parameters, namespace='/soak', environment=GIVES_BACK
+            ) as process:
                 run.endure(process, seconds)
                 run.end(process)
         finally:
