@@ -30,7 +30,8 @@ help:
 	@echo 'make format               let ruff rewrite the sources'
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long'
-	@echo 'make soak TICKS=10000000  the governor alone, without ROS'
+	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
+	@echo 'make soak TICKS=10000000  the governor and the tracker, without ROS'
 	@echo 'make clean                remove what was built and installed here'
 	@echo 'PYTHON=python3.12 chooses the Python to start from,'
 	@echo 'ROS_WHEELS=kilted that ROS 2 where none is sourced (jazzy by default).'
@@ -54,7 +55,7 @@ bench:
 
 soak:
 	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak \
-	$(if $(TICKS),--offline $(TICKS),--minutes $(MINUTES))
+	$(if $(TICKS),--offline $(TICKS),--minutes $(MINUTES)) $(if $(OUTPUT),--output $(OUTPUT))
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

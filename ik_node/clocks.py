@@ -24,7 +24,7 @@ class Moment(NamedTuple):
 
 
 class NodeClock:
-    """The clocks of a node, in ns: Python's, which are the cheaper, or /clock where it says so.
+    """The clocks of a node, in ns: Python's, which are cheaper to read, or /clock.
 
     `now` is for durations.
     """
@@ -48,7 +48,7 @@ class NodeClock:
     def moment(self, due: int) -> Moment:
         """The moment that is `due` on the clock of the ticks.
 
-        Messages tell when joints are to be where: by how much the clocks differ is smoothed.
+        Messages say when joints are to be where, so the difference of the clocks is smoothed.
         """
         if self.simulated:
             return Moment(due, due)

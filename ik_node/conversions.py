@@ -93,7 +93,7 @@ def time_to_seconds(stamp: Time) -> float:
 def read_joint_state(message: JointState, joints: Collection[str]) -> dict[str, float]:
     """The positions of those of `joints` that are in the message, by name.
 
-    Refused when ragged, with a name twice, or not finite; what is said of others may be anything.
+    Refused when ragged, with a name twice, or not finite; other joints may have any values.
     """
     names, positions = message.name, message.position
     if len(names) != len(positions):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from rclpy.node import Node
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
@@ -56,13 +58,14 @@ class Installation:
         self._introduce(model)
 
     def forget(self) -> None:
-        """Move nothing any more."""
-        self._motion.show(None)
-        self._health.show(None)
-        self._goals.close_tips()
-        self._start_state.close()
-        self._interactive.close()
-        self._settings.undeclare_robot()
+        """Move nothing any more; what one part raises keeps no other open, and is raised after."""
+        with ExitStack() as last_to_first:
+            last_to_first.callback(self._settings.undeclare_robot)
+            last_to_first.callback(self._interactive.close)
+            last_to_first.callback(self._start_state.close)
+            last_to_first.callback(self._goals.close_tips)
+            last_to_first.callback(self._health.show, None)
+            last_to_first.callback(self._motion.show, None)
 
     def _show(self, model: Model) -> None:
         self._motion.show(model)

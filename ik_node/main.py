@@ -1,7 +1,7 @@
 """The command `ik_node`.
 
 Signals are waited for before anything else. rclpy is imported when the process starts and not
-with this module, so that its absence can be said in one line.
+with this module, so that its absence can be reported in one line.
 """
 
 from __future__ import annotations

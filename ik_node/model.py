@@ -21,6 +21,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Instruction
 from ik_core.tracking.recording import Recorder
 
 from .parameters.options import Limits, NodeParameters, Tool
@@ -169,9 +170,10 @@ class Model:
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
         return sorted({self.robot.joint_index(driver) for driver in drivers})
 
-    def seed(self, q: Array) -> None:
-        """Start again from the positions q (n,), at rest; the goals are kept."""
-        self.tracker.reset(q, keep_goals=True)
+    def apply_due(self, instruction: Instruction | None) -> None:
+        """Let the tracker do what is due, if anything is."""
+        if instruction is not None:
+            self.tracker.apply(instruction)
 
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is.
@@ -191,15 +193,8 @@ class Model:
 
     def record(self, recorder: Recorder | None) -> None:
         """Let the recorder follow all from now on; None: no one. The motion goes on."""
-        before, self.recorder = self.recorder, recorder
-        if recorder is None:
-            self.tracker.observe(None)
-            return
-        try:
-            self._renew_tracker()
-        except Exception:
-            self.recorder = before
-            raise
+        self.tracker.observe(recorder)
+        self.recorder = recorder
 
     def warm_all_solvers(self) -> None:
         """Compile and import what any solver needs: the parameter may change in any tick."""
@@ -239,8 +234,7 @@ class Model:
 
     def _new_tracker(self, governor: Governor) -> Tracker:
         solver, options = _solver(self.parameters)
-        make = Tracker if self.recorder is None else self.recorder.new_tracker
-        return make(
+        return Tracker(
             self.problem(self._pose_goals()),
             self.parameters.node.rate,
             limits=self.limits,
@@ -250,16 +244,6 @@ class Model:
             governor=governor,
             rest=self.robot.middle_configuration,
         )
-
-    def _renew_tracker(self) -> None:
-        """Another tracker moves on what the last one did: a segment of a recording begins."""
-        before = self.tracker
-        self.tracker = self._new_tracker(before.governor)
-        self.tracker.pause(before.paused)
-        given = zip(before.goals, before.received, strict=True)
-        for tip, (goal, received) in enumerate(given):
-            if goal is not None:
-                self.tracker.set_goal(tip, goal, received)
 
     def problem(self, goals: Sequence[GoalTask]) -> IkProblem:
         """These goals within the joints, limits and tolerances that the parameters give."""

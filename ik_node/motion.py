@@ -15,15 +15,16 @@ import traceback
 from typing import Any
 
 import numpy as np
+from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
 from ik_core import Command
 from ik_core.tracking.governor import Governor
 
 from .clocks import NodeClock
-from .inputs.frames import TfFrames
 from .inputs.goals import Goals
 from .inputs.joint_states import StartState
+from .inputs.tf_frames import TfFrames
 from .model import Model
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
@@ -31,19 +32,21 @@ from .outputs.output import Output
 from .outputs.rivals import rivals
 from .parameters.options import NodeParameters
 from .parameters.store import Parameters
-from .services.recording import Recording
+from .services.recording import RecordService
 from .ticker import SimulatedTicker, Ticker, Worker
 
 LONG_STOP = 1.0
 """[s] A stop that takes longer is announced."""
+DELIVERY = Duration(seconds=1.0)
+"""How long an ending publisher waits until what it published last has arrived."""
 
 
 class Motion:
     """Moves a model, and publishes where its joints are to be.
 
     Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The
-    holder of `lock` calls its methods. `start_state`, `goals` and `recording` are what each tick
-    hears from, and tells.
+    holder of `lock` calls its methods. Each tick asks `start_state` and `goals` what is new, and
+    hands what came of it to `start_state` and `recording`.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class Motion:
         frames: TfFrames,
         goals: Goals,
         start_state: StartState,
-        recording: Recording,
+        recording: RecordService,
     ) -> None:
         self._node, self._lock, self._clock = node, lock, clock
         self._settings, self._health, self._frames = settings, health, frames
@@ -87,17 +90,25 @@ class Motion:
 
     def close(self) -> None:
         """Come to rest, forget the model but for where its joints are, and unpublish."""
-        self.stop()
-        self._positions = self.positions
-        if self._publisher is not None:
-            self._node.destroy_lifecycle_publisher(self._publisher)
-        self._publisher = self._output = self.model = None
+        try:
+            self.stop()
+        finally:
+            self._positions = self.positions
+            publisher, self._publisher = self._publisher, None
+            self._output = self.model = None
+            if publisher is not None:
+                publisher.wait_for_all_acked(DELIVERY)  # the last state is that the joints rest
+                self._node.destroy_lifecycle_publisher(publisher)
 
     def start(self, worker: Worker) -> bool:
         """Let a ticker run the worker, once it is known where the robot is; whether it does."""
         model = self.model
-        if model is None or self._ticker is not None or not self._start_state.begin(model):
+        if model is None or self._ticker is not None:
             return self._ticker is not None
+        is_known, due = self._start_state.begin(model)
+        if not is_known:
+            return False
+        model.apply_due(due)
         self._last_tick = 0
         self._output = make_output(model)
         self._recording.begin(model)
@@ -113,11 +124,13 @@ class Motion:
         """Come to rest and end the ticks."""
         if self._ticker is None or self.model is None:
             return
-        self.come_to_rest()
-        self._tick_until_rest(self.model)
-        self._ticker.stop()
-        self._ticker = None
-        gc.unfreeze()
+        try:
+            self.come_to_rest()
+            self._tick_until_rest(self.model)
+        finally:
+            ticker, self._ticker = self._ticker, None
+            ticker.stop()
+            gc.unfreeze()
 
     @property
     def is_ticking(self) -> bool:
@@ -156,8 +169,7 @@ class Motion:
         self._publish(model.tracker.governor, due)
         if command is not None:
             self._health.record(command)
-            self._start_state.compare(model, command, self._clock.seconds())
-            self._recording.begin_due_segment(model)
+            model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
 
     def look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""
@@ -204,7 +216,7 @@ class Motion:
             self._steps = model.tracker.governor.steps
 
     def _brake(self, model: Model) -> Command | None:
-        """Brake for a period, whatever the tracker is in; its command, if it can say one.
+        """Brake for a period, whatever the tracker is in; its command, where there is one.
 
         Where the error came after the step of this tick, that is what is published: two steps
         would be too fast.
@@ -237,7 +249,7 @@ class Motion:
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
         self.come_to_rest()
-        self._frames.close()  # what it knows is of the time before
+        self._frames.renew()  # what it knows is of the time before
 
     def _publish(self, governor: Governor, due: int) -> None:
         if self._output is not None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -30,10 +31,10 @@ from .conversions import Refused
 from .guarded import GuardedNode
 from .inputs.description import TOPIC as DESCRIPTION
 from .inputs.description import Description
-from .inputs.frames import TfFrames
 from .inputs.goals import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
+from .inputs.tf_frames import TfFrames
 from .installation import Installation
 from .model import Model
 from .motion import Motion
@@ -43,7 +44,7 @@ from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
 from .services.controls import Controls
-from .services.recording import Recording
+from .services.recording import RecordService
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Chores, Gate
 
@@ -89,7 +90,7 @@ class IkNode(GuardedNode):
         self._goals = Goals(self, self._health, self._ready, seconds, self._tf)
 
     def _make_motion(self) -> None:
-        self._recording = Recording(self, self._moved, lambda: self._description.source)
+        self._recording = RecordService(self, self._moved, lambda: self._description.source)
         self._motion = Motion(
             self,
             self._gate.lock,
@@ -146,7 +147,7 @@ class IkNode(GuardedNode):
     # Lifecycle
 
     def autostart(self) -> bool:
-        """Configure and activate if the parameter says so; false when that failed."""
+        """Configure and activate if the parameter asks for it; false when that failed."""
         if not self._settings.take().node.autostart:
             return True
         return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
@@ -196,7 +197,7 @@ class IkNode(GuardedNode):
         return self._attempt(self._tear_down)
 
     def _attempt(self, action: Callable[[], None]) -> TransitionCallbackReturn:
-        """Do what a transition asks for; rclpy would drop the exception without a word."""
+        """Do what a transition asks for; rclpy would drop the exception unseen."""
         try:
             with self._gate.lock:  # a transition may come from outside the executor
                 action()
@@ -209,13 +210,16 @@ class IkNode(GuardedNode):
 
     def _leave(self) -> None:
         """Come to rest, and show nothing any more."""
-        self._stop()
-        self._active = False
-        self._markers.clear()
+        try:
+            self._stop()
+        finally:
+            self._active = False
+            self._markers.clear()
 
     def _configure(self) -> None:
         parameters = self._settings.take()
         self._motion.open(parameters)
+        self._tf.open()
         robot = self._description.open(parameters)
         if robot is not None:
             self._installation.install(robot)
@@ -226,18 +230,23 @@ class IkNode(GuardedNode):
         self._recording.open()
 
     def _tear_down(self) -> None:
-        self._leave()
-        self._recording.close()  # while there still is what was recorded
-        for part in (
-            self._motion,
-            self._description,
-            self._goals,
-            self._controls,
-            self._compute_ik,
-            self._tf,
-        ):
-            part.close()
-        self._installation.forget()
+        """Close all parts; what one of them raises keeps no other open, and is raised after."""
+        with ExitStack() as last_to_first:
+            last_to_first.callback(self._unlock)
+            last_to_first.callback(self._installation.forget)
+            for part in (
+                self._tf,
+                self._compute_ik,
+                self._controls,
+                self._goals,
+                self._description,
+                self._motion,
+                self._recording,  # before the motion forgets what was recorded
+            ):
+                last_to_first.callback(part.close)
+            last_to_first.callback(self._leave)
+
+    def _unlock(self) -> None:
         self._settings.locked = self._swapping = False
 
     # The robot

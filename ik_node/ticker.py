@@ -24,6 +24,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
+from .callback_groups import Forgetting
 from .counters import TickMeter
 
 SWITCH_INTERVAL = 1e-4
@@ -70,7 +71,7 @@ class Chores:
             now = time.monotonic()
 
 
-class Gate(MutuallyExclusiveCallbackGroup):
+class Gate(Forgetting, MutuallyExclusiveCallbackGroup):
     """Callbacks of which only one runs at a time, and only while nobody else holds `lock`."""
 
     def __init__(self) -> None:
@@ -159,15 +160,20 @@ class SimulatedTicker:
         self, node: Node, clock: ROSClock, rate: float, worker: Worker, meter: TickMeter
     ) -> None:
         self._node, self._clock, self._worker, self._meter = node, clock, worker, meter
+        self._stopped = False
         self._timer = node.create_timer(1.0 / rate, self._run, clock=clock)
 
     def stop(self) -> None:
-        """No tick begins after this."""
+        """Nothing begins after this, also where it is called from what this runs."""
+        self._stopped = True
         self._node.destroy_timer(self._timer)
 
     def _run(self) -> None:
+        if self._stopped:  # the executor had the timer already
+            return
         started, period = time.monotonic_ns(), self._timer.timer_period_ns
         due = self._clock.now().nanoseconds + self._timer.time_until_next_call() - period
-        _guarded(self._worker.prepare, self._worker)
-        _guarded(partial(self._worker.tick, due), self._worker)
+        for action in (self._worker.prepare, partial(self._worker.tick, due)):
+            if not self._stopped:
+                _guarded(action, self._worker)
         self._meter.tick(due, period, time.monotonic_ns() - started)

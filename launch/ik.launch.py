@@ -60,15 +60,19 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 def robot_description(given: dict[str, str], context: LaunchContext) -> str:
     """Return the text of a URDF file, of a xacro file once expanded, or of a shipped robot."""
-    path = Path(given['urdf']).expanduser()
-    if not path.is_file():
-        path = shipped(given['urdf'])
+    path = robot_file(given)
     if path.suffix == '.xacro':
         command = shlex.join(['xacro', str(path), *shlex.split(given['xacro_args'])])
         return Command([command]).perform(context)
     if given['xacro_args']:
         raise ValueError(f'xacro_args:={given["xacro_args"]}: {path.name} is no .xacro file')
     return path.read_text(encoding='utf-8')
+
+
+def robot_file(given: dict[str, str]) -> Path:
+    """Return the file that the argument urdf names, or the shipped one."""
+    path = Path(given['urdf']).expanduser()
+    return path if path.is_file() else shipped(given['urdf'])
 
 
 def shipped(name: str) -> Path:
@@ -110,8 +114,19 @@ def overrides(given: dict[str, str], description: str) -> list[dict[str, object]
     if given['rate']:
         values['rate'] = number(given, 'rate')
     if description:
-        values['robot_description'] = ParameterValue(description, value_type=str)
+        values |= {k: ParameterValue(v, value_type=str) for k, v in robot(given, description)}
     return ([values] if values else []) + sim_time(given)
+
+
+def robot(given: dict[str, str], description: str) -> list[tuple[str, str]]:
+    """Return the parameters of the robot: its file, or the text where the file is no URDF yet.
+
+    `ros2 param load` can't read a text of many lines back that `ros2 param dump` wrote.
+    """
+    path = robot_file(given)
+    if path.suffix == '.xacro':
+        return [('robot_description', description)]
+    return [('robot_description', ''), ('urdf_path', str(path.resolve()))]
 
 
 def robot_state_publisher(given: dict[str, str], description: str) -> Node:

@@ -5,13 +5,14 @@ In each tick the tips move on, the goal solver follows them, and the joints foll
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
-from ..maths.rotations import Array, checked_transform, finite_vector, frame_of
+from ..maths.rotations import Array, checked_transform, finite_vector
 from ..optim.search import Clock
 from ..problem import IkProblem
 from .goal_solver import GoalSolver, Phase
@@ -32,10 +33,12 @@ from .instructions import (
     Stop,
 )
 from .joint_motion import JointMotion
+from .leading import Leading
 from .monitor import GoalMonitor, packed_goals
 from .rest_posture import RestPosture
+from .snapshot import Snapshot, Values, take_values, values_of
 from .status import Command, TrackStatus
-from .tips import Step, Tip
+from .tips import Allowance, Tip
 
 
 class Coordinator:
@@ -52,7 +55,8 @@ class Coordinator:
         self.paused = self._brakes = False
         self.tips = [Tip(index) for index in range(len(problem.goals))]
         self._solver = GoalSolver(problem, governor.limits, rate, clock)
-        self.motion = JointMotion(governor)
+        self.motion = JointMotion(governor, [self._robot.chain(link) for link in _links(problem)])
+        self._leading = Leading(self.tips, self._solver, self.motion)
         self._rest = rest
         own = self._solver.problem
         self._monitor = GoalMonitor(own)
@@ -71,10 +75,44 @@ class Coordinator:
         self._solver.warm()
         self.motion.warm()
         self._posture.warm(q)
-        self.tips[0].warm(self._step(0.0))
+        self.tips[0].warm(self._allowance(0.0))
         self._monitor.jog_share(q, self._targets(), np.ones((len(self.tips), 6)), 0.0, 1.0)
         self._frames_at(self.tips, q)
         checked_transform(np.eye(4))
+
+    def snapshot(self) -> Snapshot:
+        """What another coordinator goes on from; a solve that is under way begins again."""
+        solver, options = self._solver.choice
+        arguments = {
+            'limits': self.motion.limits,
+            'solver': solver,
+            'solver_options': options,
+            'options': self._options,
+            'governor': self.motion.governor.copy(),
+            'rest': self._rest,
+        }
+        state = {
+            **{name: part.snapshot() for name, part in self._parts.items()},
+            'tips': [tip.snapshot() for tip in self.tips],
+            'closely': self._leading.closely,
+            'status': self._resting_status.value,
+            'rest': values_of(self, ('paused', '_brakes')),
+        }
+        return Snapshot(self._solver.asked, self._rate, arguments, state)
+
+    def restore(self, state: Values) -> None:
+        """Take over the state of a snapshot, made as it was."""
+        for name, part in self._parts.items():
+            part.restore(state[name])
+        for tip, values in zip(self.tips, state['tips'], strict=True):
+            tip.restore(values)
+        self._leading.closely = state['closely']
+        self._resting_status = TrackStatus(state['status'])
+        take_values(self, state['rest'])
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        return {'solver': self._solver, 'motion': self.motion, 'posture': self._posture}
 
     # Instructions
 
@@ -82,8 +120,8 @@ class Coordinator:
         """Do what a value says."""
         _APPLIED_BY[type(instruction)](self, instruction)
 
-    def _set_goal(self, told: SetGoal) -> None:
-        index, transform, now, velocity, move = told
+    def _set_goal(self, instruction: SetGoal) -> None:
+        index, transform, now, velocity, move = instruction
         tip = self._tip(index)
         if transform is None:
             tip.forget()
@@ -98,20 +136,17 @@ class Coordinator:
         else:
             tip.give(goal, now, linear=linear, twist=twist)
 
-    def _set_twist(self, told: SetTwist) -> None:
-        tip = self._tip(told.tip)
-        linear = finite_vector(told.linear, 3, 'linear')
-        twist = np.concatenate([linear, finite_vector(told.angular, 3, 'angular')])
+    def _set_twist(self, instruction: SetTwist) -> None:
+        tip = self._tip(instruction.tip)
+        linear = finite_vector(instruction.linear, 3, 'linear')
+        twist = np.concatenate([linear, finite_vector(instruction.angular, 3, 'angular')])
         self._begin_to_follow(tip)
-        if tip.jog_twist is not None:
-            tip.jog(twist, told.now, tip.frame)
-            return
-        tip.jog(twist, told.now, self._frames_at([tip], self.motion.stop_point())[0])
-        self.motion.follow_closely()
-        self._solver.stay_on_branch()
+        if tip.jog_twist is None and tip.state.share > 0.0:
+            self._leading.end()
+        tip.jog(twist, instruction.now)
 
-    def _set_limits(self, told: SetLimits) -> None:
-        limits = told.limits
+    def _set_limits(self, instruction: SetLimits) -> None:
+        limits = instruction.limits
         if limits.is_same(self.motion.limits):
             return
         limits.check_size(self._robot.n)
@@ -120,30 +155,23 @@ class Coordinator:
         self._look_at_problem()
         self._invalidate()
 
-    def _set_options(self, told: SetOptions) -> None:
-        self._options = options = told.options
-        self._speeds = np.array(
-            [
-                options.linear_velocity,
-                options.angular_velocity,
-                options.linear_acceleration,
-                options.angular_acceleration,
-            ]
-        )
+    def _set_options(self, instruction: SetOptions) -> None:
+        self._options = options = instruction.options
+        self._speeds = options.speeds
         self._solver.set_budget(options.updates_per_tick, options.replan_period)
         self._invalidate()
 
-    def _set_rest(self, told: SetRest) -> None:
-        self._rest = self._robot.checked(told.rest, 'rest')
+    def _set_rest(self, instruction: SetRest) -> None:
+        self._rest = self._robot.checked(instruction.rest, 'rest')
         self._look_at_problem()
         self._invalidate()
 
-    def _set_solver(self, told: SetSolver) -> None:
-        self._solver.set_solver(told.solver, dict(told.options or {}))
+    def _set_solver(self, instruction: SetSolver) -> None:
+        self._solver.set_solver(instruction.solver, dict(instruction.options or {}))
         self._invalidate()
 
-    def _set_problem(self, told: SetProblem) -> None:
-        before, problem = self._solver.problem, told.problem
+    def _set_problem(self, instruction: SetProblem) -> None:
+        before, problem = self._solver.problem, instruction.problem
         if problem.robot is not self._robot or _links(problem) != _links(before):
             raise InvalidOption(
                 f'a problem for {", ".join(_links(problem))}; '
@@ -159,43 +187,44 @@ class Coordinator:
         else:
             self._give_again(self._stop)
 
-    def _pause(self, told: Pause) -> None:
-        if told.paused == self.paused:
+    def _pause(self, instruction: Pause) -> None:
+        if instruction.paused == self.paused:
             return
         for tip in self.tips:
             if tip.jog_twist is not None:
                 self._drop_goal(tip, TrackStatus.IDLE)
-        self.paused = told.paused
+        self.paused = instruction.paused
         self._come_to_rest()
-        if not told.paused:
-            self._go_on_from(self.motion.q)
+        if not instruction.paused:
+            self._go_on()
 
-    def _go_on_from(self, q: Array) -> None:
-        """Go on with the goals, which may be far from q (n,)."""
+    def _go_on(self) -> None:
+        """Go on with the goals, which may be far from where the joints are."""
+        self._leading.end()
         self._solver.jump()
         self.motion.synchronize()
-        for tip, frame in zip(self.tips, self._frames_at(self.tips, q), strict=True):
-            tip.resume(frame)
+        for tip in self.tips:
+            tip.resume()
         self._set_targets()
 
-    def _stop(self, told: Stop | None = None) -> None:
+    def _stop(self, instruction: Stop | None = None) -> None:
         self._resting_status = TrackStatus.IDLE
         for tip in self.tips:
             tip.hold(tip.frame)
             tip.forget()
         self._come_to_rest()
 
-    def _brake(self, told: Brake) -> None:
+    def _brake(self, instruction: Brake) -> None:
         self._brakes = True
 
-    def _skip_tick(self, told: SkipTick) -> None:
-        if told.braking:
+    def _skip_tick(self, instruction: SkipTick) -> None:
+        if instruction.braking:
             self._brake_for_one_tick()
         else:
             self.motion.go_on(self._solver.solution)
 
-    def _reset(self, told: Reset) -> None:
-        q = self._robot.checked(told.q)
+    def _reset(self, instruction: Reset) -> None:
+        q = self._robot.checked(instruction.q)
         if not self.motion.governor.at_rest:
             raise InvalidConfiguration('the joints are moving: stop() them before a reset()')
 
@@ -203,21 +232,22 @@ class Coordinator:
             self.motion.governor.restart(q)
             self._stop()
 
-        if told.keep_goals:
+        if instruction.keep_goals:
             self._give_again(restart)
         else:
             restart()
 
     def _give_again(self, drop: Callable[[], None]) -> None:
-        """Give the goals that are followed again, after they are dropped."""
+        """Ask for the goals that are followed again, as before, after they are dropped."""
         kept = [
-            (i, tip.given if tip.has_goal else None, tip.request.received)
-            for i, tip in enumerate(self.tips)
+            (tip, tip.given, copy.deepcopy(tip.request))
+            for tip in self.tips
+            if tip.given is not None and tip.has_goal
         ]
         drop()
-        for index, given, received in kept:
-            if given is not None:
-                self._set_goal(SetGoal(index, given, received))
+        for tip, given, request in kept:
+            self._begin_to_follow(tip)
+            tip.take_again(given, request)
 
     # The tick
 
@@ -229,13 +259,13 @@ class Coordinator:
             return self._command(self._is_following)
         self._drop_ended_goals(now)
         is_following = self._is_following
-        velocity, slowest = None, 1.0
+        velocity, shares = None, {}
         if is_following and not self.paused:
             moving = self._advance_tips(now)
             velocity = self._solve(now, moving)
-            led = (tip.state.share for tip in moving if tip.leads_closely)
-            slowest = min(led, default=1.0)
-        self.motion.follow(self._solver.solution, velocity, slowest)
+            if self._leading.closely:
+                shares = {tip.index: tip.state.share for tip in moving}
+        self.motion.follow(self._solver.solution, velocity, shares)
         return self._command(is_following)
 
     def _brake_for_one_tick(self) -> None:
@@ -243,7 +273,7 @@ class Coordinator:
         self.motion.brake()
         self._come_to_rest()
         if self._is_following and not self.paused:
-            self._go_on_from(self.motion.stop_point())
+            self._go_on()
 
     @property
     def _is_following(self) -> bool:
@@ -252,9 +282,9 @@ class Coordinator:
 
     def _drop_ended_goals(self, now: float) -> None:
         """Those of twists that came to rest, and stale ones."""
-        timeout = self._options.goal_timeout
+        timeout, twist_timeout = self._options.goal_timeout, self._options.twist_timeout
         for tip in self.tips:
-            if tip.has_ended:
+            if tip.has_ended(now, twist_timeout):
                 self._drop_goal(tip, TrackStatus.IDLE)
             elif timeout > 0.0 and tip.is_stale(now, timeout):
                 self._drop_goal(tip, TrackStatus.STALE)
@@ -263,39 +293,44 @@ class Coordinator:
         """The tip rests: alone, or holding its pose while others have goals."""
         if not tip.has_goal:
             return
+        stands = self._leading.closely and tip.state.share == 0.0
         tip.release()
-        if self._is_following:
-            self._hold([tip], self.motion.stop_point())
-        else:
+        if not self._is_following:
             self._resting_status = status
             self._come_to_rest()
+        elif not stands:
+            self._leading.end()
+            self._hold([tip], self.motion.stop_point())
 
     def _advance_tips(self, now: float) -> list[Tip]:
         """Accept new goals, and move the tips on that move by themselves; those that still do."""
-        for tip in self.tips:
-            if tip.request.waits:
-                self._accept(tip)
+        self._accept_all()
+        self._leading.keep_step()
+        self._accept_all()
         moving = [tip for tip in self.tips if tip.moves]
-        if not moving or not (self._solver.is_settled or not _lead_closely(moving)):
+        if not moving or (self._leading.closely and not self._solver.is_settled):
             return moving
-        step = self._step(now)
+        step = self._allowance(now)
         for tip in moving:
-            tip.advance(step)
+            tip.advance(step._replace(scale=self.motion.scale_of(tip.index)))
         self._set_targets()
         return [tip for tip in moving if tip.moves]
 
+    def _accept_all(self) -> None:
+        for tip in self.tips:
+            if tip.request.waits:
+                self._accept(tip)
+
     def _accept(self, tip: Tip) -> None:
         """Go to a new goal; look out for one that jumped."""
-        linear = tip.is_linear
-        start = self._frames_at([tip], self.motion.stop_point())[0] if linear else None
-        position, orientation = tip.accept(start)
-        if position == orientation == 0.0:
+        if tip.jog_twist is not None:
+            self._leading.end()  # what it was carried to is not where it can stop
+        in_line = tip.request.linear or any(o.leads for o in self.tips if o is not tip)
+        position, orientation = tip.accept(in_line)
+        if in_line or position == orientation == 0.0:
             return
         options = self._options
-        if linear:
-            self.motion.follow_closely()
-            self._solver.stay_on_branch()
-        elif position > options.goal_jump_position or orientation > options.goal_jump_orientation:
+        if position > options.goal_jump_position or orientation > options.goal_jump_orientation:
             tip.forget_stream()
             self.motion.jump()
             self._solver.jump()
@@ -303,33 +338,29 @@ class Coordinator:
             self.motion.drag()
         self._set_targets()
 
-    def _step(self, now: float) -> Step:
+    def _allowance(self, now: float) -> Allowance:
         """What the tips may do in this tick."""
         options = self._options
-        return Step(
-            now,
-            self._period,
-            self._speeds,
-            options.twist_timeout,
-            self.motion.scale,
-            self._jog_share(),
-        )
+        timeout, share = options.twist_timeout, self._jog_share()
+        return Allowance(now, self._period, self._speeds, timeout, jog_share=share)
 
     def _jog_share(self) -> float:
         """The share of its speed that a jog keeps: less on the way into a singularity."""
         twists = [tip.jog_twist for tip in self.tips]
         if all(twist is None for twist in twists):
             return 1.0
-        rows = np.array([np.zeros(6) if twist is None else twist for twist in twists])
+        twists = [np.zeros(6) if twist is None else twist for twist in twists]
         slow, stop = self._options.singularity_slow, self._options.singularity_stop
-        return self._monitor.jog_share(self._solver.solution, self._targets(), rows, slow, stop)
+        return self._monitor.jog_share(
+            self._solver.solution, self._targets(), np.array(twists), slow, stop
+        )
 
     def _solve(self, now: float, moving: list[Tip]) -> Array | None:
         """Solve for the goals as they are now; the velocity of a solution that moves by itself."""
         solver, before = self._solver, self._solver.solution
         drawn = self._draw_to_rest()
-        if moving and _lead_closely(moving):
-            if not self._solve_closely(moving):
+        if moving and self._leading.closely:
+            if not self._leading.solve(moving):
                 return None
         elif solver.phase is not Phase.CONVERGED and solver.follow(self.motion.q, now):
             self.motion.synchronize()
@@ -337,17 +368,6 @@ class Coordinator:
             return None
         velocity = (solver.solution - before) * self._rate
         return velocity if velocity.any() else None
-
-    def _solve_closely(self, moving: list[Tip]) -> bool:
-        """Follow a line or a jog; False where its next step can't be followed."""
-        solver = self._solver
-        if not solver.is_settled and not solver.follow_closely(self.motion.q):
-            self._retreat(moving)
-            return False
-        if solver.is_settled:
-            for tip in self.tips:
-                tip.go_on()
-        return True
 
     def _draw_to_rest(self) -> bool:
         """Move the solution on towards the rest posture; whether it moved."""
@@ -361,19 +381,6 @@ class Coordinator:
         if posture.step(solution, rate):
             solver.move_solution(solution)
         return not posture.at_rest
-
-    def _retreat(self, moving: list[Tip]) -> None:
-        """The next step can't be followed: slow down, or stop where the way is blocked."""
-        too_slow = [tip.hesitate() for tip in moving]
-        if not all(too_slow):
-            self._set_targets()
-            self._solver.settle()
-            return
-        stop = self.motion.stop_point()
-        for tip, frame in zip(moving, self._frames_at(moving, stop), strict=True):
-            tip.retreat(frame)
-        self._solver.move_solution(stop)
-        self._set_targets()
 
     def _command(self, is_following: bool) -> Command:
         solver, motion = self._solver, self.motion
@@ -403,7 +410,7 @@ class Coordinator:
             return TrackStatus.SEARCHING
         if any(tip.state.blocked for tip in self.tips):
             return TrackStatus.BLOCKED
-        if _lead_closely(self.tips):
+        if self._leading.closely:
             return TrackStatus.TRACKING
         if solver.is_solved(position, orientation):
             return TrackStatus.REACHED
@@ -414,6 +421,7 @@ class Coordinator:
 
     def _come_to_rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
+        self._leading.end()
         self._solver.rest(self.motion.stop_point())
         self.motion.come_to_rest()
 
@@ -442,9 +450,7 @@ class Coordinator:
 
     def _set_targets(self) -> None:
         """Let the goal solver follow the tips as they are now."""
-        for goal, tip in zip(self._solver.problem.goals, self.tips, strict=True):
-            goal.target[:] = tip.frame
-        self._solver.invalidate()
+        self._leading.set_targets()
 
     def _targets(self) -> list[Array]:
         """What errors are measured from: a frame (12,) for each tip."""
@@ -452,11 +458,8 @@ class Coordinator:
 
     def _frames_at(self, tips: list[Tip], q: Array) -> list[Array]:
         """The frames (12,) of tips at q (n,)."""
-        frames = self._robot.frames(q)
-        goals = [self._solver.problem.goals[tip.index] for tip in tips]
-        return [
-            frame_of(self._robot.link_transform(frames, goal.link) @ goal.tool) for goal in goals
-        ]
+        frames = self._solver.frames_at(q)
+        return [frames[tip.index] for tip in tips]
 
     def _tip(self, index: int) -> Tip:
         if not 0 <= index < len(self.tips):
@@ -467,11 +470,6 @@ class Coordinator:
         if move not in (None, 'joint', 'linear'):
             raise InvalidOption(f"move = {move!r}: one of 'joint', 'linear'")
         return (move or self._options.move) == 'linear'
-
-
-def _lead_closely(tips: list[Tip]) -> bool:
-    """Whether one of them is on a line or a jog, so that the joints go on from step to step."""
-    return any(tip.leads_closely for tip in tips)
 
 
 def _links(problem: IkProblem) -> list[str]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -28,13 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import njit
-from ..maths.rotations import Array
+from ..maths.rotations import Array, frame_of
 from ..optim.search import Budget, Clock, Search
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
 from .limits import MotionLimits
+from .snapshot import Values, take_values, values_of
 
 SOLVING_SHARE = 0.5
 """The part of the period that solving may take."""
@@ -130,8 +131,8 @@ class Progress:
 class GoalSolver:
     """The solution for the goals of a problem, followed from tick to tick.
 
-    It works on a copy of the problem, `problem`, with the limits and finer tolerances, whose
-    targets are the caller's to move, who then calls `invalidate`. All else is only to be read.
+    It works on a copy of the problem, `problem`, with the limits and finer tolerances. All is only
+    to be read.
     """
 
     def __init__(
@@ -146,6 +147,10 @@ class GoalSolver:
         self._memory: Any = None  # of the last seeded solve, while goals do not jump
         self._progress = Progress(rate)
         self._next_search = -math.inf
+        missed = np.full(len(problem.goals), math.inf)
+        self._latest = IkResult(
+            self.solution, IkStatus.ITERATION_LIMIT, missed, missed, math.inf, 0, 0, 0, 0.0
+        )
         self.set_budget(0, 0.0)
         self._use(problem, limits, (problem.position_tolerance, problem.orientation_tolerance))
         self.begin_tick()
@@ -161,6 +166,20 @@ class GoalSolver:
         finer = _finer_problem(problem, limits, tolerances)
         self._solver.begin(finer, self.solution)  # refuses what it can't do
         self._use(finer, limits, tolerances)
+
+    def set_targets(self, frames: Iterable[Array]) -> None:
+        """Follow these frames (12,), one for each goal."""
+        for goal, frame in zip(self.problem.goals, frames, strict=True):
+            goal.target[:] = frame
+        self.invalidate()
+
+    def frames_at(self, q: Array) -> list[Array]:
+        """The frames (12,) of the goals' links at q (n,), tools included."""
+        robot, frames = self.problem.robot, self.problem.robot.frames(q)
+        return [
+            frame_of(robot.link_transform(frames, goal.link) @ goal.tool)
+            for goal in self.problem.goals
+        ]
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Solve inside these limits. Raises InvalidOption, and keeps the last."""
@@ -219,10 +238,8 @@ class GoalSolver:
 
     def rest(self, q: Array) -> None:
         """Forget what was solved and aim at q (n,)."""
-        self.solution = q
-        self._memory = None
         self._next_search = -math.inf
-        self.stay_on_branch()
+        self.follow_from(q)
 
     def jump(self) -> None:
         """The goals are new and far: search for them where they are not reached."""
@@ -234,6 +251,12 @@ class GoalSolver:
         """Neither search nor go on with a search: the goals are to be followed from here."""
         self.phase = FOLLOWING
         self._solve_anew()
+
+    def follow_from(self, q: Array) -> None:
+        """Go on from q (n,), neither searching nor with what was solved."""
+        self.solution = q
+        self._memory = None
+        self.stay_on_branch()
 
     def invalidate(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
@@ -311,6 +334,12 @@ class GoalSolver:
             and max(orientation_errors.tolist()) <= orientation
         )
 
+    def miss(self, goal: int) -> float:
+        """By how many tolerances the last result misses a goal (its index)."""
+        position, orientation = self._tolerances
+        errors = self._latest.position_errors[goal], self._latest.orientation_errors[goal]
+        return float(max(errors[0] / position, errors[1] / orientation))
+
     def _refine(self, budget: Budget) -> bool:
         """Go on with the seeded solve; whether it has ended."""
         solve = self._solve or self._begin(self._solver, self.problem, self._memory)
@@ -377,6 +406,45 @@ class GoalSolver:
                 self.solution, near, self.limits.lower, self.limits.upper, self._turning
             )
 
+    def snapshot(self) -> Values:
+        """Its state as plain values. A solve that is under way begins again, without a memory."""
+        self._solve = self._memory = None
+        return {
+            'phase': self.phase.value,
+            'targets': [
+                np.array([goal.target for goal in problem.goals])
+                for problem in (self.problem, self._search_problem)
+            ],
+            'progress': values_of(self._progress, vars(self._progress)),
+            'latest': {**vars(self._latest), 'status': self._latest.status.value},
+            'rest': values_of(self, ('solution', '_next_search')),
+        }
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        self._solve = self._memory = None
+        self.phase = Phase(values['phase'])
+        problems = self.problem, self._search_problem
+        for problem, targets in zip(problems, values['targets'], strict=True):
+            for goal, target in zip(problem.goals, targets, strict=True):
+                goal.target[:] = target
+        take_values(self._progress, values['progress'])
+        status = IkStatus(values['latest']['status'])
+        self._latest = IkResult(**{**values['latest'], 'status': status})
+        take_values(self, values['rest'])
+
+    @property
+    def asked(self) -> IkProblem:
+        """The problem with the tolerances that were asked for; a shallow copy."""
+        problem = copy.copy(self.problem)
+        problem.position_tolerance, problem.orientation_tolerance = self._tolerances
+        return problem
+
+    @property
+    def choice(self) -> tuple[str | Solver, Mapping[str, Any]]:
+        """The solver that was asked for, and its options."""
+        return self._choice
+
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial = GoalSolver(self.problem, self.limits, self._rate, self._clock)
@@ -390,7 +458,8 @@ class GoalSolver:
         trial.follow(self.solution, 0.0)
         trial._try_other_turns()
         trial._adopt(self.solution, self.solution)
-        self.invalidate()  # a Solver that was given has begun another problem
+        if isinstance(self._choice[0], Solver):
+            self.invalidate()  # it has begun another problem
 
 
 def _finer_problem(

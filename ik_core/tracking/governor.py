@@ -156,6 +156,10 @@ class Governor:
         """All that the next step depends on, but the limits asked for: what `resume` takes."""
         return self._joints.copy()
 
+    def copy(self) -> Governor:
+        """Another one in the same state."""
+        return Governor.resume(self._limits, self.period, self._joints)
+
     @classmethod
     def resume(cls, limits: MotionLimits, period: float, state: Array) -> Governor:
         """A governor that goes on from the `state` of another, with the same limits asked for."""

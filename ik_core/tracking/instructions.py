@@ -15,6 +15,7 @@ from ..problem import IkProblem
 from ..solvers import Solver
 from .limits import MotionLimits
 from .options import TrackerOptions
+from .snapshot import Snapshot
 from .status import Command
 
 
@@ -114,6 +115,13 @@ Instruction = (
 class Observer(Protocol):
     """Hears of all that makes a tracker do what it does, and of what it does, as it happens."""
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to begin anew before it hears of anything else."""
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """What follows happens to a tracker in this state."""
+
     def applied(self, instruction: Instruction) -> None:
         """An instruction that the tracker has applied."""
 
@@ -123,8 +131,11 @@ class Observer(Protocol):
     def read(self, seconds: float) -> None:
         """It read this from its clock."""
 
-    def failed(self) -> None:
-        """An instruction or a tick raised: what was read for it is of no use."""
+    def failed(self, *, changed: bool) -> None:
+        """An instruction or a tick raised: what was read for it is of no use.
+
+        changed : the tracker may be in another state than before
+        """
 
 
 class ObservedClock:

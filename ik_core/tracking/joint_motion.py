@@ -1,19 +1,21 @@
 """The commanded joints on their way to the solution.
 
 `JointMotion` aims the governor, and owns whether the joints wait for each other, and how fast
-the tips may go for the joints' sake (`scale`): where joints lag behind a solution that moves on by
-itself, or would get too fast, the tips on lines and jogs slow down.
+the tips may go for the joints' sake (`scale_of`): where joints lag behind a solution that moves on
+by itself, or would get too fast, the tips on lines and jogs that they move slow down.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..maths.rotations import Array
 from .governor import Governor
 from .limits import MotionLimits
+from .snapshot import Values, take_values, values_of
 from .speed_scale import FREE, SpeedScale
 
 NEAR = 0.1
@@ -27,18 +29,25 @@ CRAWL = 0.1
 class JointMotion:
     """The joints at `q` with `dq` (n,), moved on by one period at a time; all only to be read.
 
+    chains : for each tip, the indices of the joints that move it
     `synchronized`: the joints wait for each other, to arrive together; until they are `near`
     the solution, which is 0 where it stands still, as after a jump of the goals.
     """
 
-    def __init__(self, governor: Governor) -> None:
+    def __init__(self, governor: Governor, chains: Sequence[Sequence[int]]) -> None:
         self.governor = governor
         self.q, self.dq = governor.q, governor.dq  # views of what it writes to
         self.synchronized = False
         self.near = 0.0
-        self.scale: SpeedScale = FREE
-        self._no_velocity = np.zeros(governor.q.size)
-        self._last_velocity = self._no_velocity  # of the solution, in the last tick
+        self._chains = np.zeros((len(chains), governor.q.size))
+        for tip, chain in enumerate(chains):
+            self._chains[tip, chain] = 1.0
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """The solution stands still: joints keep no tip from moving."""
+        self._scales: dict[int, SpeedScale] = {}
+        self._last_velocity: Array | None = None  # of the solution, in the last tick
 
     @property
     def limits(self) -> MotionLimits:
@@ -48,6 +57,10 @@ class JointMotion:
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""
         return self.governor.stop_point()
+
+    def scale_of(self, tip: int) -> SpeedScale:
+        """How fast the joints let a tip go (its index)."""
+        return self._scales.get(tip, FREE)
 
     # Instructions
 
@@ -77,20 +90,25 @@ class JointMotion:
 
     # What it does in a tick
 
-    def follow(self, solution: Array, velocity: Array | None, slowest: float) -> None:
+    def follow(self, solution: Array, velocity: Array | None, shares: Mapping[int, float]) -> None:
         """Move one period towards the solution (n,).
 
         velocity (n,) : that of a solution which moves on by itself, along with tips or to the
-            rest posture. slowest : the least share of its full speed of a tip that moves
+            rest posture
+        shares : of its full speed, for each tip (its index) that moves on a line or a jog
         """
         self.governor.follow(solution, velocity, self.synchronized)
         if self.synchronized:
             self.synchronized = bool(self._distance(solution) > self.near)
-        if velocity is not None:
-            self.scale = self._scale_for(solution, velocity, slowest)
-            self._last_velocity = velocity
-        elif self.scale is not FREE:
-            self.scale, self._last_velocity = FREE, self._no_velocity
+        if velocity is None:
+            self._let_go()
+            return
+        lag = np.abs(solution - self.q)
+        self._scales = {
+            tip: self._scale_for(self._chains[tip], solution, lag, velocity, share)
+            for tip, share in shares.items()
+        }
+        self._last_velocity = velocity
 
     def go_on(self, solution: Array) -> None:
         """Move one period towards the solution (n,) of the last tick."""
@@ -99,19 +117,35 @@ class JointMotion:
     def brake(self) -> None:
         """Brake for one period, wherever the solution is."""
         self.governor.brake()
-        self.scale, self._last_velocity = FREE, self._no_velocity
+        self._let_go()
 
-    def _scale_for(self, solution: Array, velocity: Array, slowest: float) -> SpeedScale:
-        slack = max(0.0, 1.0 - self._distance(solution) / self.governor.max_lag)
-        # Where the tips can but crawl, joints should not race: a singularity is near.
-        share = FULL_SHARE * min(1.0, math.sqrt(slowest / CRAWL))
-        before = self._last_velocity
-        growth, least = self.governor.scale_bounds(solution, velocity, before, share)
+    def _scale_for(
+        self, chain: Array, solution: Array, lag: Array, velocity: Array, share: float
+    ) -> SpeedScale:
+        """What the joints of a chain, 1 in it and 0 for the others (n,), ask of their tip."""
+        slack = max(0.0, 1.0 - float(np.max(chain * lag)) / self.governor.max_lag)
+        # Where the tip can but crawl, joints should not race: a singularity is near.
+        share = FULL_SHARE * min(1.0, math.sqrt(share / CRAWL))
+        before = 0.0 * chain if self._last_velocity is None else chain * self._last_velocity
+        growth, least = self.governor.scale_bounds(solution, chain * velocity, before, share)
         return SpeedScale(slack, growth, slack * least)
 
     def _distance(self, solution: Array) -> float:
         """How far the joint is from the solution that is furthest [rad or m]."""
         return float(np.max(np.abs(solution - self.q)))
+
+    def snapshot(self) -> Values:
+        """Its state as plain values, but that of the governor."""
+        return {
+            **values_of(self, ('synchronized', 'near', '_last_velocity')),
+            'scales': [[tip, *scale] for tip, scale in self._scales.items()],
+        }
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        rest = {**values}
+        self._scales = {tip: SpeedScale(*scale) for tip, *scale in rest.pop('scales')}
+        take_values(self, rest)
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..maths.rotations import Array
 from ..options import OptionSet, option
 
 
@@ -76,3 +79,15 @@ class TrackerOptions(OptionSet):
         'condition number at which twists towards a singularity stop',
         bounds=(1.0, math.inf),
     )
+
+    @property
+    def speeds(self) -> Array:
+        """(4,) Linear and angular velocity, then accelerations, of straight lines and twists."""
+        return np.array(
+            [
+                self.linear_velocity,
+                self.angular_velocity,
+                self.linear_acceleration,
+                self.angular_acceleration,
+            ]
+        )

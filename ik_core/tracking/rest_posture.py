@@ -25,6 +25,7 @@ from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 from ..tasks.packing import PackedGoals
 from .limits import MotionLimits
+from .snapshot import Values
 
 SPEED_SHARE = 0.25
 ACCELERATION_SHARE = 0.25
@@ -84,6 +85,14 @@ class RestPosture:
             q[self._variables] = rows[X]
         self.at_rest = not moved
         return moved
+
+    def snapshot(self) -> Values:
+        """Its state as plain values."""
+        return {'at_rest': self.at_rest, 'velocity': self._rows[VELOCITY].copy()}
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        self.at_rest, self._rows[VELOCITY] = values['at_rest'], values['velocity']
 
     def warm(self, q: Array) -> None:
         """Run once what `step` runs, at q (n,), so that it is compiled; changes nothing."""

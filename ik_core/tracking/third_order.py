@@ -105,7 +105,9 @@ def stop_extent(v: float, a: float, most: float, jerk: float) -> tuple[float, fl
     """From where to where a stop from v, a leads: at most 0 and at least 0.
 
     Where a is so great that v changes its sign before a is run out, the stop turns round further
-    out than it ends. How far, no step can change any more: that is left out.
+    out than it ends. That is left out: until it turns round, a stop sheds a as fast as the jerk
+    allows, so any step turns it round as soon or sooner, and it first comes to turn round on the
+    way of a stop that ended inside.
     """
     way = stopping_way(v, a, most, jerk)
     return min(way, 0.0), max(way, 0.0)

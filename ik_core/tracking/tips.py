@@ -15,10 +15,11 @@ What is asked of a tip waits in its `Request` until the next tick accepts it:
     Stream -> Drag             where the velocity holds no longer, and after a pause
     Line   -> Drag             at the goal
 
-Lines and jogs lead the joints closely, from step to step. Where a step can't be followed the tip
-takes it back (`hesitate`), to try a smaller one; where that does not help it retreats to where
-the joints can stop, and is `blocked`: a line until something else changes, a jog until it comes
-from another direction.
+Lines and jogs lead the joints closely, from step to step. While one tip leads, the others keep
+step: what would be a leap, a goal to go to by the joints, becomes a line too (`lead_from`), until
+no tip leads any more (`ask_again`). Where a step can't be followed the tip takes it back
+(`hesitate`), to try a smaller one; where that does not help it stays where the joints can stop,
+and is `blocked`: a line until something else changes, a jog until it comes from another direction.
 
 A frame (12,) is a rotation matrix row by row and a position [m], in the root link's frame; a
 twist (6,) a velocity [m/s] of its origin and an angular velocity [rad/s] in the root's axes.
@@ -33,6 +34,7 @@ import numpy as np
 
 from ..maths.rotations import Array, frame_of, transform_of
 from .cartesian import approach, carry, change_between, change_twist, share_of, way_between
+from .snapshot import Values, take_values, values_of
 from .speed_scale import FREE, SpeedScale
 
 STREAM_GAP = 0.25
@@ -64,8 +66,12 @@ class Request:
     received: float = 0.0
     waits: bool = False
 
+    def is_new(self, now: float, timeout: float) -> bool:
+        """Whether it came less than a timeout [s] ago."""
+        return 0.0 <= now - self.received <= timeout
 
-class Step(NamedTuple):
+
+class Allowance(NamedTuple):
     """What tips may do in a tick.
 
     now, period [s]
@@ -84,7 +90,7 @@ class Step(NamedTuple):
 
 
 @dataclass(eq=False)
-class State:
+class TipState:
     """What a tip does.
 
     share : how fast it moves on a line or a jog, of its full speed
@@ -97,31 +103,31 @@ class State:
     has_goal: ClassVar[bool] = True
     advances: ClassVar[bool] = False
     """The frame moves on by itself."""
-    leads_closely: ClassVar[bool] = False
+    leads: ClassVar[bool] = False
     """The joints follow from step to step."""
 
-    def advance(self, tip: Tip, step: Step) -> State:
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
         """Move the frame of the tip by a period; the state from then on."""
         return self
 
 
-class Hold(State):
+class Hold(TipState):
     """Without a goal: stay."""
 
     has_goal = False
 
 
-class Drag(State):
+class Drag(TipState):
     """At the goal: stay until there is another."""
 
 
-class Stream(State):
+class Stream(TipState):
     """Go on from the goal with its velocity."""
 
     advances = True
 
-    def advance(self, tip: Tip, step: Step) -> State:
-        """See State."""
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
+        """See TipState."""
         request = tip.request
         age = step.now - request.received
         tip.frame[:] = request.goal
@@ -133,39 +139,38 @@ class Stream(State):
 
 
 @dataclass(eq=False)
-class Line(State):
+class Line(TipState):
     """Go to the goal in a straight line, with a velocity `twist` (6,)."""
 
     twist: Array = field(default_factory=lambda: np.zeros(6))
 
-    advances = leads_closely = True
+    advances = leads = True
 
-    def advance(self, tip: Tip, step: Step) -> State:
-        """See State."""
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
+        """See TipState."""
         scale, goal = step.scale, tip.request.goal
         least, most = scale.least * self.share, scale.most(self.share) * tip.caution
         self.share = approach(
             tip.frame, goal, self.twist, step.speeds, self.share, least, most, step.period
         )
         if self.share == 0.0 and (tip.frame == goal).all():
-            tip.request.linear = False
             return Drag()
         return self
 
 
 @dataclass(eq=False)
-class Jog(State):
+class Jog(TipState):
     """Be carried by the twist (6,), which comes nearer and nearer to the one asked for."""
 
     twist: Array = field(default_factory=lambda: np.zeros(6))
     blocked_twist: Array = field(default_factory=lambda: np.zeros(6))
 
-    advances = leads_closely = True
+    advances = leads = True
 
-    def advance(self, tip: Tip, step: Step) -> State:
-        """See State."""
+    def advance(self, tip: Tip, step: Allowance) -> TipState:
+        """See TipState."""
         wanted = tip.request.twist
-        if self.blocked or not 0.0 <= step.now - tip.request.received <= step.twist_timeout:
+        if not tip.request.is_new(step.now, step.twist_timeout):
             wanted[:] = 0.0
         fastest = share_of(wanted, step.speeds)
         most = step.scale.most(self.share) * step.jog_share * tip.caution
@@ -175,6 +180,11 @@ class Jog(State):
         carry(tip.frame, self.twist, step.period)
         tip.request.goal[:] = tip.frame
         return self
+
+
+KINDS: dict[str, type[TipState]] = {
+    kind.__name__: kind for kind in (Hold, Drag, Stream, Line, Jog)
+}
 
 
 class Tip:
@@ -187,10 +197,11 @@ class Tip:
     def __init__(self, index: int) -> None:
         self.index = index
         self.frame = np.zeros(12)
-        self.state: State = Hold()
+        self.state: TipState = Hold()
         self.request = Request()
         self.given: Array | None = None
-        self._accepted = np.zeros(12)  # the goal that is being followed
+        self._accepted = np.zeros(12)  # the goal that is being followed,
+        self._accepted_linear = False  # and how
         self._before = np.zeros(12)  # the frame a tick ago
         self._hesitations = 0
 
@@ -202,18 +213,17 @@ class Tip:
     @property
     def moves(self) -> bool:
         """Whether the frame moves on by itself."""
-        state = self.state
-        return state.advances and not (state.blocked and self.request.linear)
+        return self.state.advances and not self.state.blocked
 
     @property
-    def leads_closely(self) -> bool:
-        """Whether it moves, and the joints are to follow from step to step."""
-        return self.state.leads_closely and self.moves
+    def leads(self) -> bool:
+        """Whether it was asked to move so that the joints follow from step to step."""
+        return self.state.leads and self.moves and not self.keeps_step
 
     @property
-    def is_linear(self) -> bool:
-        """Whether its last goal is to be gone to in a straight line."""
-        return self.request.linear
+    def keeps_step(self) -> bool:
+        """Whether it is on a line to a goal of the joints, since another tip leads."""
+        return isinstance(self.state, Line) and not self.request.linear
 
     @property
     def target(self) -> Array:
@@ -230,12 +240,13 @@ class Tip:
         """The twist (6,) that a jog is asked for; None where it is none."""
         return self.request.twist if isinstance(self.state, Jog) else None
 
-    @property
-    def has_ended(self) -> bool:
+    def has_ended(self, now: float, twist_timeout: float) -> bool:
         """Whether it is a jog that came to rest after the last twist, and nothing else waits."""
         state, request = self.state, self.request
         if not isinstance(state, Jog) or request.waits:
             return False
+        if state.blocked:
+            return not request.is_new(now, twist_timeout)
         return not (state.twist.any() or request.twist.any())
 
     def is_stale(self, now: float, timeout: float) -> bool:
@@ -272,10 +283,10 @@ class Tip:
         if not self.has_goal:
             self.state = Drag()
 
-    def jog(self, twist: Array, now: float, start: Array) -> None:
-        """Move by a twist (6,), from the frame `start` (12,) where it does not do so already."""
+    def jog(self, twist: Array, now: float) -> None:
+        """Move by a twist (6,), from where the tip stands or the next `lead_from` says."""
         if not isinstance(self.state, Jog):
-            self.hold(start)
+            self.hold(self.frame)
             self.state = Jog()
         elif self.state.blocked and float(twist @ self.state.blocked_twist) <= 0.0:
             self.state.blocked = False  # another direction
@@ -299,16 +310,26 @@ class Tip:
         self.request.waits = False
         self.state = Hold()
 
-    def resume(self, frame: Array) -> None:
-        """Go on after a pause, a line from the frame (12,) where the tip is now."""
-        if isinstance(self.state, Line):
-            self.frame[:] = frame
-            self.state = Line()
-        elif isinstance(self.state, Stream):
+    def resume(self) -> None:
+        """Go on after a pause, or after braking."""
+        if isinstance(self.state, Stream) or self.keeps_step:
             self.frame[:] = self.request.goal
             self.state = Drag()
-        else:
-            self.state = type(self.state)()
+        elif isinstance(self.state, Line):
+            self.state = Line()
+
+    def take_again(self, given: Array, request: Request) -> None:
+        """Take a goal, `given` (4, 4), that was asked for before as the request says."""
+        self.given, self.request = given, request
+        request.waits = True
+        if not self.has_goal:
+            self.state = Drag()
+
+    def ask_again(self) -> None:
+        """Go on to the goal as it was asked for: nobody leads any more."""
+        self.state = Drag()
+        self._accepted[:] = self.frame
+        self.request.waits = True
 
     def unblock(self) -> None:
         """Something else than the goals has changed: a blocked way may be free."""
@@ -316,31 +337,54 @@ class Tip:
 
     # What moves it
 
-    def accept(self, start: Array | None) -> tuple[float, float]:
+    def accept(self, in_line: bool) -> tuple[float, float]:
         """Go to the goal from now on; how far it moved, [m] and [rad], from the one before.
 
-        A straight line begins at the frame `start` (12,).
+        in_line : in a straight line, since that was asked for or another tip leads
         """
         request, state = self.request, self.state
         request.waits = False
         change = change_between(self._accepted, request.goal)
-        if change == (0.0, 0.0) and not isinstance(state, Jog):
+        same_way = request.linear == self._accepted_linear and not isinstance(state, Jog)
+        if change == (0.0, 0.0) and same_way:
             return change  # the same goal again: what is held stays held
-        self._accepted[:] = request.goal
-        if not request.linear:
-            self.frame[:] = request.goal
-            kind = Stream if request.twist.any() else Drag
-            if type(state) is kind:
-                state.blocked = False
-            else:
-                self.state = kind()
-        elif isinstance(state, Line):
+        self._accepted[:], self._accepted_linear = request.goal, request.linear
+        if in_line:
+            self._go_in_line()
+            return change
+        if isinstance(state, Line):
+            change = change_between(self.frame, request.goal)
+        self.frame[:] = request.goal
+        kind = Stream if request.twist.any() else Drag
+        if type(state) is kind:
             state.blocked = False
-        elif start is not None:
-            self.frame[:] = self._before[:] = start
-            self._hesitations = 0
-            self.state = Line()
+        else:
+            self.state = kind()
         return change
+
+    def _go_in_line(self) -> None:
+        if isinstance(self.state, Line):
+            self.state.blocked = False
+            return
+        self._before[:] = self.frame
+        self._hesitations = 0
+        self.state = Line()
+
+    def lead_from(self, frame: Array) -> None:
+        """A tip leads from now on, from where the joints can stop: here this frame (12,)."""
+        self.frame[:] = self._before[:] = frame
+        self._hesitations = 0
+        state = self.state
+        if isinstance(state, Hold):
+            self._accepted[:] = frame
+        elif isinstance(state, Jog):
+            self._accepted[:] = self.request.goal[:] = frame
+            state.share, state.twist[:] = 0.0, 0.0
+        elif isinstance(state, Line):
+            state.share = 0.0
+        else:
+            self.request.twist[:] = 0.0
+            self.state = Line()
 
     def forget_stream(self) -> None:
         """The goal that was accepted is no next one of a stream."""
@@ -348,7 +392,7 @@ class Tip:
             self.request.twist[:] = 0.0
             self.state = Drag()
 
-    def advance(self, step: Step) -> None:
+    def advance(self, step: Allowance) -> None:
         """Move the frame by one period."""
         if not self.moves:
             return
@@ -357,12 +401,12 @@ class Tip:
         if isinstance(self.state, Jog):
             self._accepted[:] = self.frame
 
-    def hesitate(self) -> bool:
-        """Take back the last `advance`, since it can't be followed, to go on at half the speed.
-
-        Returns whether that was tried often enough.
-        """
+    def take_back(self) -> None:
+        """Take back the last `advance`, since it can't be followed."""
         self.frame[:] = self._before
+
+    def hesitate(self) -> bool:
+        """Go on at half the speed from now on; whether that was tried often enough."""
         self.state.share *= 0.5
         if isinstance(self.state, Jog):
             self.state.twist *= 0.5
@@ -373,16 +417,34 @@ class Tip:
         """The last `advance` could be followed."""
         self._hesitations = 0
 
-    def retreat(self, frame: Array) -> None:
-        """Stand still at a frame (12,), since the way is blocked."""
-        self.frame[:] = frame
-        self.state.share, self.state.blocked, self._hesitations = 0.0, True, 0
+    def block(self) -> None:
+        """Stay, since the way is blocked."""
+        self.state.blocked = True
         if isinstance(self.state, Jog):
-            self.request.goal[:] = frame
             self.state.blocked_twist[:] = self.request.twist
-            self.state.twist[:] = 0.0
 
-    def warm(self, step: Step) -> None:
+    # Snapshots
+
+    def snapshot(self) -> Values:
+        """Its state as plain values."""
+        names = 'frame', 'given', '_accepted', '_accepted_linear', '_before', '_hesitations'
+        return {
+            'state': {
+                'kind': type(self.state).__name__,
+                **values_of(self.state, vars(self.state)),
+            },
+            'request': values_of(self.request, vars(self.request)),
+            'rest': values_of(self, names),
+        }
+
+    def restore(self, values: Values) -> None:
+        """Take over a snapshot."""
+        fields = {**values['state']}
+        self.state = KINDS[fields.pop('kind')](**fields)
+        self.request = Request(**values['request'])
+        take_values(self, values['rest'])
+
+    def warm(self, step: Allowance) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial, here = Tip(self.index), transform_of(self.frame)
         trial.hold(self.frame)
@@ -390,8 +452,8 @@ class Tip:
         far[:3, 3] += 1.0
         for goal, linear in ((far, True), (here, False)):
             trial.give(goal, step.now, linear=linear, twist=np.ones(6))
-            trial.accept(self.frame)
+            trial.accept(linear)
             trial.advance(step)
         trial.give_next_of_stream(here, step.now + 0.5 * STREAM_GAP)
-        trial.jog(np.ones(6), step.now, self.frame)
+        trial.jog(np.ones(6), step.now)
         trial.advance(step)

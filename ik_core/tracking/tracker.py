@@ -19,7 +19,9 @@ A goal that jumped is reached by a move of the joints, or, where `move` is 'line
 straight line of the tip with limited speed and acceleration, slower where the joints can't keep
 up. Twists (`set_twist`) carry a tip on from where it is. Neither searches nor leaves its branch:
 where the way is blocked, by a limit or a singularity, the arm stops there and the status is
-BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. With
+BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. While
+one tip is led so, the others go to their goals in straight lines too, and none waits for a way
+that is blocked. With
 `feed_forward`, the velocity of a stream of goals is followed too, so that the tip does not lag
 ([Buss2009] section 2).
 
@@ -31,6 +33,7 @@ Who owns what, and alone changes it:
 
     Coordinator   whether it is paused, why it rests, the options              `coordinator`
     Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
+    Leading       whether a tip leads, so that all go on from step to step      `leading`
     GoalSolver    where the joints should be: its phase, the solution          `goal_solver`
     RestPosture   how that moves on in the null space of the goals             `rest_posture`
     JointMotion   whether joints wait for each other; how fast tips may go     `joint_motion`
@@ -42,13 +45,14 @@ What changes a tracker is a value (`instructions`); its methods make these value
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..exceptions import InvalidOption
+from ..exceptions import IkError, InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Clock, default_clock
 from ..problem import IkProblem
@@ -74,6 +78,7 @@ from .instructions import (
 )
 from .limits import MotionLimits
 from .options import TrackerOptions
+from .snapshot import Snapshot
 from .status import Command
 
 
@@ -121,11 +126,24 @@ class Tracker:
         if governor is None:
             q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
             governor = Governor(limits, self.period, q)
-        governor.set_limits(limits)
+        if not governor.limits.is_same(limits):
+            governor.set_limits(limits)
         posture = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
         self._parts = Coordinator(problem, rate, governor, posture, self._clock)
         self._parts.apply(SetOptions(options or TrackerOptions()))
         self._parts.apply(SetSolver(solver, solver_options))
+
+    @classmethod
+    def resume(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:
+        """A tracker that goes on from a snapshot of another one, and does the same."""
+        arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
+        tracker = cls(snapshot.problem, snapshot.rate, clock=clock, **arguments)
+        tracker._parts.restore(copy.deepcopy(snapshot.state))
+        return tracker
+
+    def snapshot(self) -> Snapshot:
+        """All that it goes on from. A solve that is under way begins again (see `snapshot`)."""
+        return self._parts.snapshot()
 
     @property
     def q(self) -> Array:
@@ -269,32 +287,47 @@ class Tracker:
 
     def apply(self, instruction: Instruction) -> None:
         """Do what a value says; each has a method of its own, which says what it does."""
-        observer = self._observer
+        observer = self._up_to_date_observer()
         try:
             self._parts.apply(instruction)
-        except Exception:
+        except Exception as error:
             if observer is not None:
-                observer.failed()
+                observer.failed(changed=not isinstance(error, IkError))
             raise
         if observer is not None:
             observer.applied(instruction)
 
     def observe(self, observer: Observer | None) -> None:
-        """Let an observer hear of all that happens from now on; None: nobody."""
+        """Let an observer hear of all that happens from now on; None: nobody.
+
+        Raises what it raises where the tracker is nothing that it can begin with.
+        """
+        if observer is not None:
+            observer.begin(self.snapshot())
         self._observer = self._clock.observer = observer
+
+    def _up_to_date_observer(self) -> Observer | None:
+        observer = self._observer
+        if observer is not None and observer.is_due:
+            observer.begin(self.snapshot())
+        return observer
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        self._parts.warm()
+        self._clock.observer = None  # it is not for a tick that the clock is read
+        try:
+            self._parts.warm()
+        finally:
+            self._clock.observer = self._observer
 
     def tick(self, now: float) -> Command:
         """Move on by one nominal period and return the command."""
-        observer = self._observer
+        observer = self._up_to_date_observer()
         try:
             command = self._parts.tick(now)
         except Exception:
             if observer is not None:
-                observer.failed()
+                observer.failed(changed=True)
             raise
         if observer is not None:
             observer.ticked(now, command)

@@ -27,7 +27,7 @@ from .subscriptions import Inputs
 TOPIC = 'robot_description'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 POLL_PERIOD = 0.02
-"""[s] How often a node that loads its robot looks whether it shall end."""
+"""[s] How often a node that loads its robot checks whether it is to end."""
 
 
 class Description:

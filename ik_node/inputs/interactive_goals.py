@@ -43,8 +43,8 @@ TOPIC = '~/interactive_goals'
 """RViz's display InteractiveMarkers asks for this as its namespace."""
 
 HOLD_TIMEOUT = 2.0
-"""Seconds without a word after which who holds a marker is taken to have gone: RViz sends a sign
-of life several times a second."""
+"""[s] Of silence, after which the client that holds a marker is taken to have gone: RViz sends
+feedback several times a second."""
 
 FEEDBACK_DEPTH = 10
 """Of a queue of one, the last pose before the mouse button goes up could fall out."""

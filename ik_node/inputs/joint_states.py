@@ -19,6 +19,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from ik_core.tracking import Command, TrackStatus
+from ik_core.tracking.instructions import Reset, Stop
 
 from ..conversions import Refused, read_joint_state
 from ..model import Model
@@ -33,12 +34,14 @@ LARGEST_STATE = 200_000
 """[bytes] Of a joint state: more than a thousand joints have long names."""
 SETTLING = 0.5
 """Seconds of rest after which the robot is where it was sent, unless it was moved."""
+Due = Reset | Stop | None
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 
 
 class StartState:
-    """Seeds the motion of a model from joint_states, where those are not the node's own.
+    """Says where the motion of a model starts by joint_states, where those are not the node's own.
 
+    It moves nothing: what is due it answers as an instruction for the tracker.
     `seconds` gives the time of the clock that ticks follow. `obstacle` is why no goal can be
     followed now, None where there is no reason.
     """
@@ -79,50 +82,51 @@ class StartState:
         """Handle what came."""
         self._input.poll()
 
-    def begin(self, model: Model) -> bool:
-        """Start the model from where the robot is; false while that is not known."""
+    def begin(self, model: Model) -> tuple[bool, Due]:
+        """Whether the model can start, and from where; not while that is not known."""
         if self._measured is None:
-            return True
+            return True, None
         now, timeout = self._seconds(), model.parameters.node.state_timeout
         unknown = self._measured.unknown(now, timeout)
         if unknown:
             self.obstacle, self._health.concerns = StatusCode.WAITING_FOR_STATE, unknown
-            return False
-        model.tracker.reset(self._measured.q)
+            return False, None
         self._go_on()
-        return True
+        return True, Reset(self._measured.q.copy())
 
     def take_again(self) -> None:
         """Start from where the robot is as soon as it rests."""
         if self._measured is not None and self.obstacle in (None, StatusCode.NOT_FOLLOWING):
             self._stop_for(StatusCode.RESETTING)
 
-    def before_going_on(self, model: Model) -> None:
+    def before_going_on(self, model: Model) -> Due:
         """Start from where the robot is, and keep the goals, if it was moved in a pause."""
         measured, tracker = self._measured, model.tracker
         if measured is None or not tracker.paused or not tracker.at_rest:
-            return
+            return None
         node = model.parameters.node
         is_known = measured.age(self._seconds()) <= node.state_timeout and measured.rests()
         if is_known and measured.distance(tracker.q) > node.state_tolerance:
-            model.seed(measured.q)
+            return Reset(measured.q.copy(), keep_goals=True)
+        return None
 
-    def compare(self, model: Model, command: Command, now: float) -> None:
+    def compare(self, model: Model, command: Command, now: float) -> Due:
         """After each tick: stop where joint_states stop, start from them where that is due."""
-        measured = self._measured
+        measured, due = self._measured, None
         if measured is None:
-            return
+            return None
         self._following.command(command.q, now)
         has_settled = self._has_settled(model, command, now)
         timeout = model.parameters.node.state_timeout
         if measured.age(now) > timeout:
-            self._lose_state(model, measured.unknown(now, timeout))
+            due = self._lose_state(measured.unknown(now, timeout))
         elif self.obstacle is None and self._following.behind:
-            self._stop_alone(model)
+            due = self._stop_alone(model)
         elif has_settled and self._is_due(measured, model, command):
-            model.tracker.reset(measured.q)
+            due = Reset(measured.q.copy())
             self._go_on()
         self._look_for_arrival(measured, model, command)
+        return due
 
     def _take(self, message: JointState) -> None:
         """Note what a message says; Refused where it can't be right."""
@@ -139,7 +143,7 @@ class StartState:
             raise Refused('implausible_state', '; '.join(doubts))
 
     def _compare_clocks(self, message: JointState) -> None:
-        """Warn where the controller would play trajectories at other times than they tell."""
+        """Warn where the controller would play trajectories at other times than they say."""
         difference = self._clock.difference(message.header.stamp)
         if difference is not None:
             side = 'behind' if difference > 0.0 else 'ahead of'
@@ -174,13 +178,14 @@ class StartState:
         was_moved = measured.distance(command.q) > model.parameters.node.state_tolerance
         return (self.obstacle is not None or was_moved) and measured.rests(SETTLING)
 
-    def _lose_state(self, model: Model, joints: tuple[str, ...]) -> None:
-        if self.obstacle is not StatusCode.STATE_LOST:
-            self._health.warn('state_lost', 'joint_states stopped coming: stopping')
-            self._stop_for(StatusCode.STATE_LOST, *joints)
-            model.stop()
+    def _lose_state(self, joints: tuple[str, ...]) -> Due:
+        if self.obstacle is StatusCode.STATE_LOST:
+            return None
+        self._health.warn('state_lost', 'joint_states stopped coming: stopping')
+        self._stop_for(StatusCode.STATE_LOST, *joints)
+        return Stop()
 
-    def _stop_alone(self, model: Model) -> None:
+    def _stop_alone(self, model: Model) -> Due:
         """The robot does not follow: stop, and forget where it was to go."""
         names, units = model.robot.joint_names, model.robot.joint_units
         errors, allowed = self._following.errors, model.following_errors
@@ -190,7 +195,7 @@ class StartState:
         ]
         self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
         self._stop_for(StatusCode.NOT_FOLLOWING, *texts)
-        model.stop()
+        return Stop()
 
     def _look_for_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
         """A goal is reached when the robot is there, not only the command."""

@@ -42,7 +42,7 @@ Joints = NDArray[np.intp]
 
 
 class Differences:
-    """Differences of positions [rad or m]; joints that turn for ever have the same one each turn.
+    """Differences of positions [rad or m]; joints with endless turns have the same one each turn.
 
     Drivers may give the angle of such a joint within a turn, or with all of its turns.
     """

@@ -1,7 +1,7 @@
-"""Whether the clock that joint_states are stamped with goes with this one.
+"""How far the clock that stamps joint_states is from this one.
 
-It is the controller's, and a trajectory tells the controller when joints are to be where. States
-need some time to come, and some longer than others: so the newest of those of a second counts.
+The controller stamps them, and plays trajectories by the same clock. States take some time to
+come, some longer than others, so the newest of each second counts.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 rclpy's executor rebuilds its wait set, over all entities of the node, twice for each message: at
 1 kHz that is most of a period, in which the interpreter keeps the tick waiting. So the executor
-does not know these subscriptions; the node asks for what came shortly before each tick. What it
-takes are bytes, and converted only where there are not too many: converting is what takes long.
+does not know these subscriptions; the node asks for what came shortly before each tick. It takes
+bytes, and converts them only where there are not too many, since converting is what takes long.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
 from ik_core.exceptions import InvalidGoal
 
+from ..callback_groups import Forgetting
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
 
@@ -26,7 +26,7 @@ LARGEST = 4096
 """[bytes] Of a message with one pose or twist and the name of a frame."""
 
 
-class Polled(CallbackGroup):
+class Polled(Forgetting):
     """The group of what no executor waits for."""
 
     def can_execute(self, entity: Any) -> bool:
@@ -87,13 +87,19 @@ class Inputs:
         """Handle what came: of each topic no more messages than its queue holds."""
         for subscription, depth in self._subscriptions:
             for _ in range(depth):
-                with subscription.handle:
-                    taken = subscription.handle.take_message(subscription.msg_type, True)
-                if taken is None:
+                serialized = take(subscription)
+                if serialized is None:
                     break
-                subscription.callback(taken[0])
+                subscription.callback(serialized)
 
     def close(self) -> None:
         """Unsubscribe from all."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop()[0])
+
+
+def take(subscription: Any) -> bytes | None:
+    """The next message of a subscription, serialized; None where there is none."""
+    with subscription.handle:
+        taken = subscription.handle.take_message(subscription.msg_type, True)
+    return None if taken is None else taken[0]

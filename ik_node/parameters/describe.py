@@ -1,7 +1,7 @@
 """`python -m ik_node.parameters.describe > config/ik_node.yaml`: all parameters, documented.
 
 The file is made from the same metadata as `ros2 param describe`. Run the command again when an
-option was added or changed, in `ik_core` or here; `test/test_config.py` tells when that is due.
+option was added or changed, in `ik_core` or here; until then `test_config.py` fails.
 It needs rclpy, but starts no node.
 """
 

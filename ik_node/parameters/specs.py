@@ -67,6 +67,10 @@ class Spec:
             return False
         return True
 
+    def same(self, value: Any, other: Any) -> bool:
+        """Whether two values that `read` takes mean the same, as 100 and 100.0 do."""
+        return bool(self.read(value) == self.read(other))
+
     def descriptor(self) -> ParameterDescriptor:
         """What `ros2 param describe` shows.
 
@@ -106,8 +110,14 @@ class Spec:
 
 
 def _read_float(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and not math.isnan(value) else None
+    """Text too: `ros2 param` takes 1e-5 for text, and sends it for the .inf of a file."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
 
 
 def _read_names(value: Any) -> tuple[str, ...] | None:
@@ -187,7 +197,7 @@ LimitRow = tuple[str, float, str, tuple[float, float]]
 
 
 def _limits(robot: Robot, i: int) -> list[LimitRow]:
-    """Those of a joint. One that turns for ever has no position limits."""
+    """Those of a joint. One with endless turns has no position limits."""
     lower, upper = float(robot.lower[i]), float(robot.upper[i])
     unit = robot.joint_units[i]
     rates = _rate_limits(float(robot.velocity[i]), unit)

@@ -84,8 +84,7 @@ class Parameters:
         spec = self._specs.get(name)
         if spec is None or not spec.accepts(value):
             return False
-        now = self._node.get_parameter(name).value
-        return bool(spec.read(now) == spec.read(value))
+        return spec.same(value, self._node.get_parameter(name).value)
 
     def undeclare_robot(self) -> None:
         """Forget the limits of the joints and the tools; `joint_limits.default` stays."""
@@ -131,7 +130,7 @@ class Parameters:
         fixed = [
             name
             for name, value in changes.items()
-            if self._specs[name].static and value != now[name]
+            if self._specs[name].static and not self._specs[name].same(value, now[name])
         ]
         if self.locked and fixed:
             raise InvalidOption(

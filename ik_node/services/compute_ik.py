@@ -26,21 +26,23 @@ from ik_core import Budget, IkError, IkProblem, IkResult, IkStatus, PoseTask, ma
 from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
 
+from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.frames import Frames, FrameSource, Pending
 from ..model import Model
-from ..texts import LONGEST_TRACEBACK, cut
+from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
 SEARCH = 'levenberg_marquardt'
 """The solver that restarts by itself, which such requests need."""
 
 DEFAULT_TIMEOUT = 0.5
-"""Seconds, where a request gives none."""
-
-CLOSING_PATIENCE = 1.0
+"""[s] Where a request gives none,"""
+LONGEST_TIMEOUT = 10.0
+"""and the longest that one gets, whatever it asks for: meanwhile others wait."""
 POLL_PERIOD = 0.02
+"""[s] How often a request checks whether the service is being closed."""
 
 
 class MoveItErrorCode(IntEnum):
@@ -75,13 +77,38 @@ class Query:
     seconds: float
     options: dict[str, Any]
 
-    def solve(self) -> IkResult:
-        """The best that is found in the time."""
-        solver = make_solver(SEARCH, **self.options)
-        return solver.solve(self.problem, self.q0, Budget(seconds=self.seconds))
+    def solve(self, stopping: threading.Event) -> IkResult:
+        """The best that is found in the time, or before `stopping` is set."""
+        search = make_solver(SEARCH, **self.options).begin(self.problem, self.q0)
+        deadline = time.monotonic() + self.seconds
+        while True:
+            left = deadline - time.monotonic()
+            done = search.run(Budget(seconds=min(max(left, 0.0), POLL_PERIOD)))
+            if done or left < POLL_PERIOD or stopping.is_set():
+                return search.result()
 
 
-def read_request(request: Any, model: Model, frames: Frames, group: str) -> Query:
+class PatientFrames:
+    """Frames of which those that are Pending are waited for, unless `stopping` is set.
+
+    A request has a thread of its own: the ticks go on meanwhile.
+    """
+
+    def __init__(self, frames: Frames, stopping: threading.Event) -> None:
+        self._frames = frames
+        self._stopping = stopping
+
+    def in_root(self, frame_id: str, q: Array) -> Array:
+        """See Frames."""
+        while True:
+            try:
+                return self._frames.in_root(frame_id, q)
+            except Pending:
+                if self._stopping.wait(POLL_PERIOD):
+                    raise
+
+
+def read_request(request: Any, model: Model, frames: PatientFrames, group: str) -> Query:
     """What a moveit_msgs/PositionIKRequest asks for; Declined where it can't be honoured.
 
     Joints that its state does not name are where they are commanded to be now.
@@ -96,8 +123,9 @@ def read_request(request: Any, model: Model, frames: Frames, group: str) -> Quer
     except IkError as error:
         raise Declined(MoveItErrorCode.FAILURE, str(error)) from error
     seconds = timeout.sec + 1e-9 * timeout.nanosec
+    seconds = min(seconds, LONGEST_TIMEOUT) if seconds > 0.0 else DEFAULT_TIMEOUT
     options = dict(vars(model.parameters.solver_options)) if node.solver == SEARCH else {}
-    return Query(problem, q0, seconds if seconds > 0.0 else DEFAULT_TIMEOUT, options)
+    return Query(problem, q0, seconds, options)
 
 
 def _check_scope(request: Any, group: str) -> None:
@@ -114,7 +142,7 @@ def _check_scope(request: Any, group: str) -> None:
 
 
 def _start(state: Any, model: Model) -> Array:
-    """The positions (n,) to start from; mimic joints follow their drivers whatever is said."""
+    """The positions (n,) to start from; mimic joints follow their drivers."""
     robot, q = model.robot, model.tracker.q
     if state.multi_dof_joint_state.joint_names:
         text = 'robot_state: joints with several degrees of freedom are not supported'
@@ -132,7 +160,7 @@ def _start(state: Any, model: Model) -> Array:
     return q
 
 
-def _goals(request: Any, model: Model, frames: Frames, q0: Array) -> list[PoseTask]:
+def _goals(request: Any, model: Model, frames: PatientFrames, q0: Array) -> list[PoseTask]:
     """One goal for each link; the vectors win over the single fields, as in MoveIt."""
     poses = list(request.pose_stamped_vector) or [request.pose_stamped]
     single = [request.ik_link_name] if request.ik_link_name else []
@@ -146,25 +174,16 @@ def _goals(request: Any, model: Model, frames: Frames, q0: Array) -> list[PoseTa
     ]
 
 
-def _in_root(pose: PoseStamped, frames: Frames, q0: Array) -> Array:
+def _in_root(pose: PoseStamped, frames: PatientFrames, q0: Array) -> Array:
     """A pose (4, 4) in the root link's frame; frames of links are where q0 has them."""
     try:
-        frame = _wait_for(frames, pose.header.frame_id, q0)
+        frame = frames.in_root(pose.header.frame_id, q0)
     except Refused as refused:
         raise Declined(MoveItErrorCode.FRAME_TRANSFORM_FAILURE, str(refused)) from refused
     try:
         return frame @ pose_to_transform(pose.pose)
     except Refused as refused:
         raise Declined(MoveItErrorCode.INVALID_GOAL_CONSTRAINTS, str(refused)) from refused
-
-
-def _wait_for(frames: Frames, frame_id: str, q0: Array) -> Array:
-    """The frame (4, 4), once it is not Pending any more; the ticks go on meanwhile."""
-    while True:
-        try:
-            return frames.in_root(frame_id, q0)
-        except Pending:
-            time.sleep(POLL_PERIOD)
 
 
 def write_response(response: Any, result: IkResult, model: Model) -> None:
@@ -214,42 +233,45 @@ class ComputeIk:
         self._thread.start()
 
     def close(self) -> None:
-        """Withdraw the service; a request that is being solved is given a moment to end."""
+        """Withdraw the service; a request under way is answered with what is found by now."""
         if self._thread is not None:
             self._stopping.set()
-            self._thread.join(CLOSING_PATIENCE)
+            self._thread.join()
             self._thread = None
 
     def _serve(self, service: Any, stopping: threading.Event) -> None:
-        node = Node(
-            f'{self._node.get_name()}_{SERVICE}',
-            namespace=self._node.get_namespace(),
-            context=self._node.context,
-            cli_args=['--ros-args', '-r', f'__node:={self._node.get_name()}_{SERVICE}'],
-            start_parameter_services=False,
-            enable_rosout=False,
-        )
-        executor = SingleThreadedExecutor(context=self._node.context)
         try:
-            node.create_service(service, SERVICE, self._answer)
-            executor.add_node(node)
+            node = node_beside(self._node, SERVICE)
+            try:
+                node.create_service(service, SERVICE, self._answer)
+                self._spin(node, stopping)
+            finally:
+                node.destroy_node()
+        except MIDDLEWARE_ERRORS as error:
+            self._node.get_logger().error(f'no {SERVICE}: {sentence(error)}')
+
+    def _spin(self, node: Node, stopping: threading.Event) -> None:
+        executor = SingleThreadedExecutor(context=node.context)
+        executor.add_node(node)
+        try:
             while not stopping.is_set():
                 executor.spin_once(timeout_sec=0.1)
         except (ExternalShutdownException, ShutdownException):
             pass
         finally:
             executor.shutdown()
-            node.destroy_node()
 
     def _answer(self, request: Any, response: Any) -> Any:
         model = self._model()
         try:
             if model is None:
                 raise Declined(MoveItErrorCode.FAILURE, 'there is no robot yet')
-            frames = Frames(model.robot, model.base_link, self._others)
+            frames = PatientFrames(
+                Frames(model.robot, model.base_link, self._others), self._stopping
+            )
             group = model.parameters.node.compute_ik_group or model.robot.name
             query = read_request(request.ik_request, model, frames, group)
-            write_response(response, query.solve(), model)
+            write_response(response, query.solve(self._stopping), model)
         except Declined as declined:
             write_code(response, declined.code, str(declined))
             text = f'{SERVICE}: {declined.code.name}: {declined}'

@@ -65,7 +65,7 @@ class Controls:
         model = self._model()
         if model is not None:
             if not paused:
-                self._start_state.before_going_on(model)
+                model.apply_due(self._start_state.before_going_on(model))
             model.pause(paused)
         return model is not None
 

@@ -3,6 +3,9 @@
 The tick only notes numbers in memory; files are written beside it. A recording holds the last
 `record_minutes`, and ends with the service, with the model, or with the node. That it can be
 written is checked when it begins, and no recording takes the place of another.
+
+A file has the ending `.part` until it is whole. What a process that was killed has left behind
+with it is deleted when a recording begins in the same folder, once it is older than LEFT_BEHIND.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from std_srvs.srv import SetBool
 
 from ik_core import IkError
 from ik_core.robot.urdf import plain_urdf
-from ik_core.tracking.recording import Recorder
+from ik_core.tracking.recording import PART, Recorder, part_of
 
 from ..jobs import Job
 from ..model import Model
@@ -29,31 +32,40 @@ from ..texts import explanation, sentence
 
 LONGEST_NAME = 60
 """Characters of the robot's name that stand in the name of a file."""
-PATIENCE = 60.0
+WRITING_TIME = 60.0
 """[s] How long an ending node waits for each file to be written."""
+LEFT_BEHIND = 3600.0
+"""[s] Nobody still writes to a file that was written to this long ago."""
 
 
 def check_folder(folder: Path) -> None:
-    """Raise OSError where no file can be written in a folder."""
+    """Delete what was left behind in a folder; OSError where no file can be written there."""
     with tempfile.TemporaryFile(dir=folder):
         pass
+    for path in folder.glob(f'*.npz{PART}'):
+        with suppress(OSError):  # it is another user's, or gone
+            if time.time() - path.stat().st_mtime > LEFT_BEHIND:
+                path.unlink()
 
 
 def new_file(folder: Path, node: str, robot: str) -> Path:
-    """An empty file in a folder, with a name that no other one has. Raises OSError."""
+    """The path of a file that no other one has; taken by an empty part. Raises OSError."""
     robot = re.sub(r'[^A-Za-z0-9.-]', '_', robot)[:LONGEST_NAME]
     stem = f'{node}_{robot}_{time.strftime("%Y%m%d_%H%M%S")}'
     for number in count(1):
         path = folder / (f'{stem}.npz' if number == 1 else f'{stem}_{number}.npz')
+        part = part_of(path)
         try:
-            path.touch(exist_ok=False)
+            part.touch(exist_ok=False)
         except FileExistsError:
             continue
-        return path
+        if not path.exists():  # looked for last: who made it had the part
+            return path
+        part.unlink()
     raise AssertionError('there is always another number')
 
 
-class Recording:
+class RecordService:
     """Serves ~/record while open.
 
     `model` gives what is moved, None without a robot; `description` the URDF that it came from.
@@ -81,7 +93,7 @@ class Recording:
             self._service = None
         self.finish()
         for job in self._writing:
-            job.wait(PATIENCE)
+            job.wait(WRITING_TIME)
         self._writing.clear()
 
     def begin(self, model: Model) -> None:
@@ -120,11 +132,6 @@ class Recording:
     def _new_file(self, folder: Path, model: Model) -> Path:
         return new_file(folder, self._node.get_name(), model.robot.name)
 
-    def begin_due_segment(self, model: Model) -> None:
-        """After each tick: let a recording go on in another segment where that is due."""
-        if model.recorder is not None and model.recorder.segment_is_full:
-            model.record(model.recorder)
-
     def _write(self, recorder: Recorder, path: Path, robot: str) -> None:
         """Write to the path; where that can't be, to the folder for temporary files."""
         if self._is_written(recorder, path):
@@ -141,8 +148,6 @@ class Recording:
             recorder.save(path)
         except Exception as error:
             log.error(f'no recording in {path}: {sentence(error)}')
-            with suppress(OSError):
-                path.unlink()
             return False
         log.info(f'the recording is in {path}; see `ik replay --help`')
         return True

@@ -3,8 +3,8 @@
 For each robot and rate four processes run: `ik_node`, `bare` (a rclpy timer that publishes the
 same message and does nothing else), `echo` (which answers each goal at once with that message)
 and `goals`, which publishes goals; a subscriber here watches. Node, bare timer and echo take turns
-of a few seconds, the others stopped (SIGSTOP), so what else the machine does meets all.
-The node's turns are of two kinds:
+of a few seconds, the others stopped (SIGSTOP), so what else the machine does
+affects all alike. The node's turns are of two kinds:
 
 - it follows a goal that goes round all the time: jitter, processor time, time in a tick;
 - it rests, and small steps of the goal come at random moments: latency, from just before the
@@ -13,7 +13,7 @@ The node's turns are of two kinds:
   which is what these ways alone take. The node's has up to one period of waiting besides.
 
 Jitter is how much the time between two stamps differs from the period; at arrivals this process's
-own scheduling blurs it. Time in a tick and its share for solving are the node's word
+own scheduling blurs it. Time in a tick and its share for solving are what the node reports
 (/diagnostics).
 """
 

@@ -2,8 +2,8 @@
 
 Starts `ik_node` as a process of its own, then does what a user's program would do: publishes
 goals, reads joint_states. Whether a goal was reached, and by how much it was missed, is worked
-out here, by forward kinematics on the joint states that came; only the solve time is the node's
-word (~/status). The exit code is 0 if all reachable goals were reached.
+out here, by forward kinematics on the joint states that came; only the solve time is what
+the node reports (~/status). The exit code is 0 if all reachable goals were reached.
 
 It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot.
 """

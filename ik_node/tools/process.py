@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 STOP_PATIENCE = 5.0
 
@@ -18,19 +19,21 @@ def running(
     *arguments: str,
     parameters: Mapping[str, object] | None = None,
     namespace: str = '',
+    environment: Mapping[str, str] = MappingProxyType({}),
     pipes: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """`python -m module arguments`, with ROS parameters; ended when the context is left.
 
     The process finds the package where this one did, installed or not. It does not get Ctrl-C:
-    that ends the one who started it, which then ends it. `pipes`: to its stdin and stdout.
+    that ends the one who started it, which then ends it. `environment`: variables beside this
+    one's; `pipes`: to its stdin and stdout.
     """
     ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
     ros += ['-r', f'__ns:={namespace}'] if namespace else []
     path = [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH', '')]
     process = subprocess.Popen(
         [sys.executable, '-m', module, *arguments, *(['--ros-args', *ros] if ros else [])],
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
+        env={**os.environ, **environment, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
         start_new_session=True,
         stdin=subprocess.PIPE if pipes else None,
         stdout=subprocess.PIPE if pipes else None,

@@ -39,6 +39,9 @@ def test_a_urdf_file_is_enough(environment, listener, namespace):
         state = listener.hear(f'/{namespace}/joint_states', launch)
         assert len(state.name) == 6
         assert len(state.position) == 6
+        names = ('robot_description', 'urdf_path')
+        values = listener.parameters(f'/{namespace}/ik_node', *names, launch=launch)
+    assert values == ['', str(urdf)], '`ros2 param load` could not read the text back'
 
 
 def test_arguments_win_over_the_parameter_file_and_what_is_left_empty_does_not(

@@ -6,9 +6,20 @@ import pytest
 pytest.importorskip('rclpy')
 
 from lifecycle_msgs.msg import Transition
+from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.utilities import get_rmw_implementation_identifier
 from support.node_harness import URDF, check_states, is_still, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world
+
+from ik_node.inputs.description import Description
+from ik_node.inputs.goals import Goals
+from ik_node.inputs.tf_frames import TfFrames
+from ik_node.installation import Installation
+from ik_node.motion import Motion
+from ik_node.node import IkNode
+from ik_node.services.compute_ik import ComputeIk
+from ik_node.services.controls import Controls
+from ik_node.services.recording import RecordService
 
 CONFIGURE = Transition.TRANSITION_CONFIGURE
 ACTIVATE = Transition.TRANSITION_ACTIVATE
@@ -109,3 +120,39 @@ def test_a_failure_on_the_way_leads_back_to_unconfigured():
         node.until_code('unconfigured')
         assert not node.transition(CONFIGURE), 'it can be tried again'
         assert node.set_parameters(rate=100.0).successful, 'static parameters can change'
+
+
+def names_of(node):
+    """What a node subscribes to, publishes and serves."""
+    return {
+        'subscriptions': sorted(s.topic_name for s in node.subscriptions),
+        'publishers': sorted(p.topic_name for p in node.publishers),
+        'services': sorted(s.srv_name for s in node.services),
+    }
+
+
+PARTS = [RecordService, Motion, Description, Goals, Controls, ComputeIk, TfFrames, Installation]
+
+
+@pytest.mark.parametrize('part', PARTS, ids=lambda part: part.__name__)
+def test_what_one_part_raises_at_its_end_leaves_no_other_open(part, monkeypatch):
+    name = 'forget' if part is Installation else 'close'
+    close = getattr(part, name)
+    # which would close what is left open
+    monkeypatch.setattr(IkNode, 'on_error', lambda *_: TransitionCallbackReturn.SUCCESS)
+
+    def close_and_fail(self):
+        close(self)
+        raise RuntimeError('planted')
+
+    with panda_world(autostart=False) as it:
+        before = names_of(it.ik_node)
+        assert it.transition(CONFIGURE)
+        assert it.transition(ACTIVATE)
+        it.more_states(1)
+        assert it.transition(DEACTIVATE)
+        monkeypatch.setattr(part, name, close_and_fail)
+        assert not it.transition(CLEANUP)
+        monkeypatch.undo()
+        assert names_of(it.ik_node) == before
+        assert it.set_parameters(rate=100.0).successful, 'static parameters can change'

@@ -1,4 +1,4 @@
-"""The model: topics of tips, and changes that make another tracker."""
+"""The model: topics of tips, changed parameters, and recordings that it does not notice."""
 
 from dataclasses import replace
 
@@ -10,6 +10,8 @@ pytest.importorskip('rclpy')
 from support.node_harness import load, snapshot
 
 from ik_core.robot.shipped import shared_file
+from ik_core.tracking import TrackStatus
+from ik_core.tracking.recording import Recorder
 from ik_node.model import Model, goal_topic
 from ik_node.parameters.options import Limits
 
@@ -37,7 +39,7 @@ def test_shipped_files_are_found():
 
 
 def other_tolerance(parameters):
-    """For this a model makes another tracker."""
+    """For this a model makes another problem."""
     return replace(parameters, node=replace(parameters.node, position_tolerance=1e-4))
 
 
@@ -81,9 +83,53 @@ def test_the_rest_posture_outlives_a_change_of_tolerance():
     model = Model(load('panda'), parameters)
     rest = model.tracker.q
     free = np.linalg.svd(model.robot.jacobian(rest, 'panda_hand')[:, :7])[2][-1]
-    model.seed(rest + 0.3 * np.append(free, 0.0))
+    model.tracker.reset(rest + 0.3 * np.append(free, 0.0))
     model.apply(other_tolerance(parameters))
     model.set_goal(0, model.tip_pose(0), 0.0)
     for i in range(300):
         command = model.tracker.tick(0.004 * i)
     assert np.linalg.norm(command.q - rest) < 0.15
+
+
+def jog(model, now):
+    model.set_twist(0, np.array([0.0, 0.05, -0.05]), np.zeros(3), now)
+
+
+def move(model, now):
+    if now == 0.0:
+        goal = model.tip_pose(0)
+        goal[:3, 3] += (0.05, 0.3, -0.2)
+        model.set_goal(0, goal, now)
+
+
+@pytest.mark.parametrize('act', [jog, move])
+@pytest.mark.parametrize('way', ['joint', 'linear'])
+def test_a_motion_does_not_notice_that_it_is_recorded(act, way):
+    parameters = snapshot(tip_links=('panda_hand',))
+    parameters = replace(parameters, tracker=replace(parameters.tracker, move=way))
+    recorded, plain = (Model(load('panda'), parameters) for _ in range(2))
+    tracker = recorded.tracker
+    for k in range(150):
+        if k in (10, 20):
+            assert not tracker.at_rest
+            recorded.record(Recorder('') if k == 10 else None)
+        for model in (recorded, plain):
+            act(model, 0.004 * k)
+        one, other = (model.tracker.tick(0.004 * k) for model in (recorded, plain))
+        np.testing.assert_array_equal(one.q, other.q)
+        assert one.status is other.status
+    assert recorded.tracker is tracker
+
+
+def test_a_stale_goal_does_not_come_back_with_a_recording():
+    parameters = snapshot(tip_links=('panda_hand',))
+    tracker = replace(parameters.tracker, goal_timeout=0.1)
+    model = Model(load('panda'), replace(parameters, tracker=tracker))
+    move(model, 0.0)
+    for k in range(500):
+        model.tracker.tick(0.004 * k)
+    model.apply(parameters)  # no timeout any more
+    model.record(Recorder(''))
+    command = model.tracker.tick(2.0)
+    assert command.status is TrackStatus.STALE
+    assert not command.dq.any()

@@ -3,13 +3,14 @@
 import threading
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip('rclpy')
 
 from ik_node.counters import TickMeter
-from ik_node.ticker import Chores, Ticker
+from ik_node.ticker import Chores, SimulatedTicker, Ticker
 
 PATIENCE = 20.0
 
@@ -142,3 +143,47 @@ def test_a_chore_waits_for_its_period():
     for _ in range(10):
         chores.run(0.001)
     assert done == [1]
+
+
+# By a simulated clock
+
+
+class SimulatedNode:
+    """Makes the one timer of a ticker; a destroyed one can't be asked anything any more."""
+
+    def create_timer(self, period, action, clock):
+        self.run, self.timer = (
+            action,
+            SimpleNamespace(timer_period_ns=round(1e9 * period), time_until_next_call=lambda: 0),
+        )
+        return self.timer
+
+    def destroy_timer(self, timer):
+        vars(timer).clear()
+
+
+def simulated(worker):
+    node, meter = SimulatedNode(), TickMeter()
+    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=10**9))
+    return node, SimulatedTicker(node, clock, 100.0, worker, meter)
+
+
+def test_a_simulated_tick_follows_the_messages():
+    worker = Worker()
+    node, _ = simulated(worker)
+    node.run()
+    assert worker.calls == ['prepare', 'tick']
+    assert worker.due == [10**9 - 10**7]
+
+
+def test_nothing_begins_after_a_simulated_ticker_is_stopped():
+    worker = Worker()
+    node, ticker = simulated(worker)
+    ticker.stop()
+    node.run()  # the executor had taken the timer before
+    assert worker.calls == []
+    node, ticker = simulated(worker)
+    worker.prepare = ticker.stop  # as a message may ask for
+    node.run()
+    assert worker.calls == []
+    assert worker.failures == []

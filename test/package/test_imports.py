@@ -29,7 +29,17 @@ ORDERS = {
         {'__main__'},
     ],
     'ik_node': [
-        {'__init__', 'clocks', 'conversions', 'counters', 'guarded', 'jobs', 'texts'},
+        {
+            '__init__',
+            'beside',
+            'callback_groups',
+            'clocks',
+            'conversions',
+            'counters',
+            'guarded',
+            'jobs',
+            'texts',
+        },
         {'parameters'},
         {'model', 'ticker'},
         {'outputs'},

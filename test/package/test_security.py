@@ -91,13 +91,17 @@ def differences(rights, uses):
 
 
 def check(purpose, parameters, *, not_published=()):
-    """Hold a running node against the policy with the part for this purpose taken in."""
+    """Hold a running node against the policy with the part for this purpose taken in.
+
+    So is the part for tf2, which a node listens to wherever that is installed.
+    """
     with world(**parameters) as it:
         if 'urdf_path' not in parameters:
             it.send_description(PANDA.read_text())
         rights, options = read_policy(it.namespace)
-        if purpose:
-            rights |= next(part for key, part in options.items() if key.startswith(purpose))
+        installed = ['tf2_ros'] if importlib.util.find_spec('tf2_ros') else []
+        for wanted in filter(None, [purpose, *installed]):
+            rights |= next(part for key, part in options.items() if key.startswith(wanted))
         rights -= {Right('ik_node', 'publish', f'{it.namespace}/{t}') for t in not_published}
         try:
             it.until(lambda: differences(rights, live(it)) == (set(), set()), 'fit', seconds=300.0)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import rclpy
@@ -30,6 +31,7 @@ from std_msgs.msg import String
 import ik_core as ik
 from ik_core.tracking import TrackerOptions
 from ik_node.conversions import transform_to_pose
+from ik_node.model import load_robot
 from ik_node.node import IkNode
 from ik_node.parameters.options import Limits, NodeOptions, NodeParameters, TwistScale
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
@@ -255,10 +257,17 @@ def values_of(status):
     return {pair.key: pair.value for pair in status.values} | {'text': status.message}
 
 
+@cache
+def compile_kernels():
+    """On a busy machine that takes minutes, and no wait of a test is to last as long."""
+    load_robot(URDF / 'scara.urdf', snapshot())
+
+
 class World(Client):
     """A client and an `ik_node` in this process, on threads and contexts of their own."""
 
     def __init__(self, parameters, remap=()):
+        compile_kernels()
         super().__init__(unique_namespace())
         remaps = [f'/clock:={self.namespace}/clock']  # the one topic that all namespaces share
         remaps += [':='.join(remap)] if remap else []
@@ -308,6 +317,7 @@ def world(remap=(), **parameters):
 @contextmanager
 def node_process(namespace, *arguments):
     """`ik_node` as a process of its own; killed at the end if it has not ended by itself."""
+    compile_kernels()
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     environment['ROS_DOMAIN_ID'] = str(DOMAIN)
     environment['PYTHONPATH'] = python_path(ROOT)

@@ -1,9 +1,10 @@
 """Recordings: the instructions and commands of a tracker, in a file, and replaying them.
 
-A `Recorder` observes a tracker: the instructions that it applies, each at its tick, its commands,
-and every reading of its clock: time budgets end solves, so with the same readings in the same
-order a run is the same to the last bit. A recording is made of segments, and the oldest are
-dropped, so that a node can record for days and keep the last minutes.
+A `Recorder` observes a tracker, which does not notice: a snapshot of its state, the instructions
+that it applies, each at its tick, its commands, and every reading of its clock: time budgets end
+solves, so with the same readings in the same order a run is the same to the last bit. A recording
+is made of segments, each with a snapshot of its own, and the oldest are dropped, so that a node
+can record for days and keep the last minutes.
 
 A file is a numpy archive (.npz, read without pickle): `header`, JSON as UTF-8, and for segment i
 the arrays `i.now`, `i.q`, `i.status`, `i.iterations` (a row per tick), `i.clock` (readings) and
@@ -11,15 +12,17 @@ the arrays `i.now`, `i.q`, `i.status`, `i.iterations` (a row per tick), `i.clock
 """
 
 from .reading import InvalidRecording, Recording, read_recording
-from .recorder import Recorder, versions
+from .recorder import PART, Recorder, part_of, versions
 from .replay import Replay, draw_replay, replay
 
 __all__ = [
+    'PART',
     'InvalidRecording',
     'Recorder',
     'Recording',
     'Replay',
     'draw_replay',
+    'part_of',
     'read_recording',
     'replay',
     'versions',

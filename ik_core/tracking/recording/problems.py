@@ -68,9 +68,9 @@ def describe_task(task: Task) -> Arguments:
 
 
 def make_task(described: Arguments) -> Task:
-    """The task of `describe_task`, and of format 1, which names no kinds."""
+    """The task of `describe_task`."""
     arguments = {**described}
-    kind = KINDS[arguments.pop('kind', 'PoseTask' if 'link' in described else 'PostureTask')]
+    kind = KINDS[arguments.pop('kind')]
     target, tool = arguments.pop('target', None), None
     history = arguments.pop('examples', None), arguments.pop('achieved', None)
     if kind is AxisTask:

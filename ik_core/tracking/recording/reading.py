@@ -15,7 +15,7 @@ from ...maths.rotations import Array
 from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
 
-FORMAT = 3
+FORMAT = 4
 COLUMNS = ('now', 'q', 'status', 'iterations', 'clock', 'numbers')
 
 
@@ -46,8 +46,8 @@ def read_recording(path: str | Path) -> Recording:
                     f'this one runs format {FORMAT}'
                 )
             segments = [
-                (made, {name: file[f'{i}.{name}'] for name in COLUMNS})
-                for i, made in enumerate(header['segments'])
+                (segment, {name: file[f'{i}.{name}'] for name in COLUMNS})
+                for i, segment in enumerate(header['segments'])
             ]
     except InvalidRecording:
         raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
 from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -15,27 +14,29 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...optim.search import Clock, default_clock
-from ...problem import IkProblem
 from ..instructions import Instruction
+from ..snapshot import Snapshot
 from ..status import Command, TrackStatus
-from ..tracker import Tracker
 from .reading import FORMAT
 from .values import Encoder
 
 SEGMENT = 60.0
 """[s] A segment this old ends when the joints rest, and at twice this age in any case."""
+PART = '.part'
+"""What the name of a file ends with until it is whole."""
 STATUSES = tuple(TrackStatus)
 
 
 class Segment:
-    """The life of the tracker it observes: how it was made, its instructions, its commands."""
+    """A part of the life of a tracker: its state, then instructions, commands, readings."""
 
-    def __init__(self, made: Mapping[str, Any]) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._encoder = Encoder()
-        self.made = {name: self._encoder.encode(value) for name, value in made.items()}
-        self.rate: float = made['rate']
-        self.told: list[tuple[int, str, Any]] = []
+        self.snapshot = {
+            name: self._encoder.encode(value) for name, value in snapshot._asdict().items()
+        }
+        self.rate = snapshot.rate
+        self.instructions: list[tuple[int, str, Any]] = []
         self.now, self.q, self.readings = (array('d') for _ in range(3))
         self.status, self.iterations = array('b'), array('q')
         self.at_rest = True
@@ -49,8 +50,8 @@ class Segment:
     def applied(self, instruction: Instruction) -> None:
         """See Observer."""
         name, fields = self._encoder.instruction(instruction)
-        self.told.append((len(self.now), name, fields))
-        self._used_readings = len(self.readings)
+        self.instructions.append((len(self.now), name, fields))
+        self._keep_readings()
 
     def ticked(self, now: float, command: Command) -> None:
         """See Observer."""
@@ -59,15 +60,19 @@ class Segment:
         self.status.append(STATUSES.index(command.status))
         self.iterations.append(command.iterations)
         self.at_rest = not command.dq.any()
+        self._keep_readings()
+
+    def _keep_readings(self) -> None:
         self._used_readings = len(self.readings)
 
-    def read(self, seconds: float) -> None:
-        """See Observer."""
-        self.readings.append(seconds)
-
-    def failed(self) -> None:
-        """See Observer."""
+    def drop_readings(self) -> None:
+        """Drop those of the instruction or the tick that failed."""
         del self.readings[self._used_readings :]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another one should go on: time has come, and if possible the joints rest."""
+        return self.age >= SEGMENT and (self.at_rest or self.age >= 2.0 * SEGMENT)
 
     def columns(self) -> dict[str, Any]:
         """The arrays to store, by name."""
@@ -82,49 +87,55 @@ class Segment:
 
 
 class Recorder:
-    """Makes trackers that are recorded, one segment each, and keeps the last minutes.
+    """An Observer that keeps the last minutes, in segments that each begin with a snapshot.
 
     urdf : the text of the robot; notes : what else a reader should know, as JSON has it
     minutes : what is kept at least, if there was as much; at most two segments more are
+
+    Where a tick fails, what the tracker then is follows from nothing: another segment begins.
     """
 
     def __init__(
-        self,
-        urdf: str,
-        *,
-        minutes: float = 10.0,
-        notes: Mapping[str, Any] | None = None,
-        clock: Clock = default_clock,
+        self, urdf: str, *, minutes: float = 10.0, notes: Mapping[str, Any] | None = None
     ) -> None:
         self.minutes = minutes
-        self._clock = clock
         self._urdf, self._notes = urdf, dict(notes or {})
         self._segments: deque[Segment] = deque()
-
-    def new_tracker(self, problem: IkProblem, rate: float, **arguments: Any) -> Tracker:
-        """A tracker in a segment of its own; arguments as Tracker takes them.
-
-        Raises InvalidOption where something of it can't be recorded.
-        """
-        segment = Segment({'problem': problem, 'rate': rate, 'arguments': arguments})
-        tracker = Tracker(problem, rate, clock=self._clock, **arguments)
-        tracker.observe(segment)
-        self._segments.append(segment)
-        self._drop_old()
-        return tracker
+        self._is_lost = False
 
     @property
-    def segment_is_full(self) -> bool:
-        """Whether another tracker should go on: time has come, and if possible the joints rest."""
-        if not self._segments:
-            return False
-        segment = self._segments[-1]
-        return segment.age >= SEGMENT and (segment.at_rest or segment.age >= 2.0 * SEGMENT)
+    def is_due(self) -> bool:
+        """See Observer."""
+        return self._is_lost or self._segments[-1].is_full
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """See Observer. Raises InvalidOption where something of it can't be recorded."""
+        self._segments.append(Segment(snapshot))
+        self._is_lost = False
+        self._drop_old()
+
+    def applied(self, instruction: Instruction) -> None:
+        """See Observer."""
+        self._segments[-1].applied(instruction)
+
+    def ticked(self, now: float, command: Command) -> None:
+        """See Observer."""
+        self._segments[-1].ticked(now, command)
+
+    def read(self, seconds: float) -> None:
+        """See Observer."""
+        self._segments[-1].readings.append(seconds)
+
+    def failed(self, *, changed: bool) -> None:
+        """See Observer."""
+        self._segments[-1].drop_readings()
+        self._is_lost = changed
 
     def save(self, path: str | Path) -> None:
         """Write all that is kept, to a file that is there whole or not at all. Raises OSError.
 
-        Takes seconds, so not on the thread that ticks. A file of that name is replaced.
+        Takes seconds, so not on the thread that ticks. A file of that name is replaced, and so is
+        its part: what a process left that was killed while it wrote.
         """
         segments = [segment for segment in self._segments if segment.now]
         header = {
@@ -132,7 +143,7 @@ class Recorder:
             'urdf': self._urdf,
             'notes': self._notes,
             'versions': versions(),
-            'segments': [{**s.made, 'told': s.told} for s in segments],
+            'segments': [{**s.snapshot, 'instructions': s.instructions} for s in segments],
         }
         columns = {
             f'{i}.{name}': column
@@ -149,19 +160,23 @@ class Recorder:
             self._segments.popleft()
 
 
+def part_of(path: Path) -> Path:
+    """Where a file is written until it is whole."""
+    return path.with_name(path.name + PART)
+
+
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside `path`, which takes its name once it is written without an error."""
-    handle, name = tempfile.mkstemp(suffix='.part', dir=path.parent)
-    beside = Path(name)
+    """The part of a file, which takes its name once it is written without an error."""
+    part = part_of(path)
     try:
-        with os.fdopen(handle, 'wb') as file:
+        with part.open('wb') as file:
             yield file
             file.flush()
-            os.fsync(handle)
-        beside.replace(path)
+            os.fsync(file.fileno())
+        part.replace(path)
     except BaseException:
-        beside.unlink()
+        part.unlink(missing_ok=True)
         raise
 
 

@@ -14,14 +14,12 @@ from ...exceptions import IkError
 from ...maths.rotations import Array
 from ...optim.search import Clock
 from ...robot.robot import Robot
+from ..snapshot import Snapshot
 from ..status import Command
 from ..tracker import Tracker
 from .reading import Recording
 from .recorder import STATUSES
 from .values import Decoder
-
-SAME = 1e-9
-"""[rad or m] Commands nearer than this are the same."""
 
 
 class ReplayedClock:
@@ -42,8 +40,8 @@ class Replay:
     """One segment, run again.
 
     `now` [s], `recorded` and `replayed` (ticks, n), `statuses`, as recorded and as replayed.
-    `first_difference`: the first tick that differs in q by more than SAME, in its status, or in
-    its iterations; None where none does. `failure`: why it ended early, or empty.
+    `first_difference`: the first tick that differs in any bit of q, in its status, or in its
+    iterations; None where none does. `failure`: why it ended early, or empty.
     """
 
     now: Array
@@ -70,19 +68,19 @@ def replay(recording: Recording) -> list[Replay]:
     return [_replay_segment(recording.robot, *segment) for segment in recording.segments]
 
 
-def _replay_segment(robot: Robot, made: dict[str, Any], columns: dict[str, Array]) -> Replay:
+def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Array]) -> Replay:
     clock = ReplayedClock(columns['clock'])
     commands: list[Command] = []
     failure = ''
     try:
-        for command in _run(robot, made, columns, clock):
+        for command in _run(robot, segment, columns, clock):
             commands.append(command)
     except (IkError, KeyError, TypeError, ValueError) as error:
         failure = f'{type(error).__name__}: {error}'
     replayed = np.array([command.q for command in commands]).reshape(-1, robot.n)
     recorded = columns['q'].reshape(-1, robot.n)
     statuses = [STATUSES[i].value for i in columns['status'].tolist()]
-    differs = np.abs(recorded[: len(replayed)] - replayed).max(axis=1, initial=0.0) > SAME
+    differs = (recorded[: len(replayed)] != replayed).any(axis=1)
     differs |= [c.status.value != s for c, s in zip(commands, statuses, strict=False)]
     differs |= columns['iterations'][: len(commands)] != [c.iterations for c in commands]
     first = int(np.argmax(differs)) if differs.any() else None
@@ -97,16 +95,16 @@ def _replay_segment(robot: Robot, made: dict[str, Any], columns: dict[str, Array
 
 
 def _run(
-    robot: Robot, made: dict[str, Any], columns: dict[str, Array], clock: Clock
+    robot: Robot, segment: dict[str, Any], columns: dict[str, Array], clock: Clock
 ) -> Iterator[Command]:
     """The commands of a tracker that gets the same instructions at the same ticks."""
     decoder = Decoder(robot, columns['numbers'])
-    problem, arguments = decoder.decode(made['problem']), decoder.decode(made['arguments'])
-    tracker = Tracker(problem, made['rate'], clock=clock, **arguments)
-    told = deque(made['told'])
+    snapshot = Snapshot(*(decoder.decode(segment[name]) for name in Snapshot._fields))
+    tracker = Tracker.resume(snapshot, clock)
+    instructions = deque(segment['instructions'])
     for tick, now in enumerate(columns['now'].tolist()):
-        while told and told[0][0] <= tick:
-            tracker.apply(decoder.instruction(*told.popleft()[1:]))
+        while instructions and instructions[0][0] <= tick:
+            tracker.apply(decoder.instruction(*instructions.popleft()[1:]))
         yield tracker.tick(now)
 
 

@@ -17,12 +17,15 @@ from pathlib import Path
 
 from ik_core.robot.shipped import shared_file
 
+OUTPUTS = ('joint_state', 'joint_trajectory', 'position_command')
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a soak test; 0 where nothing was broken."""
     parser = argparse.ArgumentParser(prog='ik_node.tools.soak', description=__doc__.split('\n')[0])
     parser.add_argument('--minutes', type=float, default=10.0)
     parser.add_argument('--rate', type=float, default=1000.0, help='of the node [Hz]')
+    parser.add_argument('--output', choices=OUTPUTS, default=OUTPUTS[0], help='of the node')
     parser.add_argument('--urdf', default=str(shared_file('urdf/panda.urdf')))
     parser.add_argument('--seed', type=int, default=int(time.time()) % 10**6)
     parser.add_argument('--domain', type=int, default=60 + os.getpid() % 40, help='ROS_DOMAIN_ID')
@@ -55,10 +58,12 @@ def _campaign(options: argparse.Namespace) -> int:
     from .campaign import campaign, isolate
 
     isolate(options.domain)
-    print(f'seed {options.seed}, {options.minutes:g} minutes at {options.rate:g} Hz', flush=True)
-    texts = [Path(p).read_text('utf-8') for p in (options.urdf, shared_file('urdf/iiwa14.urdf'))]
+    what = f'{options.output} at {options.rate:g} Hz'
+    print(f'seed {options.seed}, {options.minutes:g} minutes, {what}', flush=True)
+    texts = [Path(p).read_text('utf-8') for p in (options.urdf, shared_file('urdf/ur5e.urdf'))]
     seconds = 60.0 * options.minutes
-    run = campaign(texts, options.rate, seconds, options.seed, not options.no_faults)
+    faults = not options.no_faults
+    run = campaign(texts, options.rate, seconds, options.seed, faults, options.output)
     for name, value in run.table():
         print(f'{name:<26}{value}')
     failures = run.failures()

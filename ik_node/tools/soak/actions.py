@@ -11,14 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped
-from lifecycle_msgs.srv import ChangeState
-from rcl_interfaces.srv import SetParametersAtomically
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -27,12 +26,18 @@ from ik_core import SOLVERS
 from ik_core import Robot as Kinematics
 
 from ...conversions import transform_to_pose
-from .limits import ROWS, VELOCITY
+from .arm import Arm
+from .client import PATIENCE, Client
+from .draws import Draws, limit_of
+from .limits import ACCELERATION, JERK, LOWER, ROWS, UPPER, VELOCITY, Array
 from .listener import Listener
+from .poses import Poses, apart, pinocchio
 
-PATIENCE = 30.0
-"""[s] For an answer of the node; none is a failure."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+SAME_ERROR = 1e-6
+"""[m, rad] Reported errors are printed, and differ so much from those of what is published."""
+FOLLOWING_ERROR = 0.1
+"""[rad or m] How far from its robot a command may rest, by default."""
 DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE = 4, 2, 1, 3
 CHOICES: dict[str, list[Any]] = {
     'solver': [*SOLVERS],
@@ -59,7 +64,11 @@ REFUSED: list[dict[str, Any]] = [
 
 
 class Actions:
-    """The users of a node: `sender` publishes and asks, `listener` judges what comes of it."""
+    """The users of a node: `sender` publishes and asks, `listener` judges what comes of it.
+
+    `arm`: the robots behind a controller, where the state is measured. `status` has the values of
+    the node's last ~/status.
+    """
 
     def __init__(
         self,
@@ -68,26 +77,21 @@ class Actions:
         robots: list[Kinematics],
         texts: list[str],
         seed: int,
+        arm: Arm | None = None,
     ) -> None:
-        self._node, self._listener = sender, listener
+        self._node, self._listener, self._arm = sender, listener, arm
+        self._poses_of = [Poses(text) for text in texts] if pinocchio else []
         self._robots, self._texts, self._robot = robots, texts, 0
         self.random, self._numbers = random.Random(seed), np.random.default_rng(seed)
         self.process: subprocess.Popen[bytes] | None = None
-        self.unanswered: list[str] = []
+        self._draws = Draws(self.random)
+        self.status: dict[str, str] = {}
+        self.poses_checked = 0
         self._poses = sender.create_publisher(PoseStamped, 'goal_pose', 1)
         self._arrays = sender.create_publisher(PoseArray, 'goal_poses', 1)
         self._twists = sender.create_publisher(TwistStamped, 'ik_node/delta_twist_cmds', 1)
         self._description = sender.create_publisher(String, 'robot_description', LATCHED)
-        kinds = {
-            'set_parameters_atomically': SetParametersAtomically,
-            'change_state': ChangeState,
-            'record': SetBool,
-            'pause': SetBool,
-            'reset': Trigger,
-        }
-        self._clients = {
-            name: sender.create_client(kind, f'ik_node/{name}') for name, kind in kinds.items()
-        }
+        self.client = Client(sender, listener)
 
     def show_robot(self) -> None:
         """Publish the description."""
@@ -139,78 +143,116 @@ class Actions:
         self._poses.publish(lost)
         self._arrays.publish(PoseArray(poses=[self._random_pose()] * 5))
 
+    def reach(self) -> None:
+        """A goal within reach, without another one: `reached` is true where the tip is there."""
+        tools = [name for name in self.client.changed() if name.startswith('tools.')]
+        if not self._poses_of or tools:
+            return
+        self.reset()
+        if not self._wait_for(lambda: self.status.get('code') == 'idle', 5.0):
+            return
+        goal = self._random_transform()
+        self._poses.publish(PoseStamped(pose=transform_to_pose(goal)))
+        if self._wait_for(self._has_reached, 6.0):
+            self._judge_pose(goal)
+
+    def _has_reached(self) -> bool:
+        rests = time.monotonic() - self._listener.rests_since > 0.5
+        return self.status.get('code') == 'reached' and rests
+
+    def _judge_pose(self, goal: Array) -> None:
+        """Compare the errors that are reported with those of the commanded joints."""
+        tip = self._kinematics.default_tip()
+        pose = self._poses_of[self._robot].pose(self._listener.latest, tip)
+        reported = [
+            float(self.status.get(f'{tip}.{error}', 'nan'))
+            for error in ('position_error [m]', 'orientation_error [rad]')
+        ]
+        self.poses_checked += 1
+        if not np.allclose(reported, apart(pose, goal), rtol=0.0, atol=SAME_ERROR):
+            detail = f'{reported}, by pinocchio {apart(pose, goal)}'
+            self._listener.object('reported errors that are not those of the joints', detail)
+
     # Parameters
 
     def options(self) -> None:
         """Some parameters at once, none of which is a limit."""
-        self._set(self._some_options(), {})
+        self.client.set(self._some_options())
 
     def limits(self) -> None:
         """Some limits at once, and now and then an option with them."""
         more = self._some_options() if self.random.random() < 0.4 else {}
-        self._set(more, self._some_limits())
+        self.client.set(more | self._some_limits())
 
     def limits_in_two_calls(self) -> None:
         """A limit, and while it may still be pending something else."""
-        self._set({}, self._some_limits())
-        self._set(self._some_options(), {})
+        self.client.set(self._some_limits())
+        self.client.set(self._some_options())
 
     def limits_and_a_recording(self) -> None:
         """A limit, and while it may still be pending a recording begins or ends."""
-        self._set({}, self._some_limits())
+        self.client.set(self._some_limits())
         self.record()
+
+    def any_parameters(self) -> None:
+        """Any parameters at once, of all that the node has, limits too."""
+        every = [d for d in self.client.parameters() if self._draws.is_drawn(d)]
+        some = self.random.sample(every, min(self.random.randint(1, 4), len(every)))
+        self.client.set({d.name: self._drawn(d) for d in some})
+
+    def defaults(self) -> None:
+        """All parameters as they were in the beginning."""
+        self.client.parameters()
+        self.client.set(self.client.changed())
 
     def refused_parameters(self) -> None:
         """Values that must be refused."""
-        self._set(self.random.choice(REFUSED), {})
+        values = self.random.choice(REFUSED)
+        if self.client.set(values):
+            self._listener.object('parameters accepted that are wrong', str(values))
 
     # Services
 
     def record(self) -> None:
         """Begin or end a recording."""
-        self._call('record', SetBool.Request(data=self.random.random() < 0.5))
+        self.client.call('record', SetBool.Request(data=self.random.random() < 0.5))
 
     def pause(self) -> None:
         """Pause, and mostly go on."""
-        self._call('pause', SetBool.Request(data=True))
+        self.client.call('pause', SetBool.Request(data=True))
         time.sleep(self.random.uniform(0.0, 0.5))
         if self.random.random() < 0.9:
-            self._call('pause', SetBool.Request(data=False))
+            self.client.call('pause', SetBool.Request(data=False))
 
     def go_on(self) -> None:
         """End a pause."""
-        self._call('pause', SetBool.Request(data=False))
+        self.client.call('pause', SetBool.Request(data=False))
 
     def reset(self) -> None:
         """Drop the goals."""
-        self._call('reset', Trigger.Request())
+        self.client.call('reset', Trigger.Request())
 
     def deactivate(self) -> None:
         """And activate again."""
-        self._transitions(DEACTIVATE, ACTIVATE)
+        self.client.transitions(DEACTIVATE, ACTIVATE)
 
     def configure_again(self) -> None:
         """Down to unconfigured, and up again."""
-        self._transitions(DEACTIVATE, CLEANUP, CONFIGURE)
+        self.client.transitions(DEACTIVATE, CLEANUP, CONFIGURE)
         self.show_robot()
-        self._transitions(ACTIVATE)
+        self.client.transitions(ACTIVATE)
 
     def impossible_transitions(self) -> None:
         """Transitions that an active node does not have."""
-        self._transitions(*self.random.sample([1, 2, 3, 5, 6, 8, 50, 99], 3))
+        self.client.transitions(*self.random.sample([1, 2, 3, 5, 6, 8, 50, 99], 3))
 
     def swap(self) -> None:
         """Publish another robot's description, and wait for it."""
         self._robot = (self._robot + 1) % len(self._robots)
-        wanted = {*self._kinematics.joint_names, *self._kinematics.mimic_joints}
+        before = self._listener.robot
         self.show_robot()
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            robot = self._listener.robot
-            if robot is not None and set(robot.names) == wanted:
-                return
-            time.sleep(0.02)
-        self.unanswered.append('another robot')
+        if not self._wait_for(lambda: self._listener.robot is not before, PATIENCE):
+            self.client.unanswered.append('another robot')
 
     def same_description(self) -> None:
         """The description again, with a comment more."""
@@ -235,67 +277,88 @@ class Actions:
         for process in busy:
             process.wait()
 
+    # The robot, where its state is measured
+
+    def false_states(self) -> None:
+        """Joint states among the true ones that can't be right."""
+        assert self._arm is not None
+        for _ in range(self.random.randint(1, 4)):
+            self._arm.say_falsely(self.random)
+            time.sleep(self.random.uniform(0.02, 0.1))
+
+    def controller_off(self) -> None:
+        """Switch the controller off, and on again; after a while it must be safe to do so."""
+        assert self._arm is not None
+        self._arm.switch(on=False)
+        time.sleep(10.0 ** self.random.uniform(-1.5, 0.5))
+        if self.random.random() < 0.5 and self._comes_back():
+            self._judge_distance(self._arm)
+        self._arm.switch(on=True)
+
+    def _comes_back(self) -> bool:
+        """Whether the command has come to rest, for as long as it takes to begin anew."""
+        rest = 1.5
+        return self._wait_for(lambda: time.monotonic() - self._listener.rests_since > rest, 20.0)
+
+    def _judge_distance(self, arm: Arm) -> None:
+        """A command that rests is near the robot, where nobody allowed it to be elsewhere."""
+        changed = self.client.changed()
+        if any('following_error' in name or name.startswith('state_') for name in changed):
+            return
+        distance = arm.distance(self._listener.latest)
+        if distance > FOLLOWING_ERROR + 1e-6:
+            detail = f'{distance:.3g}, status {self.status.get("code")}'
+            self._listener.object('a command that rests far from its robot', detail)
+
     # What they share
 
     @property
     def _kinematics(self) -> Kinematics:
         return self._robots[self._robot]
 
+    def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        return True
+
     def _some_options(self) -> dict[str, Any]:
         names = self.random.sample(list(CHOICES), self.random.randint(1, 3))
         return {name: self.random.choice(CHOICES[name]) for name in names}
 
-    def _some_limits(self) -> dict[tuple[str, int], float]:
+    def _some_limits(self) -> dict[str, float]:
         """Up or down; the limits of jerk are off for half of the time."""
         joints = self._kinematics.joint_names
-        own = dict(zip(joints, self._kinematics.velocity.tolist(), strict=True))
-        given: dict[tuple[str, int], float] = {}
+        given: dict[str, float] = {}
         with_jerk = self.random.random() < 0.5
+        rows = [VELOCITY, ACCELERATION, ACCELERATION, JERK, JERK if with_jerk else LOWER, UPPER]
         for joint in self.random.sample(list(joints), self.random.randint(1, len(joints))):
-            row = self.random.choice([VELOCITY, 3, 4, 4] if with_jerk else [VELOCITY, 3, 3, 4])
-            value = {
-                VELOCITY: min(own[joint], 2.0) * self.random.uniform(0.1, 1.0),
-                3: 10.0 ** self.random.uniform(-0.3, 1.3),
-                4: 10.0 ** self.random.uniform(1.0, 3.0) if with_jerk else float('inf'),
-            }[row]
-            given[joint, row] = value
+            row = self.random.choice(rows)
+            name = f'joint_limits.{joint}.{ROWS[row]}'
+            span = self._listener.description_limits(joint)
+            if row > UPPER or np.isfinite(span[:2]).all():
+                given[name] = self._draws.limit(row, span, with_jerk)
         return given
 
-    def _set(self, options: dict[str, Any], limits: dict[tuple[str, int], float]) -> None:
-        values = dict(options)
-        for (joint, row), value in limits.items():
-            values[f'joint_limits.{joint}.{ROWS[row]}'] = value
-        messages = [
-            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
-        ]
-        self._listener.expect(limits)
-        request = SetParametersAtomically.Request(parameters=messages)
-        answer = self._call('set_parameters_atomically', request)
-        self._listener.answered(limits, answer is not None and answer.result.successful)
+    def _drawn(self, descriptor: ParameterDescriptor) -> Any:
+        """A value for a parameter; limits such that joints still move, and stop."""
+        limit, default = limit_of(descriptor.name), self.client.defaults[descriptor.name]
+        if limit is None:
+            return self._draws.value(descriptor, default)
+        span = self._listener.description_limits(limit[0])
+        return self._draws.limit(limit[1], span, self.random.random() < 0.5)
 
-    def _transitions(self, *numbers: int) -> None:
-        for number in numbers:
-            request = ChangeState.Request()
-            request.transition.id = number
-            self._call('change_state', request)
-        self._listener.silent_by_right()
-
-    def _call(self, name: str, request: Any) -> Any:
-        """The answer of a service; None, and a note, where there is none."""
-        future = self._clients[name].call_async(request)
-        end = time.monotonic() + PATIENCE
-        while not future.done() and time.monotonic() < end:
-            time.sleep(0.002)
-        if not future.done():
-            self.unanswered.append(name)
-            return None
-        return future.result()
-
-    def _random_pose(self) -> Pose:
+    def _random_transform(self) -> Array:
+        """A pose (4, 4) that the tip can take."""
         robot = self._kinematics
         lower, upper = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
         q = self._numbers.uniform(lower, upper)
-        goal = robot.forward_kinematics(q, robot.default_tip())
+        return robot.forward_kinematics(q, robot.default_tip())
+
+    def _random_pose(self) -> Pose:
+        goal = self._random_transform()
         if self.random.random() < 0.15:
             goal[:3, 3] *= 10.0
         return transform_to_pose(goal)
@@ -306,7 +369,10 @@ WEIGHTS: dict[str, int] = {
     'flood': 1,
     'twist': 3,
     'garbage': 2,
+    'reach': 2,
     'options': 4,
+    'any_parameters': 4,
+    'defaults': 2,
     'limits': 6,
     'limits_in_two_calls': 3,
     'limits_and_a_recording': 2,
@@ -324,3 +390,5 @@ WEIGHTS: dict[str, int] = {
     'saturate': 1,
 }
 """How often each action comes, by the name of the method."""
+OF_ARM: dict[str, int] = {'false_states': 4, 'controller_off': 3}
+"""And these, where the state is measured."""

@@ -112,6 +112,11 @@ class Checker:
         self.dq: list[Array] = []
         self._allowed: list[Array] = []
 
+    @property
+    def allowed(self) -> Array:
+        """The limits (5, n) that the next tick has to keep."""
+        return self.allowance.at(self.tick)
+
     def change(self, limits: Array) -> None:
         """Other limits are asked for from the next tick on."""
         self.allowance.change(limits, self.tick)

@@ -89,6 +89,11 @@ class Allowance:
         self._asked = np.array(limits, float)
         self._valid_until = -math.inf
 
+    def is_settled(self, tick: int) -> bool:
+        """Whether no limit of before is allowed any more."""
+        self.at(tick)
+        return not self._waiting
+
     def at(self, tick: int) -> Array:
         """The limits (5, n) that this tick has to keep; not to be written to."""
         if tick > self._valid_until:

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from support.robots import tip_of
 from support.streams import Stream, moved
-from support.tracked_arms import new_tracker, pose
+from support.tracked_arms import PERIOD, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus, instructions
@@ -29,8 +30,13 @@ from ik_core.tracking.instructions import (
 class Notes:
     """An observer that notes what it hears."""
 
+    is_due = False
+
     def __init__(self):
-        self.applied_, self.commands, self.readings, self.failures = [], [], 0, 0
+        self.applied_, self.commands, self.readings, self.failures = [], [], 0, []
+
+    def begin(self, snapshot):
+        self.snapshot = snapshot
 
     def applied(self, instruction):
         self.applied_.append(instruction)
@@ -41,8 +47,8 @@ class Notes:
     def read(self, seconds):
         self.readings += 1
 
-    def failed(self):
-        self.failures += 1
+    def failed(self, *, changed):
+        self.failures.append(changed)
 
 
 def calls(robot, goal, q):
@@ -101,7 +107,7 @@ def test_what_is_refused_is_not_heard_of_but_its_failure():
     with pytest.raises(ik.InvalidOption):
         tracker.set_solver('newton')
     assert notes.applied_ == []
-    assert notes.failures == 2
+    assert notes.failures == [False, False]
 
 
 def test_commands_and_readings_are_heard_of_while_there_is_an_observer():
@@ -245,6 +251,43 @@ def test_a_changed_tool_is_brought_to_the_goal():
     np.testing.assert_array_equal(stream.tracker.dq, dq)
     assert stream.settle().status is TrackStatus.REACHED
     np.testing.assert_allclose(stream.tip_pose() @ tool, goal, atol=1e-4)
+
+
+def new_tool(tracker, length):
+    """Give the tracker a tool of this length [m]; it."""
+    tool = np.eye(4)
+    tool[2, 3] = length
+    task = ik.PoseTask(tip_of(shipped_of(tracker)), tool=tool)
+    tracker.set_problem(ik.IkProblem(shipped_of(tracker), [task]))
+    return tool
+
+
+def test_a_line_is_still_one_to_a_changed_tool():
+    tracker = new_tracker(linear_velocity=0.1)
+    goal = pose(tracker)
+    goal[:3, 3] += 0.05, 0.05, -0.08
+    tracker.set_goal(0, goal, 0.0, move='linear')
+    ticks(tracker, 0, 50)
+    tool = new_tool(tracker, 0.02)
+    ticks(tracker, 50, 50)  # it stops, and begins again
+    path = [(pose(tracker, c.q) @ tool)[:3, 3] for c in ticks(tracker, 100, 500)]
+    way = path[-1] - path[0]
+    assert np.linalg.norm(way) > 0.03
+    np.testing.assert_allclose(path[-1], goal[:3, 3], atol=1e-5)
+    off = np.cross(path - path[0], way) / np.linalg.norm(way)
+    assert np.linalg.norm(off, axis=1).max() < 1e-4
+
+
+def test_the_velocity_of_a_goal_counts_for_a_changed_tool_too():
+    tracker = new_tracker(acceleration=np.inf)
+    goal = pose(tracker)
+    goal[2, 3] -= 0.001
+    tracker.set_goal(0, goal, 0.0, twist=[0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
+    ticks(tracker, 0, 2)
+    tool = new_tool(tracker, 0.001)
+    ticks(tracker, 2, 17)
+    below = goal[2, 3] - (pose(tracker) @ tool)[2, 3]
+    assert below == pytest.approx(0.1 * 18 * PERIOD, abs=1e-4)
 
 
 def test_a_problem_for_other_links_or_another_robot_is_refused():

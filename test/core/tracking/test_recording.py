@@ -16,7 +16,7 @@ from support.robots import python_path
 import ik_core as ik
 from ik_core import tasks
 from ik_core.cli.main import main
-from ik_core.tracking import MotionLimits, TrackerOptions
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.recording import InvalidRecording, Recorder, read_recording, replay
 from ik_core.tracking.recording.problems import describe_task, make_task
 from ik_core.tracking.recording.recorder import SEGMENT
@@ -41,11 +41,13 @@ class JumpyClock:
 def record(ticks, act=lambda tracker, k, goal: None, minutes=10.0, seed=0):
     """A recorder after a run of the Panda with goals that jump, some of them out of reach."""
     robot = ik.load_urdf(URDF / 'panda.urdf')
-    recorder = Recorder((URDF / 'panda.urdf').read_text(), minutes=minutes, clock=JumpyClock(seed))
     q0 = np.array([0.0, -0.5, 0.0, -2.2, 0.0, 1.8, 0.8, 0.02])
     task = ik.PoseTask(TIP, transform=robot.forward_kinematics(q0, TIP))
     limits = MotionLimits.of(robot, acceleration=20.0)
-    tracker = recorder.new_tracker(ik.IkProblem(robot, [task]), RATE, limits=limits, q0=q0)
+    problem, clock = ik.IkProblem(robot, [task]), JumpyClock(seed)
+    tracker = Tracker(problem, RATE, limits=limits, q0=q0, clock=clock)
+    recorder = Recorder((URDF / 'panda.urdf').read_text(), minutes=minutes)
+    tracker.observe(recorder)
     rng = np.random.default_rng(seed)
     for k in range(ticks):
         if k % 40 == 0:
@@ -111,12 +113,12 @@ def test_solves_that_ran_out_of_time_do_so_again(tmp_path):
     assert not run.is_same
 
 
-def test_what_was_told_counts_from_its_tick_on(tmp_path):
+def test_an_instruction_counts_from_its_tick_on(tmp_path):
     path = tmp_path / 'run.npz'
     record(200).save(path)
     recording = read_recording(path)
-    told = recording.segments[0][0]['told']
-    goals = [entry for entry in told if entry[1] == 'SetGoal']
+    instructions = recording.segments[0][0]['instructions']
+    goals = [entry for entry in instructions if entry[1] == 'SetGoal']
     assert [entry[0] for entry in goals] == [0, 40, 80, 120, 160]
     goals[2][0] += 5
     (run,) = replay(recording)
@@ -139,16 +141,12 @@ def test_only_the_last_minutes_are_kept(tmp_path):
     robot = ik.load_urdf(URDF / 'panda.urdf')
     problem = ik.IkProblem(robot, [ik.PoseTask(TIP, transform=np.eye(4))])
     rate, limits = 5.0, MotionLimits.of(robot)
-    began = []
-    for segment in range(5):
-        tracker = recorder.new_tracker(problem, rate, limits=limits)
-        began.append(segment * SEGMENT)
-        for k in range(int(SEGMENT * rate)):
-            assert not recorder.segment_is_full
-            tracker.tick(began[-1] + k / rate)
-        assert recorder.segment_is_full
+    tracker = Tracker(problem, rate, limits=limits)
+    tracker.observe(recorder)
+    for k in range(int(5 * SEGMENT * rate)):
+        tracker.tick(k / rate)
     runs = replayed(recorder, tmp_path / 'run.npz')
-    assert [run.now[0] for run in runs] == began[-3:]
+    assert [run.now[0] for run in runs] == [2 * SEGMENT, 3 * SEGMENT, 4 * SEGMENT]
     assert all(run.is_same for run in runs)
 
 
@@ -207,7 +205,7 @@ def test_the_node_records_on_request(tmp_path):
         answer = node.call(SetBool, 'ik_node/record', SetBool.Request(data=False))
         assert answer.success, answer.message
         path = Path(answer.message.removeprefix('writing '))
-        node.until(lambda: path.is_file() and is_whole(path), 'no file')
+        node.until(path.is_file, 'no file')
         states = np.array([message.position[: robot.n] for message in node.states])
     runs = replay(read_recording(path))
     assert len(runs) == 1  # new tolerances need no new tracker
@@ -216,15 +214,6 @@ def test_the_node_records_on_request(tmp_path):
     assert np.ptp(recorded, axis=0).max() > 0.1
     published = {row.tobytes() for row in states}
     assert sum(row.tobytes() in published for row in recorded) > 0.9 * len(recorded)
-
-
-def is_whole(path):
-    """Whether the file is written to its end."""
-    try:
-        read_recording(path)
-    except InvalidRecording:
-        return False
-    return True
 
 
 # Every kind of task
@@ -304,11 +293,12 @@ def test_a_task_that_is_not_the_librarys_is_refused():
 @pytest.mark.parametrize('index', range(len(TASKS)))
 def test_a_run_with_any_task_below_the_goal_replays(index, tmp_path):
     task = TASKS[index]
-    recorder = Recorder((URDF / 'panda.urdf').read_text(), clock=JumpyClock(1))
+    recorder = Recorder((URDF / 'panda.urdf').read_text())
     goal = ik.PoseTask(TIP, orientation_weights=0.0)
     problem = ik.IkProblem(PANDA, [goal], secondary=[task])
     limits = MotionLimits.of(PANDA, acceleration=20.0)
-    tracker = recorder.new_tracker(problem, RATE, limits=limits)
+    tracker = Tracker(problem, RATE, limits=limits, clock=JumpyClock(1))
+    tracker.observe(recorder)
     pose = PANDA.forward_kinematics(tracker.q, TIP)
     pose[:3, 3] += 0.1, 0.05, -0.1
     tracker.set_goal(0, pose, 0.0)

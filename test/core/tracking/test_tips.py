@@ -11,11 +11,11 @@ from ik_core.tracking.tips import (
     HESITATIONS,
     HORIZON,
     STREAM_GAP,
+    Allowance,
     Drag,
     Hold,
     Jog,
     Line,
-    Step,
     Stream,
     Tip,
 )
@@ -27,7 +27,7 @@ TWIST = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def step(now=0.0, **changes):
-    return Step(now, PERIOD, SPEEDS, 0.1, **changes)
+    return Allowance(now, PERIOD, SPEEDS, 0.1, **changes)
 
 
 def goal(x=0.0, z=0.0):
@@ -46,27 +46,27 @@ def held():
 def dragged():
     tip = held()
     tip.give(goal(0.05), 0.0, linear=False, twist=None)
-    tip.accept(None)
+    tip.accept(False)
     return tip
 
 
 def streaming():
     tip = held()
     tip.give(goal(0.05), 0.0, linear=False, twist=TWIST)
-    tip.accept(None)
+    tip.accept(False)
     return tip
 
 
 def on_line():
     tip = held()
     tip.give(goal(0.05), 0.0, linear=True, twist=None)
-    tip.accept(START)
+    tip.accept(tip.request.linear)
     return tip
 
 
 def jogged():
     tip = held()
-    tip.jog(TWIST, 0.0, START)
+    tip.jog(TWIST, 0.0)
     return tip
 
 
@@ -79,7 +79,7 @@ def test_each_state_says_what_it_does(kind):
     assert type(tip.state) is kind
     assert tip.has_goal is (kind is not Hold)
     assert tip.moves is (kind in (Stream, Line, Jog))
-    assert tip.leads_closely is (kind in (Line, Jog))
+    assert tip.leads is (kind in (Line, Jog))
     assert (tip.jog_twist is not None) is (kind is Jog)
     assert not tip.state.blocked
 
@@ -93,7 +93,7 @@ def test_a_tip_becomes_what_its_next_goal_asks_for(kind):
         assert tip.request.waits
         assert tip.has_goal
         np.testing.assert_array_equal(tip.frame, before)  # it goes nowhere before a tick
-        tip.accept(START)
+        tip.accept(tip.request.linear)
         assert type(tip.state) is after
         assert not tip.request.waits
 
@@ -104,7 +104,7 @@ def test_a_tip_may_be_held_released_or_jogged_at_any_time(kind):
     tip.release()
     assert type(tip.state) is Hold
     tip = TIPS[kind]()
-    tip.jog(TWIST, 1.0, START)
+    tip.jog(TWIST, 1.0)
     assert type(tip.state) is Jog
     elsewhere = START + np.eye(12)[9]
     tip.hold(elsewhere)
@@ -118,8 +118,8 @@ def test_the_same_goal_again_changes_nothing():
         tip = make()
         tip.advance(step(0.01))
         state, frame = tip.state, tip.frame.copy()
-        tip.give(goal(0.05), 0.01, linear=tip.is_linear, twist=None)
-        assert tip.accept(START) == (0.0, 0.0)
+        tip.give(goal(0.05), 0.01, linear=tip.request.linear, twist=None)
+        assert tip.accept(tip.request.linear) == (0.0, 0.0)
         assert tip.state is state
         np.testing.assert_array_equal(tip.frame, frame)
 
@@ -130,7 +130,7 @@ def test_accepting_says_how_far_the_goal_moved():
     c, s = math.cos(0.4), math.sin(0.4)
     turned[:2, :2] = [[c, -s], [s, c]]
     tip.give(turned, 0.0, linear=False, twist=None)
-    assert tip.accept(None) == pytest.approx((0.3, 0.4))
+    assert tip.accept(False) == pytest.approx((0.3, 0.4))
 
 
 def test_a_stream_goes_on_for_its_horizon_and_then_stands_at_its_goal():
@@ -148,7 +148,7 @@ def test_a_stream_that_jumps_stands_at_its_goal():
     tip.forget_stream()
     assert type(tip.state) is Drag
     tip.give(goal(0.06), 0.01, linear=False, twist=None)
-    tip.accept(None)
+    tip.accept(False)
     assert type(tip.state) is Drag  # its velocity is forgotten too
 
 
@@ -156,7 +156,7 @@ def test_the_velocity_of_a_stream_is_that_of_its_goals():
     tip = held()
     for k in range(40):
         tip.give_next_of_stream(goal(0.002 * k), 0.01 * k)
-        tip.accept(None)
+        tip.accept(False)
     assert type(tip.state) is Stream
     np.testing.assert_allclose(tip.request.twist, [0.2, 0, 0, 0, 0, 0], atol=1e-9)
     tip.give_next_of_stream(goal(0.1), 0.39 + STREAM_GAP + 0.01)  # after a gap there is none
@@ -189,11 +189,11 @@ def test_a_jog_follows_its_twist_and_ends_some_time_after_the_last():
     tip = jogged()
     for k in range(11):
         tip.advance(step(PERIOD * k))
-        assert not tip.has_ended
+        assert not tip.has_ended(PERIOD * k, 0.1)
     np.testing.assert_allclose(tip.state.twist, TWIST)
     for k in range(11, 40):
         tip.advance(step(PERIOD * k))
-    assert tip.has_ended
+    assert tip.has_ended(0.39, 0.1)
     assert tip.given is None
 
 
@@ -214,6 +214,7 @@ def test_a_step_that_is_taken_back_is_tried_again_at_half_the_speed(make):
     before, share = tip.frame.copy(), tip.state.share
     tip.advance(step(0.05))
     moved = tip.state.share
+    tip.take_back()
     assert tip.hesitate() is False
     np.testing.assert_array_equal(tip.frame, before)
     assert tip.state.share == pytest.approx(0.5 * moved)
@@ -227,36 +228,45 @@ def test_after_so_many_steps_taken_back_it_is_enough():
     tip = on_line()
     tip.advance(step())
     assert [tip.hesitate() for _ in range(HESITATIONS + 1)] == [False] * HESITATIONS + [True]
-    tip.retreat(START)
+    block(tip)
     assert tip.caution == 1.0
+
+
+def block(tip):
+    """What happens where its way is blocked."""
+    tip.block()
+    tip.lead_from(START)
 
 
 def test_a_blocked_line_stays_until_something_else_changes():
     tip = on_line()
     tip.advance(step())
-    tip.retreat(START)
+    block(tip)
     assert tip.state.blocked
     assert not tip.moves
     tip.give(goal(0.05), 0.0, linear=True, twist=None)
-    tip.accept(START)  # the same goal
+    tip.accept(tip.request.linear)  # the same goal
     assert tip.state.blocked
     tip.unblock()
     assert tip.moves
-    tip.retreat(START)
+    block(tip)
     tip.give(goal(0.02), 0.0, linear=True, twist=None)
-    tip.accept(START)
+    tip.accept(tip.request.linear)
     assert tip.moves
 
 
 def test_a_blocked_jog_stays_until_it_comes_from_another_direction():
     tip = jogged()
     tip.advance(step())
-    tip.retreat(START)
-    tip.jog(TWIST, 0.01, START)
+    block(tip)
+    tip.jog(TWIST, 0.01)
     tip.advance(step(0.01))
     assert tip.state.blocked
+    assert not tip.leads
+    assert not tip.has_ended(0.11, 0.1)  # as long as twists come
+    assert tip.has_ended(0.12, 0.1)
     np.testing.assert_array_equal(tip.frame, START)
-    tip.jog(-TWIST, 0.02, START)
+    tip.jog(-TWIST, 0.02)
     tip.advance(step(0.02))
     assert not tip.state.blocked
     assert tip.frame[9] < START[9]
@@ -266,7 +276,8 @@ def test_after_a_pause_a_line_goes_on_from_where_the_tip_is():
     tip = on_line()
     tip.advance(step())
     here = START + 0.01 * np.eye(12)[11]
-    tip.resume(here)
+    tip.resume()
+    tip.lead_from(here)
     assert type(tip.state) is Line
     assert tip.state.share == 0.0
     np.testing.assert_array_equal(tip.frame, here)
@@ -275,9 +286,55 @@ def test_after_a_pause_a_line_goes_on_from_where_the_tip_is():
 def test_after_a_pause_a_stream_stands_at_its_goal():
     tip = streaming()
     tip.advance(step(0.05))
-    tip.resume(START)
+    tip.resume()
     assert type(tip.state) is Drag
     assert tip.frame[9] == pytest.approx(START[9] + 0.05)
+
+
+@pytest.mark.parametrize('make', [dragged, streaming])
+def test_a_goal_of_the_joints_becomes_a_line_while_another_tip_leads(make):
+    tip = make()
+    tip.lead_from(START)
+    assert tip.keeps_step
+    assert tip.moves
+    assert not tip.leads
+    np.testing.assert_array_equal(tip.frame, START)
+    tip.advance(step(PERIOD))
+    np.testing.assert_array_less(START[9], tip.frame[9])
+    tip.give(goal(0.06), 0.01, linear=False, twist=None)
+    share = tip.state.share
+    tip.accept(True)
+    assert tip.state.share == share > 0.0  # it goes on, to the new goal
+    here = tip.frame.copy()
+    tip.ask_again()
+    assert tip.accept(False)[0] == pytest.approx(START[9] + 0.06 - here[9])
+    assert type(tip.state) is Drag
+    assert tip.frame[9] == pytest.approx(START[9] + 0.06)
+
+
+def test_jogs_and_what_is_held_begin_at_rest_where_the_joints_can_stop():
+    here = START + 0.01 * np.eye(12)[11]
+    for make in (held, jogging):
+        tip = make()
+        tip.lead_from(here)
+        np.testing.assert_array_equal(tip.frame, here)
+        assert tip.state.share == 0.0
+    assert type(tip.state) is Jog
+    assert not tip.state.twist.any()
+    np.testing.assert_array_equal(tip.jog_twist, TWIST)
+
+
+def test_a_blocked_line_is_left_by_the_same_goal_for_the_joints():
+    tip = on_line()
+    tip.advance(step())
+    block(tip)
+    tip.give(goal(0.05), 0.1, linear=False, twist=None)
+    assert tip.accept(False)[0] == pytest.approx(0.05)  # the way from where it stands
+    assert type(tip.state) is Drag
+    assert tip.frame[9] == pytest.approx(START[9] + 0.05)
+    tip.give(goal(0.05), 0.2, linear=True, twist=None)
+    tip.accept(True)
+    assert type(tip.state) is Line
 
 
 def test_goals_are_remembered_until_they_are_replaced_or_forgotten():
@@ -285,7 +342,7 @@ def test_goals_are_remembered_until_they_are_replaced_or_forgotten():
     np.testing.assert_array_equal(tip.given, goal(0.05))
     tip.release()  # stale
     np.testing.assert_array_equal(tip.given, goal(0.05))
-    tip.jog(TWIST, 0.0, START)
+    tip.jog(TWIST, 0.0)
     assert tip.given is None
     tip = dragged()
     tip.forget()
@@ -313,7 +370,7 @@ def test_warming_up_changes_nothing():
 
 def jogging():
     tip = held()
-    tip.jog(TWIST, 0.0, START)
+    tip.jog(TWIST, 0.0)
     tip.advance(step(0.0))
     return tip
 
@@ -322,17 +379,17 @@ def jogging():
 def test_a_goal_after_a_jog_has_no_velocity_of_it(linear):
     tip = jogging()
     tip.give(goal(0.05), PERIOD, linear=linear, twist=None)
-    tip.accept(START)
+    tip.accept(tip.request.linear)
     assert isinstance(tip.state, Line if linear else Drag)
     assert not tip.request.twist.any()
 
 
 def test_a_goal_that_waits_keeps_a_jog_at_rest_from_ending():
     tip = held()
-    tip.jog(np.zeros(6), 0.0, START)
-    assert tip.has_ended
+    tip.jog(np.zeros(6), 0.0)
+    assert tip.has_ended(0.0, 0.1)
     tip.give(goal(0.05), PERIOD, linear=False, twist=None)
-    assert not tip.has_ended
+    assert not tip.has_ended(0.0, 0.1)
 
 
 def test_a_line_that_hesitates_at_once_stays_where_it_begins():
@@ -342,9 +399,10 @@ def test_a_line_that_hesitates_at_once_stays_where_it_begins():
     start = START.copy()
     start[9] += 0.2
     tip.give(goal(0.5), 0.0, linear=True, twist=None)
-    tip.accept(start)
+    tip.accept(True)
+    tip.lead_from(start)
     assert tip.caution == 1.0
-    tip.hesitate()
+    tip.take_back()
     np.testing.assert_array_equal(tip.frame, start)
 
 
@@ -354,6 +412,6 @@ def test_only_lines_and_jogs_have_a_speed_of_their_own():
         tip.advance(step())
     assert tip.state.share > 0.0
     tip.give(goal(0.3), 0.2, linear=False, twist=TWIST)
-    tip.accept(None)
+    tip.accept(False)
     assert isinstance(tip.state, Stream)
     assert tip.state.share == 0.0

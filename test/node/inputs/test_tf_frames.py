@@ -8,6 +8,8 @@ The node runs in a process of its own, where only its PYTHONPATH knows of it.
 """
 
 import os
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ from geometry_msgs.msg import TransformStamped
 from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
 
 from ik_core.maths.rotations import matrix_from_rpy
-from ik_node.conversions import transform_to_pose
+from ik_node.conversions import Refused, transform_to_pose
+from ik_node.inputs.frames import Pending
+from ik_node.inputs.tf_frames import TfFrames
 
 TIP = 'panda_hand'
 TF2_ROS = '''
@@ -121,7 +125,7 @@ def transform_of(xyz, rpy):
 
 
 def say(client, parent, child, transform):
-    """Tell the listener of a frame."""
+    """Publish a frame."""
     message, pose = TransformStamped(child_frame_id=child), transform_to_pose(transform)
     message.header.frame_id = parent
     message.transform.rotation = pose.orientation
@@ -163,8 +167,19 @@ def is_there(client, robot, goal):
     return np.allclose(robot.forward_kinematics(q, TIP), goal, atol=1e-4)
 
 
-def test_the_first_goal_in_a_frame_that_only_tf2_knows_is_followed(client, tf2_ros):
-    """It is what makes the node listen to tf2; what it needs comes after it."""
+def test_the_first_goal_finds_what_was_published_before_it(client, tf2_ros):
+    """Each frame is published once, before any goal: the node has to have listened."""
+    robot = load('panda')
+    with panda_process(client):
+        goal, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        say(client, 'map', 'object', OBJECT_IN_MAP)
+        client.send_goal(wanted, frame='object')
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        assert 'refused.unknown_frame' not in client.status
+
+
+def test_the_first_goal_in_a_frame_waits_for_that_frame(client, tf2_ros):
     robot = load('panda')
     with panda_process(client):
         goal, wanted = goal_near(client, robot)
@@ -206,6 +221,93 @@ def test_a_newer_goal_takes_the_place_of_one_that_waits_for_its_frame(client, tf
             say(client, 'map', 'panda_link0', BASE_IN_MAP)
             say(client, 'map', 'object', OBJECT_IN_MAP)
             assert is_there(client, robot, goal)
+
+
+def test_a_large_message_for_tf2_is_left_out(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client) as process:
+        goal, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        say(client, 'map' + 100_000 * 'x', 'object', OBJECT_IN_MAP)
+        say(client, 'map', 'object', OBJECT_IN_MAP)
+        client.send_goal(wanted, frame='object')
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        process.terminate()
+        assert 'tf_of_this_test: 100' in process.stdout.read()
+
+
+@pytest.fixture
+def frames(tf2_ros, client, tmp_path, monkeypatch):
+    """The frames of tf2 for a node of this process."""
+    monkeypatch.syspath_prepend(tmp_path)
+    it = TfFrames(client.node)
+    it.open()
+    yield it
+    it.close()
+    sys.modules.pop('tf2_ros')
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name == 'ik_node_tf']
+
+
+def test_many_threads_may_ask_while_others_listen_anew(client, frames):
+    """As the tick and compute_ik do, and a clock that jumps back: one listener at a time."""
+    wrong, ends = [], threading.Event()
+    begin = threading.Barrier(9)
+
+    def ask():
+        begin.wait()
+        while not ends.is_set():
+            try:
+                found = frames.lookup('map', 'object')
+                if not np.allclose(found, OBJECT_IN_MAP):
+                    wrong.append(found)
+            except Refused:
+                pass
+            except Exception as error:
+                wrong.append(error)
+            if len(threads()) > 1:
+                wrong.append(threads())
+
+    asking = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in asking:
+        thread.start()
+    begin.wait()
+    for _ in range(10):
+        frames.renew()
+        say(client, 'map', 'object', OBJECT_IN_MAP)
+    ends.set()
+    for thread in asking:
+        thread.join()
+    assert not wrong
+    client.until(lambda: is_known(client, frames), 'the frame')
+    frames.close()
+    assert not threads()
+
+
+def is_known(client, frames):
+    """Whether it is; who listens anew may have to be found first, so it is said again."""
+    try:
+        return np.allclose(frames.lookup('map', 'object'), OBJECT_IN_MAP)
+    except Refused:
+        say(client, 'map', 'object', OBJECT_IN_MAP)
+        return False
+
+
+def test_listening_anew_forgets_what_was_heard(client, frames):
+    client.until(lambda: is_known(client, frames), 'the frame')
+    frames.renew()
+    with pytest.raises(Pending):
+        frames.lookup('map', 'object')
+    client.until(lambda: is_known(client, frames), 'the frame')
+
+
+def test_nothing_is_taken_from_tf_before_somebody_asks(client, frames):
+    say(client, 'map', 'object', OBJECT_IN_MAP)
+    assert not threads()
+    client.until(lambda: is_known(client, frames), 'the frame')
+    assert len(threads()) == 1
 
 
 NO_RIGHT = """

@@ -147,6 +147,28 @@ def test_a_refusal_says_what_would_be_right_and_changes_nothing(make, values, sa
     assert parameters.take() == before
 
 
+@pytest.mark.parametrize(
+    ('text', 'number'), [('1e-5', 1e-5), ('inf', math.inf), ('-.5e-2', None), ('nan', None)]
+)
+def test_numbers_that_ros2_param_sends_as_text_are_numbers(make, text, number):
+    """YAML takes 1e-5 for text; so does `ros2 param load` a .inf."""
+    node, parameters = make()
+    parameters.take()
+    assert change(node, joint_limits__default__velocity=text).successful == (number is not None)
+    assert parameters.take().default_limits.velocity == (number or math.inf)
+
+
+def test_a_static_parameter_may_be_set_to_what_it_is(make):
+    """As `ros2 param load` does with what `ros2 param dump` wrote."""
+    node, parameters = make(rate=250.0, tip_links=['a', 'b'])
+    parameters.locked = True
+    for same in (250, 250.0, '2.5e2'):
+        assert change(node, rate=same).successful
+    assert change(node, tip_links='a,b').successful
+    assert not change(node, rate='2.6e2').successful
+    assert parameters.take().node.rate == 250.0
+
+
 def test_a_parameter_can_not_be_deleted(make):
     node, parameters = make()
     result = node.set_parameters_atomically([Parameter('goal_timeout')])

@@ -7,6 +7,8 @@ the service itself is called where it is installed.
 import importlib
 import importlib.util
 import sys
+import threading
+from dataclasses import replace
 from types import SimpleNamespace as Fields
 
 import numpy as np
@@ -29,11 +31,19 @@ from support.node_harness import (
     world,
 )
 
+from ik_core import IkStatus
 from ik_node.conversions import transform_to_pose
-from ik_node.inputs.frames import Frames
+from ik_node.inputs.frames import Frames, Pending
 from ik_node.model import Model
 from ik_node.parameters.store import Parameters
-from ik_node.services.compute_ik import Declined, MoveItErrorCode, read_request, write_response
+from ik_node.services.compute_ik import (
+    LONGEST_TIMEOUT,
+    Declined,
+    MoveItErrorCode,
+    PatientFrames,
+    read_request,
+    write_response,
+)
 
 HAS_MOVEIT = importlib.util.find_spec('moveit_msgs') is not None
 needs_moveit = pytest.mark.skipif(not HAS_MOVEIT, reason='moveit_msgs is not installed')
@@ -110,12 +120,19 @@ def panda(make_model):
     return make_model('panda', tip_links=[TIP], rate=500.0)
 
 
-def ask(model, request):
+def read(model, request, others=None, stopping=None):
+    """What is asked for, the way the service reads it."""
+    frames = Frames(model.robot, model.base_link, others)
+    patient = PatientFrames(frames, stopping or threading.Event())
+    return read_request(request, model, patient, model.robot.name)
+
+
+def ask(model, request, others=None, stopping=None):
     """The answer to a request, the way the service gives it."""
-    frames = Frames(model.robot, model.base_link)
-    query = read_request(request, model, frames, model.robot.name)
+    stopping = stopping or threading.Event()
     response = new_response()
-    write_response(response, query.solve(), model)
+    result = read(model, request, others, stopping).solve(stopping)
+    write_response(response, result, model)
     return response
 
 
@@ -131,10 +148,10 @@ def pose_of(model, response, link=TIP):
     return model.robot.forward_kinematics(q, link)
 
 
-def declined(model, request):
+def declined(model, request, *rest):
     """The code of a request that can't be honoured."""
     with pytest.raises(Declined) as caught:
-        ask(model, request)
+        ask(model, request, *rest)
     assert str(caught.value)
     return caught.value.code
 
@@ -261,10 +278,54 @@ def test_a_timeout_is_honoured(panda):
     request.pose_stamped = stamped(goal)
     request.timeout = Duration(nanosec=1)
     assert ask(panda, request).error_code.val == MoveItErrorCode.TIMED_OUT
-    frames = Frames(panda.robot, panda.base_link)
-    for timeout, seconds in ((Duration(sec=2, nanosec=500_000_000), 2.5), (Duration(), 0.5)):
+    for timeout, seconds in (
+        (Duration(sec=2, nanosec=500_000_000), 2.5),
+        (Duration(), 0.5),
+        (Duration(sec=-3), 0.5),
+        (Duration(sec=2**31 - 1), LONGEST_TIMEOUT),
+    ):
         request.timeout = timeout
-        assert read_request(request, panda, frames, GROUP).seconds == seconds
+        assert read(panda, request).seconds == seconds
+
+
+def stopped():
+    """The event of a service that is being closed."""
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def test_a_request_ends_when_the_service_is_closed(panda):
+    goal = np.eye(4)
+    goal[0, 3] = 5.0
+    request = new_request()
+    request.pose_stamped = stamped(goal)
+    query = read(panda, request)
+    assert query.solve(threading.Event()).status in (IkStatus.CLOSEST, IkStatus.STALLED)
+    endless = replace(query, seconds=1e9, options={'restarts': 10**6})  # for minutes
+    assert endless.solve(stopped()).status is IkStatus.TIME_LIMIT
+
+
+class SlowTf:
+    """Knows the frame map, where the root is, from the third time on that it is asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def lookup(self, target, source):
+        self.asked += 1
+        if self.asked < 3:
+            raise Pending('unknown_frame', 'not yet')
+        return np.eye(4)
+
+
+def test_a_frame_that_is_not_known_yet_is_waited_for_unless_the_service_is_closed(panda):
+    goal = reachable_goal(panda.robot, TIP, 2)
+    request = new_request()
+    request.pose_stamped = stamped(goal, 'map')
+    assert np.allclose(pose_of(panda, ask(panda, request, SlowTf())), goal, atol=2e-4)
+    code = declined(panda, request, SlowTf(), stopped())
+    assert code == MoveItErrorCode.FRAME_TRANSFORM_FAILURE
 
 
 def set_state(**fields):

@@ -1,6 +1,11 @@
 """~/record: recordings that nothing loses, with names that no other file has."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,10 +14,13 @@ pytest.importorskip('rclpy')
 
 from std_srvs.srv import SetBool
 from support.node_harness import URDF, load, reachable_goal, world
+from support.places import ROOT
+from support.robots import python_path
 
-from ik_core.tracking.recording import read_recording, replay
-from ik_node.services.recording import new_file
+from ik_core.tracking.recording import part_of, read_recording, replay
+from ik_node.services.recording import LEFT_BEHIND, check_folder, new_file
 
+TRACKING = ROOT / 'test' / 'core' / 'tracking'
 TIP = 'tool'
 SCARA = (URDF / 'scara.urdf').read_text(encoding='utf-8')
 
@@ -27,13 +35,9 @@ def record(node, on):
 
 
 def written(node, folder, count=1):
-    """The recordings in a folder, as soon as there are so many whole ones."""
-
-    def whole():
-        return [path for path in sorted(folder.glob('*.npz')) if path.stat().st_size]
-
-    node.until(lambda: len(whole()) >= count, f'{count} recordings')
-    return whole()
+    """The recordings in a folder, as soon as there are so many."""
+    node.until(lambda: len(list(folder.glob('*.npz'))) >= count, f'{count} recordings')
+    return sorted(folder.glob('*.npz'))
 
 
 def test_what_was_recorded_in_motion_is_run_again_the_same(tmp_path):
@@ -66,8 +70,50 @@ def test_several_recordings_within_a_second_are_several_files(tmp_path):
 def test_any_robot_name_makes_a_file_name(tmp_path, name):
     path = new_file(tmp_path, 'ik_node', name)
     assert path.parent == tmp_path
-    assert path.is_file()
+    assert part_of(path).is_file()
+    assert not path.exists()  # the name is for what is whole
     assert len({new_file(tmp_path, 'ik_node', name) for _ in range(3)} | {path}) == 4
+
+
+def test_the_name_of_a_file_that_is_written_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr('time.strftime', lambda form: 'now')
+    path = new_file(tmp_path, 'ik_node', 'arm')
+    part_of(path).rename(path)
+    other = new_file(tmp_path, 'ik_node', 'arm')
+    assert path != other
+    assert sorted(tmp_path.iterdir()) == [path, part_of(other)]
+
+
+def test_what_a_killed_process_left_behind_goes_when_a_recording_begins(tmp_path):
+    old, new, other = (tmp_path / name for name in ('a.npz.part', 'b.npz.part', 'c.part'))
+    for path in (old, new, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, 2 * (time.time() - LEFT_BEHIND - 1.0,))
+    check_folder(tmp_path)
+    assert sorted(tmp_path.iterdir()) == [new, other]
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+import test_recording
+recorder = test_recording.record(50)
+np.savez_compressed = lambda file, **columns: (
+    file.write(b'half'), file.flush(), os.kill(os.getpid(), signal.SIGKILL)
+)
+recorder.save(sys.argv[1])
+"""
+
+
+def test_a_kill_while_a_file_is_written_leaves_none_of_its_name(tmp_path):
+    path = new_file(tmp_path, 'ik_node', 'panda')
+    done = subprocess.run(
+        [sys.executable, '-c', KILLED, str(path)],
+        env={**os.environ, 'PYTHONPATH': python_path(ROOT, ROOT / 'test', TRACKING)},
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert [entry.name for entry in tmp_path.iterdir()] == [f'{path.name}.part']
 
 
 def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path):

@@ -10,12 +10,12 @@ pytest.importorskip('rclpy')
 from sensor_msgs.msg import JointState
 from support.node_harness import DOMAIN, URDF
 
-from ik_node.tools.soak.__main__ import main
-from ik_node.tools.soak.actions import WEIGHTS, Actions
+from ik_node.tools.soak.__main__ import OUTPUTS, main
+from ik_node.tools.soak.actions import OF_ARM, WEIGHTS, Actions
 from ik_node.tools.soak.campaign import Memory
 from ik_node.tools.soak.faulty import AFTER, PLACES
 from ik_node.tools.soak.limits import read_description
-from ik_node.tools.soak.listener import Listener, Robot
+from ik_node.tools.soak.listener import Listener, Robot, Sample
 
 RATE = 500.0
 TEXT = (URDF / 'panda.urdf').read_text('utf-8')
@@ -90,6 +90,60 @@ def test_another_robot_whose_joint_is_elsewhere_is_a_violation():
     assert it.others['a jump where the robot is another'] == 1
 
 
+def measured(positions, says=True):
+    """A listener of these commands, to a robot that says that it is anywhere, or nowhere."""
+    it = Listener([Robot(read_description(TEXT), 2.0, 10.0)], RATE, lambda name, position: says)
+    for number, q in enumerate(positions):
+        it.take(Sample(NAMES, q, None, 0, number))
+    it.finish()
+    return it
+
+
+@pytest.mark.parametrize('says', [True, False])
+def test_joints_at_rest_may_begin_where_they_are_said_to_be(says):
+    q = np.tile(MIDDLE, (60, 1))
+    q[30:, 1] += 0.4
+    it = measured(q, says)
+    assert (it.violations == 0) == says
+    assert it.restarts == says
+
+
+def test_joints_that_move_may_not():
+    q = swing(1.0)
+    q[150:, 0] += 0.1
+    it = measured(q)
+    assert it.violations > 0
+    assert it.restarts == 0
+
+
+def test_the_default_limits_are_for_joints_without_their_own():
+    text = """<robot name="two">
+        <joint name="a" type="continuous"/>
+        <joint name="b" type="revolute"><limit lower="-1" upper="1" velocity="3"/></joint>
+        <joint name="c" type="continuous"><mimic joint="a" multiplier="2"/></joint></robot>"""
+    robot = Robot(read_description(text), 2.0, 10.0)
+    own = {('b', 3): 4.0, ('default', 4): 50.0}
+    rows = robot.rows(('a', 'b', 'c'), own)
+    assert rows[2].tolist() == [2.0, 3.0, np.inf]
+    assert rows[3].tolist() == [10.0, 4.0, 10.0]
+    assert rows[4].tolist() == [50.0] * 3
+    robot.set |= own
+    robot.forget()
+    assert robot.set == {('default', 4): 50.0}
+
+
+def test_default_limits_stay_when_the_robot_is_another():
+    one, other = (Robot(read_description(TEXT), 2.0, 10.0) for _ in range(2))
+    other.commanded = ('another',)
+    it = heard(swing(1.0)[:2], it=Listener([one, other], RATE))
+    given = {('default', 3): 3.0, ('panda_joint1', 3): 1.0}
+    it.answered(given, accepted=False)
+    assert not other.set
+    it.answered(given, accepted=True)
+    assert one.set == given
+    assert other.set == {('default', 3): 3.0}
+
+
 def test_a_mimic_joint_that_does_not_mimic_is_a_violation():
     q = swing(1.0)
     q[:, -1] += 1e-6
@@ -106,14 +160,26 @@ def test_memory_that_grows_is_seen_and_a_start_is_not():
     assert Memory(grows.samples[:30]).growth(1000.0) is None
 
 
+def test_memory_that_recordings_take_and_give_back_is_no_growth():
+    rng, memory, recording = np.random.default_rng(0), Memory(), 0.0
+    for second in range(900):
+        recording = 0.0 if rng.random() < 0.1 else recording + 0.2 * (recording > 0.0)
+        recording = recording or 0.2 * (rng.random() < 0.05)
+        memory.samples.append((second, 250.0 + recording))
+    assert max(mib for _, mib in memory.samples) > 253.0
+    assert abs(memory.growth(1000.0)) < 0.1
+
+
 def test_every_action_and_every_place_of_a_fault_exists():
-    assert all(callable(getattr(Actions, name)) for name in WEIGHTS)
+    assert all(callable(getattr(Actions, name)) for name in WEIGHTS | OF_ARM)
     assert all(callable(getattr(owner, name)) for owner, name in [*PLACES, *AFTER])
 
 
-def test_a_short_run_breaks_nothing(capfd, monkeypatch):
+@pytest.mark.parametrize('output', OUTPUTS)
+def test_a_short_run_breaks_nothing(output, capfd, monkeypatch):
     for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE'):
         monkeypatch.setenv(name, os.environ.get(name, ''))  # put back afterwards
     arguments = ['--minutes', '0.05', '--rate', '200', '--seed', '3', '--domain', str(DOMAIN)]
+    arguments += ['--output', output]
     assert main(arguments) == 0, capfd.readouterr().out
     assert 'nothing was broken' in capfd.readouterr().out

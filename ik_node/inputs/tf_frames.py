@@ -1,0 +1,154 @@
+"""Frames that tf2 knows, where it is installed.
+
+The node subscribes to /tf and /tf_static when it is configured, so the first goal in such a frame
+finds what was published before it. Until that goal comes, the messages stay in the middleware's
+queues: a robot's own links need no tf2, and what comes on /tf may be as much as all else together.
+From then on a thread takes them, apart from the ticks and without an executor (`subscriptions`).
+
+Needs the package tf2_ros, which no other module imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from typing import Any
+
+from geometry_msgs.msg import Point, Pose, Transform
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from rclpy.time import Time
+
+from ik_core.maths.rotations import Array
+
+from ..beside import node_beside
+from ..conversions import Refused, pose_to_transform
+from ..counters import WARNING_PERIOD
+from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
+from .frames import Pending
+from .subscriptions import take
+
+MISSING = 'tf2_ros, which may know it, is missing'
+PATIENCE = 2.0
+"""[s] How long tf2 may take to hear of a frame, from when it is first asked for one."""
+TAKE_PERIOD = 0.01
+"""[s] How often what came is taken,"""
+MOST_AT_ONCE = 100
+"""and how many messages of a topic: what tf2's queues hold."""
+LARGEST = 64_000
+"""[bytes] Of a message: some hundred transforms."""
+
+
+class TfFrames:
+    """The frames of tf2, for whoever asks: `lookup` may be called from any thread."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._listener: TfListener | None = None
+        self._obstacle = MISSING
+
+    def open(self) -> None:
+        """Listen to /tf; where that can't be done, goals that need it are refused with why."""
+        try:
+            self._listener = TfListener(importlib.import_module('tf2_ros'), self._node)
+        except ImportError:
+            self._obstacle = MISSING
+        except MIDDLEWARE_ERRORS as error:
+            self._obstacle = f'tf2 can not listen to /tf: {sentence(error)}'
+
+    def lookup(self, target: str, source: str) -> Array:
+        """The latest known transform (4, 4) from `source` to `target`; see `FrameSource`."""
+        listener = self._listener
+        if listener is None:
+            raise Refused('unknown_frame', self._obstacle)
+        return listener.lookup(target, source)
+
+    def close(self) -> None:
+        """Stop listening, and forget what was heard."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+
+    def renew(self) -> None:
+        """Forget what was heard, and listen anew."""
+        self.close()
+        self.open()
+
+
+class TfListener:
+    """Listens to /tf with a node and, once a frame was asked for, a thread of its own.
+
+    Raises what rclpy raises where /tf can't be subscribed to.
+    """
+
+    def __init__(self, tf2: Any, node: Node) -> None:
+        self._tf2, self._log = tf2, node.get_logger()
+        self._node = node_beside(node, 'tf')
+        self._buffer = tf2.Buffer()  # with a node, it would serve tf2_frames there
+        self._starting = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._deadline = 0.0
+        try:
+            self._tf2_listener = tf2.TransformListener(self._buffer, self._node, spin_thread=False)
+        except MIDDLEWARE_ERRORS:
+            self._node.destroy_node()
+            raise
+
+    def lookup(self, target: str, source: str) -> Array:
+        """See `TfFrames`; a frame is Pending while messages have only just been taken."""
+        self._take_from_now_on()
+        try:
+            return _to_matrix(self._buffer.lookup_transform(target, source, Time()).transform)
+        except self._tf2.TransformException as error:
+            kind = Pending if time.monotonic() < self._deadline else Refused
+            raise kind('unknown_frame', f'tf2: {error}') from error
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._stopping.set()
+        with self._starting:
+            if self._thread is not None:
+                self._thread.join()
+        self._tf2_listener.unregister()
+        self._node.destroy_node()
+
+    def _take_from_now_on(self) -> None:
+        """Start the thread, unless somebody has."""
+        with self._starting:
+            if self._thread is None and not self._stopping.is_set():
+                self._deadline = time.monotonic() + PATIENCE
+                self._thread = threading.Thread(target=self._run, name='ik_node_tf', daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            for subscription in self._node.subscriptions:
+                for _ in range(MOST_AT_ONCE):
+                    if not self._take_one(subscription):
+                        break
+            if self._stopping.wait(TAKE_PERIOD):
+                return
+
+    def _take_one(self, subscription: Any) -> bool:
+        """Hand a message to tf2, whatever it is; false where there is none."""
+        try:
+            serialized = take(subscription)
+            if serialized is None:
+                return False
+            if len(serialized) > LARGEST:
+                raise Refused('too_large', f'{len(serialized)} bytes; {LARGEST} are allowed')
+            subscription.callback(deserialize_message(serialized, subscription.msg_type))
+        except Exception as error:
+            text = str(error) if isinstance(error, Refused) else explanation(error)
+            text = cut(f'{subscription.topic_name}: {text}')
+            self._log.warning(text, throttle_duration_sec=WARNING_PERIOD)
+        return True
+
+
+def _to_matrix(transform: Transform) -> Array:
+    """The (4, 4) matrix of a transform; Refused where that is not finite."""
+    at = transform.translation
+    position = Point(x=at.x, y=at.y, z=at.z)
+    return pose_to_transform(Pose(position=position, orientation=transform.rotation))

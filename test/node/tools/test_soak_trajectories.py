@@ -1,0 +1,164 @@
+"""The judge of trajectories: silent about those of a governor, and not about what is wrong."""
+
+import copy
+import functools
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from rclpy.serialization import deserialize_message
+from support.node_harness import URDF, load
+from trajectory_msgs.msg import JointTrajectory
+
+from ik_core.tracking.governor import Governor
+from ik_core.tracking.limits import MotionLimits
+from ik_node.clocks import Moment
+from ik_node.outputs.joint_trajectories import JointTrajectoryWriter
+from ik_node.tools.soak.limits import read_description
+from ik_node.tools.soak.listener import Listener, Robot
+from ik_node.tools.soak.trajectories import BEFORE, Controller, Spline, beyond_limits
+
+RATE = 250.0
+PERIOD = round(1e9 / RATE)
+DELAY = 0.014
+NAMES = tuple(f'panda_joint{i}' for i in range(1, 8))
+BEGIN = 10**18
+ON_ITS_WAY = 200_000  # ns
+TURNS_BACK = 60  # tick
+MISSING = range(40, 50)
+JERK = 100.0
+
+
+@functools.cache
+def published(jerk=np.inf):
+    """Messages of a move to and fro, from rest to rest."""
+    robot = load('panda')
+    limits = MotionLimits.of(robot, acceleration=5.0, jerk=jerk)
+    governor = Governor(limits, 1.0 / RATE, robot.middle_configuration)
+    writer, goal = JointTrajectoryWriter(robot, NAMES, RATE, DELAY), robot.middle_configuration
+    goal[:7] += 0.3
+    messages = []
+    for tick in range(400):
+        if tick == TURNS_BACK:
+            goal[:7] -= 0.4
+        governor.follow(goal)
+        due = BEGIN + tick * PERIOD
+        message = writer.write(governor, Moment(due, due))
+        messages.append(deserialize_message(message, JointTrajectory))
+    return messages
+
+
+def heard(messages, said=False, late=(), jerk=np.inf):
+    """The controller and the listener after these messages; `said`: the robot is anywhere."""
+    robot = Robot(read_description((URDF / 'panda.urdf').read_text('utf-8')), 2.0, 5.0, NAMES)
+    robot.set[('default', 4)] = jerk
+    listener = Listener([robot], RATE, lambda name, position: said)
+    controller = Controller(listener, RATE, DELAY)
+    for tick, message in enumerate(messages):
+        delay = 10_000_000 if tick in late else ON_ITS_WAY
+        if message is not None:
+            controller.hear(message, {'source_timestamp': BEGIN + tick * PERIOD + delay})
+    listener.finish()
+    return controller, listener
+
+
+def changed(tick, change):
+    """The messages, one of which is changed."""
+    messages = list(published())
+    messages[tick] = copy.deepcopy(messages[tick])
+    change(messages[tick])
+    return messages
+
+
+@pytest.mark.parametrize('jerk', [np.inf, JERK])
+def test_what_a_governor_does_is_no_violation(jerk):
+    controller, listener = heard(published(jerk), jerk=jerk)
+    assert listener.violations == 0, listener.first or listener.verdicts
+    assert controller.late <= 3  # until it is known how long they are on their way
+    assert listener.moved > 100
+
+
+def test_a_spline_is_exact_for_a_cubic():
+    times = np.array([0, 3, 4, 9]) * 10**8
+    cubic, rate = np.poly1d([1.0, -2.0, 0.5, 3.0]), np.poly1d([3.0, -4.0, 0.5])
+    seconds = 1e-9 * times
+    spline = Spline(('a',), times, cubic(seconds)[:, None], rate(seconds)[:, None])
+    for moment in (10**8, 35 * 10**7, 7 * 10**8):
+        q, dq = spline.at(moment)
+        assert q == pytest.approx(cubic(1e-9 * moment))
+        assert dq == pytest.approx(rate(1e-9 * moment))
+    first, last = spline.accelerations()
+    assert first[:, 0] == pytest.approx(rate.deriv()(seconds[:-1]))
+    assert last[:, 0] == pytest.approx(rate.deriv()(seconds[1:]))
+    grid = np.linspace(0.0, 0.9, 10_001)
+    assert spline.fastest() == pytest.approx(np.abs(rate(grid)).max(), rel=1e-6)
+
+
+@pytest.mark.parametrize('point', [BEFORE + 11, -4])
+def test_a_velocity_that_the_positions_do_not_have_is_seen(point):
+    def turn(message):
+        message.points[point].velocities[2] += 0.05
+
+    assert heard(changed(50, turn))[1].others['a trajectory beyond a limit'] == 1
+
+
+def test_a_stop_beyond_a_limit_is_seen():
+    spline = Spline.of(published()[50]).after(BEGIN + 50 * PERIOD)
+    limits = np.array([[-3.0], [3.0], [2.0], [5.0], [np.inf]]) * np.ones(7)
+    assert not beyond_limits(spline, limits, 1e-9 * PERIOD)
+    for row, kind in ((3, 'acceleration'), (2, 'velocity'), (1, 'position')):
+        low = limits.copy()
+        low[row] = {3: 4.9, 2: 0.9 * np.abs(spline.velocities).max(), 1: spline.positions[1]}[row]
+        assert kind in beyond_limits(spline, low, 1e-9 * PERIOD)
+
+
+def test_a_message_that_does_not_go_on_is_seen():
+    def shift(message):
+        for point in message.points:
+            point.positions[0] += 1e-6
+
+    kind = 'a trajectory that does not go on from the one before'
+    assert heard(changed(50, shift))[1].others[kind] == 2  # there and back
+
+
+def test_one_that_comes_late_is_counted_instead():
+    usual = heard(published())[0].late
+    controller, listener = heard(published(), late=[50])
+    assert controller.late == usual + 1
+    assert listener.violations == 0
+
+
+def test_ticks_that_did_not_come_and_are_not_made_up_for_are_seen():
+    messages = [None if tick in MISSING else m for tick, m in enumerate(published())]
+    kind = 'a trajectory that does not go on from the one before'
+    assert heard(messages)[1].others[kind] == 1
+
+
+@pytest.mark.parametrize(('said', 'violations'), [(True, 0), (False, 1)])
+def test_joints_at_rest_may_begin_anew_where_the_robot_says_it_is(said, violations):
+    elsewhere = copy.deepcopy(published()[-5:])
+    for point in (point for message in elsewhere for point in message.points):
+        point.positions[3] += 0.5
+    resting = published()[-25:-5]
+    assert len({tuple(point.positions) for m in resting for point in m.points}) == 1
+    messages = [None] * 375 + resting + elsewhere
+    _, listener = heard(messages, said)
+    jumps = listener.others['a trajectory that does not go on from the one before']
+    assert jumps == violations
+    assert listener.restarts == said
+
+
+def test_what_a_controller_refuses_is_a_violation():
+    def speed(message):
+        message.points[-1].velocities[0] = 0.1
+
+    def order(message):
+        message.points[8].time_from_start = message.points[7].time_from_start
+
+    def nan(message):
+        message.points[8].positions[0] = np.nan
+
+    for change in (speed, order, nan):
+        assert heard(changed(50, change))[1].others['a trajectory that controllers refuse'] == 1
