@@ -56,7 +56,7 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
     for p in range(work.shape[0]):
         for q in range(p + 1, work.shape[0]):
             leaning = product(work[p], work[q])
-            if abs(leaning) <= ORTHOGONAL * math.sqrt(squares[p] * squares[q]):
+            if abs(leaning) <= ORTHOGONAL * math.sqrt(squares[p]) * math.sqrt(squares[q]):
                 continue
             turned += 1
             zeta = 0.5 * (squares[q] - squares[p]) / leaning
@@ -67,7 +67,7 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
             _rotate(work[p], work[q], c, c * t)
             _rotate(basis[p], basis[q], c, c * t)
             squares[p] = max(squares[p] - t * leaning, 0.0)
-            squares[q] += t * leaning
+            squares[q] = max(squares[q] + t * leaning, 0.0)
     return turned > 0
 
 
