@@ -17,6 +17,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -43,7 +44,7 @@ def _kernel_hash() -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob('*.py')):
         source = path.read_bytes()
-        if b'@njit' in source or b'@inner' in source:
+        if any(mark in source for mark in (b'@njit', b'@inner', b'= inner(')):
             digest.update(path.name.encode() + b'\0' + source)
     return digest.hexdigest()[:16]
 
@@ -166,7 +167,7 @@ class Callback:
             self.address = int(ctypes.cast(self._pointer, ctypes.c_void_p).value or 0)
         else:
             self.address = id(self)
-            _UNCOMPILED[self.address] = self._call
+            _UNCOMPILED[self.address] = weakref.WeakMethod(self._call)
 
     def __del__(self) -> None:
         _UNCOMPILED.pop(self.address, None)
@@ -186,13 +187,14 @@ class Callback:
             raise error
 
 
-_UNCOMPILED: dict[int, Callable[[], int]] = {}
+_UNCOMPILED: dict[int, weakref.WeakMethod[Callable[[], int]]] = {}
 """The callbacks by address, where kernels are plain Python."""
 
 
 def _call_back(address: int) -> int:
     """Call the function of a `Callback`; 1 where it raised, else 0."""
-    return _UNCOMPILED[address]()
+    call = _UNCOMPILED[address]()
+    return 1 if call is None else call()
 
 
 if COMPILED:

@@ -16,6 +16,9 @@ from .._jit import inner
 from ..maths.rotations import Array, IntArray
 from ..tasks.kernels import COMPONENTS, Packed
 
+FOREVER = 2**62
+"""Iterations that no search does."""
+
 # Counters.
 PHASE = 0
 """NEW, BEGIN, STEP, MOVED or ENDED."""

@@ -23,15 +23,11 @@ from ..maths.rotations import Array, IntArray
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
-from .memory import ITERATIONS
+from .memory import FOREVER, ITERATIONS
 
 Clock = Callable[[], float]
 
 default_clock: Clock = time.perf_counter
-
-
-FOREVER = 2**62
-"""Iterations that no search does."""
 
 
 @dataclass(frozen=True)

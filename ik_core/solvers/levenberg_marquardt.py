@@ -37,6 +37,7 @@ from ..optim.evaluation import evaluate, project, take_trial
 from ..optim.memory import (
     COST,
     DX,
+    FOREVER,
     GRADIENT,
     HELD,
     OWN_OPTIONS,
@@ -47,7 +48,7 @@ from ..optim.memory import (
     SearchArrays,
     X,
 )
-from ..optim.search import FOREVER, Budget, Clock, SearchOptions, Workspace
+from ..optim.search import Budget, Clock, SearchOptions, Workspace
 from ..optim.workspace import STATUSES, MethodWorkspace
 from ..options import option
 from ..problem import IkProblem

@@ -164,7 +164,7 @@ def is_kernel(node, decorators=('njit', 'inner')):
 
 
 def has_kernels(path):
-    return any(f'\n@{decorator}\n' in path.read_text() for decorator in ('njit', 'inner'))
+    return any(mark in path.read_text() for mark in ('@njit', '@inner', '= inner('))
 
 
 def kernel_files():
@@ -175,7 +175,10 @@ def kernel_files():
 def test_what_a_kernel_reads_stands_in_a_file_that_the_cache_is_keyed_by(path):
     """A constant of another file is frozen into the compiled kernel: its file has to count."""
     tree = ast.parse(path.read_text())
-    read = set().union(*(names_read(node) for node in tree.body if is_kernel(node)))
+    known = templates(tree)
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+    kernels = [n for n in functions if is_kernel(n) or n.name in known]
+    read = set().union(*(names_read(node) for node in kernels))
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = path.parents[node.level - 1]
@@ -186,15 +189,28 @@ def test_what_a_kernel_reads_stands_in_a_file_that_the_cache_is_keyed_by(path):
                     assert has_kernels(module), f'{name} of {module.name}'
 
 
-def called_from_python(tree):
-    """The names of the functions that are called outside of kernels."""
+def templates(tree):
+    """The names of the functions of a file of which `with_kernels` makes kernels."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args]
+    made = [n.args[0] for n in calls if getattr(n.func, 'id', None) == 'with_kernels']
+    return {node.id for node in made if isinstance(node, ast.Name)}
+
+
+def called_from_python(tree, known=frozenset()):
+    """The names of the functions that are called outside of kernels, and of `known` templates."""
     names = set()
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Call):
             names.add(getattr(node.func, 'id', None))
-        if not is_kernel(node):
-            names |= called_from_python(node)
+        if not is_kernel(node) and getattr(node, 'name', None) not in known:
+            names |= called_from_python(node, known)
     return names
+
+
+def imported(tree):
+    """The names that a file has from others."""
+    froms = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    return {alias.asname or alias.name for node in froms for alias in node.names}
 
 
 def test_no_inner_kernel_is_called_from_python():
@@ -204,11 +220,164 @@ def test_no_inner_kernel_is_called_from_python():
         found = [n for n in ast.parse(path.read_text()).body if is_kernel(n, ('inner',))]
         inner |= {node.name for node in found}
     assert '_iterate' in inner
-    for path in [*sorted(CORE.rglob('*.py')), *sorted((ROOT / 'test').rglob('*.py'))]:
-        tree = ast.parse(path.read_text())
-        own = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-        own -= {n.name for n in tree.body if is_kernel(n, ('inner',))}
-        assert not (called_from_python(tree) - own) & inner, path
+    paths = [*sorted(CORE.rglob('*.py')), *sorted((ROOT / 'test').rglob('*.py'))]
+    trees = {path: ast.parse(path.read_text()) for path in paths}
+    of_all = set().union(*(templates(tree) for tree in trees.values()))
+    for path, tree in trees.items():
+        known = {n.name for n in tree.body if is_kernel(n, ('inner',))} | imported(tree)
+        stored = {n.id for n in ast.walk(tree) if isinstance(getattr(n, 'ctx', None), ast.Store)
+                  and isinstance(n, ast.Name)}  # fmt: skip
+        assert not called_from_python(tree, of_all) & (known - stored) & inner, path
+
+
+COPIES = """
+from ._jit import inner, with_kernels
+
+@inner
+def one(x):
+    return x + 1
+
+@inner
+def two(x):
+    return x + 2
+
+def _twice(x):
+    return f(f(x))
+
+g = with_kernels(_twice, 'twice_one', entry=True, f=one)
+h = with_kernels(_twice, 'twice_two', entry=True, f=two)
+"""
+
+
+def files_below(place):
+    return {path: path.stat().st_mtime_ns for path in place.rglob('*.nb?')}
+
+
+@needs_numba
+def test_copies_of_a_kernel_are_compiled_once_and_tell_their_kernels_apart(copy, tmp_path):
+    """Two loops with the same source, and what each calls: none is taken for the other."""
+    source, cache = copy / 'ik_core' / 'copies.py', tmp_path / 'cache'
+    source.write_text(COPIES)
+    code = (
+        'from ik_core.copies import g, h\n'
+        'print(g(1), h(1), *(sum(n.values()) for k in (g, h)'
+        ' for n in (k.stats.cache_hits, k.stats.cache_misses)))\n'
+    )
+    home = {'XDG_CACHE_HOME': str(cache)}
+    assert run(code, copy, **home) == '3 5 0 1 0 1'
+    written = files_below(cache)
+    assert run(code, copy, **home) == '3 5 1 0 1 0'
+    assert written == files_below(cache)
+    source.write_text(COPIES.replace('x + 2', 'x + 20'))
+    assert run(code, copy, **home) == '3 41 0 1 0 1'
+
+
+def test_copies_of_a_kernel_without_numba(copy):
+    (copy / 'ik_core' / 'copies.py').write_text(COPIES)
+    code = 'from ik_core.copies import g, h; print(g(1), h(1), g.__name__, h.__qualname__)'
+    assert run(code, copy, NUMBA_DISABLE_JIT='1') == '3 5 twice_one twice_two'
+
+
+# --- callbacks -------------------------------------------------------------------------------
+
+CALLS = """
+import gc
+from ik_core import _jit
+
+@_jit.njit
+def ask(address, times):
+    failed = 0
+    for _ in range(times):
+        failed += _jit.call_back(address)
+    return failed
+
+class Own(BaseException):
+    pass
+
+calls, raised = [], [None]
+def function():
+    calls.append(len(calls))
+    if raised[0] is not None:
+        raise raised[0]
+
+callback = _jit.Callback(function)
+callback.check()
+assert ask(callback.address, 3) == 0 and calls == [0, 1, 2]
+callback.check()
+for error in (ValueError('no'), KeyboardInterrupt(), SystemExit(3), Own()):
+    raised[0] = error
+    assert ask(callback.address, 2) == 2
+    assert callback.error is error
+    try:
+        callback.check()
+    except BaseException as found:
+        assert found is error
+    else:
+        raise AssertionError('nothing came out')
+    callback.check()  # once
+    raised[0] = None
+    assert ask(callback.address, 1) == 0
+other = _jit.Callback(lambda: calls.append('other'))
+assert other.address != callback.address
+assert ask(other.address, 1) == 0 and calls[-1] == 'other'
+del callback, function, error  # whose traceback knows the callback
+gc.collect()
+assert ask(other.address, 1) == 0
+assert len(_jit._UNCOMPILED) == (0 if _jit.COMPILED else 1)
+print('compiled' if _jit.COMPILED else 'plain')
+"""
+
+
+@pytest.mark.parametrize('compiled', [pytest.param(True, marks=needs_numba), False])
+def test_what_a_callback_raises_is_kept_until_it_is_asked_for(tmp_path, compiled):
+    """Errors of all kinds, once each; and callbacks don't get in each other's way."""
+    script = tmp_path / 'calls.py'
+    script.write_text(CALLS)
+    environment = {} if compiled else {'NUMBA_DISABLE_JIT': '1'}
+    code = f'import runpy; runpy.run_path({str(script)!r})'
+    assert run(code, **environment) == ('compiled' if compiled else 'plain')
+
+
+FAILING = """
+import numpy as np
+import ik_core as ik
+from support import robots
+
+class Failing(ik.tasks.base.Task):
+    left = 4
+
+    def residual(self, robot, q):
+        self.left -= 1
+        if self.left < 0:
+            raise self.error
+        return 0.1 * (q - 1.0)
+
+    def jacobian(self, robot, q):
+        return 0.1 * np.eye(robot.n)
+
+robot = robots.shipped('scara')
+for solver in ik.SOLVERS:
+    if solver == 'cyclic_coordinate_descent':
+        continue
+    for error in (ValueError('no more'), KeyboardInterrupt()):
+        task = Failing()
+        task.error = error
+        problem = ik.IkProblem(robot, [ik.PositionTask('tool', [0.3, 0.2, 0.1]), task])
+        try:
+            ik.make_solver(solver).solve(problem)
+        except BaseException as found:
+            assert found is error, solver
+        else:
+            raise AssertionError(solver)
+print('all')
+"""
+
+
+def test_without_numba_what_a_task_raises_comes_out_of_every_solver(tmp_path):
+    script = tmp_path / 'failing.py'
+    script.write_text(FAILING)
+    code = f'import runpy; runpy.run_path({str(script)!r})'
+    assert run(code, NUMBA_DISABLE_JIT='1') == 'all'
 
 
 @needs_numba

@@ -10,7 +10,7 @@ from ..._jit import inner, njit
 from ...maths.linalg import bounded_step, cap_step
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to, differ
-from ...optim.search import FOREVER
+from ...optim.memory import FOREVER
 from ...robot.kinematics import OFFSET
 from ...robot.limits import take_nearest_turns
 from .attempts import begin, begin_attempt, is_hopeless, is_over, next_attempt, turned_round
