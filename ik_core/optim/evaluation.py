@@ -115,10 +115,10 @@ def differentiate_here(search: SearchArrays) -> None:
 def within_tolerances(search: SearchArrays) -> bool:
     """Whether all goals are reached where they were evaluated last; not so without any."""
     errors = search.p.errors
-    for i in range(errors.shape[0]):
-        if errors[i, 0] > search.options[POSITION_TOLERANCE]:
+    for i in range(errors.shape[0]):  # what is no number is not within
+        if not errors[i, 0] <= search.options[POSITION_TOLERANCE]:
             return False
-        if errors[i, 1] > search.options[ORIENTATION_TOLERANCE]:
+        if not errors[i, 1] <= search.options[ORIENTATION_TOLERANCE]:
             return False
     return errors.shape[0] > 0
 

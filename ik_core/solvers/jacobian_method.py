@@ -308,11 +308,11 @@ def _central_differences(search: SearchArrays) -> None:
 def _move(search: SearchArrays) -> None:
     """Go on from HERE by DX; x is the nearest point inside the limits."""
     here, x, dx = search.vectors[HERE], search.vectors[X], search.vectors[DX]
-    largest = 0.0
+    finite = True
     for j in range(here.shape[0]):
-        largest = max(largest, abs(here[j] + dx[j]))
+        finite = finite and abs(here[j] + dx[j]) < np.inf
     for j in range(here.shape[0]):
-        if largest < np.inf:  # else too far for numbers: the search sees that nothing moves
+        if finite:  # else too far for numbers: the search sees that nothing moves
             here[j] += dx[j]
         x[j] = min(max(here[j], search.bounds[0, j]), search.bounds[1, j])
     if search.options[AT_THE_END] == 0.0:

@@ -1,14 +1,14 @@
-"""Sweeps, one at a time; their cost, computed from poses and scipy's rotations alone."""
+"""Sweeps, one at a time; the cost that they lower."""
 
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ik_core.solvers import State
 from ik_core.solvers.coordinate_sweep import (
     chordal_cost,
 )
 from ik_core.solvers.cyclic_coordinate_descent import CyclicCoordinateDescent, sweep_plan
 from support import robots
+from support.stepping import Unstopped
 
 ORDERS = ('tip_to_base', 'base_to_tip')
 
@@ -19,15 +19,16 @@ ORIGIN = robots.transform(Rotation.from_rotvec([0.4, -0.7, 0.2]), [0.3, -0.1, 0.
 both_orders = pytest.mark.parametrize('order', ORDERS)
 
 
-def sweep_once(problem, x, **options):
-    solver = CyclicCoordinateDescent(**options)
-    return solver.step(problem, State(problem.at(x))).at.x
+def sweeping(problem, q, **options):
+    """Sweeps from q (n,) that nothing ends."""
+    return Unstopped(CyclicCoordinateDescent(**options), problem, q)
 
 
-def with_q(problem, x):
-    q = problem.start(None)[0]
-    q[problem.variables] = x
-    return q
+def sweep_once(problem, q, **options):
+    """The variables after one sweep from q (n,)."""
+    search = sweeping(problem, q, **options)
+    search.step()
+    return search.x
 
 
 def own_cost(problem, x):

@@ -1,10 +1,13 @@
-"""Problems for the tests of the Jacobian methods, and their first step."""
+"""Problems for the tests of the Jacobian methods; their steps, and the same by numpy."""
+
+import math
 
 import numpy as np
 
 import ik_core as ik
 from ik_core import IkProblem, PositionTask, make_solver
 from support import robots
+from support.stepping import Unstopped
 
 METHODS = (
     'jacobian_transpose',
@@ -28,6 +31,17 @@ def planar(*lengths, **joint):
     return ik.Robot.from_joints('planar', ['base', *(j.child for j in joints)], joints)
 
 
+def slides(*axes):
+    """Prismatic joints along these axes, one on the other: the tip's Jacobian has the axes as
+    its columns, wherever it is."""
+    names = ['base', *(f'l{i}' for i in range(len(axes) - 1)), 'tip']
+    joints = [
+        ik.Joint(f'j{i}', 'prismatic', names[i], names[i + 1], axis=np.array(axis, float))
+        for i, axis in enumerate(axes)
+    ]
+    return ik.Robot.from_joints('slides', names, joints)
+
+
 def flat(*target, **more):
     """A goal in the plane for the tip."""
     return PositionTask('tip', [*target, 0.0], weights=(1, 1, 0), **more)
@@ -42,28 +56,101 @@ def figure(name='buss_y', seed=0, stretch=1.0, spread=0.4, scale=1.0):
 
 
 def started(name, problem, q, **options):
-    """(solver, state) at q."""
-    solver = make_solver(name, **options)
-    _, x = problem.start(q)
-    return solver, solver.start(problem, problem.at(x))
+    """A method about to take its first step from q."""
+    return Unstopped(make_solver(name, **options), problem, q)
 
 
 def step_from(name, problem, q, **options):
     """The first step (variables,) from q, whether it makes things better or not."""
-    solver, state = started(name, problem, q, **options)
-    return solver.step(problem, state).at.x - state.at.x
+    search = started(name, problem, q, **options)
+    before = search.x
+    search.step()
+    return search.x - before
 
 
-def states(name, problem, q, steps, **options):
-    """The states of a solve that nothing stops."""
-    solver, state = started(name, problem, q, **options)
-    yield state
+def each_step(name, problem, q, steps, **options):
+    """The search at its start, and after each step; nothing stops it."""
+    search = started(name, problem, q, **options)
+    yield search
     for _ in range(steps):
-        state = solver.step(problem, state)
-        yield state
+        search.step()
+        yield search
 
 
 def model(problem, q):
     """(J, e) at q: the Jacobian, and the error, target minus current."""
     at = problem.evaluate(q)
     return at.jacobian, -at.residual
+
+
+def differences(problem, q, h):
+    """The Jacobian by (f(q + h) - f(q - h)) / 2h, a column at a time."""
+    columns = []
+    for j in problem.variables:
+        step = np.zeros(problem.robot.n)
+        step[j] = h
+        above, below = problem.evaluate(q + step), problem.evaluate(q - step)
+        columns.append((above.residual - below.residual) / (2.0 * h))
+    return np.array(columns).T
+
+
+# The methods by numpy, with the options' defaults --------------------------------------------
+
+
+def transpose_step(jacobian, e, rows):
+    """Buss's alpha."""
+    direction = jacobian.T @ e
+    mended = jacobian @ direction
+    return (e @ mended) / (mended @ mended) * direction
+
+
+def pseudoinverse_step(jacobian, e, rows):
+    """The Moore-Penrose inverse."""
+    return np.linalg.pinv(jacobian, rcond=1e-3) @ e
+
+
+def damped_step(jacobian, e, rows):
+    """Buss Eq. 11, with Chiaverini's damping."""
+    smallest = np.linalg.svd(jacobian, compute_uv=False)[-1]
+    square = max(0.0, 1.0 - (smallest / 0.05) ** 2) * 0.05**2
+    dual = jacobian @ jacobian.T + square * np.eye(len(e))
+    return jacobian.T @ np.linalg.solve(dual, e)
+
+
+def clamped(vector, largest):
+    """ClampMaxAbs."""
+    size = max(abs(v) for v in vector)
+    return vector if size <= largest else vector * largest / size
+
+
+def buss_and_kim(jacobian, e, rows, gamma_max):
+    """(dq, [(dq_i, gamma_i)]) as in the paper, for the rows of each end effector."""
+    u, s, vt = np.linalg.svd(jacobian)
+    terms = []
+    for i in range(np.count_nonzero(s > 1e-9 * s[0])):
+        n = sum(math.dist(u[part, i], np.zeros(len(part))) for part in rows)
+        m = 0.0
+        for part in rows:
+            for j in range(jacobian.shape[1]):
+                rho = math.sqrt(sum(jacobian[r, j] ** 2 for r in part))
+                m += abs(vt[i, j]) * rho / s[i]
+        gamma = min(1.0, n / m) * gamma_max
+        terms.append((clamped((u[:, i] @ e) / s[i] * vt[i], gamma), gamma))
+    return clamped(sum(term for term, _ in terms), gamma_max), terms
+
+
+def step_by_numpy(name, jacobian, e, rows, max_step=np.inf):
+    """The step (variables,) of a method for any J and e; `rows` of each goal."""
+    if name == 'selectively_damped_least_squares':
+        return buss_and_kim(jacobian, e, rows, max_step)[0]
+    step = {
+        'jacobian_transpose': transpose_step,
+        'pseudoinverse': pseudoinverse_step,
+        'damped_least_squares': damped_step,
+    }[name](jacobian, e, rows)
+    return clamped(step, max_step)
+
+
+def goal_rows(problem):
+    """The rows of the residual that belong to each goal."""
+    return [list(range(*part.indices(10**6))) for part in problem.packed.goal_rows]

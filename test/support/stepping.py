@@ -1,6 +1,16 @@
 """Solves one iteration at a time, to see where each leads."""
 
-from ik_core.optim.memory import X
+from functools import cache
+
+from ik_core._jit import with_kernels
+from ik_core.optim.evaluation import differentiate_here
+from ik_core.optim.memory import (
+    EVALUATIONS,
+    ORIENTATION_TOLERANCE,
+    POSITION_TOLERANCE,
+    X,
+    carve,
+)
 
 
 class Stepping:
@@ -12,6 +22,10 @@ class Stepping:
     def __init__(self, solver, problem, q):
         self.problem, self.workspace = problem, solver.workspace(problem)
         self.workspace.load(q)
+        self.begin()
+
+    def begin(self):
+        """Up to the method's start."""
         self.workspace.run(0)
 
     @property
@@ -22,6 +36,43 @@ class Stepping:
     def at(self):
         return self.problem.at(self.x)
 
+    @property
+    def evaluations(self):
+        """How often the problem was evaluated since the search began."""
+        return self.workspace.counters.item(EVALUATIONS)
+
     def step(self):
         """One iteration; returns what came of it: a status, or None where it goes on."""
         return self.workspace.run(1)
+
+
+class Unstopped(Stepping):
+    """The steps of a method of kernels alone: no stop rule, no restart, nothing is left."""
+
+    def __init__(self, solver, problem, q):
+        self._step = step_alone(solver.name, type(solver).step)
+        super().__init__(solver, problem, q)
+
+    def begin(self):
+        """As if no goal could be reached."""
+        options = self.workspace.arrays.options
+        options[POSITION_TOLERANCE] = options[ORIENTATION_TOLERANCE] = -1.0
+        super().begin()
+
+    def step(self):
+        """One step; returns whether x moved."""
+        return self._step(*self.workspace.arguments)
+
+
+@cache
+def step_alone(name, kernel):
+    """An entry from Python that takes one step of a search."""
+    return with_kernels(_step_alone, f'step_alone_{name}', entry=True, step=kernel)
+
+
+def _step_alone(tree, geometry, table, tools, targets, bounds, counters, memory):
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    moved = step(search)  # noqa: F821 (the method's, in a copy of this)
+    if moved:
+        differentiate_here(search)
+    return moved

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support import robots
-from support.coordinate_descent import ORIGIN, both_orders, own_cost, plan_of, sweep_once
+from support.coordinate_descent import (
+    ORIGIN,
+    both_orders,
+    own_cost,
+    plan_of,
+    sweep_once,
+    sweeping,
+)
 from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
@@ -23,7 +30,6 @@ from ik_core import (
     Robot,
     TwoAxisTask,
 )
-from ik_core.solvers import State
 from ik_core.solvers.coordinate_sweep import (
     CLOSED_FORM,
     HOW,
@@ -144,7 +150,7 @@ def test_the_step_of_one_joint_is_the_best_there_is(name, goals):
             continue
         q = np.clip(robots.random_q(robot, rng), lower, upper)
         _, x = problem.start(q)
-        after = sweep_once(problem, x)
+        after = sweep_once(problem, q)
         assert own_cost(problem, after) <= scan(problem, x) * (1 + 1e-12)
         assert problem.limits.lower <= after <= problem.limits.upper
         moved += abs(after[0] - x[0]) > 1e-6
@@ -207,7 +213,6 @@ def test_inside_limits_the_nearest_best_turn_or_the_better_limit(
     lower, upper, start, direction, expected
 ):
     problem = hinge_problem(lower, upper, direction)
-    problem.start([start])
     assert sweep_once(problem, np.array([start])) == pytest.approx([expected], abs=1e-12)
 
 
@@ -215,11 +220,9 @@ def test_a_turn_that_does_not_matter_is_not_made():
     """The goal on the axis, the tip on the axis, and no goal that the joint moves."""
     problem = hinge_problem(-3.0, 3.0, 0.0)
     problem.goals[0].set_target(position=[0.0, 0.0, 2.0])
-    problem.start([0.7])
     assert sweep_once(problem, np.array([0.7])) == 0.7
     roll = arm(('revolute', Z, {}), ('revolute', (1.0, 0.0, 0.0), {}))
     problem = IkProblem(roll, [PositionTask('tip', [0.3, 0.9, 0.1])])
-    problem.start([0.2, 0.4])
     assert sweep_once(problem, np.array([0.2, 0.4]))[1] == 0.4
     oblique = Robot.from_joints(
         'oblique', ['a', 'b', 'tip'],
@@ -228,7 +231,6 @@ def test_a_turn_that_does_not_matter_is_not_made():
     )  # fmt: skip
     for goal in np.random.default_rng(6).normal(size=(20, 3)):  # on the axis but for rounding
         problem = IkProblem(oblique, [PositionTask('tip', goal)])
-        problem.start([0.3])
         assert sweep_once(problem, np.array([0.3])) == 0.3
 
 
@@ -241,7 +243,6 @@ def test_a_slide_goes_where_the_weighted_distance_is_least(weights, axes):
     target = np.array([1.3, 0.4, -0.7])
     task = PositionTask('tip', target, turn.as_quat(), weights=weights, position_axes=axes)
     problem = IkProblem(robot, [task])
-    problem.start([0.3])
     (shift,) = sweep_once(problem, np.array([0.3]))
     w = np.diag(np.broadcast_to(weights, 3))
     if axes == 'goal':
@@ -249,7 +250,6 @@ def test_a_slide_goes_where_the_weighted_distance_is_least(weights, axes):
     missing = target - [0.5, 0.0, 0.0]
     assert shift == pytest.approx((axis @ w @ missing) / (axis @ w @ axis))
     narrow = IkProblem(robot, [task], lower=[-0.1], upper=[0.05])
-    narrow.start([0.0])
     assert sweep_once(narrow, np.array([0.0])) == pytest.approx(np.clip(shift, -0.1, 0.05))
 
 
@@ -260,7 +260,6 @@ def test_a_slide_serves_several_end_effectors_at_once():
     robot = Robot.from_joints('fork', ['a', 'b', 'one', 'two'], [slide, *ends])
     goals = [PositionTask('one', [0, 0, 1.0], weights=3.0), PositionTask('two', [0, 0, -1.0])]
     problem = IkProblem(robot, goals)
-    problem.start([0.0])
     assert sweep_once(problem, np.array([0.0])) == pytest.approx([0.5])
 
 
@@ -274,7 +273,6 @@ def test_a_joint_serves_several_end_effectors_at_once():
     robot = Robot.from_joints('fork', ['a', 'b', 'one', 'two'], joints)
     goals = [PositionTask('one', [0, 2.0, 0], weights=3.0), PositionTask('two', [0, 2.0, 0])]
     problem = IkProblem(robot, goals)
-    problem.start([0.1])
     assert sweep_once(problem, np.array([0.1])) == pytest.approx([math.atan2(3.0, 1.0)])
 
 
@@ -300,8 +298,9 @@ def test_a_variable_that_moves_several_bodies_takes_the_best_step_too(name, goal
     for _ in range(4):
         target = shaken(rng, robot.forward_kinematics(rng.uniform(-1, 0.5, 1), 'tip'), 0.4)
         problem = IkProblem(robot, GOALS[goals]('tip', target))
-        _, x = problem.start(rng.uniform(-1, 0.5, 1))
-        after = sweep_once(problem, x)
+        q = rng.uniform(-1, 0.5, robot.n)
+        _, x = problem.start(q)
+        after = sweep_once(problem, q)
         assert own_cost(problem, after) <= scan(problem, x) * (1 + 1e-12)
         assert problem.limits.lower <= after <= problem.limits.upper
         if name != 'hinge and slide':  # where other turns are other postures, further away
@@ -377,8 +376,8 @@ def test_joints_that_only_a_secondary_task_sees_are_left_to_it():
     assert len(problem.variables) == 7
     how = plan_of(problem)[:, HOW]
     assert np.bincount(how, minlength=3)[CLOSED_FORM] == len(robot.chain('panda_link5'))
-    _, x = problem.start()
-    assert (sweep_once(problem, x)[5:] == x[5:]).all()
+    q, x = problem.start()
+    assert (sweep_once(problem, q)[5:] == x[5:]).all()
 
 
 def test_searches_come_to_rest():
@@ -387,10 +386,12 @@ def test_searches_come_to_rest():
     problem = IkProblem(robot, [PositionTask('tip', [0.3, 2.0, 0.0])])
     result = ik.make_solver('cyclic_coordinate_descent').solve(problem, [0.1])
     assert result.status is IkStatus.CLOSEST
-    _, x = problem.start([0.1])
+    search = sweeping(problem, [0.1])
     for _ in range(5):
-        x = sweep_once(problem, x)
-    assert (sweep_once(problem, x) == x).all()
+        search.step()
+    x = search.x
+    search.step()
+    assert (search.x == x).all()
 
 
 @both_orders
@@ -411,11 +412,11 @@ def test_sweeps_never_raise_the_cost_nor_leave_the_limits(order, tree, seed, goa
     open_ended = rng.random(robot.n) < 0.3
     low[open_ended], high[open_ended] = -np.inf, np.inf
     problem = IkProblem(robot, tasks, lower=low, upper=high)
-    _, x = problem.start(rng.uniform(-2.5, 2.5, robot.n))
-    solver = CyclicCoordinateDescent(order=order)
-    cost = own_cost(problem, x)
+    search = sweeping(problem, rng.uniform(-2.5, 2.5, robot.n), order=order)
+    cost = own_cost(problem, search.x)
     for _ in range(6):
-        x = solver.step(problem, State(problem.at(x))).at.x
+        search.step()
+        x = search.x
         assert (problem.limits.lower <= x).all()
         assert (x <= problem.limits.upper).all()
         after = own_cost(problem, x)
@@ -433,12 +434,10 @@ def test_tip_to_base_is_each_joint_alone_from_the_tip():
     problem = IkProblem(robot, [task])
     start = robots.random_q(robot, rng, 0.1)
     for order, joints in (('tip_to_base', range(6, -1, -1)), ('base_to_tip', range(7))):
-        _, x = problem.start(start)
-        swept = sweep_once(problem, x, order=order)
+        swept = sweep_once(problem, start, order=order)
         single = start.copy()
         for joint in joints:
             others = [name for i, name in enumerate(robot.joint_names) if i != joint]
             alone = IkProblem(robot, [task], frozen_joints=others)
-            _, y = alone.start(single)
-            single[joint] = sweep_once(alone, y)[0]
+            single[joint] = sweep_once(alone, single)[0]
         np.testing.assert_allclose(swept, single[:7], atol=1e-9)

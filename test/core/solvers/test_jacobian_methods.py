@@ -7,22 +7,22 @@ from support import robots
 from support.jacobian_problems import (
     METHODS,
     WIDE,
+    differences,
+    each_step,
     figure,
     flat,
+    goal_rows,
     model,
     planar,
     started,
-    states,
+    step_by_numpy,
     step_from,
 )
 
 import ik_core as ik
-from ik_core import AxisTask, IkProblem, InvalidOption, PoseTask, PositionTask, make_solver
-from ik_core.solvers.jacobian_method import (
-    central_difference_jacobian,
-    link_lengths,
-    target_jacobian,
-)
+from ik_core import AxisTask, Budget, IkProblem, InvalidOption, PoseTask, PositionTask, make_solver
+from ik_core.optim.memory import X
+from ik_core.solvers.jacobian_method import DISTANCES, HERE, SCALE, link_lengths
 
 every_method = pytest.mark.parametrize('name', METHODS)
 
@@ -45,18 +45,27 @@ def many_goals(robot_name, seed=1):
 # --- the Jacobians -----------------------------------------------------------------------------
 
 
+def jacobian_used(problem, q, **options):
+    """The Jacobian (m, variables) of the first step from q."""
+    search = started('jacobian_transpose', problem, q, **options)
+    search.step()
+    return search.workspace.arrays.own_columns.T.copy()
+
+
 @pytest.mark.parametrize('robot', ['panda', 'scara', 'buss_double_y', 'dual_arm', 'pr2_like'])
 def test_central_differences_are_the_analytic_jacobian(robot):
     problem, q = many_goals(robot)
-    at = problem.evaluate(q)
+    analytic = problem.evaluate(q).jacobian
+
+    def numeric(h):
+        return jacobian_used(problem, q, jacobian='central_difference', difference_step=h)
+
+    np.testing.assert_array_equal(jacobian_used(problem, q), analytic)
     for step in (1e-6, 1e-4):
-        numeric = central_difference_jacobian(problem, at, step)
-        robots.assert_same_jacobian(numeric, at.jacobian, 1e-7)
-    halves = [
-        np.abs(central_difference_jacobian(problem, at, h) - at.jacobian).max()
-        for h in (0.02, 0.01)
-    ]
+        robots.assert_same_jacobian(numeric(step), analytic, 1e-7)
+    halves = [np.abs(numeric(h) - analytic).max() for h in (0.02, 0.01)]
     assert halves[0] == pytest.approx(4 * halves[1], rel=0.1)  # O(h^2): central
+    np.testing.assert_allclose(numeric(0.3), differences(problem, q, 0.3), atol=1e-12)
 
 
 def attached_points(problem, q, x):
@@ -74,7 +83,7 @@ def attached_points(problem, q, x):
 def test_the_target_jacobian_moves_the_targets_with_the_links(robot):
     problem, q = many_goals(robot)
     at = problem.evaluate(q)
-    found = target_jacobian(problem, at)
+    found = jacobian_used(problem, q, jacobian='target')
     numeric = robots.central_differences(lambda x: attached_points(problem, q, x).ravel(), q)
     numeric = numeric[:, problem.variables].reshape(len(problem.goals), 3, -1)
     row = 0
@@ -91,16 +100,16 @@ def test_the_target_jacobian_moves_the_targets_with_the_links(robot):
 
 def test_a_column_of_the_target_jacobian_is_the_axis_times_the_arm_to_the_target():
     problem = IkProblem(planar(1.0, 1.0), [PositionTask('tip', [0.5, 2.0, 0.3])])
-    at = problem.evaluate([0.4, 0.9])
+    found = jacobian_used(problem, [0.4, 0.9], jacobian='target')
     joint = np.array([np.cos(0.4), np.sin(0.4), 0.0])
     expected = np.cross([0, 0, 1], [[0.5, 2.0, 0.3], np.array([0.5, 2.0, 0.3]) - joint])
-    np.testing.assert_allclose(target_jacobian(problem, at), expected.T, atol=1e-12)
+    np.testing.assert_allclose(found, expected.T, atol=1e-12)
 
 
 def test_at_the_target_both_jacobians_are_the_same():
     problem, q = figure('buss_double_y')
-    at = problem.evaluate(q)
-    np.testing.assert_allclose(target_jacobian(problem, at), at.jacobian, atol=1e-12)
+    found = jacobian_used(problem, q, jacobian='target')
+    np.testing.assert_allclose(found, problem.evaluate(q).jacobian, atol=1e-12)
 
 
 @every_method
@@ -109,17 +118,18 @@ def test_the_jacobian_asked_for_is_used(name, jacobian):
     """A method's step is linear algebra on J and e, whatever J is."""
     problem, _ = figure('buss_y', stretch=1.1)
     q = np.linspace(-0.5, 0.6, 7)
-    solver, state = started(name, problem, q, jacobian=jacobian, **WIDE)
-    compute = {
-        'target': target_jacobian(problem, state.at),
-        'central_difference': central_difference_jacobian(problem, state.at, 1e-5),
-    }
-    expected = solver.update(problem, state, compute[jacobian], -state.at.residual)
-    after = solver.step(problem, state)
-    np.testing.assert_allclose(after.at.x - q, expected, atol=1e-12)
-    assert after.evaluations == (15 if jacobian == 'central_difference' else 1)
+    at, rows = problem.evaluate(q), goal_rows(problem)
+    options = {'jacobian': jacobian, 'difference_step': 0.2, **WIDE}
+    used = differences(problem, q, 0.2)
     if jacobian == 'target':
-        assert np.abs(after.at.x - q - step_from(name, problem, q, **WIDE)).max() > 1e-3
+        used = robots.central_differences(lambda x: attached_points(problem, q, x).ravel(), q)
+    expected = step_by_numpy(name, used, -at.residual, rows)
+    search = started(name, problem, q, **options)
+    before = search.evaluations
+    search.step()
+    np.testing.assert_allclose(search.x - q, expected, atol=1e-7)
+    assert search.evaluations - before == (15 if jacobian == 'central_difference' else 1)
+    assert np.abs(search.x - q - step_from(name, problem, q, **WIDE)).max() > 1e-3
 
 
 @every_method
@@ -137,15 +147,53 @@ def test_goals_are_reached_with_every_jacobian(name, jacobian):
 @every_method
 def test_both_clamps_are_in_the_step(name):
     problem, _ = figure('buss_y', stretch=3.0)
-    q = np.linspace(-0.5, 0.6, 7)
-    _, e = model(problem, q)
+    q, rows = np.linspace(-0.5, 0.6, 7), goal_rows(problem)
+    jacobian, e = model(problem, q)
     pulled = np.concatenate([part * 0.2 / np.linalg.norm(part) for part in (e[:3], e[3:])])
-    solver, state = started(name, problem, q, max_error=0.2, max_step=50.0)
-    expected = solver.update(problem, state, state.at.jacobian, pulled)
-    step = solver.step(problem, state).at.x - q
-    np.testing.assert_allclose(step, expected, atol=1e-12)
+    for max_step in (50.0, 0.3, 0.01):
+        step = step_from(name, problem, q, max_error=0.2, max_step=max_step)
+        expected = step_by_numpy(name, jacobian, pulled, rows, max_step)
+        np.testing.assert_allclose(step, expected, atol=1e-9)
     for largest in (0.3, 0.01):
         assert np.abs(step_from(name, problem, q, max_step=largest)).max() <= largest * (1 + 1e-12)
+
+
+def test_each_goals_error_is_clamped_by_itself():
+    """A pose, masked, tool and axis goal: by what is left of the transpose's step."""
+    problem, q = many_goals('dual_arm')
+    jacobian, e = model(problem, q)
+    lengths = [np.linalg.norm(e[rows]) for rows in goal_rows(problem)]
+    largest = np.sort(lengths)[1]  # one goal is nearer than that
+    expected = e.copy()
+    for rows, length in zip(goal_rows(problem), lengths, strict=True):
+        expected[rows] *= min(1.0, largest / length)
+    assert np.abs(expected - e).max() > 0.1
+    fixed = {'step_rule': 'fixed', 'step_length': 1e-4}
+    step = step_from('jacobian_transpose', problem, q, max_error=largest, max_step=np.inf, **fixed)
+    np.testing.assert_allclose(step, 1e-4 * jacobian.T @ expected, atol=1e-14)
+    free = step_from('jacobian_transpose', problem, q, **fixed, **WIDE)
+    np.testing.assert_allclose(free, 1e-4 * jacobian.T @ e, atol=1e-14)
+
+
+@pytest.mark.parametrize('robot', ['panda', 'dual_arm', 'pr2_like'])
+def test_a_goals_distance_is_the_length_of_its_rows(robot):
+    problem, q = many_goals(robot)
+    search, at = started('jacobian_transpose', problem, q, **WIDE), problem.evaluate(q)
+    search.step()
+    found = search.workspace.rows[DISTANCES, : len(problem.goals)]
+    expected = [np.linalg.norm(at.residual[rows]) for rows in goal_rows(problem)]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def dmax(search):
+    """Each goal's."""
+    return search.workspace.arrays.goals[:, 0].copy()
+
+
+def distances(problem, q):
+    """Of each goal from where its tip is, by poses alone."""
+    tips = [problem.robot.forward_kinematics(q, task.link)[:3, 3] for task in problem.goals]
+    return np.linalg.norm([t.target[9:] for t in problem.goals] - np.array(tips), axis=1)
 
 
 def test_dmax_is_infinite_at_first_and_then_follows_the_progress_of_each_goal():
@@ -153,44 +201,85 @@ def test_dmax_is_infinite_at_first_and_then_follows_the_progress_of_each_goal():
     q = np.linspace(-0.9, 0.8, 16)
     options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_step': 0.5}
     before, retreats = None, 0
-    for state in states('pseudoinverse', problem, q, 12, **options):
-        q = state.at.x
-        tips = [problem.robot.forward_kinematics(q, task.link)[:3, 3] for task in problem.goals]
-        targets = [task.target[9:] for task in problem.goals]
-        far = np.linalg.norm(np.subtract(targets, tips), axis=1)
+    for search in each_step('pseudoinverse', problem, q, 12, **options):
+        far = distances(problem, search.x)
         if before is None:
-            assert (state.max_errors == np.inf).all()
+            assert (dmax(search) == np.inf).all()
         else:
             closer = before - far
             retreats += (closer < 0.0).sum()
-            np.testing.assert_allclose(state.max_errors, 0.1 + np.maximum(closer, 0.0))
+            np.testing.assert_allclose(dmax(search), 0.1 + np.maximum(closer, 0.0))
         before = far
     assert retreats > 0
+
+
+def test_outside_the_limits_dmax_follows_where_the_method_is():
+    limited, q = behind_limits()
+    options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'limits': 'at_the_end'}
+    before, outside = None, 0
+    for search in each_step('pseudoinverse', limited, q, 8, **options):
+        here = search.workspace.vectors[HERE].copy()
+        far = distances(limited, here)
+        if before is not None:
+            np.testing.assert_allclose(dmax(search), 0.1 + np.maximum(before - far, 0.0))
+        outside += (here != search.x).any()
+        before = far
+    assert outside > 2
 
 
 def test_the_resetting_dmax_is_what_clamps_the_next_step():
     problem, _ = figure('buss_y', stretch=1.3)
     q = np.linspace(-0.5, 0.6, 7)
     options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_step': np.inf}
-    first, second, third = states('pseudoinverse', problem, q, 2, **options)
+    steps = each_step('pseudoinverse', problem, q, 2, **options)
+    (first, _), (second, largest), (third, _) = [(s.x, dmax(s)) for s in steps]
     unclamped = step_from('pseudoinverse', problem, q, **WIDE)
-    np.testing.assert_allclose(second.at.x - first.at.x, unclamped, atol=1e-12)
-    jacobian, e = model(problem, second.at.x)
-    for rows, largest in zip(problem.packed.goal_rows, second.max_errors, strict=True):
-        e[rows] *= min(1.0, largest / np.linalg.norm(e[rows]))
+    np.testing.assert_allclose(second - first, unclamped, atol=1e-12)
+    jacobian, e = model(problem, second)
+    for rows, most in zip(problem.packed.goal_rows, largest, strict=True):
+        e[rows] *= min(1.0, most / np.linalg.norm(e[rows]))
     expected = np.linalg.pinv(jacobian) @ e
-    np.testing.assert_allclose(third.at.x - second.at.x, expected, atol=1e-9)
+    np.testing.assert_allclose(third - second, expected, atol=1e-9)
 
 
 def test_an_attempt_begins_with_dmax_reset():
     problem, q = figure('buss_y', stretch=1.3)
     options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_iterations': 3}
-    solver = make_solver('damped_least_squares', restarts=2, record_history=True, **options)
-    result = solver.solve(problem, q)
-    assert result.restarts == 2
-    assert solver.start(problem, problem.evaluate(q)).max_errors.tolist() == [np.inf, np.inf]
-    plain = make_solver('damped_least_squares', max_error=0.1).start(problem, problem.evaluate(q))
-    assert plain.max_errors.tolist() == [0.1, 0.1]
+    solver = make_solver('damped_least_squares', restarts=2, **options)
+    search = solver.begin(problem, q)
+    for iteration in range(9):
+        begun = search.workspace.between_attempts or iteration in (3, 6)
+        search.run(Budget(iterations=0))
+        assert (search.workspace.arrays.goals[:, 0] == np.inf).all() == begun
+        search.run(Budget(iterations=1))
+    assert search.done
+    assert search.result().restarts == 2
+    fixed = started('damped_least_squares', problem, q, max_error=0.1)
+    assert dmax(fixed).tolist() == [0.1, 0.1]
+
+
+def test_dmax_goes_on_where_a_search_is_resumed_and_is_reset_by_its_restarts():
+    """A goal that moved on a little is no new start: the arm may not stretch in one step."""
+    problem, q = figure('buss_y', stretch=1.3)
+    options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'max_step': np.inf}
+    solver = make_solver('pseudoinverse', restarts=1, max_iterations=2, **options)
+    first = solver.begin(problem, q)
+    first.run(Budget(iterations=1))
+    kept, x = first.memory(), first.result().q
+    largest = kept[:, 0].copy()
+    assert (largest < np.inf).all()
+    second = solver.begin(problem, x)
+    second.resume(kept)
+    second.run(Budget(iterations=1))
+    jacobian, e = model(problem, x)
+    assert any(np.linalg.norm(e[r]) > m for r, m in zip(goal_rows(problem), largest, strict=True))
+    for rows, most in zip(goal_rows(problem), largest, strict=True):
+        e[rows] *= min(1.0, most / np.linalg.norm(e[rows]))
+    moved = second.workspace.vectors[X] - x
+    np.testing.assert_allclose(moved, np.linalg.pinv(jacobian, rcond=1e-3) @ e, atol=1e-9)
+    second.run(Budget(iterations=1))
+    second.run(Budget(iterations=0))
+    assert (second.workspace.arrays.goals[:, 0] == np.inf).all()
 
 
 # --- joint weights -----------------------------------------------------------------------------
@@ -249,15 +338,14 @@ def test_joint_weights_are_a_change_of_variables(name):
     alpha = np.array([1, 2, 1, 4, 1, 0.5, 1])
     names = problem.robot.joint_names
     text = f'{names[1]}=2, {names[3]} = 4.0,{names[5]}=0.5'
-    solver, state = started(name, problem, q, joint_stiffness=text, **WIDE)
     root = np.sqrt(1 / alpha)
-    np.testing.assert_allclose(state.scale, root)
-    bare = make_solver(name, **WIDE)
-    _, plain = started(name, problem, q, **WIDE)
-    expected = root * bare.update(problem, plain, state.at.jacobian * root, -state.at.residual)
-    np.testing.assert_allclose(solver.step(problem, state).at.x - q, expected, atol=1e-12)
-    mapped = make_solver(name, joint_stiffness=dict(zip(names, alpha, strict=True)), **WIDE)
-    np.testing.assert_allclose(mapped.start(problem, state.at).scale, root)
+    jacobian, e = model(problem, q)
+    expected = root * step_by_numpy(name, jacobian * root, e, goal_rows(problem))
+    for stiffness in (text, dict(zip(names, alpha, strict=True))):
+        search = started(name, problem, q, joint_stiffness=stiffness, **WIDE)
+        search.step()
+        np.testing.assert_allclose(search.workspace.vectors[SCALE], root)
+        np.testing.assert_allclose(search.x - q, expected, atol=1e-9)
 
 
 def test_weighted_pseudoinverse_and_transpose_in_closed_form():
@@ -304,27 +392,28 @@ def behind_limits(**limits):
 def test_limits_at_the_end_let_the_method_run_without_them(name):
     limited, q = behind_limits()
     free, _ = behind_limits(lower=np.full(3, -np.inf), upper=np.full(3, np.inf))
-    pairs = zip(
-        states(name, limited, q, 8, limits='at_the_end'), states(name, free, q, 8), strict=True
-    )
-    left = False
-    for state, expected in pairs:
-        np.testing.assert_array_equal(state.here.x, expected.at.x)
-        projected = np.clip(state.here.x, -1.0, 1.0)
-        np.testing.assert_array_equal(state.at.x, projected)
-        assert state.at.cost == limited.evaluate(projected).cost
-        outside = (projected != state.here.x).any()
-        assert state.evaluations == (2 if outside else 1)
-        left |= bool(outside)
+    expected = [search.x for search in each_step(name, free, q, 8)]
+    evaluations, outside, left = 0, False, False
+    searches = each_step(name, limited, q, 8, limits='at_the_end')
+    for search, x in zip(searches, expected, strict=True):
+        here = search.workspace.vectors[HERE]
+        np.testing.assert_array_equal(here, x)
+        projected = np.clip(here, -1.0, 1.0)
+        np.testing.assert_array_equal(search.x, projected)
+        assert search.workspace.cost == limited.evaluate(projected).cost
+        # Where it is outside, the next step has to evaluate there, too.
+        assert search.evaluations - evaluations == (2 if outside else 1)
+        evaluations, outside = search.evaluations, bool((projected != here).any())
+        left |= outside
     assert left
 
 
 @every_method
 def test_limits_at_every_step_never_let_it_out(name):
     limited, q = behind_limits()
-    for state in states(name, limited, q, 30):
-        assert (np.abs(state.at.x) <= 1.0).all()
-        assert state.here is state.at
+    for search in each_step(name, limited, q, 30):
+        assert (np.abs(search.x) <= 1.0).all()
+        np.testing.assert_array_equal(search.workspace.vectors[HERE], search.x)
 
 
 def test_projecting_only_the_answer_stops_short_where_every_step_finds_the_goal():

@@ -5,16 +5,14 @@ import pytest
 from support import robots
 from support.jacobian_problems import (
     WIDE,
+    each_step,
     figure,
     model,
-    states,
+    slides,
     step_from,
 )
 
-from ik_core import IkProblem, PositionTask, make_solver
-from ik_core.solvers.jacobian_method import (
-    halved,
-)
+from ik_core import IkProblem, PositionTask
 
 # --- what the sources say of them --------------------------------------------------------------
 
@@ -53,7 +51,7 @@ def test_out_of_reach_the_pseudoinverse_swings_and_clamped_damping_settles(figur
     problem, q = figure(figure_name, seed=3, stretch=2.5)
 
     def last_moves(name, **options):
-        points = [state.at.x for state in states(name, problem, q, 250, **options)][-40:]
+        points = [search.x for search in each_step(name, problem, q, 250, **options)][-40:]
         return np.abs(np.diff(points, axis=0)).max()
 
     damped = {'adaptive': 'fixed', 'damping': 0.3, 'max_step': 0.7}
@@ -71,15 +69,13 @@ def test_following_targets_damping_tracks_best_and_the_transpose_poorly(figure_n
     start = [task.target[9:].copy() for task in problem.goals]
 
     def mean_error(name, **options):
-        solver, x, errors = make_solver(name, **options), q, []
+        x, errors = q, []
         for t in 0.02 * np.arange(400):
             for i, (task, at) in enumerate(zip(problem.goals, start, strict=True)):
                 way = [np.sin(t + i), np.cos(1.3 * t + i) - np.cos(i), np.sin(0.7 * t)]
                 task.set_target(position=at + size * np.array(way))
-            problem.start(x)
-            state = solver.step(problem, solver.start(problem, problem.at(x)))
-            x = state.at.x
-            errors.append(state.at.position_errors.mean())
+            x = x + step_from(name, problem, x, **options)
+            errors.append(problem.evaluate(x).position_errors.mean())
         return np.mean(errors[50:])
 
     transpose = mean_error('jacobian_transpose', max_step=np.pi / 6)
@@ -93,12 +89,18 @@ def test_following_targets_damping_tracks_best_and_the_transpose_poorly(figure_n
 
 
 def test_an_error_is_halved_until_little_of_it_is_beyond_reach():
-    basis = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    error = np.array([0.3, -0.4, 1.0])
+    """Two slides reach x and y; of the error (0.3, -0.4, 1) the 1 is beyond them."""
+    problem = IkProblem(slides([1, 0, 0], [0, 1, 0]), [PositionTask('tip', [0.3, -0.4, 1.0])])
     for tolerance, share in [(2.0, 1.0), (1.0, 1.0), (0.99, 0.5), (0.5, 0.5), (0.1, 1 / 16)]:
-        np.testing.assert_array_equal(halved(error, basis, tolerance), share * error)
-    np.testing.assert_array_equal(halved(error[:2], basis[:2], 1e-12), error[:2])
-    assert error.tolist() == [0.3, -0.4, 1.0]
+        options = {'halving_tolerance': tolerance, **WIDE}
+        plain = step_from('pseudoinverse', problem, [0.0, 0.0], **options)
+        np.testing.assert_allclose(plain, share * np.array([0.3, -0.4]), rtol=1e-14)
+        options |= {'step_rule': 'halving', 'step_length': 1.0}
+        transposed = step_from('jacobian_transpose', problem, [0.0, 0.0], **options)
+        np.testing.assert_allclose(transposed, share * np.array([0.3, -0.4]), rtol=1e-14)
+    within = IkProblem(problem.robot, [PositionTask('tip', [0.3, -0.4, 0.0])])
+    step = step_from('pseudoinverse', within, [0.0, 0.0], halving_tolerance=1e-12, **WIDE)
+    np.testing.assert_allclose(step, [0.3, -0.4], rtol=1e-14)
 
 
 # pybullet's damped least squares is by the group of S. Buss; its jointDamping is our d^2. One
@@ -149,5 +151,5 @@ def test_damped_least_squares_is_pybullets(name, updates):
         'max_error': np.inf,
         'max_step': np.pi / 4,
     }
-    *_, last = states('damped_least_squares', problem, q, updates, **options)
-    np.testing.assert_allclose(last.at.x, found, atol=1e-6)
+    *_, last = each_step('damped_least_squares', problem, q, updates, **options)
+    np.testing.assert_allclose(last.x, found, atol=1e-6)

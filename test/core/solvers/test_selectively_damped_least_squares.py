@@ -5,34 +5,21 @@ import math
 import numpy as np
 import pytest
 from support import robots
-from support.jacobian_problems import WIDE, figure, flat, model, planar, step_from
+from support.jacobian_problems import (
+    WIDE,
+    buss_and_kim,
+    figure,
+    flat,
+    model,
+    planar,
+    slides,
+    step_from,
+)
 
 from ik_core import IkProblem, PoseTask, PositionTask, PostureTask, make_solver
-from ik_core.solvers.selectively_damped_least_squares import allowed_shares
 
 SOLVER = 'selectively_damped_least_squares'
 QUARTER = math.pi / 4
-
-
-def clamped(vector, largest):
-    size = max(abs(v) for v in vector)
-    return vector if size <= largest else vector * largest / size
-
-
-def buss_and_kim(jacobian, e, rows, gamma_max):
-    """(dq, [(dq_i, gamma_i)]) as in the paper, for the rows of each end effector."""
-    u, s, vt = np.linalg.svd(jacobian)
-    terms = []
-    for i in range(np.count_nonzero(s > 1e-9 * s[0])):
-        n = sum(math.dist(u[part, i], np.zeros(len(part))) for part in rows)
-        m = 0.0
-        for part in rows:
-            for j in range(jacobian.shape[1]):
-                rho = math.sqrt(sum(jacobian[r, j] ** 2 for r in part))
-                m += abs(vt[i, j]) * rho / s[i]
-        gamma = min(1.0, n / m) * gamma_max
-        terms.append((clamped((u[:, i] @ e) / s[i] * vt[i], gamma), gamma))
-    return clamped(sum(term for term, _ in terms), gamma_max), terms
 
 
 def cases():
@@ -100,22 +87,39 @@ def test_near_a_singularity_it_stays_small_where_the_pseudoinverse_leaps():
     assert step_from(SOLVER, problem, [0.0, 0.0]).tolist() == [0.0, 0.0]
 
 
+def bounded_terms(problem, q, gamma_max):
+    """The step of an error along each left singular vector, far too long: gamma_i v_i / max |v_i|,
+    by numpy's vectors; how much of gamma_max each is."""
+    at = problem.evaluate(q)
+    u, s, vt = np.linalg.svd(at.jacobian, full_matrices=False)
+    (goal,) = problem.goals
+    start, shares = goal.target[9:] + at.residual, []
+    for i in range(len(s)):
+        goal.set_target(position=start + 1e3 * u[:, i])
+        step = step_from(SOLVER, problem, q, max_error=np.inf, max_step=gamma_max)
+        shares.append(np.abs(step).max() / gamma_max)
+        along = step / np.linalg.norm(step)
+        np.testing.assert_allclose(abs(along @ vt[i]), 1.0, atol=1e-9)
+    return np.array(shares), at.jacobian, s, vt
+
+
 def test_a_single_end_effector_moves_by_n_equal_one():
     """N_i is |u_i| = 1, and M_i >= s_i |v_i| / s_i: the share is at most 1."""
-    jacobian = np.array([[1.0, 2.0, 0.0], [0.0, 0.5, 1.0]])
-    u, s, vt = np.linalg.svd(jacobian, full_matrices=False)
+    problem = IkProblem(robots.shipped('ur5e'), [PositionTask('tool0', [0.4, 0.5, 0.6])])
+    q = np.array([0.3, -1.2, 1.4, -0.6, 0.8, 0.2])
+    shares, jacobian, s, vt = bounded_terms(problem, q, 0.01)
     rho = np.linalg.norm(jacobian, axis=0)
-    shares = allowed_shares(jacobian, u, s, vt.T, [slice(0, 2)])
-    np.testing.assert_allclose(shares, 1.0 / (np.abs(vt) @ rho / s))
-    assert (shares <= 1.0).all()
+    np.testing.assert_allclose(shares, 1.0 / (np.abs(vt) @ rho / s), rtol=1e-9)
+    assert (shares < 0.9).all()
 
 
 def test_without_an_end_effector_in_its_way_nothing_is_damped():
     """Joints that move at right angles: each singular vector is one joint, M_i = N_i."""
-    np.testing.assert_allclose(
-        allowed_shares(np.diag([2.0, 1e-3]), np.eye(2), np.array([2.0, 1e-3]), np.eye(2),
-                       [slice(0, 2)]), 1.0,
-    )  # fmt: skip
+    axes = [[1, 0, 0], [0, 1e-3, np.sqrt(1 - 1e-6)]]
+    goal = PositionTask('tip', [1e3, 2e3, 0.0], weights=(4.0, 1.0, 0.0))  # J = diag(2, 0.001)
+    problem = IkProblem(slides(*axes), [goal])
+    step = step_from(SOLVER, problem, np.zeros(2), max_error=np.inf, max_step=0.3)
+    np.testing.assert_allclose(step, [0.3, 0.3])
 
 
 def test_tasks_that_are_no_goals_count_as_one_more_end_effector():
