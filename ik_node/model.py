@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ik_core import SOLVERS, Budget, IkProblem, PoseTask, Robot, load_urdf, make_solver
+from ik_core import IkProblem, PoseTask, Robot, load_urdf
 from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
+from ik_core.solvers.readiness import Preparation, is_ready, make_ready
 from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.governor import Governor
@@ -36,7 +37,7 @@ def read_description(parameters: NodeParameters) -> str | Path | None:
 
 
 def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
-    """The robot of a description, after a trial: the tips are there and all kernels compiled.
+    """The robot of a description, after a trial: the tips are there, what ticks use is compiled.
 
     Takes up to a minute on the first start ever, so it runs beside the node's own thread. Raises
     IkError where the description or a parameter is wrong for this robot.
@@ -46,7 +47,7 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}))
     model.tracker.warm()
-    model.warm_all_solvers()
+    make_ready(parameters.node.solver)
     return robot
 
 
@@ -123,6 +124,7 @@ class Model:
         self.goal_topics = _distinct_topics(self.tip_links)
         self.frozen_joints = self._frozen_joints()
         self.recorder: Recorder | None = None
+        self._preparation: Preparation | None = None
         self.limits = motion_limits(robot, parameters)
         self.following_errors = following_errors(robot, parameters)
         self.moved_joints = self._moved_joints()
@@ -189,19 +191,47 @@ class Model:
         if parameters.tracker != before.tracker:
             self.tracker.set_options(parameters.tracker)
         if _solver(parameters) != _solver(before):
-            self.tracker.set_solver(*_solver(parameters))
+            self._prepare_solver(parameters.node.solver)
 
     def record(self, recorder: Recorder | None) -> None:
         """Let the recorder follow all from now on; None: no one. The motion goes on."""
         self.tracker.observe(recorder)
         self.recorder = recorder
 
-    def warm_all_solvers(self) -> None:
-        """Compile and import what any solver needs: the parameter may change in any tick."""
-        problem = self.problem(self._pose_goals())
-        elsewhere = problem.default_configuration + 0.1  # not at the goals: a step is needed
-        for name in SOLVERS:
-            make_solver(name).solve(problem, elsewhere, Budget(iterations=2))
+    def _prepare_solver(self, name: str) -> None:
+        """Have a solver compiled, if it is not; the tracker goes on with its own meanwhile."""
+        if self._preparation is not None and self._preparation.name == name:
+            return  # with the options as they will be then
+        self.cancel_preparation()
+        if is_ready(name):
+            self.tracker.set_solver(*_solver(self.parameters))
+        else:
+            self._preparation = Preparation(name)
+
+    def cancel_preparation(self) -> None:
+        """Compile no solver any more."""
+        preparation, self._preparation = self._preparation, None
+        if preparation is not None:
+            preparation.cancel()
+
+    @property
+    def solver_being_prepared(self) -> str | None:
+        """The solver that the tracker changes to as soon as it is compiled."""
+        return None if self._preparation is None else self._preparation.name
+
+    def change_solver_when_ready(self) -> bool:
+        """Let the tracker use the solver that was prepared, if it is ready; whether it does now.
+
+        Raises what went wrong: the tracker then keeps the solver that it has.
+        """
+        preparation = self._preparation
+        if preparation is None or not preparation.done:
+            return False
+        self._preparation = None
+        if preparation.error is not None:
+            raise preparation.error
+        self.tracker.set_solver(*_solver(self.parameters))
+        return True
 
     def missing_limits(self) -> list[str]:
         """One sentence for each kind of limit that the description lacks: where, and what then."""

@@ -80,6 +80,8 @@ class Motion:
     def show(self, model: Model | None) -> None:
         """Move this model from the next start on; None: nothing."""
         self._positions = self.positions
+        if self.model is not None:
+            self.model.cancel_preparation()
         self.model = model
 
     @property
@@ -94,6 +96,8 @@ class Motion:
             self.stop()
         finally:
             self._positions = self.positions
+            if self.model is not None:
+                self.model.cancel_preparation()
             publisher, self._publisher = self._publisher, None
             self._output = self.model = None
             if publisher is not None:
@@ -197,6 +201,7 @@ class Motion:
             self._on_jump_back()
         self._last_tick = now
         self._make_up(model, due)
+        self._change_solver(model)
         self._goals.give(model)
         return model.tracker.tick(1e-9 * now)
 
@@ -206,6 +211,17 @@ class Motion:
             model.apply(self._settings.take())
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
+        if model.solver_being_prepared is not None:
+            text = f'solver {model.solver_being_prepared} is being compiled, and used once it is'
+            self._node.get_logger().info(text)
+
+    def _change_solver(self, model: Model) -> None:
+        """Let the model use the solver that was asked for, once it is compiled."""
+        try:
+            if model.change_solver_when_ready():
+                self._node.get_logger().info(f'solver {model.parameters.node.solver} is used now')
+        except Exception:
+            self._health.error('parameters', f'solver: {traceback.format_exc()}')
 
     def _make_up(self, model: Model, due: int) -> None:
         if self._output is None:

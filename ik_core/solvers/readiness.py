@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from .._jit import COMPILED
-from ..exceptions import IkError
 from ..optim.search import Budget
 from ..problem import IkProblem
 from ..robot.joints import Joint
@@ -24,6 +23,24 @@ from ..tasks import PositionTask
 from . import make_solver
 
 PACKAGE = Path(__file__).parents[1]
+
+COMPILER = """
+import os, sys, threading
+
+def end_with_parent():
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+if hasattr(os, 'nice'):
+    os.nice(10)
+threading.Thread(target=end_with_parent, daemon=True).start()
+sys.path.insert(0, sys.argv[1])
+from ik_core.solvers.readiness import make_ready
+make_ready(sys.argv[2])
+sys.stderr.flush()
+os._exit(0)
+"""
+"""The program of the process that compiles; it ends where its parent does."""
 
 _ready: set[str] = set()
 
@@ -61,12 +78,14 @@ def _two_joints() -> Robot:
 class Preparation:
     """A solver being made ready beside everything else; `done`, then `error` says if it failed.
 
-    The compiler runs in a process of its own at the lowest priority.
+    The compiler runs in a process of its own at low priority, which ends with this one.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.error: Exception | None = None
+        self._compiler: subprocess.Popen[bytes] | None = None
+        self._cancelled = False
         self._thread = threading.Thread(target=self._run, name=f'prepare {name}', daemon=True)
         self._thread.start()
 
@@ -75,29 +94,32 @@ class Preparation:
         """Whether it is over."""
         return not self._thread.is_alive()
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, for so long at most; whether it is over."""
-        self._thread.join(seconds)
-        return self.done
+    def cancel(self) -> None:
+        """End it: the solver is not wanted any more."""
+        self._cancelled = True
+        if self._compiler is not None:
+            self._compiler.kill()
 
     def _run(self) -> None:
         try:
-            if COMPILED:
-                _compile_beside(self.name)
+            if COMPILED and not self._compile_beside():
+                return
             make_ready(self.name)
-        except (IkError, OSError, subprocess.SubprocessError) as error:
+        except Exception as error:
             self.error = error
 
-
-def _compile_beside(name: str) -> None:
-    """Fill the cache on disk by another process."""
-    program = (
-        'import os, sys\n'
-        'if hasattr(os, "nice"): os.nice(19)\n'
-        f'sys.path.insert(0, {str(PACKAGE.parent)!r})\n'
-        'from ik_core.solvers.readiness import make_ready\n'
-        f'make_ready({name!r})\n'
-    )
-    subprocess.run(
-        [sys.executable, '-c', program], check=True, capture_output=True, stdin=subprocess.DEVNULL
-    )
+    def _compile_beside(self) -> bool:
+        """Fill the cache on disk by another process; whether that is done, not cancelled."""
+        command = [sys.executable, '-c', COMPILER, str(PACKAGE.parent), self.name]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe
+        ) as compiler:
+            self._compiler = compiler
+            if self._cancelled:
+                compiler.kill()
+            assert compiler.stderr is not None
+            said = compiler.stderr.read()
+        if compiler.returncode != 0 and not self._cancelled:
+            raise RuntimeError(f'compiling {self.name} failed: {said.decode(errors="replace")}')
+        return not self._cancelled

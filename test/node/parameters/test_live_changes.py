@@ -9,6 +9,7 @@ from support.node_harness import check_states, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world, until_at
 
 import ik_core as ik
+from ik_core.solvers import readiness
 
 
 def test_parameters_change_on_the_way():
@@ -33,6 +34,8 @@ def test_parameters_change_on_the_way():
 def test_every_solver_can_be_chosen_on_the_way():
     """Each takes over the arm where the one before left it, and goes on."""
     robot, rng = load('panda'), np.random.default_rng(12)
+    for solver in ik.SOLVERS:
+        readiness.make_ready(solver)
     with panda_world() as node:
         node.more_states(1)
         for solver in [*ik.SOLVERS, 'levenberg_marquardt']:
@@ -42,6 +45,30 @@ def test_every_solver_can_be_chosen_on_the_way():
             assert node.set_parameters(solver=solver).successful
             node.more_states(50)
         until_at(node, robot, robot.forward_kinematics(q, TIP))
+        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_a_solver_that_is_not_compiled_is_used_once_it_is(monkeypatch):
+    robot = load('panda')
+    with panda_world() as node:
+        node.more_states(1)
+        node.send_goal(reachable_goal(robot, TIP, 8))
+        model, chosen = node.ik_node._motion.model, []
+        change = model.tracker.set_solver
+        monkeypatch.setattr(readiness, '_ready', set())
+        monkeypatch.setattr(
+            model.tracker,
+            'set_solver',
+            lambda name, options: chosen.append(name) or change(name, options),
+        )
+        assert node.set_parameters(solver='pseudoinverse').successful
+        node.more_states(1)
+        node.until(lambda: chosen, 'the solver')
+        assert (chosen, model.solver_being_prepared) == (['pseudoinverse'], None)
+        assert readiness.is_ready('pseudoinverse')
+        goal = reachable_goal(robot, TIP, 9)
+        node.send_goal(goal)
+        until_at(node, robot, goal)
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
 
 
