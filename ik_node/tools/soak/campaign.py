@@ -49,7 +49,7 @@ GROWTH = 2.0
 GIVES_BACK = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_TRIM_THRESHOLD_': '65536'}
 """For the allocator of glibc: what is freed goes back, so that resident memory is what is in use.
 Else it rises with the largest that there was at once, as of a recording."""
-SHORTEST_FIT = 60.0
+SHORTEST_FIT = 300.0
 """[s] Memory of a shorter run is printed and not judged."""
 SILENCE = 10.0
 """[s] Without joint states, of a node that is not stopped, that counts as a failure."""

@@ -100,6 +100,7 @@ class Listener:
         self._checker: Checker | None = None
         self._names: tuple[str, ...] = ()
         self._due: list[tuple[int, Array]] = []
+        self._expected: list[Array] = []
         self._number = 0
         self._rests_since = time.monotonic()
         self._kept: dict[str, float] = {}
@@ -196,10 +197,8 @@ class Listener:
         """These limits are about to be set: they may hold from now on, or may not."""
         with self._lock:
             if self._checker is not None and self.robot is not None:
-                old, new = (self.robot.rows(self._names, given) for given in ({}, more))
-                loosest = np.maximum(old, new)
-                loosest[LOWER] = np.minimum(old[LOWER], new[LOWER])
-                self._checker.change(loosest)
+                self._expected = [self.robot.rows(self._names, given) for given in ({}, more)]
+                self._checker.change(_loosest(self._expected))
 
     def answered(self, more: Limits, accepted: bool) -> None:
         """They were set, or refused: so they hold from here on, or do not."""
@@ -210,6 +209,7 @@ class Listener:
                     self._share_defaults(more)
                 rows = self.robot.rows(self._names, {})
                 self._due.append((time.time_ns(), rows))
+                self._expected = []
 
     def _share_defaults(self, more: Limits) -> None:
         """They are the node's, and stay when the robot is another."""
@@ -261,7 +261,7 @@ class Listener:
 
     def _begin(self, names: tuple[str, ...], q: Array) -> None:
         self.finish()
-        self._names, self._due, self._checker = names, [], None
+        self._names, self._due, self._expected, self._checker = names, [], [], None
         robot = self.robot
         if robot is None:
             self.object('unknown joints')
@@ -278,7 +278,9 @@ class Listener:
     def _adopt(self, stamp: int) -> None:
         assert self._checker is not None
         while self._due and self._due[0][0] < stamp:
-            self._checker.change(self._due.pop(0)[1])
+            rows = self._due.pop(0)[1]
+            may_hold = [rows, *(later for _, later in self._due), *self._expected]
+            self._checker.change(_loosest(may_hold))
 
     def _check_mimics(self, q: Array) -> None:
         robot = self.robot
@@ -289,3 +291,10 @@ class Listener:
             at, driver = self._names.index(name), self._names.index(mimic.joint)
             if abs(q[at] - mimic.multiplier * q[driver] - mimic.offset) > SAME_PLACE:
                 self.object('mimic')
+
+
+def _loosest(limits: list[Array]) -> Array:
+    """What each of these limits (5, n) allows."""
+    loosest: Array = np.max(limits, axis=0)
+    loosest[LOWER] = np.min([rows[LOWER] for rows in limits], axis=0)
+    return loosest

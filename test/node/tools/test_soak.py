@@ -99,6 +99,17 @@ def measured(positions, says=True):
     return it
 
 
+def test_one_limit_that_comes_late_here_does_not_end_what_the_next_allows():
+    it, tight, wide = listener(), {(NAMES[0], 2): 0.5}, {(NAMES[0], 2): 2.0}
+    heard(swing(1.0)[:2], it=it)
+    it.expect(tight)
+    it.answered(tight, accepted=True)
+    it.expect(wide)
+    rest = np.tile(swing(1.0)[1], (400, 1))
+    rest[:, 0] += np.cumsum(np.minimum(np.arange(400) * 5.0 / RATE, 1.0)) / RATE
+    assert heard(rest, np.arange(400) + 3, it).violations == 0
+
+
 @pytest.mark.parametrize('says', [True, False])
 def test_joints_at_rest_may_begin_where_they_are_said_to_be(says):
     q = np.tile(MIDDLE, (60, 1))
@@ -152,12 +163,12 @@ def test_a_mimic_joint_that_does_not_mimic_is_a_violation():
 
 def test_memory_that_grows_is_seen_and_a_start_is_not():
     grows, settles = Memory(), Memory()
-    for second in range(200):
+    for second in range(600):
         grows.samples.append((second, 100.0 + 0.01 * second))
         settles.samples.append((second, 100.0 - 50.0 * 0.5**second))
     assert grows.growth(1000.0) == pytest.approx(0.01 * 600)
     assert abs(settles.growth(1000.0)) < 1e-3
-    assert Memory(grows.samples[:30]).growth(1000.0) is None
+    assert Memory(grows.samples[:300]).growth(1000.0) is None
 
 
 def test_memory_that_recordings_take_and_give_back_is_no_growth():
