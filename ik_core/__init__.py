@@ -41,6 +41,7 @@ from .tasks import (
     PostureTask,
     SmoothnessTask,
     TwoAxisTask,
+    example_guided_tasks,
 )
 from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
 
@@ -80,6 +81,7 @@ __all__ = [
     'TwoAxisTask',
     'UnsupportedProblem',
     'UrdfError',
+    'example_guided_tasks',
     'load_urdf',
     'make_solver',
     'reachability_map',

@@ -14,7 +14,7 @@ from .maths.rotations import Array
 from .options import exact_number
 from .robot.limits import JointLimits
 from .robot.robot import Robot
-from .tasks import GoalTask, Task
+from .tasks import GoalTask, JointTask, Task
 from .tasks.packing import PackedGoals
 
 
@@ -45,10 +45,10 @@ class IkProblem:
     orientation_length [m/rad] : how much position one radian is worth where a goal is out of
         reach: the closest point has the least weighted sum of position^2 + (length angle)^2
 
-    A problem moves only joints that move one of its goals' links: `variables`, indices into
-    q, which `columns` selects fastest. Structure is fixed here; targets move by
-    `task.set_target` and are read once at the start of each solve. A problem belongs to one
-    thread; `clone` makes another.
+    A problem moves only joints that move one of its goals' links, or all joints where a task asks
+    for that (`Task.moves_all_joints`): `variables`, indices into q, which `columns` selects
+    fastest. Structure is fixed here; targets move by `task.set_target` and are read once at the
+    start of each solve. A problem belongs to one thread; `clone` makes another.
     """
 
     def __init__(
@@ -78,7 +78,10 @@ class IkProblem:
         self.columns = _as_slice(self.variables)
         box = self._checked_box(lower, upper)
         low, high = box[:, self.variables]
-        self.limits = JointLimits(low, high, robot.full_turns[self.variables])
+        turns = robot.full_turns[self.variables]
+        if any(isinstance(task, JointTask) for task in self.other_tasks):
+            turns = False & turns  # to them a whole turn more or less is another place
+        self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
 
@@ -199,7 +202,7 @@ class IkProblem:
             if not free:
                 raise UnsupportedProblem(f'no joint that may move moves link {link!r}')
             moved |= free
-        if not links:
+        if not links or any(task.moves_all_joints for task in tasks):
             moved = set(range(self.robot.n)) - frozen
         if not moved:
             raise UnsupportedProblem('no joint may move')

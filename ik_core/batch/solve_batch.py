@@ -160,19 +160,19 @@ class ManySolves:
         seeds: ArrayLike | None,
         progress: Progress | None,
     ) -> BatchResult:
-        problem, count, goals = self.problem, len(starts), len(self.problem.goals)
+        problem, count, parts = self.problem, len(starts), len(self.problem.packed.parts)
         own = self.solver.options.random_seed
         x0 = problem.limits.project(starts[:, problem.variables])
         given = (
             problem.packed.frozen,
             problem.packed.frozen_values(starts),
-            self._targets(transforms, count),
+            problem.packed.part_targets(self._targets(transforms, count)),
             x0,
             x0 if near is None else np.tile(near[problem.variables], (count, 1)),
             np.broadcast_to(own if seeds is None else np.asarray(seeds, np.int64), count).copy(),
         )
         x, cost = np.empty((count, len(problem.variables))), np.empty(count)
-        errors, codes = np.empty((count, goals, 2)), np.zeros((count, 4), np.int64)
+        errors, codes = np.empty((count, parts, 2)), np.zeros((count, 4), np.int64)
 
         def solve(workspace: tuple[Any, ...], first: int) -> None:
             last = min(first + CHUNK, count)
@@ -183,7 +183,7 @@ class ManySolves:
         q = starts.copy()
         q[:, problem.variables] = x
         success = codes[:, 0] == REACHED_CODE
-        position, orientation = errors[:, :, 0].copy(), errors[:, :, 1].copy()
+        position, orientation = np.moveaxis(problem.packed.goal_errors(errors), 2, 0).copy()
         counts = codes[:, 1:].T.copy()
         return BatchResult(
             q, success, STATUS_OF[codes[:, 0]], position, orientation, cost, *counts

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from .._jit import Callback
 from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
-from ..tasks import JointTask
+from ..tasks import EndEffectorPatternTask, JointTask, Task
+from ..tasks.packing import PackedGoals
 from . import memory
 from .memory import memory_size, search_arrays
 
@@ -24,20 +26,20 @@ class ProblemArrays:
     def __init__(self, problem: IkProblem, integers: IntArray | None = None) -> None:
         self.problem = problem
         self._integers = np.empty(0, np.int64) if integers is None else integers.ravel()
-        self._joint_tasks = [t for t in problem.other_tasks if isinstance(t, JointTask)]
-        self._others = [t for t in problem.other_tasks if not isinstance(t, JointTask)]
+        self._joint_tasks, patterns, self._others = sorted_tasks(problem.other_tasks)
+        self.packed = packed_with(problem, patterns)
         self._tasks = Callback(self._evaluate_others) if self._others else None
         self._method: Callback | None = None
         self._make_arrays(0)
 
     def _make_arrays(self, other_rows: int) -> None:
         """All arrays, for so many rows of tasks that no kernel knows."""
-        problem, packed = self.problem, self.problem.packed
+        problem, packed = self.problem, self.packed
         n = len(problem.variables)
         self._sizes = (packed.rows, n if self._joint_tasks else 0, other_rows)
         self.counters = np.zeros(memory.COUNTERS + len(self._integers), np.int64)
         self._reset_counters()
-        size = memory_size(len(packed.tree), len(packed.goals), sum(self._sizes), n)
+        size = memory_size(len(packed.tree), len(packed.parts), sum(self._sizes), n)
         self.arguments = (
             packed.tree,
             packed.geometry,
@@ -68,13 +70,15 @@ class ProblemArrays:
         self._reset_counters()
         self.vectors[memory.X] = q[problem.columns]
         own = self.arrays.options
-        own[memory.POSITION_TOLERANCE] = problem.position_tolerance
+        own[memory.POSITION_TOLERANCE] = position_tolerance(problem, self.packed)
         own[memory.ORIENTATION_TOLERANCE] = problem.orientation_tolerance
+        load_patterns(problem, self.packed, q)
+        self.values[memory.JOINT_COST] = self.packed.constant
         if self._joint_tasks:
             weights, rests, constant = problem_joint_rows(problem, self._joint_tasks, q)
             self.vectors[memory.JOINT_SCALES] = np.sqrt(weights)
             self.vectors[memory.JOINT_RESTS] = rests
-            self.values[memory.JOINT_COST] = constant
+            self.values[memory.JOINT_COST] += constant
 
     def _evaluate_others(self) -> None:
         """What the callback does: the rows that no kernel knows, or their Jacobian."""
@@ -95,6 +99,46 @@ class ProblemArrays:
         for callback in (self._method, self._tasks):
             if callback is not None:
                 callback.check()
+
+
+class SortedTasks(NamedTuple):
+    """Tasks by what kernels know of them: rows of single joints, positions of links, nothing."""
+
+    joints: list[JointTask]
+    patterns: list[EndEffectorPatternTask]
+    others: list[Task]
+
+
+def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
+    """Tasks that are no goals, in the order that they come."""
+    found = SortedTasks([], [], [])
+    for task in tasks:
+        if isinstance(task, JointTask) and not task.couples_joints:
+            found.joints.append(task)
+        elif isinstance(task, EndEffectorPatternTask):
+            found.patterns.append(task)
+        else:
+            found.others.append(task)
+    return found
+
+
+def packed_with(problem: IkProblem, patterns: list[EndEffectorPatternTask]) -> PackedGoals:
+    """The problem's packed goals, with these patterns after them."""
+    if not patterns:
+        return problem.packed
+    variables, length = problem.variables, problem.orientation_length
+    return PackedGoals(problem.robot, problem.goals, variables, length, patterns)
+
+
+def load_patterns(problem: IkProblem, packed: PackedGoals, q: Array) -> None:
+    """Take over the patterns' frames, and what the problem has loaded at q (n,)."""
+    if packed is not problem.packed:
+        packed.load(q)
+
+
+def position_tolerance(problem: IkProblem, packed: PackedGoals) -> float:
+    """That of the kernels: none where they would take patterns for goals; see `judged`."""
+    return problem.position_tolerance if packed is problem.packed else -1.0
 
 
 def problem_joint_rows(

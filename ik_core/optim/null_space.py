@@ -23,8 +23,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..tasks import JointTask
-from .arrays import ProblemArrays, problem_joint_rows
+from .arrays import ProblemArrays, problem_joint_rows, sorted_tasks
 from .descent import MUST_REACH, RESTS, SCALES, begin_descent, descend
 from .memory import ASKED, X
 from .search import Search
@@ -56,8 +55,8 @@ class NullSpaceDescent:
         self.problem = problem
         self.iterations = 0
         self.done = False
-        joint_tasks = [task for task in problem.secondary if isinstance(task, JointTask)]
-        self._others = [task for task in problem.secondary if not isinstance(task, JointTask)]
+        joint_tasks, patterns, others = sorted_tasks(problem.secondary)
+        self._others = [*patterns, *others]
         self._joint_rows = len(x) if joint_tasks else 0
         self.arrays = workspace = ProblemArrays(problem, np.array([self._joint_rows]))
         q = problem.whole(x)
@@ -69,7 +68,8 @@ class NullSpaceDescent:
         if self._others:
             rows += len(problem.rows_of(self._others, x)[0])
             workspace.call_back_by(self._evaluate_others)
-        workspace.values[MUST_REACH] = must_reach
+        judges = workspace.packed is problem.packed  # whether the kernel knows what is reached
+        workspace.values[MUST_REACH] = must_reach and judges
         self._second = np.zeros((rows, 2 * len(x) + 1))
         begin_descent(*workspace.arguments, self._second)
         workspace.check()
@@ -123,8 +123,9 @@ class SecondarySearch(Search):
             return
         reached = self.primary.result()
         if self.descent is None:
+            meets_goals = reached.status is IkStatus.REACHED
             self.descent = self.descend(
-                self.problem, reached.q[self.problem.variables], reached.success
+                self.problem, reached.q[self.problem.variables], meets_goals
             )
         left = None if iterations is None else iterations - (reached.iterations - started)
         for _ in self.allowed_iterations(deadline, left):

@@ -30,8 +30,15 @@ LAST, LAST_GRADIENT, MOVE, CHANGE = range(OWN_VECTORS, OWN_VECTORS + 4)
 
 @dataclass(frozen=True)
 class QuasiNewtonOptions(LineSearchOptions):
-    """Options of every solver that approximates the Hessian."""
+    """Options of every solver that approximates the Hessian.
 
+    Where tasks are weighed a thousand times less than goals, the approximation goes along a narrow
+    curved valley: hundreds of iterations.
+    """
+
+    max_iterations: int = option(
+        2000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
+    )
     epsilon: float = option(
         1e-3,
         "added to the diagonal of J'J where that is the Hessian's first approximation",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
+from ..tasks.packing import PackedGoals
 from . import memory
 from .arrays import ProblemArrays
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
@@ -22,6 +23,9 @@ STATUSES = {
     memory.STALLED: IkStatus.STALLED,
     memory.EXHAUSTED: IkStatus.ITERATION_LIMIT,
 }
+
+NO_COST = 1e-24
+"""[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
 
 
 class MethodWorkspace(ProblemArrays, Workspace):
@@ -95,26 +99,23 @@ class MethodWorkspace(ProblemArrays, Workspace):
         history: tuple[float, ...] = (),
     ) -> IkResult:
         """See Workspace."""
-        counters, errors = self.counters.tolist(), self.arrays.p.errors.copy()
+        counters = self.counters.tolist()
+        errors = self.packed.goal_errors(self.arrays.p.errors).copy()
         q[self.problem.columns] = self.vectors[memory.ANSWER]
+        cost = self.values.item(memory.ANSWER_COST)
+        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
         return IkResult(
             q,
-            self._status(STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)),
+            judged(self.problem, self.packed, status, errors, cost),
             errors[:, 0],
             errors[:, 1],
-            self.values.item(memory.ANSWER_COST),
+            cost,
             counters[memory.ITERATIONS],
             counters[memory.EVALUATIONS],
             counters[memory.ATTEMPT],
             solve_time,
             history,
         )
-
-    def _status(self, status: IkStatus) -> IkStatus:
-        """Without a goal to reach, the least cost is what was asked for."""
-        if status is IkStatus.CLOSEST and not self.problem.goals:
-            return IkStatus.LEAST
-        return status
 
     @property
     def cost(self) -> float:
@@ -134,6 +135,21 @@ class MethodWorkspace(ProblemArrays, Workspace):
         """See Workspace."""
         self.arrays.goals[:] = memory_
         self.counters[memory.RESUMED] = 1
+
+
+def judged(
+    problem: IkProblem, packed: PackedGoals, status: IkStatus, errors: Array, cost: float
+) -> IkStatus:
+    """What a status of the kernels means, with the goals' errors (G, 2).
+
+    Without a goal, the least cost is what was asked for. Where patterns are packed, the kernels
+    do not judge the goals.
+    """
+    if not problem.goals:
+        return IkStatus.LEAST if status is IkStatus.CLOSEST or cost <= NO_COST else status
+    if packed is not problem.packed and problem.is_solved(errors[:, 0], errors[:, 1]):
+        return IkStatus.REACHED
+    return status
 
 
 # --- methods written in Python -----------------------------------------------------------------

@@ -16,6 +16,7 @@ from ..exceptions import FrameNotFound, InvalidConfiguration, UnsupportedProblem
 from ..maths.rotations import Array, transform_of
 from .joints import (
     MOVABLE,
+    MULTI_DOF,
     Joint,
     JointGroup,
     LinkPlace,
@@ -134,6 +135,13 @@ class Robot:
     def base_link(self) -> str:
         """The root of the tree; poses are in its frame."""
         return self.link_names[0]
+
+    @property
+    def root_joints(self) -> tuple[int, ...]:
+        """The indices into q of floating and planar joints at the root, which carry the robot."""
+        first = set(self.tree[self.tree[:, 0] < 0, 2].tolist())
+        groups = [group for group in self.joint_groups if group.kind in MULTI_DOF]
+        return tuple(i for group in groups if group.indices[0] in first for i in group.indices)
 
     @property
     def middle_configuration(self) -> Array:

@@ -16,8 +16,9 @@ An attempt that stops improving is left for a random configuration. When none re
 goals, the best of them are followed to their stationary points, with the exact Hessian in the
 place of J'J: Gauss-Newton converges slowly where the residual stays large.
 
-Tasks about the joints themselves (`JointTask`) are in the model as they are; being a compromise,
-a problem with such tasks is solved to its stationary point from the start alone. With other
+Tasks about the joints themselves (`JointTask`) and the positions of an example motion
+(`EndEffectorPatternTask`) are in the model as they are; being a compromise, a problem with such
+tasks is solved to its stationary point from the start alone. With other
 tasks weighed against the goals the same method is a step of the shared loop.
 """
 
@@ -32,7 +33,13 @@ from numpy.typing import ArrayLike
 from .._jit import inner
 from ..maths.linalg import bounded_step, cap_step
 from ..maths.rotations import Array
-from ..optim.arrays import problem_joint_rows
+from ..optim.arrays import (
+    load_patterns,
+    packed_with,
+    position_tolerance,
+    problem_joint_rows,
+    sorted_tasks,
+)
 from ..optim.evaluation import evaluate, project, take_trial
 from ..optim.memory import (
     COST,
@@ -49,11 +56,10 @@ from ..optim.memory import (
     X,
 )
 from ..optim.search import Budget, Clock, SearchOptions, Workspace
-from ..optim.workspace import STATUSES, MethodWorkspace
+from ..optim.workspace import STATUSES, MethodWorkspace, judged
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..tasks import JointTask
 from .base import LoopSolver
 from .damped_search import memory
 from .damped_search.memory import part_ends, search_arrays
@@ -98,7 +104,7 @@ class LevenbergMarquardt(LoopSolver):
     def workspace(self, problem: IkProblem) -> Workspace:
         """See LoopSolver: the shared loop's for tasks, or a stop rule, that `damped_search`
         does not know."""
-        known = all(isinstance(task, JointTask) for task in problem.other_tasks)
+        known = not sorted_tasks(problem.other_tasks).others
         if known and self.options.relative_change == 0.0:
             return DampedWorkspace(problem, self.options)
         own = (self.options.damping, self.options.max_step)
@@ -170,8 +176,10 @@ class DampedWorkspace(Workspace):
 
     def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
         self.problem = problem
-        packed, n = problem.packed, len(problem.variables)
-        ends = part_ends(len(packed.tree), len(packed.goals), packed.rows, n)
+        self._joint_tasks, patterns, _ = sorted_tasks(problem.other_tasks)
+        self.packed = packed = packed_with(problem, patterns)
+        n = len(problem.variables)
+        ends = part_ends(len(packed.tree), len(packed.parts), packed.rows, n)
         self.counters = np.zeros(memory.COUNTERS, np.int64)
         self.arguments = (
             packed.tree,
@@ -202,7 +210,7 @@ class DampedWorkspace(Workspace):
         own[memory.WEIGHED] = weighed
 
     def _note_tolerances(self) -> None:
-        self.options[memory.POSITION_TOLERANCE] = self.problem.position_tolerance
+        self.options[memory.POSITION_TOLERANCE] = position_tolerance(self.problem, self.packed)
         self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
 
     def load(self, q0: ArrayLike | None) -> Array:
@@ -213,7 +221,7 @@ class DampedWorkspace(Workspace):
         self.counters.fill(0)
         self._note_tolerances()
         if problem.other_tasks:
-            self._load_joint_tasks(q)
+            self._load_tasks(q)
         return q
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
@@ -231,14 +239,17 @@ class DampedWorkspace(Workspace):
         history: tuple[float, ...] = (),
     ) -> IkResult:
         """See Workspace."""
-        counters, errors = self.counters.tolist(), self.errors.copy()
+        counters = self.counters.tolist()
+        errors = self.packed.goal_errors(self.errors).copy()
         q[self.problem.columns] = self.answer
+        cost = self.values.item(memory.ANSWER_COST)
+        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
         return IkResult(
             q,
-            STATUSES.get(counters[memory.ANSWER_STATUS], limited_by),
+            judged(self.problem, self.packed, status, errors, cost),
             errors[:, 0],
             errors[:, 1],
-            self.values.item(memory.ANSWER_COST),
+            cost,
             counters[memory.ITERATIONS],
             counters[memory.EVALUATIONS],
             counters[memory.ATTEMPT],
@@ -246,11 +257,13 @@ class DampedWorkspace(Workspace):
             history,
         )
 
-    def _load_joint_tasks(self, q: Array) -> None:
-        tasks = [task for task in self.problem.other_tasks if isinstance(task, JointTask)]
-        weights, rests, constant = problem_joint_rows(self.problem, tasks, q)
-        self.vectors[memory.WEIGHTS], self.vectors[memory.REST] = weights, rests
-        self.values[memory.JOINT_COST] = constant
+    def _load_tasks(self, q: Array) -> None:
+        load_patterns(self.problem, self.packed, q)
+        self.values[memory.JOINT_COST] = self.packed.constant
+        if self._joint_tasks:
+            weights, rests, constant = problem_joint_rows(self.problem, self._joint_tasks, q)
+            self.vectors[memory.WEIGHTS], self.vectors[memory.REST] = weights, rests
+            self.values[memory.JOINT_COST] += constant
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""

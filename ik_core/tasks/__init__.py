@@ -4,7 +4,7 @@ from .base import JointTask, Task
 from .goals import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask, TwoAxisTask
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
-from .reference_motion import EndEffectorPatternTask, JointPatternTask
+from .reference_motion import EndEffectorPatternTask, JointPatternTask, example_guided_tasks
 
 __all__ = [
     'AxisTask',
@@ -21,4 +21,5 @@ __all__ = [
     'SmoothnessTask',
     'Task',
     'TwoAxisTask',
+    'example_guided_tasks',
 ]

@@ -24,6 +24,11 @@ class Task(ABC):
         variables. None where it is about the joints themselves."""
         return ()
 
+    @property
+    def moves_all_joints(self) -> bool:
+        """Whether all joints are a problem's variables, not only those that move its links."""
+        return False
+
     @abstractmethod
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """The weighted residual (rows,) at q (n,)."""
@@ -38,6 +43,11 @@ class JointTask(Task):
 
     Solvers can take many of them as one: their sum of squares is that of n rows.
     """
+
+    @property
+    def couples_joints(self) -> bool:
+        """Whether its rows are of several joints each after all, so that `joint_rows` are none."""
+        return False
 
     @abstractmethod
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:

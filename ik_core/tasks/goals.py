@@ -28,10 +28,16 @@ from ..robot.robot import Robot
 from . import kernels
 from .base import Task
 from .packing import PackedGoals
+from .weights import is_matrix, principal_axes
 
 
 class GoalTask(Task):
-    """What all goals share. `position_weights`, `rotation_weights`: 0 masks a component."""
+    """What all goals share. `position_weights`, `rotation_weights`: 0 masks a component.
+
+    Where they are given as matrices ([EngellErleben2011] Eq. 17), these are the weights along
+    their principal axes, which are the columns of `position_turn` and `rotation_turn`; the rows
+    of the residual are in these axes.
+    """
 
     rotation = kernels.VECTOR
 
@@ -48,8 +54,11 @@ class GoalTask(Task):
     ) -> None:
         self.link = link
         self.position_axes = _axes(position_axes)
-        self.position_weights = _not_negative(position_weights, 'position weights')
-        self.rotation_weights = _not_negative(rotation_weights, 'orientation weights')
+        self.position_weights, self.position_turn = _weights(position_weights, 'position weights')
+        self.rotation_weights, self.rotation_turn = _weights(
+            rotation_weights, 'orientation weights'
+        )
+        self.given_weights = np.array(position_weights), np.array(rotation_weights)
         self.position_box = _not_negative(position_box, 'position_box')
         self.orientation_box = _not_negative(orientation_box, 'orientation_box')
         self.cone = float(_not_negative(cone, 'cone')[0])
@@ -57,6 +66,12 @@ class GoalTask(Task):
         self.target = np.full(12, np.nan)
         if not (self.position_weights.any() or self.rotation_weights.any()):
             raise InvalidOption(f'the goal for {link!r} asks for nothing: all weights are 0')
+        for turn, box in (
+            (self.position_turn, self.position_box),
+            (self.rotation_turn, self.orientation_box),
+        ):
+            if turn is not None and box.any():
+                raise InvalidOption('a box needs weights of its components, not a matrix')
         self._missing = {'position'} if self.position_weights.any() else set()
         if self.rotation_weights.any() or self.position_axes == kernels.GOAL_AXES:
             self._missing.add('orientation')
@@ -112,6 +127,10 @@ class GoalTask(Task):
         """The target (4, 4); NaN where it is not set."""
         return transform_of(self.target)
 
+    def turned(self, targets: Array) -> Array:
+        """The targets (..., 12) as they are packed."""
+        return targets
+
     def check_target(self) -> None:
         """Raise InvalidGoal where something that the goal asks for has no target yet."""
         if self._missing:
@@ -139,6 +158,7 @@ class GoalTask(Task):
 class PoseTask(GoalTask):
     """The link should be at a position, with an orientation.
 
+    Weights: one, one for each of x, y and z, or a symmetric positive semidefinite matrix (3, 3).
     `position_axes`: the axes in which the position weights and box act, 'root' or 'goal'; those
     of the orientation act in the goal's axes. `position_box` [m], `orientation_box` [rad]: half
     widths, one or (3,), of the region that is as good as the target; of rotation vectors.
@@ -173,7 +193,8 @@ class PoseTask(GoalTask):
 class PositionTask(GoalTask):
     """The origin of the link (or of its tool) should be at a position.
 
-    With `position_axes` 'goal' the weights act in the axes of the target's orientation, which
+    `weights`: one, (3,), or a symmetric positive semidefinite matrix (3, 3). With `position_axes`
+    'goal' they act in the axes of the target's orientation, which
     `quaternion` gives. `box` [m]: half widths, one or (3,), of the region that is as good.
     """
 
@@ -193,7 +214,7 @@ class PositionTask(GoalTask):
 
 
 class OrientationTask(GoalTask):
-    """The link should have an orientation; the weights act in the goal's axes.
+    """The link should have an orientation; the weights, one, (3,) or (3, 3), act in its axes.
 
     `box` [rad]: half widths, one or (3,), of the rotation vectors from the target, in its axes,
     that are as good.
@@ -227,7 +248,7 @@ class TwoAxisTask(GoalTask):
         weight: float = 1.0,
         tool: ArrayLike | None = None,
     ) -> None:
-        super().__init__(link, 0.0, weight, tool)
+        super().__init__(link, 0.0, _not_negative(weight, 'weight'), tool)
         self.rotation = kernels.TWO_AXES
         self.rotation_weights = np.repeat(self.rotation_weights, 2)
         self.set_target(quaternion=quaternion)
@@ -252,7 +273,7 @@ class AxisTask(GoalTask):
     ) -> None:
         tool = np.eye(4)
         tool[:3, :3] = matrix_onto_axis(_unit(axis, 'axis'))
-        super().__init__(link, 0.0, weight, tool, cone=cone)
+        super().__init__(link, 0.0, _not_negative(weight, 'weight'), tool, cone=cone)
         self.rotation = kernels.AXIS
         if direction is not None:
             self.set_direction(direction)
@@ -261,6 +282,15 @@ class AxisTask(GoalTask):
         """Point the axis along `direction` (3,), in the root link's frame."""
         self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
         self._note_what_is_set()
+
+
+def _weights(values: ArrayLike, name: str) -> tuple[Array, Array | None]:
+    """The weights (3,), and the principal axes (3, 3) that they are for; None: x, y and z."""
+    if not is_matrix(values):
+        return _not_negative(values, name), None
+    if np.shape(values) != (3, 3):
+        raise InvalidOption(f'{name} {values!r}: one number, three, or a (3, 3) matrix')
+    return principal_axes(values, name)
 
 
 def _not_negative(values: ArrayLike, name: str) -> Array:

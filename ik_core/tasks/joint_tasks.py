@@ -13,6 +13,7 @@ from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import JointTask
+from .weights import checked_weights, is_matrix, principal_axes
 
 
 class PostureTask(JointTask):
@@ -34,13 +35,14 @@ class PostureTask(JointTask):
         rest = (
             robot.middle_configuration if self.rest is None else robot.checked(self.rest, 'rest')
         )
-        return [(_per_joint(self.weights, robot), rest)]
+        return [(per_joint(self.weights, robot), rest)]
 
 
 class SmoothnessTask(JointTask):
     """Stay near the previous frame: x'Mx for x = q - previous ([TakKo] Eq. 4 and 5).
 
-    `stiffness`: the diagonal of M, one number or (n,). M counts in the units of the E-error
+    `stiffness`: the diagonal of M, one number or (n,), or where joints are coupled all of M
+    (n, n), symmetric and positive semidefinite. M counts in the units of the E-error
     ([TakKo] section 4.3) through `length` [m/rad], the total link length: the cost is L^2 x'Mx.
     """
 
@@ -48,7 +50,17 @@ class SmoothnessTask(JointTask):
         self, previous: ArrayLike, *, stiffness: ArrayLike = 1.0, length: float = 1.0
     ) -> None:
         self.previous = np.array(previous, float)
-        self.weights = checked_weights(stiffness) * length**2
+        if is_matrix(stiffness):
+            self.weights = np.array(stiffness, float) * length**2
+            values, axes = principal_axes(self.weights, 'stiffness')
+            self._rows: Array | None = np.sqrt(values)[:, np.newaxis] * axes.T  # R'R = L^2 M
+        else:
+            self.weights, self._rows = checked_weights(stiffness) * length**2, None
+
+    @property
+    def couples_joints(self) -> bool:
+        """See JointTask: where all of M is given."""
+        return self._rows is not None
 
     def set_previous(self, previous: ArrayLike) -> None:
         """Take the configuration (n,) of the frame just solved."""
@@ -56,7 +68,22 @@ class SmoothnessTask(JointTask):
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
         """The scales and the previous configuration, (n,) each."""
-        return [(_per_joint(self.weights, robot), robot.checked(self.previous, 'previous'))]
+        return [(per_joint(self.weights, robot), robot.checked(self.previous, 'previous'))]
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual (n,) at q (n,)."""
+        if self._rows is None:
+            return super().residual(robot, q)
+        vector = robot.checked(q)
+        return self.jacobian(robot, q) @ (vector - robot.checked(self.previous, 'previous'))
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The derivative (n, n) of `residual`: constant."""
+        if self._rows is None:
+            return super().jacobian(robot, q)
+        if len(self._rows) != robot.n:
+            raise InvalidOption(f'stiffness has {len(self._rows)} rows; {robot.n} are needed')
+        return self._rows.copy()
 
 
 class LimitAvoidanceTask(JointTask):
@@ -79,14 +106,10 @@ class LimitAvoidanceTask(JointTask):
         return [(scale, middle)]
 
 
-def checked_weights(weights: ArrayLike) -> Array:
-    """Weights as an array; InvalidOption unless all are finite and none is negative."""
-    array = np.asarray(weights, float)
-    if not np.isfinite(array).all() or (array < 0.0).any():
-        raise InvalidOption(f'weights {weights!r} must be finite and not negative')
-    return array
-
-
-def _per_joint(weights: Array, robot: Robot) -> Array:
-    """The scales (n,) of rows with these weights, one number or (n,)."""
+def per_joint(weights: Array, robot: Robot) -> Array:
+    """The scales (n,) of rows with these weights, one number or (n,). Raises InvalidOption."""
+    if weights.shape not in ((), (robot.n,)):
+        raise InvalidOption(
+            f'weights have shape {weights.shape}; one number or {robot.n} are needed'
+        )
     return np.broadcast_to(np.sqrt(weights), robot.n).astype(float)

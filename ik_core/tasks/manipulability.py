@@ -10,7 +10,7 @@ from ..maths.rotations import Array
 from ..robot.kinematics import PRISMATIC
 from ..robot.robot import Robot
 from .base import Task
-from .joint_tasks import checked_weights
+from .weights import checked_weights
 
 ROWS = {'pose': slice(0, 6), 'position': slice(0, 3), 'orientation': slice(3, 6)}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,26 +11,7 @@ from ..maths.rotations import Array, frame_of
 from ..robot.kinematics import MULTIPLIER, OFFSET
 from ..robot.robot import Robot
 from . import kernels
-
-
-class Goal(Protocol):
-    """What is packed of a goal: see `goals.GoalTask`."""
-
-    link: str
-    tool: Array
-    target: Array
-    rotation: int
-    position_axes: int
-    position_weights: Array
-    rotation_weights: Array
-    position_box: Array
-    orientation_box: Array
-    cone: float
-
-    @property
-    def has_geometric_columns(self) -> bool: ...
-
-    def check_target(self) -> None: ...
+from .parts import Goal, Part, Pattern, PatternPart, parts_of
 
 
 class PackedGoals:
@@ -39,6 +19,8 @@ class PackedGoals:
 
     `variables` are the indices into q that may move; the other joints keep the value that
     `load` is given. `orientation_length` [m/rad] scales rotations in the stacked residual.
+    `parts` are what each entry of the arrays is for, one or two of every goal and then
+    `patterns`, which are no goals, and whose cost has a `constant` beside that of the residual.
     """
 
     def __init__(
@@ -47,13 +29,21 @@ class PackedGoals:
         goals: Sequence[Goal],
         variables: ArrayLike | None = None,
         orientation_length: float = 1.0,
+        patterns: Sequence[Pattern] = (),
     ) -> None:
         self.goals = tuple(goals)
+        of_goals = [(part, i) for i, goal in enumerate(goals) for part in parts_of(goal)]
+        self._patterns = [PatternPart(pattern) for pattern in patterns]
+        self._owners = [i for _, i in of_goals]
+        self.parts: list[Goal | Part | PatternPart] = [part for part, _ in of_goals]
+        self.parts += self._patterns
+        self._is_plain = self.parts == list(goals)
+        self.constant = 0.0
         self.variables = np.arange(robot.n) if variables is None else np.array(variables, int)
-        self._bodies = sorted({k for goal in goals for k in robot.body_path(goal.link)})
+        self._bodies = sorted({k for part in self.parts for k in robot.body_path(part.link)})
         self._pack_tree(robot)
         self._pack_goals(robot, orientation_length)
-        self.targets = np.empty((len(goals), 12))  # parts that no goal asks for may be NaN
+        self.targets = np.empty((len(self.parts), 12))  # parts that no goal asks for may be NaN
         self._make_buffers()
 
     def load(self, q: Array) -> None:
@@ -61,10 +51,46 @@ class PackedGoals:
 
         Raises InvalidGoal where a target is not set.
         """
-        for i, task in enumerate(self.goals):
-            task.check_target()
-            self.targets[i] = task.target
+        for i, part in enumerate(self.parts):
+            part.check_target()
+            self.targets[i] = part.target
+        if self._patterns:
+            self._load_patterns()
         self.load_frozen(q)
+
+    def _load_patterns(self) -> None:
+        self.constant = 0.0
+        for i, pattern in enumerate(self._patterns, len(self._owners)):
+            scales, constant = pattern.update()
+            self.tools[i, kernels.SCALE : kernels.SCALE + 3] = scales
+            self.targets[i] = pattern.target
+            self.constant += constant
+
+    def set_targets(self, targets: Sequence[Array]) -> None:
+        """Take over targets (12,), one for each goal."""
+        for row, part, i in zip(self.targets, self.parts, self._owners, strict=False):
+            row[:] = part.turned(targets[i])
+
+    def part_targets(self, targets: Array) -> Array:
+        """The targets (N, parts, 12) for those of the goals (N, G, 12)."""
+        if self._is_plain:
+            return targets
+        owned = zip(self.parts, self._owners, strict=False)
+        return np.stack([part.turned(targets[:, i]) for part, i in owned], axis=1)
+
+    def goal_errors(self, errors: Array) -> Array:
+        """The errors (..., G, 2) of the goals from those of the parts (..., parts, 2)."""
+        if self._is_plain:
+            return errors
+        merged = np.zeros((*errors.shape[:-2], len(self.goals), 2))
+        for i, owner in enumerate(self._owners):  # halves have one of the two errors each
+            merged[..., owner, :] += errors[..., i, :]
+        return merged
+
+    @property
+    def errors(self) -> Array:
+        """The goals' errors (G, 2) [m, rad] where `update` was called last."""
+        return self.goal_errors(self.part_errors)
 
     def load_frozen(self, q: Array) -> None:
         """Take over from q (n,) the joints that are no variables, alone."""
@@ -102,10 +128,10 @@ class PackedGoals:
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
         place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
-        self.table = np.full((len(self.goals), kernels.GEOMETRIC + 1), -1, np.int64)
-        self.tools = np.zeros((len(self.goals), kernels.CONE + 1))
+        self.table = np.full((len(self.parts), kernels.GEOMETRIC + 1), -1, np.int64)
+        self.tools = np.zeros((len(self.parts), kernels.CONE + 1))
         rows = 0
-        for i, task in enumerate(self.goals):
+        for i, task in enumerate(self.parts):
             where = robot.place(task.link)
             axes = task.position_axes if task.position_weights.any() else kernels.NONE
             rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
@@ -129,12 +155,12 @@ class PackedGoals:
         self.goal_rows = _slices(self.table[:, kernels.ROWS : kernels.GEOMETRIC])
 
     def _make_buffers(self) -> None:
-        count = len(self.goals)
+        count = len(self.parts)
         self.frames = np.empty((len(self._bodies), 12))
         self.tips = np.empty((count, 12))
         self.raw = np.zeros((count, kernels.COMPONENTS))
         self.scales = np.zeros((count, kernels.COMPONENTS))
-        self.errors = np.zeros((count, 2))
+        self.part_errors = np.zeros((count, 2))
         self.residual = np.zeros(self.rows)
         self.arrays = kernels.Packed(
             tree=self.tree,
@@ -146,10 +172,10 @@ class PackedGoals:
             tips=self.tips,
             raw=self.raw,
             scales=self.scales,
-            errors=self.errors,
+            errors=self.part_errors,
         )
 
 
 def _slices(rows: np.ndarray) -> list[slice]:
-    """The slice of the stacked residual that belongs to each goal."""
-    return [slice(r[r >= 0].min(), r.max() + 1) for r in rows]
+    """The slice of the stacked residual that belongs to each part; of none where all is masked."""
+    return [slice(min(r[r >= 0], default=0), r.max() + 1) for r in rows]

@@ -1,13 +1,14 @@
 """Following an example motion: the E- and A-errors of example-guided IK [TakKo].
 
-    alpha (|y - Y|^2 + kv |y' - Y'|^2 + ka |y'' - Y''|^2)                       (Eq. 2 and 3)
+    G = alpha G_E + beta G_A                                                    (Eq. 1)
+    G_E, G_A = |y - Y|^2 + kv |y' - Y'|^2 + ka |y'' - Y''|^2                    (Eq. 2 and 3)
 
 for a quantity y(q) of the animated figure and the example's Y: the position of an end effector
 (E-error) or the joint vector (A-error, times the square of the total link length, section
 4.3). Velocities and accelerations are backward differences over the frames' period, so at each
-frame only y(q) itself is free, and the task is a residual like any other. With alpha = 1 and
-beta = 1e-5 as the weights of the two, an animated figure reaches the goals in the manner of the
-example; with `SmoothnessTask` it is Eq. 4.
+frame only y(q) itself is free, and the task is a residual like any other. `example_guided_tasks`
+makes both for alpha + beta = 1; with a small beta, as 1e-5, an animated figure reaches the goals
+in the manner of the example. With `SmoothnessTask` it is Eq. 4.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal, InvalidOption
-from ..maths.rotations import Array
+from ..maths.rotations import Array, finite_vector
 from ..robot.robot import Robot
 from .base import JointTask, Task
-from .joint_tasks import checked_weights
+from .joint_tasks import per_joint
+from .weights import checked_weights
 
 
 class ReferenceMotionTask(ABC):
     """What both patterns share. Call `next_frame` with every frame of the example, in order.
 
-    `weight` is alpha (or beta), `velocity_weight` kv [s^2], `acceleration_weight` ka [s^4],
-    `period` [s] the time between two frames. The first frames, which have no past, leave the
-    differences out.
+    `weights` are alpha (or beta), one for all components of y or one each, `velocity_weight` kv
+    [s^2], `acceleration_weight` ka [s^4], `period` [s] the time between two frames. The first
+    frames, which have no past, leave the differences out.
     """
 
     def __init__(
         self,
         *,
-        weight: float = 1.0,
+        weights: ArrayLike = 1.0,
         velocity_weight: float = 0.0,
         acceleration_weight: float = 0.0,
         period: float = 1.0,
-        length: float = 1.0,
     ) -> None:
-        if not (0.0 < period < np.inf and 0.0 < length < np.inf):
-            raise InvalidOption('period and length must be positive numbers')
-        self.weight = float(checked_weights(weight)) * length**2
+        if not 0.0 < period < np.inf:
+            raise InvalidOption(f'period {period!r} [s] must be a positive number')
+        self.weights = checked_weights(weights)
         self.velocity_weight = float(checked_weights(velocity_weight))
         self.acceleration_weight = float(checked_weights(acceleration_weight))
         self.period = period
@@ -61,16 +62,20 @@ class ReferenceMotionTask(ABC):
     ) -> None:
         """Go on to the next frame of the example, Y; `achieved` (n,) is q of the last frame.
 
-        Without `achieved` the history starts again. Raises InvalidGoal where Y is not finite.
+        Without `achieved` the history starts again. Raises InvalidGoal where Y is no y(q).
         """
-        frame = np.array(example, float)
-        if frame.ndim != 1 or not np.isfinite(frame).all():
-            raise InvalidGoal(f'a frame of the example must be finite numbers: {example!r}')
+        value = self.value(robot, robot.middle_configuration if achieved is None else achieved)
+        frame = finite_vector(example, len(value), 'a frame of the example')
         if achieved is None:
             self._example, self._achieved = [frame], []
             return
-        self._achieved = [self.value(robot, achieved), *self._achieved][:2]
+        self._achieved = [value, *self._achieved][:2]
         self._example = [frame, *self._example][:3]
+
+    @property
+    def has_example(self) -> bool:
+        """Whether there is a frame to follow."""
+        return bool(self._example)
 
     @property
     def history(self) -> tuple[list[Array], list[Array]]:
@@ -82,49 +87,59 @@ class ReferenceMotionTask(ABC):
         self._example, self._achieved = list(example), list(achieved)
 
     def blocks(self) -> list[tuple[float, Array]]:
-        """(scale, offset) of the rows of position, velocity, acceleration: scale (y - offset).
+        """(factor, offset) of the rows of position, velocity, acceleration: factor (y - offset).
 
         With the errors e of the frames before, velocity's rows ask for y - Y = e1, acceleration's
-        for y - Y = 2 e1 - e2. Raises InvalidGoal where there is no example yet.
+        for y - Y = 2 e1 - e2. The rows of the task are these times the roots of its weights.
+        Raises InvalidGoal where there is no example yet.
         """
         if not self._example:
             raise InvalidGoal(f'{type(self).__name__} has no example yet; call next_frame')
         errors = [y - e for y, e in zip(self._achieved, self._example[1:], strict=False)]
-        example, scale = self._example[0], np.sqrt(self.weight)
-        blocks = [(scale, example)]
+        example = self._example[0]
+        blocks = [(1.0, example)]
         if self.velocity_weight > 0.0 and len(errors) >= 1:
-            faster = scale * np.sqrt(self.velocity_weight) / self.period
-            blocks.append((faster, example + errors[0]))
+            blocks.append((np.sqrt(self.velocity_weight) / self.period, example + errors[0]))
         if self.acceleration_weight > 0.0 and len(errors) >= 2:
-            faster = scale * np.sqrt(self.acceleration_weight) / self.period**2
-            blocks.append((faster, example + 2.0 * errors[0] - errors[1]))
+            factor = np.sqrt(self.acceleration_weight) / self.period**2
+            blocks.append((factor, example + 2.0 * errors[0] - errors[1]))
         return blocks
 
 
 class EndEffectorPatternTask(ReferenceMotionTask, Task):
-    """E-error: the position of a link follows the example's (3,) [m] (Eq. 2)."""
+    """E-error: the position of a link follows the example's (3,) [m] (Eq. 2).
+
+    Both are in the root link's frame. `weights`: one, or one for each of x, y and z (3,).
+    """
 
     def __init__(
         self,
         link: str,
         *,
-        weight: float = 1.0,
+        weights: ArrayLike = 1.0,
         velocity_weight: float = 0.0,
         acceleration_weight: float = 0.0,
         period: float = 1.0,
     ) -> None:
         super().__init__(
-            weight=weight,
+            weights=weights,
             velocity_weight=velocity_weight,
             acceleration_weight=acceleration_weight,
             period=period,
         )
         self.link = link
+        if self.weights.shape not in ((), (3,)):
+            raise InvalidOption(f'weights {weights!r}: one number or three')
 
     @property
     def links(self) -> tuple[str, ...]:
         """The link that it is about."""
         return (self.link,)
+
+    @property
+    def scales(self) -> Array:
+        """The roots of the weights of x, y and z (3,)."""
+        return np.sqrt(np.broadcast_to(self.weights, 3))
 
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """The position (3,) of the link."""
@@ -132,17 +147,47 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """The weighted residual at q (n,): position, then velocity and acceleration rows."""
-        value = self.value(robot, q)
-        return np.concatenate([scale * (value - offset) for scale, offset in self.blocks()])
+        value, scales = self.value(robot, q), self.scales
+        return np.concatenate([f * scales * (value - offset) for f, offset in self.blocks()])
 
     def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
         """The exact derivative of `residual` with respect to q (n,)."""
-        jacobian = robot.jacobian(q, self.link)[:3]
-        return np.vstack([scale * jacobian for scale, _ in self.blocks()])
+        jacobian = self.scales[:, np.newaxis] * robot.jacobian(q, self.link)[:3]
+        return np.vstack([factor * jacobian for factor, _ in self.blocks()])
 
 
 class JointPatternTask(ReferenceMotionTask, JointTask):
-    """A-error: the joints follow the example's (n,) [rad] (Eq. 3), times length^2 (4.3)."""
+    """A-error: the joints follow the example's (n,) [rad] (Eq. 3), times length^2 (4.3).
+
+    `weights`: one for every joint but those of a floating or planar root, which is a place and no
+    posture; or one per joint (n,). `length` [m/rad]: the total link length; by default that of
+    the robot's longest chain. All joints are variables of its problems, also those that move no
+    end effector.
+    """
+
+    def __init__(
+        self,
+        *,
+        weights: ArrayLike = 1.0,
+        velocity_weight: float = 0.0,
+        acceleration_weight: float = 0.0,
+        period: float = 1.0,
+        length: float | None = None,
+    ) -> None:
+        super().__init__(
+            weights=weights,
+            velocity_weight=velocity_weight,
+            acceleration_weight=acceleration_weight,
+            period=period,
+        )
+        if length is not None and not 0.0 < length < np.inf:
+            raise InvalidOption(f'length {length!r} [m/rad] must be a positive number')
+        self.length = length
+
+    @property
+    def moves_all_joints(self) -> bool:
+        """See Task."""
+        return True
 
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """q itself."""
@@ -150,12 +195,60 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
         """The scales and what the joints should be, (n,) each."""
-        return [(np.full(robot.n, scale), offset) for scale, offset in self.blocks()]
+        blocks, scales = self.blocks(), self._scales(robot)
+        return [(factor * scales, offset) for factor, offset in blocks]
+
+    def _scales(self, robot: Robot) -> Array:
+        if self.length is None:
+            self.length = max(total_link_length(robot, tip) for tip in robot.tips())
+        scales = self.length * per_joint(self.weights, robot)
+        if self.weights.ndim == 0:
+            scales[list(robot.root_joints)] = 0.0
+        return scales
+
+
+def example_guided_tasks(
+    robot: Robot,
+    link: str,
+    *,
+    beta: float = 1e-5,
+    joint_weights: ArrayLike = 1.0,
+    velocity_weights: ArrayLike = 0.0,
+    acceleration_weights: ArrayLike = 0.0,
+    period: float = 1.0,
+) -> tuple[EndEffectorPatternTask, JointPatternTask]:
+    """Both tasks of Eq. 1, for alpha = 1 - beta: beta = 0 is inverse kinematics, 1 copies joints.
+
+    The A-error is times the square of the total link length of the chain to `link`, and weighs the
+    joints as `JointPatternTask` does. `velocity_weights` [s^2], `acceleration_weights` [s^4]: one
+    k for both errors, or that of the E-error and that of the A-error (2,). `period` [s].
+    """
+    if not 0.0 <= beta <= 1.0:
+        raise InvalidOption(f'beta {beta!r} must be from 0 to 1: alpha is 1 - beta')
+    (ev, av), (ea, aa) = (
+        np.broadcast_to(checked_weights(k), 2).tolist()
+        for k in (velocity_weights, acceleration_weights)
+    )
+    hand = EndEffectorPatternTask(
+        link, weights=1.0 - beta, velocity_weight=ev, acceleration_weight=ea, period=period
+    )
+    joints = JointPatternTask(
+        weights=beta * checked_weights(joint_weights),
+        velocity_weight=av,
+        acceleration_weight=aa,
+        period=period,
+        length=total_link_length(robot, link),
+    )
+    return hand, joints
 
 
 def total_link_length(robot: Robot, link: str) -> float:
-    """The length [m] of the chain from the root to a link at rest: L in [TakKo] section 4.3."""
+    """The length [m] of the chain from the root to a link at rest: L in [TakKo] section 4.3.
+
+    With a floating or planar root, from the link that it carries.
+    """
     frames = robot.frames(robot.middle_configuration)
-    points = [frames[k, 9:] for k in robot.body_path(link)]
+    places = robot.root_joints[:-1]
+    points = [frames[k, 9:] for k in robot.body_path(link) if robot.tree[k, 2] not in places]
     points.append(robot.link_transform(frames, link)[:3, 3])
     return float(sum(np.linalg.norm(b - a) for a, b in pairwise(points)))

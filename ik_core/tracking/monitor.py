@@ -74,8 +74,7 @@ class GoalMonitor:
     def _update(self, q: Array, targets: Iterable[Array]) -> None:
         goals = self._goals
         goals.load_frozen(q)
-        for row, target in zip(goals.targets, targets, strict=True):
-            row[:] = target
+        goals.set_targets(list(targets))
         goals.update(q[self._columns])
 
 

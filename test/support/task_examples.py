@@ -21,7 +21,7 @@ GOALS = {
 def end_effector_pattern(robot, link, rng):
     """With all of its terms at work."""
     task = ik.EndEffectorPatternTask(
-        link, weight=0.7, velocity_weight=0.3, acceleration_weight=0.1, period=0.5
+        link, weights=(0.7, 0.4, 1.1), velocity_weight=0.3, acceleration_weight=0.1, period=0.5
     )
     return _moved(task, lambda q: robot.forward_kinematics(q, link)[:3, 3], robot, rng)
 

@@ -168,6 +168,9 @@ class Cells:
             parts += [goal.tool, goal.position_weights, goal.rotation_weights]
             parts.append(np.frombuffer(type(goal).__name__.encode(), np.uint8))
             parts.append(np.array([goal.position_axes]))
+            parts += [
+                turn for turn in (goal.position_turn, goal.rotation_turn) if turn is not None
+            ]
         digest = hashlib.sha256()
         for part in parts:
             digest.update((np.round(np.asarray(part, '<f8'), 9) + 0.0).tobytes())  # never -0.0

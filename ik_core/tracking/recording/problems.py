@@ -89,8 +89,8 @@ def make_task(described: Arguments) -> Task:
 def _pose(task: PoseTask) -> Arguments:
     return {
         'link': task.link,
-        'position_weights': task.position_weights,
-        'orientation_weights': task.rotation_weights,
+        'position_weights': _weights(task, 0),
+        'orientation_weights': _weights(task, 1),
         'position_axes': _axes(task),
         'tool': task.tool,
         'position_box': task.position_box,
@@ -101,7 +101,7 @@ def _pose(task: PoseTask) -> Arguments:
 def _position(task: PositionTask) -> Arguments:
     return {
         'link': task.link,
-        'weights': task.position_weights,
+        'weights': _weights(task, 0),
         'position_axes': _axes(task),
         'tool': task.tool,
         'box': task.position_box,
@@ -111,7 +111,7 @@ def _position(task: PositionTask) -> Arguments:
 def _orientation(task: OrientationTask) -> Arguments:
     return {
         'link': task.link,
-        'weights': task.rotation_weights,
+        'weights': _weights(task, 1),
         'tool': task.tool,
         'box': task.orientation_box,
     }
@@ -152,17 +152,26 @@ def _manipulability(task: ManipulabilityTask) -> Arguments:
     }
 
 
-def _joint_pattern(task: ReferenceMotionTask) -> Arguments:
+def _pattern(task: ReferenceMotionTask) -> Arguments:
     return {
-        'weight': task.weight,
+        'weights': task.weights,
         'velocity_weight': task.velocity_weight,
         'acceleration_weight': task.acceleration_weight,
         'period': task.period,
     }
 
 
+def _joint_pattern(task: JointPatternTask) -> Arguments:
+    return {'length': task.length, **_pattern(task)}
+
+
 def _end_effector_pattern(task: EndEffectorPatternTask) -> Arguments:
-    return {'link': task.link, **_joint_pattern(task)}
+    return {'link': task.link, **_pattern(task)}
+
+
+def _weights(task: GoalTask, which: int) -> np.ndarray:
+    """Those of the position (0) or the orientation (1), as they were given."""
+    return task.given_weights[which]
 
 
 def _axes(task: GoalTask) -> str:

@@ -1,4 +1,4 @@
-"""Tasks that are no goals: what each of them asks for, and EGIK's claims."""
+"""Tasks that are no goals: what each of them asks for."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from support import robots
 
 import ik_core as ik
 from ik_core.tasks.manipulability import link_hessian
-from ik_core.tasks.reference_motion import total_link_length
 
 
 def test_posture_and_smoothness_weigh_each_joint():
@@ -66,70 +65,6 @@ def test_two_axes_are_the_columns_of_the_rotation():
     np.testing.assert_allclose(goal.residual(robot, q), 2.0 * difference.T.ravel(), atol=1e-12)
 
 
-@pytest.mark.parametrize('rate', [0.0, 0.5])
-def test_reference_motion_is_equation_2(rate):
-    """|e - E|^2 + kv |e' - E'|^2 + ka |e'' - E''|^2 with backward differences."""
-    robot, rng = robots.shipped('panda'), np.random.default_rng(3)
-    task = ik.EndEffectorPatternTask(
-        'panda_hand', weight=0.5, velocity_weight=rate, acceleration_weight=0.1, period=0.2
-    )
-    example, own = rng.normal(size=(3, 3)), rng.normal(size=(3, robot.n))
-    task.next_frame(example[0], robot)
-    task.next_frame(example[1], robot, own[0])
-    task.next_frame(example[2], robot, own[1])
-    e = np.array([robot.forward_kinematics(q, 'panda_hand')[:3, 3] for q in own])
-    error = e - example
-    expected = 0.5 * (
-        error[2] @ error[2]
-        + rate * np.sum(((error[2] - error[1]) / 0.2) ** 2)
-        + 0.1 * np.sum(((error[2] - 2 * error[1] + error[0]) / 0.04) ** 2)
-    )
-    residual = task.residual(robot, own[2])
-    assert residual @ residual == pytest.approx(expected)
-
-
-def retargeted(alpha, beta, frames=12):
-    """A circle drawn by the Panda's hand, copied by the iiwa arm frame by frame."""
-    source, figure = robots.shipped('panda'), robots.shipped('iiwa14')
-    tip = figure.tips()[0]
-    length = total_link_length(figure, tip)
-    hand = ik.EndEffectorPatternTask(tip, weight=alpha)
-    joints = ik.JointPatternTask(weight=beta, length=length)
-    tasks = [task for task, weight in ((hand, alpha), (joints, beta)) if weight > 0.0]
-    problem = ik.IkProblem(figure, tasks)
-    solver, q = ik.make_solver(), None
-    errors = []
-    for phase in np.linspace(0.0, 2.0 * np.pi, frames, endpoint=False):
-        motion = source.middle_configuration
-        motion[:4] += 0.4 * np.sin(phase + np.arange(4.0))
-        place = source.forward_kinematics(motion, 'panda_hand')[:3, 3]
-        angles = np.clip(motion[:7], figure.lower, figure.upper)
-        hand.next_frame(place, figure, q)
-        joints.next_frame(angles, figure, q)
-        q = solver.solve(problem, angles if q is None else q).q
-        errors.append((np.linalg.norm(hand.value(figure, q) - place), np.abs(q - angles).max()))
-    return np.max(errors, axis=0)
-
-
-def test_pure_inverse_kinematics_and_pure_copying_are_the_ends_of_egik():
-    e_error, a_error = retargeted(1.0, 0.0)
-    assert e_error < 1e-6 < 0.1 < a_error
-    e_error, a_error = retargeted(0.0, 1.0)
-    assert a_error < 1e-9 < 1e-2 < e_error
-
-
-def test_a_small_weight_keeps_the_pattern_at_a_negligible_error():
-    """Tak & Ko, table 1 and section 4.2: beta = 1e-5."""
-    pure, small = retargeted(1.0, 0.0), retargeted(1.0, 1e-5)
-    assert small[0] < 2e-4
-    assert small[1] < pure[1]
-
-
-def test_total_link_length_of_a_straight_chain():
-    robot = robots.shipped('arm5')
-    assert total_link_length(robot, 'tip') == pytest.approx(2.5)  # five bones of half a metre
-
-
 def test_bad_tasks_are_refused():
     robot = robots.shipped('panda')
     for make in (
@@ -137,13 +72,8 @@ def test_bad_tasks_are_refused():
         lambda: ik.PostureTask(weights=np.nan),
         lambda: ik.ManipulabilityTask('panda_hand', rows='twist'),
         lambda: ik.ManipulabilityTask('panda_hand', reference=0.0),
-        lambda: ik.JointPatternTask(period=0.0),
     ):
         with pytest.raises(ik.InvalidOption):
             make()
-    with pytest.raises(ik.InvalidGoal, match='next_frame'):
-        ik.JointPatternTask().residual(robot, robot.middle_configuration)
-    with pytest.raises(ik.InvalidGoal, match='finite'):
-        ik.JointPatternTask().next_frame([np.nan] * 8, robot)
     with pytest.raises(ik.InvalidConfiguration):
         ik.PostureTask([0.0]).residual(robot, robot.middle_configuration)

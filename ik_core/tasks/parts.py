@@ -1,0 +1,141 @@
+"""What is packed: goals, their halves where weights are matrices, positions of an example."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from ..maths.rotations import Array
+from . import kernels
+
+
+class Goal(Protocol):
+    """What is packed of a goal: see `goals.GoalTask`."""
+
+    link: str
+    tool: Array
+    target: Array
+    rotation: int
+    position_axes: int
+    position_weights: Array
+    rotation_weights: Array
+    position_turn: Array | None
+    rotation_turn: Array | None
+    position_box: Array
+    orientation_box: Array
+    cone: float
+
+    @property
+    def has_geometric_columns(self) -> bool: ...
+
+    def check_target(self) -> None: ...
+
+    def turned(self, targets: Array) -> Array: ...
+
+
+class Pattern(Protocol):
+    """What is packed of the position that an example gives a link: see `reference_motion`."""
+
+    link: str
+
+    @property
+    def scales(self) -> Array: ...
+
+    def blocks(self) -> list[tuple[float, Array]]: ...
+
+
+class Part:
+    """The position, or the orientation, of a goal: in the principal axes of its weights.
+
+    A position's axes are those of the part's target, so the target is turned. A rotation vector in
+    turned axes is that of a tool and a target that are both turned:
+    V' log(Rt'R) = log((Rt V)'R V).
+    """
+
+    position_box = orientation_box = np.zeros(3)
+    cone = 0.0
+
+    def __init__(self, goal: Goal, *, of_position: bool) -> None:
+        self._goal = goal
+        self.link, self.tool, self.rotation = goal.link, goal.tool.copy(), goal.rotation
+        self.position_axes = goal.position_axes
+        self.position_weights = goal.position_weights if of_position else np.zeros(3)
+        self.rotation_weights = np.zeros(3) if of_position else goal.rotation_weights
+        self._axes = goal.position_turn if of_position else goal.rotation_turn
+        self._are_fixed = of_position and goal.position_axes == kernels.ROOT_AXES
+        if self._axes is None:
+            return
+        if of_position:
+            self.position_axes = kernels.GOAL_AXES
+        else:
+            self.tool[:3, :3] = self.tool[:3, :3] @ self._axes
+
+    @property
+    def has_geometric_columns(self) -> bool:
+        """See GoalTask."""
+        return bool((self.rotation_weights == self.rotation_weights[0]).all())
+
+    @property
+    def target(self) -> Array:
+        """The target (12,)."""
+        return self.turned(self._goal.target)
+
+    def check_target(self) -> None:
+        """See GoalTask."""
+        self._goal.check_target()
+
+    def turned(self, targets: Array) -> Array:
+        """The part's targets (..., 12) for those of the goal."""
+        if self._axes is None:
+            return targets
+        turned = targets.copy()
+        given = targets[..., :9].reshape(*targets.shape[:-1], 3, 3)
+        axes = np.broadcast_to(self._axes, given.shape) if self._are_fixed else given @ self._axes
+        turned[..., :9] = axes.reshape(*targets.shape[:-1], 9)
+        return turned
+
+
+def parts_of(goal: Goal) -> list[Goal | Part]:
+    """The goal itself, or its halves where a full matrix weighs one of them."""
+    if goal.position_turn is None and goal.rotation_turn is None:
+        return [goal]
+    halves = ((True, goal.position_weights), (False, goal.rotation_weights))
+    return [Part(goal, of_position=which) for which, weights in halves if weights.any()]
+
+
+class PatternPart:
+    """The position that an example gives a link: like a goal, but none to be reached.
+
+    Its blocks f_b (y - c_b) cost |f (y - c)|^2 and a constant, for f^2 = sum f_b^2 and c the mean
+    of the c_b, weighed by f_b^2.
+    """
+
+    tool = np.eye(4)
+    rotation, position_axes = kernels.VECTOR, kernels.ROOT_AXES
+    rotation_weights = position_box = orientation_box = np.zeros(3)
+    cone = 0.0
+    has_geometric_columns = False
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
+        self.link, self.position_weights = pattern.link, pattern.scales**2
+        self.target = np.eye(4)[:3].ravel()
+
+    def turned(self, targets: Array) -> Array:
+        """See GoalTask."""
+        return targets
+
+    def check_target(self) -> None:
+        """Raise InvalidGoal where there is no example yet."""
+        self._pattern.blocks()
+
+    def update(self) -> tuple[Array, float]:
+        """Take over the frame as it is; the scales (3,) and the constant of its cost."""
+        blocks = self._pattern.blocks()
+        squares = np.array([factor * factor for factor, _ in blocks])
+        centres = np.array([offset for _, offset in blocks])
+        centre = squares @ centres / squares.sum()
+        self.target = np.concatenate([np.eye(3).ravel(), centre])
+        constant = squares @ (centres - centre) ** 2 @ self.position_weights
+        return self._pattern.scales * np.sqrt(squares.sum()), float(constant)

@@ -1,0 +1,57 @@
+"""Weights: one number, one for each component, or a symmetric positive semidefinite matrix.
+
+A full matrix W weighs a difference d by d'W d ([EngellErleben2011] Eq. 17; M of [TakKo] Eq. 5).
+With its principal axes V and the squares s^2 of its scales, W = V diag(s^2) V', so in these axes
+the rows are those of single components: s (V'd).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+
+ROUNDING = 1e-12
+"""Eigenvalues of less than this share of the largest are 0."""
+
+ASYMMETRY = 1e-9
+"""How much two entries that should be the same may differ, as a share of the largest."""
+
+
+def checked_weights(weights: ArrayLike) -> Array:
+    """Weights as an array; InvalidOption unless all are finite and none is negative."""
+    array = np.asarray(weights, float)
+    if not np.isfinite(array).all() or (array < 0.0).any():
+        raise InvalidOption(f'weights {weights!r} must be finite and not negative')
+    return array
+
+
+def is_matrix(weights: ArrayLike) -> bool:
+    """Whether they are given as a matrix."""
+    return np.ndim(weights) == 2
+
+
+def principal_axes(weights: ArrayLike, name: str) -> tuple[Array, Array]:
+    """The weights (k,) along the principal axes of a matrix (k, k), and the axes, its columns.
+
+    Raises InvalidOption where the matrix is not symmetric, or not positive semidefinite.
+    """
+    matrix = np.array(weights, float)
+    rows, columns = matrix.shape
+    if rows != columns or not np.isfinite(matrix).all():
+        raise InvalidOption(f'{name}: a matrix of weights must be square, of finite numbers')
+    largest = np.abs(matrix).max(initial=0.0)
+    if np.abs(matrix - matrix.T).max(initial=0.0) > ASYMMETRY * largest:
+        raise InvalidOption(f'{name}: the matrix of weights is not symmetric')
+    values, axes = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    values[np.abs(values) <= ROUNDING * largest] = 0.0
+    if (values < 0.0).any():
+        raise InvalidOption(
+            f'{name}: the matrix of weights has the eigenvalue {values.min():.3g}; it must be '
+            'positive semidefinite'
+        )
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] = -axes[:, 0]  # a rotation
+    return values, axes
