@@ -20,6 +20,7 @@ from .governor import Governor
 from .instructions import (
     Brake,
     Instruction,
+    NextFrame,
     Pause,
     Reset,
     SetGoal,
@@ -186,6 +187,10 @@ class Coordinator:
             self._invalidate()
         else:
             self._give_again(self._stop)
+
+    def _next_frame(self, instruction: NextFrame) -> None:
+        self._solver.next_frame(instruction, self.motion.q)
+        self._invalidate()
 
     def _pause(self, instruction: Pause) -> None:
         if instruction.paused == self.paused:
@@ -484,6 +489,7 @@ _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     SetRest: Coordinator._set_rest,
     SetSolver: Coordinator._set_solver,
     SetProblem: Coordinator._set_problem,
+    NextFrame: Coordinator._next_frame,
     Pause: Coordinator._pause,
     Stop: Coordinator._stop,
     Brake: Coordinator._brake,

@@ -34,6 +34,8 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
+from .frames import go_on_to, take_over
+from .instructions import NextFrame
 from .limits import MotionLimits
 from .snapshot import Values, take_values, values_of
 
@@ -164,6 +166,7 @@ class GoalSolver:
         """
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         finer = _finer_problem(problem, limits, tolerances)
+        take_over(finer, self.problem, unless_begun=True)
         self._solver.begin(finer, self.solution)  # refuses what it can't do
         self._use(finer, limits, tolerances)
 
@@ -180,6 +183,11 @@ class GoalSolver:
             frame_of(robot.link_transform(frames, goal.link) @ goal.tool)
             for goal in self.problem.goals
         ]
+
+    def next_frame(self, frame: NextFrame, q: Array) -> None:
+        """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""
+        go_on_to(self.problem, frame.examples, q, anew=frame.anew)
+        self.invalidate()
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Solve inside these limits. Raises InvalidOption, and keeps the last."""
@@ -368,6 +376,7 @@ class GoalSolver:
         goals = zip(self.problem.goals, self._search_problem.goals, strict=True)
         for goal, other in goals:
             other.set_target(goal.transform)
+        take_over(self._search_problem, self.problem)
         self.phase = SEARCHING
         self._next_search = now + self._replan_period
         self._begin(self._searcher, self._search_problem)
@@ -465,13 +474,13 @@ class GoalSolver:
 def _finer_problem(
     problem: IkProblem, limits: MotionLimits, tolerances: tuple[float, float]
 ) -> IkProblem:
-    """A problem like this one with goals of its own, all of which have a target."""
+    """A problem like this one with tasks of its own; all goals have a target."""
     limits.check_size(problem.robot.n)
     position, orientation = map(_finer, tolerances)
     finer = IkProblem(
         problem.robot,
         copy.deepcopy((*problem.goals, *problem.other_tasks)),
-        secondary=problem.secondary,
+        secondary=copy.deepcopy(problem.secondary),
         frozen_joints=problem.frozen_joints,
         lower=limits.lower,
         upper=limits.upper,

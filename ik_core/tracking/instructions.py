@@ -5,7 +5,7 @@ They are checked when they are applied. A list of them, each with its tick, is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import ArrayLike
@@ -69,6 +69,13 @@ class SetProblem(NamedTuple):
     problem: IkProblem
 
 
+class NextFrame(NamedTuple):
+    """See `Tracker.next_frame`."""
+
+    examples: Sequence[ArrayLike] = ()
+    anew: bool = False
+
+
 class Pause(NamedTuple):
     """See `Tracker.pause`."""
 
@@ -104,6 +111,7 @@ Instruction = (
     | SetSolver
     | SetRest
     | SetProblem
+    | NextFrame
     | Pause
     | Stop
     | Brake

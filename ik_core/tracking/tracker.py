@@ -47,7 +47,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -62,6 +62,7 @@ from .governor import Governor
 from .instructions import (
     Brake,
     Instruction,
+    NextFrame,
     ObservedClock,
     Observer,
     Pause,
@@ -250,6 +251,19 @@ class Tracker:
         twists end. Raises InvalidOption, UnsupportedProblem, and keeps the last one.
         """
         self.apply(SetProblem(problem))
+
+    def next_frame(self, examples: Sequence[ArrayLike] = (), *, anew: bool = False) -> None:
+        """Go on to the next frame, for the tasks that look back at the frames before.
+
+        examples : of each example motion of the problem, first those that are weighed, then
+            secondary ones: its value in this frame; see `ReferenceMotionTask.next_frame`. The
+            problem that a tracker is made with has a first one
+        anew : the example begins again, so its frames before are forgotten
+
+        The frame before ends where the joints are commanded to be; a `SmoothnessTask` stays near
+        that. Raises InvalidGoal, and keeps the last frame, where the examples are others.
+        """
+        self.apply(NextFrame(examples, anew))
 
     def pause(self, paused: bool = True) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them.

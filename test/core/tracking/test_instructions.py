@@ -13,6 +13,7 @@ import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus, instructions
 from ik_core.tracking.instructions import (
     Brake,
+    NextFrame,
     Pause,
     Reset,
     SetGoal,
@@ -64,6 +65,7 @@ def calls(robot, goal, q):
         (lambda t: t.set_rest(q), SetRest(q)),
         (lambda t: t.set_solver('sqp', few), SetSolver('sqp', few)),
         (lambda t: t.set_problem(problem), SetProblem(problem)),
+        (lambda t: t.next_frame(anew=True), NextFrame((), True)),
         (lambda t: t.pause(), Pause(True)),
         (lambda t: t.pause(False), Pause(False)),
         (lambda t: t.brake(), Brake()),

@@ -199,7 +199,8 @@ def test_what_is_solved_is_the_callers_problem_inside_the_trackers_limits():
     limits = MotionLimits(np.full(6, -0.5), np.full(6, 0.5), robot.velocity, np.full(6, 1.0))
     Tracker(problem, 100.0, limits=limits, solver=solver)
     solved = solver.problem
-    assert solved.secondary == problem.secondary
+    assert [task.link for task in solved.secondary] == ['forearm_link']
+    assert solved.secondary[0] is not problem.secondary[0]
     assert solved.frozen_joints == problem.frozen_joints
     assert solved.orientation_length == problem.orientation_length
     assert solved.position_tolerance <= problem.position_tolerance
