@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
-
 from .._jit import inner, njit
 from ..maths.linalg import cholesky_solve, free_block, is_blocked
 from ..maths.rotations import Array
-from ..robot.limits import JointLimits
-
-
-def step_of_free(
-    limits: JointLimits,
-    x: Array,
-    solve: Callable[[NDArray[np.bool_]], Array],
-    free: NDArray[np.bool_] | None = None,
-) -> Array:
-    """The step (n,) by the variables that no limit holds.
-
-    solve : the step (k,) of these k variables alone, for their mask (n,)
-    free : which variables are free to begin with, by default all
-
-    Variables at a limit that a step would have them cross are held, and it is solved again, until
-    there are none.
-    """
-    free = np.ones(len(x), bool) if free is None else free.copy()
-    while free.any():
-        step = np.zeros(len(x))
-        step[free] = solve(free)
-        crossing = limits.active(x, step)
-        if not crossing.any():
-            return step
-        free &= ~crossing
-    return np.zeros(len(x))
 
 
 @njit
@@ -95,10 +64,16 @@ def share_inside(x: Array, step: Array, bounds: Array) -> float:
 
     The variable that ends it is on its limit after that share, but for rounding.
     """
+    return share_within(x, step, bounds[0], bounds[1])
+
+
+@inner
+def share_within(x: Array, step: Array, lower: Array, upper: Array) -> float:
+    """`share_inside`, for limits (n,) each."""
     share = 1.0
     for j in range(x.shape[0]):
         if step[j] > 0.0:
-            share = min(share, (bounds[1, j] - x[j]) / step[j])
+            share = min(share, (upper[j] - x[j]) / step[j])
         elif step[j] < 0.0:
-            share = min(share, (bounds[0, j] - x[j]) / step[j])
+            share = min(share, (lower[j] - x[j]) / step[j])
     return share

@@ -1,23 +1,23 @@
-"""scipy's bounded nonlinear least squares: the reference that the others are measured by.
+"""Gauss-Newton steps inside a trust region and the limits; and scipy's, as a reference.
 
-`scipy.optimize.least_squares` minimises |r(x)|^2 inside l <= x <= u by Gauss-Newton steps within
-a trust region, which grows and shrinks with how well they predict the decrease.
-[EngellErleben2011] section 7 names trust regions as worth trying on their
-formulation. Of its two methods for bounded problems
-- 'dogbox' [VoglisLagaris2004], the default here, takes a rectangular region, so that a step
-  inside region and limits is a step inside a box, and holds variables that are on a limit. Its
-  Gauss-Newton step is the shortest one, as suits a redundant arm;
-- 'trf' [Branch1999] scales the region by the distance to the limit that the
+A trust region is where the linear model r + J dx of the residual is believed. It grows and shrinks
+with how well the model predicts the decrease of the cost. [EngellErleben2011] section 7 names
+trust regions as worth trying on their formulation. There are three:
+- 'dogbox' [VoglisLagaris2004], the default (`optim.dogbox`), takes a rectangular region, so that a
+  step inside region and limits is a step inside a box, and holds variables that are on a limit.
+  Its Gauss-Newton step is the shortest one, as suits a redundant arm;
+- 'scipy_dogbox' is the same method as `scipy.optimize.least_squares` has it;
+- 'scipy_trf' [Branch1999], also scipy's, scales the region by the distance to the limit that the
   gradient leads to. It needs fewer steps where a goal is out of reach, but where an arm is
   redundant its steps wander about the null space: ten times as many to follow a goal.
 
-One iteration here is one run of scipy of some evaluations, from where the last one ended; the
-size of the region starts again each time. What scipy does not do by itself:
+One iteration of the first is one step. One of scipy's is one run of some evaluations, from where
+the last one ended; the size of the region starts again each time. What scipy does not do itself:
 - it wants lower < upper: variables that their limits pin are left out;
 - the iterates of 'trf' are strictly inside, and come to a limit only in the limit: a variable
   that the gradient presses against a limit and that is nearer than 1e-6 is put on it, and
   left out until the gradient points inwards.
-scipy is imported by the first step.
+scipy is imported by the first step that needs it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array
+from ..optim import dogbox
 from ..optim.search import SearchOptions
-from ..optim.workspace import State
+from ..optim.workspace import MethodWorkspace, State
 from ..options import option
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
@@ -47,7 +48,12 @@ TOLERANCE = 1e-15
 class TrustRegionOptions(SearchOptions):
     """Options of `trust_region`."""
 
-    method: str = option('dogbox', "scipy's method", choices=('dogbox', 'trf'))
+    max_iterations: int = option(
+        5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
+    )
+    method: str = option(
+        'dogbox', 'whose trust region', choices=('dogbox', 'scipy_dogbox', 'scipy_trf')
+    )
     evaluations_per_step: int = option(
         50, "evaluations of scipy's method in one iteration of the search", bounds=(3, 10**6)
     )
@@ -109,6 +115,12 @@ class TrustRegion(IterativeSolver[State]):
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
 
+    def workspace(self, problem: IkProblem) -> MethodWorkspace:
+        """See LoopSolver: a method of kernels, or of Python that calls scipy."""
+        if self.options.method == 'dogbox':
+            return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
+        return super().workspace(problem)
+
     def start(self, problem: IkProblem, at: Evaluation) -> State:
         """See IterativeSolver."""
         return State(at)
@@ -140,7 +152,7 @@ class TrustRegion(IterativeSolver[State]):
                 x[objective.free],
                 objective.jacobian,
                 objective.bounds,
-                method=self.options.method,
+                method=self.options.method.removeprefix('scipy_'),
                 max_nfev=limit,
                 ftol=TOLERANCE,
                 xtol=TOLERANCE,

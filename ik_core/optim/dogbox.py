@@ -1,0 +1,176 @@
+"""A trust region with corners ([VoglisLagaris2004]): steps inside a box, of limits and region.
+
+The linear model |r + J dx|^2 over the variables that no limit holds is trusted where no variable
+moves by more than a radius. With the limits that is a box, and the step in it is the last point
+inside of the path from x over the Cauchy point
+
+    c = -t g,    t = g'g / |J g|^2,    g = J'r
+
+the model's minimum along the steepest descent, to the shortest Gauss-Newton step -J+ r. (A path of
+which already the first part leaves the box ends there.) The radius shrinks where the cost falls
+by less than a quarter of what the model predicts, and grows where it falls by more than three
+quarters of it at the region's edge.
+"""
+
+from __future__ import annotations
+
+from .._jit import inner
+from ..maths.rotations import Array
+from ..maths.svd import decompose, identity, product
+from .active_set import share_within
+from .evaluation import evaluate, is_held, take_trial
+from .line_search import project_onto
+from .memory import (
+    COST,
+    DX,
+    GRADIENT,
+    HELD,
+    OWN_VALUES,
+    OWN_VECTORS,
+    RESIDUAL,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
+
+RADIUS = OWN_VALUES
+"""The largest move of a variable that the model is trusted for."""
+
+NEWTON, CAUCHY, LOWEST, HIGHEST = range(OWN_VECTORS, OWN_VECTORS + 4)
+"""The Gauss-Newton step and the Cauchy point; the box of steps."""
+
+FIRST_RADIUS = 1.0
+"""[rad or m]"""
+
+SMALLEST_RADIUS = 1e-15
+"""Below, relative to |x| + 1, there is nothing to gain."""
+
+POOR, GOOD = 0.25, 0.75
+"""Shares of the predicted decrease below which the radius shrinks and above which it grows."""
+
+RANK = 1e-10
+"""Singular values below this share of the largest count as 0."""
+
+
+@inner
+def start(search: SearchArrays) -> None:
+    """Begin with the first radius."""
+    search.values[RADIUS] = FIRST_RADIUS
+
+
+@inner
+def step(search: SearchArrays) -> bool:
+    """The first step that lowers the cost, in ever smaller regions; False where there is none."""
+    values, vectors, dx = search.values, search.vectors, search.vectors[DX]
+    hold(search)
+    gauss_newton_step(search)
+    cauchy_point(search)
+    largest = 0.0
+    for j in range(dx.shape[0]):
+        largest = max(largest, abs(vectors[X, j]))
+    while values[RADIUS] > SMALLEST_RADIUS * (1.0 + largest):
+        dogleg(search)
+        moved = 0.0
+        for j in range(dx.shape[0]):
+            vectors[TRIAL, j] = vectors[X, j] + dx[j]
+            moved = max(moved, abs(dx[j]))
+        project_onto(search, vectors[TRIAL])
+        cost = evaluate(search, vectors[TRIAL], search.rows[TRIAL_RESIDUAL])
+        share = (values[COST] - cost) / max(predicted_decrease(search), 1e-300)
+        if not share > POOR:
+            values[RADIUS] = POOR * moved
+        elif share > GOOD and moved >= 0.999 * values[RADIUS]:
+            values[RADIUS] *= 2.0
+        if cost < values[COST]:
+            take_trial(search, cost)
+            return True
+    return False
+
+
+@inner
+def hold(search: SearchArrays) -> None:
+    """HELD, and the columns of the others in `own_columns`; those of the held are 0."""
+    for j in range(search.columns.shape[0]):
+        pinned = search.bounds[0, j] == search.bounds[1, j]
+        search.vectors[HELD, j] = 1.0 if pinned or is_held(search, j) else 0.0
+        for i in range(search.columns.shape[1]):
+            free = search.vectors[HELD, j] == 0.0
+            search.own_columns[j, i] = search.columns[j, i] if free else 0.0
+
+
+@inner
+def gauss_newton_step(search: SearchArrays) -> None:
+    """NEWTON = -J+ r = -sum of v u'r / s over the singular values that are not 0."""
+    step, squares, residual = search.vectors[NEWTON], search.rhs, search.rows[RESIDUAL]
+    identity(search.basis)
+    decompose(search.own_columns, search.basis, search.work, squares)
+    largest = 0.0
+    for i in range(search.work.shape[0]):
+        largest = max(largest, squares[i])
+    for j in range(step.shape[0]):
+        step[j] = 0.0
+    for i in range(search.work.shape[0]):
+        if squares[i] > RANK * RANK * largest:
+            part = product(search.basis[i], residual) / squares[i]
+            for j in range(step.shape[0]):
+                step[j] -= part * search.work[i, j]
+
+
+@inner
+def cauchy_point(search: SearchArrays) -> None:
+    """CAUCHY = -t g over the free variables."""
+    cauchy, squares, image = search.vectors[CAUCHY], 0.0, search.rhs
+    for i in range(search.columns.shape[1]):
+        image[i] = 0.0
+    for j in range(cauchy.shape[0]):
+        cauchy[j] = -search.vectors[GRADIENT, j] if search.vectors[HELD, j] == 0.0 else 0.0
+        squares += cauchy[j] * cauchy[j]
+        for i in range(search.columns.shape[1]):
+            image[i] += search.columns[j, i] * cauchy[j]
+    curvature = 0.0
+    for i in range(search.columns.shape[1]):
+        curvature += image[i] * image[i]
+    for j in range(cauchy.shape[0]):
+        cauchy[j] *= squares / curvature if curvature > 0.0 else 0.0
+
+
+@inner
+def dogleg(search: SearchArrays) -> None:
+    """DX = the last point of the path that is inside the box."""
+    vectors, radius = search.vectors, search.values[RADIUS]
+    dx, lowest, highest = vectors[DX], vectors[LOWEST], vectors[HIGHEST]
+    inside = True
+    for j in range(dx.shape[0]):
+        lowest[j] = max(search.bounds[0, j] - vectors[X, j], -radius)
+        highest[j] = min(search.bounds[1, j] - vectors[X, j], radius)
+        inside = inside and lowest[j] <= vectors[NEWTON, j] <= highest[j]
+        dx[j] = 0.0
+    if inside:
+        _go(dx, vectors[NEWTON], lowest, highest)
+        return
+    if _go(dx, vectors[CAUCHY], lowest, highest) >= 1.0:
+        for j in range(dx.shape[0]):
+            vectors[TRIAL, j] = vectors[NEWTON, j] - dx[j]
+        _go(dx, vectors[TRIAL], lowest, highest)
+
+
+@inner
+def _go(dx: Array, way: Array, lowest: Array, highest: Array) -> float:
+    """Add as large a share of a way (n,) to dx (n,) as stays in the box; that share."""
+    share = share_within(dx, way, lowest, highest)
+    for j in range(dx.shape[0]):
+        dx[j] = min(max(dx[j] + share * way[j], lowest[j]), highest[j])
+    return share
+
+
+@inner
+def predicted_decrease(search: SearchArrays) -> float:
+    """|r|^2 - |r + J dx|^2."""
+    decrease = 0.0
+    for i in range(search.columns.shape[1]):
+        image = 0.0
+        for j in range(search.columns.shape[0]):
+            image += search.columns[j, i] * search.vectors[DX, j]
+        decrease -= (2.0 * search.rows[RESIDUAL, i] + image) * image
+    return decrease
