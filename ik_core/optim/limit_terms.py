@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import inner, with_kernels
-from ..maths.linalg import cholesky_solve
+from ..maths.linalg import STATIONARY, cholesky_solve
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
 from .evaluation import differentiate, evaluate, project, slope, take_trial
@@ -41,6 +41,7 @@ from .memory import (
     GRADIENT,
     OWN_VALUES,
     OWN_VECTORS,
+    SQUARES,
     TRIAL,
     TRIAL_RESIDUAL,
     SearchArrays,
@@ -118,12 +119,14 @@ def note_terms(search: SearchArrays) -> None:
 
 @inner
 def is_balanced(search: SearchArrays) -> bool:
-    """Whether the terms balance the gradient of f: phi is about least."""
-    left = whole = 0.0
+    """Whether phi is about least: the terms balance the gradient of f, or there is none."""
+    left = whole = squares = 0.0
     for j in range(search.vectors.shape[1]):
         left += search.vectors[PHI_GRADIENT, j] ** 2
         whole += search.vectors[FREE_GRADIENT, j] ** 2
-    return left <= BALANCED * BALANCED * whole
+        squares += search.vectors[SQUARES, j]
+    nothing = STATIONARY * STATIONARY * squares * search.values[FREE_COST]
+    return left <= max(BALANCED * BALANCED * whole, nothing)
 
 
 @inner
@@ -137,15 +140,17 @@ next_terms: Kernel = same_terms
 
 def step(search: SearchArrays) -> bool:
     """One line search on phi, or as many as it takes to move x, what the iterate stands for."""
+    stuck = False
     for _ in range(LONGEST_WAY_OUTSIDE):
-        if is_balanced(search):
+        if stuck or is_balanced(search):
             next_terms(search)
             note_terms(search)
         descended = descend_on_phi(search)
         if take_what_it_stands_for(search, descended):
             return True
-        if not descended:
+        if stuck and not descended:
             break
+        stuck = not descended  # where phi is at its least, whatever is left of the gradient of f
     return False
 
 

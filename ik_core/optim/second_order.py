@@ -119,9 +119,9 @@ def _find_descent(search: SearchArrays) -> bool:
     """True where the cost curves upwards; else DESCENT = a way along which it does not."""
     held, normal = search.vectors[HELD], search.normal
     size = free_block(search.hessian, held, normal)
-    trace = 0.0
-    for i in range(size):
-        trace += abs(normal[i, i])
+    trace = 0.0  # of all variables: those that are free may change nothing at all
+    for j in range(held.shape[0]):
+        trace += abs(search.hessian[j, j])
     for i in range(size):
         normal[i, i] += FLAT * trace
     if not negative_curvature(normal, search.rhs, size):
