@@ -36,6 +36,8 @@ from .poses import Poses, apart, pinocchio
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SAME_ERROR = 1e-6
 """[m, rad] Reported errors are printed, and differ so much from those of what is published."""
+UP_TO_DATE = 0.1
+"""[s] Younger samples are of now."""
 FOLLOWING_ERROR = 0.1
 """[rad or m] How far from its robot a command may rest, by default."""
 DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE = 4, 2, 1, 3
@@ -149,7 +151,8 @@ class Actions:
         if not self._poses_of or tools:
             return
         self.reset()
-        if not self._wait_for(lambda: self.status.get('code') == 'idle', 5.0):
+        time.sleep(0.3)  # for a status, and for goals that were on their way
+        if not self._wait_for(lambda: self._is('idle'), 5.0):
             return
         goal = self._random_transform()
         self._poses.publish(PoseStamped(pose=transform_to_pose(goal)))
@@ -157,8 +160,11 @@ class Actions:
             self._judge_pose(goal)
 
     def _has_reached(self) -> bool:
-        rests = time.monotonic() - self._listener.rests_since > 0.5
-        return self.status.get('code') == 'reached' and rests
+        return self._is('reached') and time.monotonic() - self._listener.rests_since > 0.5
+
+    def _is(self, code: str) -> bool:
+        """Whether the status says so now: what comes late here is of another goal."""
+        return self.status.get('code') == code and self._listener.delay < UP_TO_DATE
 
     def _judge_pose(self, goal: Array) -> None:
         """Compare the errors that are reported with those of the commanded joints."""

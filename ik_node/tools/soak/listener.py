@@ -101,7 +101,7 @@ class Listener:
         self._names: tuple[str, ...] = ()
         self._due: list[tuple[int, Array]] = []
         self._expected: list[Array] = []
-        self._number = 0
+        self._number = self._stamp = 0
         self._rests_since = time.monotonic()
         self._kept: dict[str, float] = {}
         self.verdicts: list[tuple[str, Verdict]] = []
@@ -122,6 +122,11 @@ class Listener:
         """Where each joint of the present robot was commanded to be last."""
         with self._lock:
             return {name: self._kept[name] for name in self._names}
+
+    @property
+    def delay(self) -> float:
+        """[s] How old the last sample is: on a busy machine they wait to be judged."""
+        return 1e-9 * (time.time_ns() - self._stamp)
 
     @property
     def rests_since(self) -> float:
@@ -163,6 +168,7 @@ class Listener:
             self._follow(sample)
             if self._checker is None:
                 return
+            self._stamp = sample.stamp
             self._adopt(sample.stamp)
             self._note_motion(sample.q)
             if self._begins_where_it_is(sample):
@@ -241,12 +247,17 @@ class Listener:
             self._rests_since = time.monotonic()
 
     def _begins_where_it_is(self, sample: Sample) -> bool:
-        """Whether joints that rest are commanded anew from where they are said to be."""
+        """Whether joints that rest are commanded anew from where they are said to be.
+
+        They rest after a step that a stop can have ended with.
+        """
         assert self._checker is not None
         before = self._checker.q[-2:]
-        rests = len(before) == 2 and np.array_equal(before[0], before[1])
-        moves = rests and not np.array_equal(before[-1], sample.q)
-        return moves and self.has_said(sample.names, sample.q)
+        if len(before) < 2 or np.array_equal(before[-1], sample.q):
+            return False
+        last_step = self._checker.allowed[ACCELERATION] * self._period**2
+        rests = (np.abs(before[-1] - before[-2]) <= last_step).all()
+        return bool(rests) and self.has_said(sample.names, sample.q)
 
     def _follow(self, sample: Sample) -> None:
         """Go on with the same robot, or with another one."""
