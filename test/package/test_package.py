@@ -24,6 +24,7 @@ KEYS = {
     'numpy': 'python3-numpy',
     'scipy': 'python3-scipy',
     'numba': 'python3-numba',
+    'llvmlite': 'python3-numba',  # which comes with it
     'yaml': 'python3-yaml',
     'urdf_parser_py': 'urdfdom_py',
     'builtin_interfaces': 'std_msgs',
