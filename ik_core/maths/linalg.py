@@ -90,6 +90,18 @@ def negative_curvature(a: Array, v: Array, n: int) -> bool:
     return False
 
 
+@inner
+def stiffness(a: Array) -> float:
+    """How large the curvature of a symmetric matrix (n, n) is: its trace, of magnitudes, or its
+    largest element, where that is more, as in a saddle like x y. Of the lower triangle."""
+    trace = largest = 0.0
+    for i in range(a.shape[0]):
+        trace += abs(a[i, i])
+        for k in range(i):
+            largest = max(largest, abs(a[i, k]))
+    return max(trace, largest)
+
+
 @njit
 def bounded_step(
     columns: Array,

@@ -203,8 +203,9 @@ def _end_attempt(search: SearchArrays) -> None:
 def _next_attempt(search: SearchArrays, ended: int) -> None:
     """After an attempt: restart, or end with the best."""
     counters, values, vectors = search.counters, search.values, search.vectors
-    if not differ(vectors[X], vectors[BEST]):
+    if not differ(vectors[X], vectors[BEST]) or values[COST] <= values[BEST_COST]:
         values[BEST_STATUS] = ended
+        copy_to(vectors[X], vectors[BEST])
     if counters[ATTEMPT] < search.options[RESTARTS]:
         counters[ATTEMPT] += 1
         counters[PHASE] = BEGIN

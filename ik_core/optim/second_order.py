@@ -8,7 +8,7 @@ variables that no limit holds, by central differences of the gradient, which ser
 from __future__ import annotations
 
 from .._jit import inner
-from ..maths.linalg import cholesky_solve, free_block, negative_curvature
+from ..maths.linalg import cholesky_solve, free_block, negative_curvature, stiffness
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from .evaluation import (
@@ -40,7 +40,7 @@ DIFFERENCE = 1e-5
 """Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
 
 FLAT = 1e-7
-"""Motions that change nothing have no curvature to speak of: below this share of the trace."""
+"""Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
 
 LONGEST_STEP = 0.3
 """First step off a saddle, and the longest one towards a minimum [rad or m]."""
@@ -119,11 +119,10 @@ def _find_descent(search: SearchArrays) -> bool:
     """True where the cost curves upwards; else DESCENT = a way along which it does not."""
     held, normal = search.vectors[HELD], search.normal
     size = free_block(search.hessian, held, normal)
-    trace = 0.0  # of all variables: those that are free may change nothing at all
-    for j in range(held.shape[0]):
-        trace += abs(search.hessian[j, j])
+    # Of all variables: those that are free may change nothing at all.
+    least = FLAT * stiffness(search.hessian)
     for i in range(size):
-        normal[i, i] += FLAT * trace
+        normal[i, i] += least
     if not negative_curvature(normal, search.rhs, size):
         return True
     _spread(search, search.vectors[DESCENT], size)

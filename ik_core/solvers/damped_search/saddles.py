@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._jit import inner
-from ...maths.linalg import free_block, negative_curvature
+from ...maths.linalg import free_block, negative_curvature, stiffness
 from .memory import (
     DESCENT,
     DX,
@@ -19,7 +19,7 @@ SADDLE_STEP = 0.3
 SADDLE_TRIALS = 16
 
 FLAT = 1e-7
-"""Motions that change nothing have no curvature to speak of: below this share of the trace."""
+"""Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
 
 
 @inner
@@ -32,11 +32,9 @@ def find_descent(search: SearchArrays) -> bool:
     for j in range(x.shape[0]):
         held[j] = 0.0 if search.bounds[0, j] < x[j] < search.bounds[1, j] else 1.0
     size = free_block(search.hessian, held, normal)
-    trace = 0.0
+    least = FLAT * stiffness(search.hessian)
     for i in range(size):
-        trace += abs(normal[i, i])
-    for i in range(size):
-        normal[i, i] += FLAT * trace
+        normal[i, i] += least
     if not negative_curvature(normal, search.rhs, size):
         return False
     largest = 0.0
