@@ -34,6 +34,8 @@ QUICKEST_OF = 500
 """Messages among which one was hardly on its way at all."""
 ROUNDING = 1e-9
 """[rad or m], and per period: what splines of two messages may differ by."""
+IN_A_STOP = 1e-5
+"""[rad or m] The same where the one before has begun to stop: its cubics are long ones then."""
 CLOCK = 20_000
 """[ns] More than a clock that is being adjusted moves the points from one message to the next."""
 HINDSIGHT = 300_000_000
@@ -200,8 +202,9 @@ class Controller:
             adjusted = 0
         self._clock += adjusted
         (q, dq), (led, speed) = spline.at(now + adjusted), before.at(now)
-        if (np.abs(q - led) <= ROUNDING).all():
-            return bool((np.abs(dq - speed) <= ROUNDING / (1e-9 * self._period)).all())
+        slack = ROUNDING if now <= self._certain_until else IN_A_STOP
+        if (np.abs(q - led) <= slack).all():
+            return bool((np.abs(dq - speed) <= slack / (1e-9 * self._period)).all())
         rests = not speed.any() and not dq.any()
         return rests and self._listener.has_said(spline.names, q)
 
