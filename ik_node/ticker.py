@@ -94,9 +94,10 @@ class Gate(Forgetting, MutuallyExclusiveCallbackGroup):
 class Ticker:
     """Runs a worker at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
 
-    Deadlines are multiples of the period on the steady clock, so lateness does not add up. Those
-    that have passed when a tick ends are skipped, never caught up; the meter counts them. What
-    the worker raises is handed to its `failed`, and the ticks go on.
+    Deadlines are multiples of the period on the steady clock, so lateness does not add up. A tick
+    is for the last one that has come when it begins, however late the thread was woken; those
+    before it are skipped, never caught up, and the meter counts them. What the worker raises is
+    handed to its `failed`, and the ticks go on.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Ticker:
         self._lead = min(LEAD, self._period // 2)
         self._worker, self._meter, self._lock = worker, meter, lock
         self._stopped = threading.Event()
+        self._due = time.monotonic_ns()
         threading.Thread(target=self._run, name='ik_node_tick', daemon=True).start()
 
     def stop(self) -> None:
@@ -113,16 +115,15 @@ class Ticker:
         self._stopped.set()
 
     def _run(self) -> None:
-        due = time.monotonic_ns()
         while not self._stopped.is_set():
-            due = self._next_after(due)
-            _sleep_until(due - self._lead)
+            self._due = self._last_deadline(self._due + self._period)
+            _sleep_until(self._due - self._lead)
             duration = self._attempt(self._worker.prepare)
-            _sleep_until(due)
-            duration += self._attempt(partial(self._worker.tick, due))
+            _sleep_until(self._due)
+            duration += self._attempt(self._tick)
             if self._stopped.is_set():
                 return
-            self._meter.tick(due, self._period, duration)
+            self._meter.tick(self._due, self._period, duration)
             self._attempt(self._worker.rest)
 
     def _attempt(self, action: Callable[[], None]) -> int:
@@ -133,10 +134,14 @@ class Ticker:
                 _guarded(action, self._worker)
             return time.monotonic_ns() - started
 
-    def _next_after(self, due: int) -> int:
-        """The next deadline; not one that lies a whole period back already."""
-        behind = time.monotonic_ns() - (due + self._period)
-        return due + self._period * (1 + max(behind // self._period, 0))
+    def _tick(self) -> None:
+        self._due = self._last_deadline(self._due)
+        self._worker.tick(self._due)
+
+    def _last_deadline(self, due: int) -> int:
+        """The last one that has come, but none before `due`."""
+        behind = time.monotonic_ns() - due
+        return due + self._period * max(behind // self._period, 0)
 
 
 def _sleep_until(due: int) -> None:

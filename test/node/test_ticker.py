@@ -90,6 +90,25 @@ def test_ticks_are_told_when_they_were_due():
     assert periods[4] >= 19
 
 
+def test_a_tick_that_begins_late_is_told_the_last_deadline():
+    worker, ahead = Worker(), []
+    prepare, tick = worker.prepare, worker.tick
+
+    def hang():
+        prepare()
+        if worker.ticks == 5:
+            time.sleep(0.1)  # 20 periods
+
+    def note(due):
+        ahead.append(due + 5_000_000 - time.monotonic_ns())
+        tick(due)
+
+    worker.prepare, worker.tick = hang, note
+    meter = run(worker, 20)
+    assert ahead[5] > -5_000_000, 'the deadline was long past'
+    assert meter.late_ticks >= 19
+
+
 def test_late_ticks_are_not_caught_up():
     times = []
     worker = Worker({5: lambda: time.sleep(0.1)})
