@@ -31,6 +31,7 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
+    TakeBack,
 )
 from .joint_motion import JointMotion
 from .leading import Leading
@@ -222,6 +223,9 @@ class Coordinator:
             self._brake_for_one_tick()
         else:
             self.motion.go_on(self._solver.solution)
+
+    def _take_back(self, instruction: TakeBack) -> None:
+        self.motion.governor.take_back()
 
     def _reset(self, instruction: Reset) -> None:
         q = self._robot.checked(instruction.q)
@@ -488,5 +492,6 @@ _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     Stop: Coordinator._stop,
     Brake: Coordinator._brake,
     SkipTick: Coordinator._skip_tick,
+    TakeBack: Coordinator._take_back,
     Reset: Coordinator._reset,
 }

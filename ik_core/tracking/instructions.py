@@ -89,6 +89,10 @@ class SkipTick(NamedTuple):
     braking: bool
 
 
+class TakeBack(NamedTuple):
+    """See `Tracker.take_back`."""
+
+
 class Reset(NamedTuple):
     """See `Tracker.reset`."""
 
@@ -108,6 +112,7 @@ Instruction = (
     | Stop
     | Brake
     | SkipTick
+    | TakeBack
     | Reset
 )
 
