@@ -41,8 +41,11 @@ class Worker(Protocol):
     def prepare(self) -> None:
         """Before a tick: take what came."""
 
-    def tick(self, due: int) -> None:
-        """At the deadline `due` [ns], of the clock that the ticks follow."""
+    def tick(self, due: int) -> int:
+        """At the deadline `due` [ns], of the clock that the ticks follow.
+
+        Returns the deadline that it has served, a later one where it took that long.
+        """
 
     def rest(self) -> None:
         """After a tick: chores that are not urgent."""
@@ -126,7 +129,7 @@ class Ticker:
             self._meter.tick(self._due, self._period, duration)
             self._attempt(self._worker.rest)
 
-    def _attempt(self, action: Callable[[], None]) -> int:
+    def _attempt(self, action: Callable[[], object]) -> int:
         """Do it, unless stopped; how long that took [ns]."""
         with self._lock:
             started = time.monotonic_ns()
@@ -136,7 +139,7 @@ class Ticker:
 
     def _tick(self) -> None:
         self._due = self._last_deadline(self._due)
-        self._worker.tick(self._due)
+        self._due = self._worker.tick(self._due)
 
     def _last_deadline(self, due: int) -> int:
         """The last one that has come, but none before `due`."""
@@ -148,7 +151,7 @@ def _sleep_until(due: int) -> None:
     time.sleep(max(due - time.monotonic_ns(), 0) * 1e-9)
 
 
-def _guarded(action: Callable[[], None], worker: Worker) -> None:
+def _guarded(action: Callable[[], object], worker: Worker) -> None:
     try:
         action()
     except Exception:

@@ -33,6 +33,7 @@ class Worker:
         self.due.append(due)
         self.calls.append('tick')
         self.during.get(self.ticks, lambda: None)()
+        return due
 
     def rest(self):
         self.calls.append('rest')
@@ -101,7 +102,7 @@ def test_a_tick_that_begins_late_is_told_the_last_deadline():
 
     def note(due):
         ahead.append(due + 5_000_000 - time.monotonic_ns())
-        tick(due)
+        return tick(due)
 
     worker.prepare, worker.tick = hang, note
     meter = run(worker, 20)

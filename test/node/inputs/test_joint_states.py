@@ -209,6 +209,36 @@ def test_a_robot_that_does_not_follow_is_not_led_on(robot, output):
         check_steps(robot, arm.commanded[adopted:], arm.times[adopted:])
 
 
+def test_a_tick_that_is_held_up_stands_for_the_last_one_that_was_due(robot):
+    with controlled('joint_trajectory') as node:
+        arm, dues, held = start_arm(node), [], []
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        arm.until(lambda: is_moving(arm), 'motion')
+        motion = node.ik_node._motion
+        output, tracker = motion._output, motion.model.tracker
+        write, tick = output.write, tracker.tick
+
+        def note(governor, moment):
+            dues.append(moment.due)
+            return write(governor, moment)
+
+        def hang(now):
+            tracker.tick = tick
+            held.append(len(dues))
+            time.sleep(10 / RATE)
+            return tick(now)
+
+        output.write = note
+        arm.until(lambda: dues, 'a tick')
+        tracker.tick = hang
+        arm.until(lambda: held and len(dues) > held[0] + 20, 'ticks after it')
+        periods = np.diff(dues) / PERIOD
+        assert (periods >= 1).all()
+        assert (periods == periods.round()).all()
+        assert periods[held[0] - 1] >= 10
+        check_steps(robot, arm.commanded, arm.times)
+
+
 def test_a_robot_that_is_pushed_away_from_its_goal_loses_it(robot):
     with controlled('position_command') as node:
         arm = start_arm(node)
