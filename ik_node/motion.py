@@ -69,6 +69,7 @@ class Motion:
         self._output: Output | None = None
         self._last_tick = self._last_due = 0
         self._steps = 0  # of the governor, before the one of this tick
+        self._rested = False  # before it
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
 
@@ -162,7 +163,8 @@ class Motion:
         if model is None:
             return due
         command: Command | None
-        self._steps = model.tracker.governor.steps
+        governor = model.tracker.governor
+        self._steps, self._rested = governor.steps, governor.at_rest
         try:
             command = self._step(model)
         except Exception:
@@ -254,5 +256,10 @@ class Motion:
         self._frames.renew()  # what it knows is of the time before
 
     def _publish(self, governor: Governor, due: int) -> None:
-        if self._output is not None:
-            self._publisher.publish(self._output.write(governor, self._clock.moment(due)))
+        output = self._output
+        if output is None:
+            return
+        message = output.write(governor, self._clock.moment(due))
+        # A controller that was off, and comes back, would at once go where the command is.
+        if not (self._start_state.is_apart and (output.ends_at_rest or self._rested)):
+            self._publisher.publish(message)

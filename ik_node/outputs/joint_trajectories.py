@@ -111,6 +111,7 @@ class JointTrajectoryWriter(Output):
 
     kind: ClassVar[Any] = JointTrajectory
     topic: ClassVar[str] = 'joint_trajectory'
+    ends_at_rest = True
 
     def __init__(self, robot: Robot, names: Sequence[str], rate: float, delay: float) -> None:
         self._period, self._delay = round(1e9 / rate), round(1e9 * delay)

@@ -16,6 +16,8 @@ class Output(ABC):
 
     kind: ClassVar[Any]
     topic: ClassVar[str]
+    ends_at_rest = False
+    """Whether the joints come to rest by the last message, where no other comes."""
     lag = 0.0
     """[s] How long after its tick the joints are where it commanded them."""
 
