@@ -96,6 +96,11 @@ class IkProblem:
         )
         return other
 
+    @property
+    def goal_links(self) -> list[str]:
+        """The goals' links, in their order."""
+        return [goal.link for goal in self.goals]
+
     def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """The same variables and limits with other tasks, no goals, in the place of all."""
         other = copy.copy(self)

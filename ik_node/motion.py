@@ -69,6 +69,7 @@ class Motion:
         self._output: Output | None = None
         self._last_tick = self._last_due = 0
         self._steps = 0  # of the governor, before the one of this tick
+        self._rested = False  # before it
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
 
@@ -157,23 +158,28 @@ class Motion:
         if self.model is not None:
             self.model.stop()
 
-    def tick(self, due: int) -> None:
-        """One step of the tracker, published; after an error, one of braking."""
+    def tick(self, due: int) -> int:
+        """One step of the tracker, published; after an error, one of braking.
+
+        Returns the deadline that it was published for, a later one where it took that long.
+        """
         model = self.model
         if model is None:
-            return
-        self._last_due = due
+            return due
         command: Command | None
-        self._steps = model.tracker.governor.steps
+        governor = model.tracker.governor
+        self._steps, self._rested = governor.steps, governor.at_rest
         try:
-            command = self._step(model, due)
+            command = self._step(model)
         except Exception:
             self._health.error('tick', f'braking, after an error: {traceback.format_exc()}')
             command = self._brake(model)
+        due = self._last_due = self._make_up(model, due)
         self._publish(model.tracker.governor, due)
         if command is not None:
             self._health.record(command)
             model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
+        return due
 
     def look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""
@@ -193,14 +199,13 @@ class Motion:
     def _topic(self) -> str:
         return self._node.resolve_topic_name(self._output.topic) if self._output else ''
 
-    def _step(self, model: Model, due: int) -> Command:
+    def _step(self, model: Model) -> Command:
         if self._settings.changed:
             self._change_parameters(model)
         now = self._clock.now()
         if now < self._last_tick:
             self._on_jump_back()
         self._last_tick = now
-        self._make_up(model, due)
         self._change_solver(model)
         self._goals.give(model)
         return model.tracker.tick(1e-9 * now)
@@ -223,13 +228,12 @@ class Motion:
         except Exception:
             self._health.error('parameters', f'solver: {traceback.format_exc()}')
 
-    def _make_up(self, model: Model, due: int) -> None:
+    def _make_up(self, model: Model, due: int) -> int:
+        """When the tick was due that is published now, this one or one that should have come."""
         if self._output is None:
-            return
-        try:
-            self._output.make_up(model.tracker, due)
-        finally:
-            self._steps = model.tracker.governor.steps
+            return due
+        now = due if self._clock.simulated else self._clock.now()
+        return self._output.make_up(model.tracker, due, now)
 
     def _brake(self, model: Model) -> Command | None:
         """Brake for a period, whatever the tracker is in; its command, where there is one.
@@ -268,5 +272,10 @@ class Motion:
         self._frames.renew()  # what it knows is of the time before
 
     def _publish(self, governor: Governor, due: int) -> None:
-        if self._output is not None:
-            self._publisher.publish(self._output.write(governor, self._clock.moment(due)))
+        output = self._output
+        if output is None:
+            return
+        message = output.write(governor, self._clock.moment(due))
+        # A controller that was off, and comes back, would at once go where the command is.
+        if not (self._start_state.is_apart and (output.ends_at_rest or self._rested)):
+            self._publisher.publish(message)

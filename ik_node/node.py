@@ -308,9 +308,9 @@ class IkNode(GuardedNode):
         self._start_state.poll()
         self._goals.poll()
 
-    def tick(self, due: int) -> None:
-        """Take one step, and publish it."""
-        self._motion.tick(due)
+    def tick(self, due: int) -> int:
+        """Take one step, and publish it; when the tick was due that it stands for."""
+        return self._motion.tick(due)
 
     def rest(self) -> None:
         """Chores, as far as there is time before the next tick."""

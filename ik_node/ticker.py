@@ -41,8 +41,11 @@ class Worker(Protocol):
     def prepare(self) -> None:
         """Before a tick: take what came."""
 
-    def tick(self, due: int) -> None:
-        """At the deadline `due` [ns], of the clock that the ticks follow."""
+    def tick(self, due: int) -> int:
+        """At the deadline `due` [ns], of the clock that the ticks follow.
+
+        Returns the deadline that it has served, a later one where it took that long.
+        """
 
     def rest(self) -> None:
         """After a tick: chores that are not urgent."""
@@ -94,9 +97,10 @@ class Gate(Forgetting, MutuallyExclusiveCallbackGroup):
 class Ticker:
     """Runs a worker at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
 
-    Deadlines are multiples of the period on the steady clock, so lateness does not add up. Those
-    that have passed when a tick ends are skipped, never caught up; the meter counts them. What
-    the worker raises is handed to its `failed`, and the ticks go on.
+    Deadlines are multiples of the period on the steady clock, so lateness does not add up. A tick
+    is for the last one that has come when it begins, however late the thread was woken; those
+    before it are skipped, never caught up, and the meter counts them. What the worker raises is
+    handed to its `failed`, and the ticks go on.
     """
 
     def __init__(
@@ -106,6 +110,7 @@ class Ticker:
         self._lead = min(LEAD, self._period // 2)
         self._worker, self._meter, self._lock = worker, meter, lock
         self._stopped = threading.Event()
+        self._due = time.monotonic_ns()
         threading.Thread(target=self._run, name='ik_node_tick', daemon=True).start()
 
     def stop(self) -> None:
@@ -113,19 +118,18 @@ class Ticker:
         self._stopped.set()
 
     def _run(self) -> None:
-        due = time.monotonic_ns()
         while not self._stopped.is_set():
-            due = self._next_after(due)
-            _sleep_until(due - self._lead)
+            self._due = self._last_deadline(self._due + self._period)
+            _sleep_until(self._due - self._lead)
             duration = self._attempt(self._worker.prepare)
-            _sleep_until(due)
-            duration += self._attempt(partial(self._worker.tick, due))
+            _sleep_until(self._due)
+            duration += self._attempt(self._tick)
             if self._stopped.is_set():
                 return
-            self._meter.tick(due, self._period, duration)
+            self._meter.tick(self._due, self._period, duration)
             self._attempt(self._worker.rest)
 
-    def _attempt(self, action: Callable[[], None]) -> int:
+    def _attempt(self, action: Callable[[], object]) -> int:
         """Do it, unless stopped; how long that took [ns]."""
         with self._lock:
             started = time.monotonic_ns()
@@ -133,17 +137,21 @@ class Ticker:
                 _guarded(action, self._worker)
             return time.monotonic_ns() - started
 
-    def _next_after(self, due: int) -> int:
-        """The next deadline; not one that lies a whole period back already."""
-        behind = time.monotonic_ns() - (due + self._period)
-        return due + self._period * (1 + max(behind // self._period, 0))
+    def _tick(self) -> None:
+        self._due = self._last_deadline(self._due)
+        self._due = self._worker.tick(self._due)
+
+    def _last_deadline(self, due: int) -> int:
+        """The last one that has come, but none before `due`."""
+        behind = time.monotonic_ns() - due
+        return due + self._period * max(behind // self._period, 0)
 
 
 def _sleep_until(due: int) -> None:
     time.sleep(max(due - time.monotonic_ns(), 0) * 1e-9)
 
 
-def _guarded(action: Callable[[], None], worker: Worker) -> None:
+def _guarded(action: Callable[[], object], worker: Worker) -> None:
     try:
         action()
     except Exception:

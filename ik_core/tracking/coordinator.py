@@ -32,6 +32,7 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
+    TakeBack,
 )
 from .joint_motion import JointMotion
 from .leading import Leading
@@ -56,7 +57,8 @@ class Coordinator:
         self.paused = self._brakes = False
         self.tips = [Tip(index) for index in range(len(problem.goals))]
         self._solver = GoalSolver(problem, governor.limits, rate, clock)
-        self.motion = JointMotion(governor, [self._robot.chain(link) for link in _links(problem)])
+        chains = [self._robot.chain(link) for link in problem.goal_links]
+        self.motion = JointMotion(governor, chains)
         self._leading = Leading(self.tips, self._solver, self.motion)
         self._rest = rest
         own = self._solver.problem
@@ -173,10 +175,10 @@ class Coordinator:
 
     def _set_problem(self, instruction: SetProblem) -> None:
         before, problem = self._solver.problem, instruction.problem
-        if problem.robot is not self._robot or _links(problem) != _links(before):
+        if problem.robot is not self._robot or problem.goal_links != before.goal_links:
             raise InvalidOption(
-                f'a problem for {", ".join(_links(problem))}; '
-                f'this tracker moves {", ".join(_links(before))} of {self._robot.name}'
+                f'a problem for {", ".join(problem.goal_links)}; '
+                f'this tracker moves {", ".join(before.goal_links)} of {self._robot.name}'
             )
         tools = zip(problem.goals, before.goals, strict=True)
         same_tools = all(np.array_equal(new.tool, old.tool) for new, old in tools)
@@ -227,6 +229,9 @@ class Coordinator:
             self._brake_for_one_tick()
         else:
             self.motion.go_on(self._solver.solution)
+
+    def _take_back(self, instruction: TakeBack) -> None:
+        self.motion.governor.take_back()
 
     def _reset(self, instruction: Reset) -> None:
         q = self._robot.checked(instruction.q)
@@ -477,10 +482,6 @@ class Coordinator:
         return (move or self._options.move) == 'linear'
 
 
-def _links(problem: IkProblem) -> list[str]:
-    return [goal.link for goal in problem.goals]
-
-
 _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     SetGoal: Coordinator._set_goal,
     SetTwist: Coordinator._set_twist,
@@ -494,5 +495,6 @@ _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     Stop: Coordinator._stop,
     Brake: Coordinator._brake,
     SkipTick: Coordinator._skip_tick,
+    TakeBack: Coordinator._take_back,
     Reset: Coordinator._reset,
 }

@@ -118,6 +118,7 @@ class Governor:
         asked = _rows_of(limits)
         self._joints = np.zeros((ROWS, asked.shape[1]))
         self._joints[: len(asked)] = asked
+        self._before = self._joints.copy()  # the last step
         shown = self._joints.view()
         shown.flags.writeable = False
         self._q, self._dq, self._ddq = shown[Q], shown[DQ], shown[DDQ]
@@ -164,7 +165,7 @@ class Governor:
     def resume(cls, limits: MotionLimits, period: float, state: Array) -> Governor:
         """A governor that goes on from the `state` of another, with the same limits asked for."""
         governor = cls(limits, period, state[Q])
-        governor._joints[:] = state
+        governor._joints[:] = governor._before[:] = state
         return governor
 
     @property
@@ -216,6 +217,7 @@ class Governor:
             )
         self._joints[Q:] = 0.0
         self._joints[Q] = position
+        self._before[:] = self._joints
 
     def follow(
         self, target: ArrayLike, velocity: ArrayLike | None = None, synchronized: bool = False
@@ -228,21 +230,24 @@ class Governor:
 
         A joint brakes whose velocity is NaN or infinite, or its target inside the limits.
         """
+        self._begin_step()
         self._goal[:] = target
         if velocity is not None:
             self._drift[:] = velocity
-        if not self._adopted:
-            self._adopt()
         advance(self._joints, synchronized, self.period)
         self._steps += 1
 
     def brake(self) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay."""
-        if not self._adopted:
-            self._adopt()
+        self._begin_step()
         self._act.fill(BRAKE)
         advance(self._joints, False, self.period)
         self._steps += 1
+
+    def take_back(self) -> None:
+        """Undo the last step, which nobody heard of: the next begins where that one did."""
+        self._joints[:] = self._before
+        self._adopted = False
 
     def stop_point(self) -> Array:
         """Where the joints (n,) come to rest when they brake from now on."""
@@ -284,8 +289,10 @@ class Governor:
         trial.stop_knots()
         trial.scale_bounds(self._goal, self._goal, self._goal, 1.0)
 
-    def _adopt(self) -> None:
-        self._adopted = adopt(self._joints, self._asked, self.period)
+    def _begin_step(self) -> None:
+        self._before[:] = self._joints
+        if not self._adopted:
+            self._adopted = adopt(self._joints, self._asked, self.period)
 
 
 def _rows_of(limits: MotionLimits) -> Array:

@@ -96,6 +96,10 @@ class SkipTick(NamedTuple):
     braking: bool
 
 
+class TakeBack(NamedTuple):
+    """See `Tracker.take_back`."""
+
+
 class Reset(NamedTuple):
     """See `Tracker.reset`."""
 
@@ -116,6 +120,7 @@ Instruction = (
     | Stop
     | Brake
     | SkipTick
+    | TakeBack
     | Reset
 )
 

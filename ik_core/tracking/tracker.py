@@ -76,6 +76,7 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
+    TakeBack,
 )
 from .limits import MotionLimits
 from .options import TrackerOptions
@@ -289,6 +290,13 @@ class Tracker:
         For a robot that goes on without it, to where the last tick sent the joints, or braking.
         """
         self.apply(SkipTick(braking))
+
+    def take_back(self) -> None:
+        """Undo the last step of the joints: the robot does not hear of it in time.
+
+        The goals stay as they are.
+        """
+        self.apply(TakeBack())
 
     def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
         """Drop all goals and begin again at a measured q (n,), at rest.

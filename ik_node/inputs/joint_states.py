@@ -43,7 +43,8 @@ class StartState:
 
     It moves nothing: what is due it answers as an instruction for the tracker.
     `seconds` gives the time of the clock that ticks follow. `obstacle` is why no goal can be
-    followed now, None where there is no reason.
+    followed now, None where there is no reason. `is_apart`: the robot is elsewhere than it was
+    commanded to be, or nobody knows where.
     """
 
     def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
@@ -54,7 +55,7 @@ class StartState:
         self._model: Model | None = None
         self._measured: MeasuredState | None = None
         self._rests_since = math.inf
-        self._is_led = False
+        self._is_led = self.is_apart = False
         self.obstacle: StatusCode | None = None
 
     def open(self, model: Model) -> None:
@@ -183,6 +184,7 @@ class StartState:
             return None
         self._health.warn('state_lost', 'joint_states stopped coming: stopping')
         self._stop_for(StatusCode.STATE_LOST, *joints)
+        self.is_apart = True
         return Stop()
 
     def _stop_alone(self, model: Model) -> Due:
@@ -195,6 +197,7 @@ class StartState:
         ]
         self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
         self._stop_for(StatusCode.NOT_FOLLOWING, *texts)
+        self.is_apart = True
         return Stop()
 
     def _look_for_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
@@ -210,4 +213,5 @@ class StartState:
 
     def _go_on(self) -> None:
         """Nothing keeps goals from being followed."""
-        self.obstacle, self._health.concerns, self._health.on_the_way = None, (), False
+        self.obstacle, self.is_apart = None, False
+        self._health.concerns, self._health.on_the_way = (), False

@@ -24,7 +24,8 @@ long as a message is not longer on its way, the controller's own period included
 
 What is sent can't be taken back: where ticks did not come, the controller went on, into the stop
 in the end. `make_up` lets the commanded joints do the same, so that the next message goes on from
-there, and not from where the joints were long ago.
+there, and not from where the joints were long ago. That is why it comes last in a tick, which may
+have been held up itself.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ class JointTrajectoryWriter(Output):
 
     kind: ClassVar[Any] = JointTrajectory
     topic: ClassVar[str] = 'joint_trajectory'
+    ends_at_rest = True
 
     def __init__(self, robot: Robot, names: Sequence[str], rate: float, delay: float) -> None:
         self._period, self._delay = round(1e9 / rate), round(1e9 * delay)
@@ -119,29 +121,41 @@ class JointTrajectoryWriter(Output):
         self._bytes = TrajectoryBytes(names, self._window.capacity)
         self._last_due: int | None = None
 
-    def make_up(self, tracker: Tracker, due: int) -> None:
-        """Let the joints do in ticks that did not come what the controller makes them do.
+    def make_up(self, tracker: Tracker, due: int, now: int) -> int:
+        """Let the joints do, in ticks that did not come, what the controller makes them do.
 
-        Where it may have gone into the stop, after half of the delay, they brake; else there is
-        still time to go on.
+        Where it may have gone into the stop, after half of the delay, they brake, instead of the
+        step of this tick; else there is still time to go on.
         """
-        if self._last_due is None:
-            return
-        missed = max(round((due - self._last_due) / self._period) - 1, 0)
+        due += self._period * max((now - due) // self._period, 0)
+        missed, tick = self._missed(due), 0
         braking = min(max(math.ceil(missed - 0.5 * self._delay / self._period), 0), missed)
-        tick = 0
-        while tick < missed:
+        if braking:
+            tracker.take_back()
+        while tick <= missed:
             if tick < braking and tracker.at_rest:  # only what a message still tells of
                 tick = max(tick, min(braking, missed - self._window.certain))
-            tracker.skip_tick(braking=tick < braking)
-            self._window.add(tracker.governor, due - self._period * (missed - tick))
+            if braking or tick:  # else it is the step that was taken
+                tracker.skip_tick(braking=tick < braking)
+            if tick < missed:
+                self._add(tracker.governor, due - self._period * (missed - tick))
             tick += 1
+        return due
+
+    def _add(self, governor: Governor, due: int) -> None:
+        self._window.add(governor, due)
+        self._last_due = due
+
+    def _missed(self, due: int) -> int:
+        """How many ticks did not come since the last message."""
+        if self._last_due is None:
+            return 0
+        return max(round((due - self._last_due) / self._period) - 1, 0)
 
     def write(self, governor: Governor, moment: Moment) -> bytes:
         """See Output."""
-        window = self._window
-        window.add(governor, moment.due)
-        self._last_due, end = moment.due, window.count
+        self._add(governor, moment.due)
+        window, end = self._window, self._window.count
         times = window.times[:end] + (moment.stamp - moment.due)
         begin = int(np.searchsorted(times, 1)) - 1  # after 0 only where simulated time just began
         times[begin] = 0

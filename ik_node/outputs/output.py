@@ -16,11 +16,17 @@ class Output(ABC):
 
     kind: ClassVar[Any]
     topic: ClassVar[str]
+    ends_at_rest = False
+    """Whether the joints come to rest by the last message, where no other comes."""
     lag = 0.0
     """[s] How long after its tick the joints are where it commanded them."""
 
-    def make_up(self, tracker: Tracker, due: int) -> None:  # noqa: B027 (for most: nothing)
-        """Before the tick that is `due` [ns]: deal with those before it that did not come."""
+    def make_up(self, tracker: Tracker, due: int, now: int) -> int:
+        """After the step of the tick that was `due` [ns]: deal with those that did not come.
+
+        Those until now [ns] are meant, too. Returns when the tick was due that is published.
+        """
+        return due
 
     @abstractmethod
     def write(self, governor: Governor, moment: Moment) -> Any:

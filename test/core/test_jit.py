@@ -5,41 +5,18 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support.fresh_python import needs_numba, run
 from support.places import ROOT
-from support.robots import python_path
 
 from ik_core import _jit
 from ik_core.robot.limits import hash32, random_configuration
 
 CORE = ROOT / 'ik_core'
-
-needs_numba = pytest.mark.skipif(not _jit.COMPILED, reason='kernels are not compiled here')
-
-PLACES = ('HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'TMPDIR', 'TEMP', 'TMP',
-          'NUMBA_DISABLE_JIT')  # fmt: skip
-
-
-def run(code, root=ROOT, **environment):
-    """What a fresh interpreter prints, with these variables and none of PLACES else."""
-    kept = {key: value for key, value in os.environ.items() if key not in PLACES}
-    done = subprocess.run(
-        [sys.executable, '-c', code],
-        env={**kept, 'PYTHONPATH': python_path(root, ROOT / 'test'),
-             'PYTHONDONTWRITEBYTECODE': '1', **environment},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -276,108 +253,6 @@ def test_copies_of_a_kernel_without_numba(copy):
     (copy / 'ik_core' / 'copies.py').write_text(COPIES)
     code = 'from ik_core.copies import g, h; print(g(1), h(1), g.__name__, h.__qualname__)'
     assert run(code, copy, NUMBA_DISABLE_JIT='1') == '3 5 twice_one twice_two'
-
-
-# --- callbacks -------------------------------------------------------------------------------
-
-CALLS = """
-import gc
-from ik_core import _jit
-
-@_jit.njit
-def ask(address, times):
-    failed = 0
-    for _ in range(times):
-        failed += _jit.call_back(address)
-    return failed
-
-class Own(BaseException):
-    pass
-
-calls, raised = [], [None]
-def function():
-    calls.append(len(calls))
-    if raised[0] is not None:
-        raise raised[0]
-
-callback = _jit.Callback(function)
-callback.check()
-assert ask(callback.address, 3) == 0 and calls == [0, 1, 2]
-callback.check()
-for error in (ValueError('no'), KeyboardInterrupt(), SystemExit(3), Own()):
-    raised[0] = error
-    assert ask(callback.address, 2) == 2
-    assert callback.error is error
-    try:
-        callback.check()
-    except BaseException as found:
-        assert found is error
-    else:
-        raise AssertionError('nothing came out')
-    callback.check()  # once
-    raised[0] = None
-    assert ask(callback.address, 1) == 0
-other = _jit.Callback(lambda: calls.append('other'))
-assert other.address != callback.address
-assert ask(other.address, 1) == 0 and calls[-1] == 'other'
-del callback, function, error  # whose traceback knows the callback
-gc.collect()
-assert ask(other.address, 1) == 0
-assert len(_jit._UNCOMPILED) == (0 if _jit.COMPILED else 1)
-print('compiled' if _jit.COMPILED else 'plain')
-"""
-
-
-@pytest.mark.parametrize('compiled', [pytest.param(True, marks=needs_numba), False])
-def test_what_a_callback_raises_is_kept_until_it_is_asked_for(tmp_path, compiled):
-    """Errors of all kinds, once each; and callbacks don't get in each other's way."""
-    script = tmp_path / 'calls.py'
-    script.write_text(CALLS)
-    environment = {} if compiled else {'NUMBA_DISABLE_JIT': '1'}
-    code = f'import runpy; runpy.run_path({str(script)!r})'
-    assert run(code, **environment) == ('compiled' if compiled else 'plain')
-
-
-FAILING = """
-import numpy as np
-import ik_core as ik
-from support import robots
-
-class Failing(ik.tasks.base.Task):
-    left = 4
-
-    def residual(self, robot, q):
-        self.left -= 1
-        if self.left < 0:
-            raise self.error
-        return 0.1 * (q - 1.0)
-
-    def jacobian(self, robot, q):
-        return 0.1 * np.eye(robot.n)
-
-robot = robots.shipped('scara')
-for solver in ik.SOLVERS:
-    if solver == 'cyclic_coordinate_descent':
-        continue
-    for error in (ValueError('no more'), KeyboardInterrupt()):
-        task = Failing()
-        task.error = error
-        problem = ik.IkProblem(robot, [ik.PositionTask('tool', [0.3, 0.2, 0.1]), task])
-        try:
-            ik.make_solver(solver).solve(problem)
-        except BaseException as found:
-            assert found is error, solver
-        else:
-            raise AssertionError(solver)
-print('all')
-"""
-
-
-def test_without_numba_what_a_task_raises_comes_out_of_every_solver(tmp_path):
-    script = tmp_path / 'failing.py'
-    script.write_text(FAILING)
-    code = f'import runpy; runpy.run_path({str(script)!r})'
-    assert run(code, NUMBA_DISABLE_JIT='1') == 'all'
 
 
 @needs_numba

@@ -33,6 +33,7 @@ class Worker:
         self.due.append(due)
         self.calls.append('tick')
         self.during.get(self.ticks, lambda: None)()
+        return due
 
     def rest(self):
         self.calls.append('rest')
@@ -88,6 +89,25 @@ def test_ticks_are_told_when_they_were_due():
     periods = [(later - due) / 5_000_000 for due, later in pairwise(worker.due)]
     assert all(number == round(number) for number in periods)
     assert periods[4] >= 19
+
+
+def test_a_tick_that_begins_late_is_told_the_last_deadline():
+    worker, ahead = Worker(), []
+    prepare, tick = worker.prepare, worker.tick
+
+    def hang():
+        prepare()
+        if worker.ticks == 5:
+            time.sleep(0.1)  # 20 periods
+
+    def note(due):
+        ahead.append(due + 5_000_000 - time.monotonic_ns())
+        return tick(due)
+
+    worker.prepare, worker.tick = hang, note
+    meter = run(worker, 20)
+    assert ahead[5] > -5_000_000, 'the deadline was long past'
+    assert meter.late_ticks >= 19
 
 
 def test_late_ticks_are_not_caught_up():

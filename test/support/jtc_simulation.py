@@ -16,6 +16,9 @@ of its topic in ros2_controllers 4.42 (Jazzy), where it says nothing else:
   one of several points runs is blended into it: it begins where that one was a cycle ago, at
   once if its stamp is in the past, whatever its times are.
 
+Given the messages and the cycles of the real one, 4.42.1 or a later one than 6.9, it commands the
+same positions to 1e-8 rad.
+
 The hardware is where it was commanded to be when the next cycle begins, and says so at once or
 some cycles late; its velocity is the difference of two positions (`calculate_dynamics`).
 """

@@ -40,6 +40,8 @@ UP_TO_DATE = 0.1
 """[s] Younger samples are of now."""
 FOLLOWING_ERROR = 0.1
 """[rad or m] How far from its robot a command may rest, by default."""
+QUIET = 0.5
+"""[s] A node that publishes nothing for so long does not lead its robot."""
 DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE = 4, 2, 1, 3
 CHOICES: dict[str, list[Any]] = {
     'solver': [*SOLVERS],
@@ -310,6 +312,8 @@ class Actions:
         """A command that rests is near the robot, where nobody allowed it to be elsewhere."""
         changed = self.client.changed()
         if any('following_error' in name or name.startswith('state_') for name in changed):
+            return
+        if time.monotonic() - self._listener.last_arrival > QUIET:
             return
         distance = arm.distance(self._listener.latest)
         if distance > FOLLOWING_ERROR + 1e-6:

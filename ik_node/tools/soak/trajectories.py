@@ -34,8 +34,12 @@ QUICKEST_OF = 500
 """Messages among which one was hardly on its way at all."""
 ROUNDING = 1e-9
 """[rad or m], and per period: what splines of two messages may differ by."""
+IN_A_STOP = 1e-5
+"""[rad or m] The same where the one before has begun to stop: its cubics are long ones then."""
 CLOCK = 20_000
 """[ns] More than a clock that is being adjusted moves the points from one message to the next."""
+HELD_UP = 500_000_000
+"""[ns] After such a pause the process was stopped, maybe between a tick and its publication."""
 HINDSIGHT = 300_000_000
 """[ns] So long after its time a cycle of the controller is worked out: messages come late."""
 BEND = 0.15
@@ -150,6 +154,7 @@ class Controller:
         self._leads: deque[int] = deque(maxlen=QUICKEST_OF)  # of publications to their points
         self._cycle = 0  # the next one to be played,
         self._clock = 0  # so many ns after its time, as the node's clock was adjusted
+        self._published = 0
         self._breaks = 0  # of the chain of differences
         self._certain_until = 0
         self.late = self.messages = 0
@@ -160,8 +165,13 @@ class Controller:
         with self._lock:
             self.messages += 1
             published, spline = int(info['source_timestamp']), Spline.of(message)
+            was_held_up = published - self._published > HELD_UP
+            self._published = published
             objection = spline.objection()
             if not objection and spline.times[-1] < published:
+                if was_held_up:
+                    self.late += 1
+                    return
                 objection = 'it ends in the past'
             if objection:
                 self._listener.object('a trajectory that controllers refuse', objection)
@@ -200,8 +210,9 @@ class Controller:
             adjusted = 0
         self._clock += adjusted
         (q, dq), (led, speed) = spline.at(now + adjusted), before.at(now)
-        if (np.abs(q - led) <= ROUNDING).all():
-            return bool((np.abs(dq - speed) <= ROUNDING / (1e-9 * self._period)).all())
+        slack = ROUNDING if now <= self._certain_until else IN_A_STOP
+        if (np.abs(q - led) <= slack).all():
+            return bool((np.abs(dq - speed) <= slack / (1e-9 * self._period)).all())
         rests = not speed.any() and not dq.any()
         return rests and self._listener.has_said(spline.names, q)
 

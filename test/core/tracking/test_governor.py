@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -360,6 +361,30 @@ def test_a_joint_outside_comes_back_before_it_follows_a_target_that_moves(jerk, 
 
 
 # --- one of a kind ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('synchronized', [False, True])
+def test_a_step_that_is_taken_back_has_not_been(synchronized):
+    random, period = np.random.default_rng(8), 0.004
+    limits = random_limits(random, 4, period)
+    lower = replace(limits, acceleration=0.5 * limits.acceleration)
+    governor, other = (Governor(limits, period, np.zeros(4)) for _ in range(2))
+    for tick in range(400):
+        if tick % 40 == 0:
+            target = random_target(random, governor.q)
+        if tick % 90 == 50:  # a lowered limit, in force before or after the step that is undone
+            governor.set_limits(lower)
+            other.set_limits(lower)
+        state = other.state
+        if tick % 2:
+            governor.follow(-target, target, not synchronized)
+        else:
+            governor.brake()
+        governor.take_back()
+        np.testing.assert_array_equal(governor.state, state)
+        for each in (governor, other):
+            each.follow(target, None, synchronized)
+        np.testing.assert_array_equal(governor.state, other.state)
 
 
 @pytest.mark.parametrize('synchronized', [False, True])

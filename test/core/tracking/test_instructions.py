@@ -25,6 +25,7 @@ from ik_core.tracking.instructions import (
     SetTwist,
     SkipTick,
     Stop,
+    TakeBack,
 )
 
 
@@ -71,6 +72,7 @@ def calls(robot, goal, q):
         (lambda t: t.brake(), Brake()),
         (lambda t: t.skip_tick(braking=False), SkipTick(False)),
         (lambda t: t.skip_tick(braking=True), SkipTick(True)),
+        (lambda t: t.take_back(), TakeBack()),
         (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
         (lambda t: t.stop(), Stop()),
         (lambda t: t.reset(q, keep_goals=True), Reset(q, True)),

@@ -136,6 +136,18 @@ def test_a_skipped_tick_that_brakes_is_a_step_of_braking():
     assert stream.settle().status is TrackStatus.REACHED
 
 
+def test_a_tick_that_is_taken_back_and_skipped_is_as_if_it_had_not_come():
+    stream, other = moving(), moving()
+    for _ in range(10):
+        stream.tick()
+        stream.tracker.take_back()
+        stream.tracker.skip_tick(braking=True)
+        other.tracker.skip_tick(braking=True)
+        np.testing.assert_array_equal(stream.tracker.q, other.tracker.q)
+        np.testing.assert_array_equal(stream.tracker.dq, other.tracker.dq)
+    assert stream.settle().status is TrackStatus.REACHED
+
+
 @pytest.mark.parametrize('move', ['joint', 'linear'])
 def test_ticks_may_be_skipped_at_any_time(move):
     stream = moving(options=TrackerOptions(move=move))

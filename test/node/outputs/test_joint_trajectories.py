@@ -53,6 +53,9 @@ class Driver:
         else:
             self.move()
 
+    def take_back(self):
+        self.governor.take_back()
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -75,24 +78,25 @@ def robot():
 
 
 @functools.cache
-def stream(rate=250.0, *, jerk=math.inf, missing=(), seconds=SECONDS, delay=DELAY):
+def stream(rate=250.0, *, jerk=math.inf, missing=(), slow=(), seconds=SECONDS, delay=DELAY):
     """Moves to one random goal after the other, mostly before the last one is reached.
 
-    missing: by number, ticks that do not come.
+    missing: by number, ticks that do not come; slow: pairs of a number, and of that until which
+    this tick takes.
     """
     robot, random, period = load('panda'), np.random.default_rng(1), round(SECOND / rate)
     driver = Driver(robot, rate, jerk)
     writer = JointTrajectoryWriter(robot, ARM, rate, delay)
-    ticks, messages, q = [], [], [driver.governor.q[:7].copy()]
+    ticks, messages, q, slow = [], [], [driver.governor.q[:7].copy()], dict(slow)
     for number in range(round(seconds * rate)):
         if number % round(MOVE * rate) == 0:
             share = random.uniform(0.1, 0.9, robot.n)
             driver.goal = robot.lower + share * (robot.upper - robot.lower)
-        if number in missing:
-            continue
         due = BEGIN + number * period
-        writer.make_up(driver, due)
+        if number in missing or (ticks and due <= ticks[-1]):
+            continue
         driver.move()
+        due = writer.make_up(driver, due, due + slow.get(number, 0) * period + period // 2)
         message = writer.write(driver.governor, Moment(due, due + AHEAD))
         ticks.append(due)
         messages.append(Trajectory.of(deserialize_message(message, JointTrajectory)))
@@ -256,6 +260,36 @@ def test_ticks_that_do_not_come_make_no_joint_jump(robot, rate, pause, kind):
     published, controller = stream(rate, missing=frozenset(missed)), controller_of(0.001)
     check(moved(published, kind, controller), robot)
     assert not controller.refused
+
+
+@pytest.mark.parametrize(('kind', 'missed'), [('quiet', 0.0), ('busy', 0.0), ('quiet', 0.1)])
+@pytest.mark.parametrize('rate', [250.0, 1000.0])
+@pytest.mark.parametrize('pause', [0.008, 0.02, 0.1, 0.5])
+def test_ticks_that_take_too_long_make_no_joint_jump(robot, rate, pause, kind, missed):
+    begins = [round(rate * begin) for begin in (0.15, 0.7, 1.0, 1.7)]
+    missing = {begin - 1 - k for begin in begins for k in range(round(rate * missed))}
+    slow = tuple((begin, round(rate * pause)) for begin in begins)
+    published = stream(rate, missing=frozenset(missing), slow=slow)
+    controller = controller_of(0.001)
+    check(moved(published, kind, controller), robot)
+    assert not controller.refused
+
+
+def knots_of(published):
+    """Where the messages say that the joints certainly are, by time."""
+    return {
+        message.stamp + time: state.position
+        for message in published.messages
+        for time, state in message.points[2 : 2 + CERTAIN]
+    }
+
+
+def test_a_tick_that_takes_a_little_longer_changes_nothing():
+    slow = tuple((number, 1) for number in range(20, 500, 40))
+    every, known = knots_of(stream()), knots_of(stream(slow=slow))
+    assert known.keys() == every.keys()
+    for time, position in known.items():
+        np.testing.assert_array_equal(position, every[time])
 
 
 def test_a_node_that_is_too_slow_for_its_rate_moves_the_joints_as_far():

@@ -90,6 +90,17 @@ def test_another_robot_whose_joint_is_elsewhere_is_a_violation():
     assert it.others['a jump where the robot is another'] == 1
 
 
+def test_one_limit_that_comes_late_here_does_not_end_what_the_next_allows():
+    it, tight, wide = listener(), {(NAMES[0], 2): 0.5}, {(NAMES[0], 2): 2.0}
+    heard(swing(1.0)[:2], it=it)
+    it.expect(tight)
+    it.answered(tight, accepted=True)
+    it.expect(wide)
+    rest = np.tile(swing(1.0)[1], (400, 1))
+    rest[:, 0] += np.cumsum(np.minimum(np.arange(400) * 5.0 / RATE, 1.0)) / RATE
+    assert heard(rest, np.arange(400) + 3, it).violations == 0
+
+
 def measured(positions, said):
     """A listener of these commands, to a robot that says that it is at the positions `said`."""
     places = set(np.ravel(said).tolist())

@@ -130,6 +130,20 @@ def test_one_that_comes_late_is_counted_instead():
     assert listener.violations == 0
 
 
+def test_one_that_ends_in_the_past_is_refused_unless_it_was_held_up():
+    def early(message):
+        for point in message.points:
+            point.time_from_start.sec -= 3
+
+    assert heard(changed(50, early))[1].violations == 1
+    messages = list(published())
+    robot = heard(messages)[0]
+    held_up = messages[60]
+    before, violations = robot.late, robot._listener.violations
+    robot.hear(held_up, {'source_timestamp': BEGIN + 402 * PERIOD + 3 * 10**9})
+    assert (robot.late, robot._listener.violations) == (before + 1, violations)
+
+
 def test_ticks_that_did_not_come_and_are_not_made_up_for_are_seen():
     messages = [None if tick in MISSING else m for tick, m in enumerate(published())]
     kind = 'a trajectory that does not go on from the one before'

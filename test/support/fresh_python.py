@@ -1,0 +1,32 @@
+"""Fresh interpreters, with and without numba."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ik_core import _jit
+from support.places import ROOT
+from support.robots import python_path
+
+needs_numba = pytest.mark.skipif(not _jit.COMPILED, reason='kernels are not compiled here')
+
+PLACES = ('HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'TMPDIR', 'TEMP', 'TMP',
+          'NUMBA_DISABLE_JIT')  # fmt: skip
+
+
+def run(code, root=ROOT, **environment):
+    """What a fresh interpreter prints, with these variables and none of PLACES else."""
+    kept = {key: value for key, value in os.environ.items() if key not in PLACES}
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        env={**kept, 'PYTHONPATH': python_path(root, ROOT / 'test'),
+             'PYTHONDONTWRITEBYTECODE': '1', **environment},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
