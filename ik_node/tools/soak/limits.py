@@ -71,9 +71,9 @@ class Allowance:
 
     def __init__(self, limits: Array, period: float) -> None:
         self._period = period
-        self._asked = np.array(limits, float)
+        self.asked = np.array(limits, float)
         self._waiting: list[tuple[Array, Array]] = []  # until when (n,) [tick], the old (5, n)
-        self._now = self._asked
+        self._now = self.asked
         self._valid_until = math.inf
 
     def change(self, limits: Array, tick: int) -> None:
@@ -86,7 +86,7 @@ class Allowance:
         )
         seconds = most[VELOCITY] / weakest[ACCELERATION] + easing
         self._waiting.append((tick + seconds / self._period + STENCIL, before.copy()))
-        self._asked = np.array(limits, float)
+        self.asked = np.array(limits, float)
         self._valid_until = -math.inf
 
     def is_settled(self, tick: int) -> bool:
@@ -102,7 +102,7 @@ class Allowance:
 
     def _renew(self, tick: int) -> None:
         self._waiting = [old for old in self._waiting if (old[0] >= tick).any()]
-        now = self._asked.copy()
+        now = self.asked.copy()
         for end, rows in self._waiting:
             holds = end >= tick
             now[LOWER] = np.where(holds, np.minimum(now[LOWER], rows[LOWER]), now[LOWER])

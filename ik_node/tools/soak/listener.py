@@ -204,7 +204,8 @@ class Listener:
         with self._lock:
             if self._checker is not None and self.robot is not None:
                 self._expected = [self.robot.rows(self._names, given) for given in ({}, more)]
-                self._checker.change(_loosest(self._expected))
+                before = [self._checker.allowance.asked] if self._due else []
+                self._checker.change(_loosest([*before, *self._expected]))
 
     def answered(self, more: Limits, accepted: bool) -> None:
         """They were set, or refused: so they hold from here on, or do not."""

@@ -101,6 +101,20 @@ def test_one_limit_that_comes_late_here_does_not_end_what_the_next_allows():
     assert heard(rest, np.arange(400) + 3, it).violations == 0
 
 
+def test_what_was_published_before_a_limit_is_judged_without_it_however_late():
+    it, q = listener(), swing(1.0)
+    heard(q[:2], it=it)
+    for given in ({(NAMES[0], 2): 0.5}, {(NAMES[1], 2): 0.5}):
+        it.expect(given)
+        it.answered(given, accepted=True)
+    rest = np.tile(q[1], (400, 1))
+    rest[:, 0] += np.cumsum(np.minimum(np.arange(400) * 5.0 / RATE, 1.0)) / RATE
+    for number, row in enumerate(rest, 3):
+        it.take(Sample(NAMES, row, None, 0, number))
+    it.finish()
+    assert it.violations == 0
+
+
 def measured(positions, said):
     """A listener of these commands, to a robot that says that it is at the positions `said`."""
     places = set(np.ravel(said).tolist())
