@@ -12,6 +12,7 @@ from .memory import (
     SearchArrays,
     X,
 )
+from .model import is_held, leans
 
 SADDLE_STEP = 0.3
 """First step off a saddle [rad or m]."""
@@ -23,14 +24,18 @@ FLAT = 1e-7
 
 
 @inner
-def find_descent(search: SearchArrays) -> bool:
+def find_descent(search: SearchArrays, all_at_limits: int) -> bool:
     """At a stationary point: vectors[DESCENT] = a way down along negative curvature.
 
-    False at a minimum. Joints on a limit stay there.
+    False at a minimum. Joints that the slope presses against a limit stay there; where
+    `all_at_limits` is 1, all that are at one.
     """
     x, held, normal = search.vectors[X], search.vectors[HELD], search.normal
     for j in range(x.shape[0]):
-        held[j] = 0.0 if search.bounds[0, j] < x[j] < search.bounds[1, j] else 1.0
+        inside = search.bounds[0, j] < x[j] < search.bounds[1, j]
+        loose = all_at_limits == 0 and not (leans(search, j) and is_held(search, j))
+        pinned = search.bounds[0, j] == search.bounds[1, j]
+        held[j] = 0.0 if inside or (loose and not pinned) else 1.0
     size = free_block(search.hessian, held, normal)
     least = FLAT * stiffness(search.hessian)
     for i in range(size):

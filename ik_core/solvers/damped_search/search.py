@@ -179,7 +179,9 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
         ended = CLOSEST if at_stationary_point(search) else RUNNING
     elif counters[LEAVING] > 0:
         counters[LEAVING] += 1
-        return RUNNING if counters[LEAVING] <= SADDLE_TRIALS else CLOSEST
+        if counters[LEAVING] <= SADDLE_TRIALS:
+            return RUNNING
+        return STALLED if find_descent(search, 1) else CLOSEST
     elif abs(decrease) < ROUNDING * values[COST]:
         ended = CLOSEST  # what is left to gain is below the rounding of the cost
     elif largest > SMALLEST_MOVE:
@@ -190,7 +192,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
         ended = CLOSEST if at_stationary_point(search) else STALLED
     if ended == CLOSEST and counters[FOLLOWING] > 0:
         model_hessian(search, counters[FOLLOWING] > 0)  # `True` would compile it a second time
-        if find_descent(search):
+        if find_descent(search, 0):
             counters[LEAVING] = 1
             return RUNNING
     return ended
