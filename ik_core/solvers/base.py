@@ -45,7 +45,9 @@ class Solver(ABC):
         known = [f.name for f in fields(self.Options)]
         for key in options:
             if key not in known:
-                raise InvalidOption(f'{self.name} has no option {key!r}; it has: {known}')
+                raise InvalidOption(
+                    f'{self.name} has no option {key!r}; it has: {", ".join(known)}'
+                )
         self.options: Any = self.Options(**options)
         self.clock = clock
 
