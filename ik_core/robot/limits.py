@@ -41,20 +41,6 @@ class JointLimits:
         """The nearest point of the box."""
         return np.minimum(np.maximum(x, self.lower), self.upper)
 
-    def snap(self, x: Array) -> Array:
-        """The nearest point of the box; what differs from a limit by rounding is put on it."""
-        x = np.where(np.abs(x - self.lower) < SNAP, self.lower, x)
-        return self.project(np.where(np.abs(x - self.upper) < SNAP, self.upper, x))
-
-    def reach(self, x: Array, step: Array) -> float:
-        """The largest share in [0, 1] of a step that stays inside, from x inside.
-
-        The variable that ends it is on its limit after that share, but for rounding.
-        """
-        room = np.where(step > 0.0, self.upper - x, self.lower - x)
-        moving = step != 0.0
-        return float(min(1.0, np.min(room[moving] / step[moving], initial=1.0)))
-
     def nearest_turn(self, x: Array, reference: Array) -> Array:
         """x with whole turns added where that is the same posture and nearer to `reference`.
 
