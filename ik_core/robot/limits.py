@@ -14,6 +14,9 @@ TURN = 2.0 * math.pi
 SNAP = 1e-12
 """A variable this close to a limit [rad or m] is on it."""
 
+FARTHEST = 1e300
+"""Limits beyond are as good as none: a range between them may be more than a number holds."""
+
 
 class JointLimits:
     """The box lower <= x <= upper over the variables of a problem, infinite where open.
@@ -28,9 +31,11 @@ class JointLimits:
         self.lower = np.array(lower, float)
         self.upper = np.array(upper, float)
         centre = np.clip(0.0, self.lower, self.upper)
-        self.sample_lower = np.where(np.isfinite(self.lower), self.lower, centre - math.pi)
-        self.sample_upper = np.where(np.isfinite(self.upper), self.upper, centre + math.pi)
-        self.turns = np.broadcast_to(turns, self.lower.shape) & (self.upper - self.lower >= TURN)
+        self.sample_lower = np.where(self.lower > -FARTHEST, self.lower, centre - math.pi)
+        self.sample_upper = np.where(self.upper < FARTHEST, self.upper, centre + math.pi)
+        with np.errstate(over='ignore'):
+            room = self.upper - self.lower
+        self.turns = np.broadcast_to(turns, self.lower.shape) & (room >= TURN)
         self.packed = np.array(
             [self.lower, self.upper, self.sample_lower, self.sample_upper, self.turns], float
         )

@@ -62,6 +62,14 @@ def test_far_one_sided_limits_have_sampling_bounds_in_order():
     assert limits.sample_upper[1] == -100.0
 
 
+def test_limits_as_far_apart_as_numbers_go_are_sampled_as_if_open():
+    limits = JointLimits([-1e308, -1e308, 1.0], [1e308, 1.0, 1e308], turns=True)
+    points = sample(0, 1, limits.sample_lower, limits.sample_upper)
+    assert (np.abs(points) <= 1.0 + math.pi).all()
+    assert limits.turns.all()
+    assert (limits.upper == [1e308, 1.0, 1e308]).all()
+
+
 def test_limits_are_copied_and_not_to_be_written():
     lower = np.zeros(2)
     limits = JointLimits(lower, np.ones(2))
