@@ -17,11 +17,6 @@ SHORTEST_COLUMN = 1e-3
 """A column shorter than this share of the longest counts as that long: where one vanishes with
 the slope along it, the angle between it and the residual says nothing."""
 
-
-RANK_TOLERANCE = 1e-9
-"""Singular values below this share of the largest count as zero for the null space."""
-
-
 WELL_CONDITIONED = 1e-8
 """Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""
 
@@ -351,16 +346,6 @@ def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
         for i in range(m):
             for k in range(i + 1):
                 normal[i, k] += columns[j, i] * columns[j, k]
-
-
-def null_space(jacobian: Array) -> Array:
-    """An orthonormal basis (n, n - rank) of the motions that J (m, n) does not see: J z = 0.
-
-    I - J+ J ([Buss2009] section 4) is the basis times its transpose.
-    """
-    _, s, vt = np.linalg.svd(jacobian)
-    rank = int((s > RANK_TOLERANCE * max(s, default=0.0)).sum())
-    return np.asarray(vt[rank:].T, float)
 
 
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:

@@ -87,15 +87,6 @@ def _size(array: Array) -> float | None:
     return 1.0 if size == 0.0 or 1e-100 < size < 1e100 else size
 
 
-def cholesky(matrix: Array) -> Array | None:
-    """The lower triangular L (n, n) with L L' = A; None where A (n, n) is not definite."""
-    try:
-        factor = np.asarray(np.linalg.cholesky(matrix), float)
-    except np.linalg.LinAlgError:
-        return None
-    return factor if np.isfinite(factor).all() else None
-
-
 def finite(step: Array) -> Array:
     """The step; 0 where it is not finite."""
     return step if np.isfinite(step).all() else np.zeros_like(step)

@@ -101,3 +101,23 @@ def falling(numbers: Array, count: int, place: int) -> float:
         if larger <= place < larger + equal:
             found = numbers[i]
     return found
+
+
+@inner
+def shortest_step(
+    basis: Array, work: Array, squares: Array, error: Array, least: float, square: float, dx: Array
+) -> None:
+    """dx (n,) = the minimiser of |J dx - e|^2 + square |dx|^2, the shortest one, for e (m,).
+
+        dx = sum s / (s^2 + square) v u'e
+
+    ([Buss2009] section 6) over the singular values that `decompose` found; those whose square is
+    not above `least` count as 0.
+    """
+    for j in range(dx.shape[0]):
+        dx[j] = 0.0
+    for i in range(work.shape[0]):
+        if squares[i] > least:
+            share = product(basis[i], error) / (squares[i] + square)
+            for j in range(dx.shape[0]):
+                dx[j] += share * work[i, j]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from .._jit import call_back, inner, njit
 from ..maths.linalg import cap_step, cholesky_solve, is_blocked
 from ..maths.rotations import Array, IntArray
-from ..maths.svd import decompose, falling, identity, product
+from ..maths.svd import decompose, falling, identity, shortest_step
 from ..maths.vectors import copy_to
 from ..robot.limits import SNAP
+from .active_set import share_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
 from .memory import (
     ASKED,
@@ -37,14 +38,19 @@ MAX_STEP = 0.3
 LEAST_GAIN = 1e-9
 """Iterations that lower the secondary cost by less than this share of it end the descent."""
 SMALLEST_STEP = 1e-12
+"""A step by which no joint moves by more [rad or m] is not worth an evaluation."""
 HALVINGS = 8
+"""Lengths of a step that are tried."""
 DAMPING = 1e-3
+"""d of a step in the null space: keeps it short where it would gain next to nothing."""
 CORRECTIONS = 3
+"""Gauss-Newton steps back to the goals after a step."""
 CLOSE = 1e-4
 """Share of the cost that is allowed at which corrections end."""
 RANK_TOLERANCE = 1e-9
 """Singular values below this share of the largest move no goal."""
 ROUNDING = 1e-15
+"""Singular values below this share of the largest, for each row or column, are rounding."""
 
 # Its own values, vectors and rows.
 ALLOWED, SECONDARY_COST, MUST_REACH = OWN_VALUES, OWN_VALUES + 1, OWN_VALUES + 2
@@ -90,7 +96,7 @@ def descend(
     _secondary_at(search, second, x)
     _descent_step(search, second, step)
     cap_step(step, MAX_STEP)
-    share = _reach(search, step)
+    share = share_inside(x, step, search.bounds)
     size = share
     for _ in range(HALVINGS):
         largest = 0.0
@@ -203,19 +209,6 @@ def _null_space_step(search: SearchArrays, second: Array, step: Array) -> None:
 
 
 @inner
-def _reach(search: SearchArrays, step: Array) -> float:
-    """The share of a step up to the first limit on its way, where that joint is held next."""
-    share = 1.0
-    for j in range(step.shape[0]):
-        x = search.vectors[X, j]
-        if step[j] > 0.0:
-            share = min(share, (search.bounds[1, j] - x) / step[j])
-        elif step[j] < 0.0:
-            share = min(share, (search.bounds[0, j] - x) / step[j])
-    return share
-
-
-@inner
 def _accept(search: SearchArrays, second: Array, size: float) -> bool:
     """Take x + size step, brought back to the goals, if they allow it and the cost falls."""
     trial, values = search.vectors[TRIAL], search.values
@@ -271,13 +264,10 @@ def _shortest_step(search: SearchArrays) -> None:
     for _ in range(n + 1):
         _decompose_free(search, search.columns)
         least = (ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0)
+        residual = search.rows[TRIAL_RESIDUAL]
+        shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):
-            dx[j] = 0.0
-        for k in range(m):
-            if search.rhs[k] > least:
-                part = product(search.basis[k], search.rows[TRIAL_RESIDUAL]) / search.rhs[k]
-                for j in range(n):
-                    dx[j] -= part * search.work[k, j]
+            dx[j] = -dx[j]
         if not _hold_blocked(search, search.vectors[TRIAL], dx):
             return
     for j in range(n):

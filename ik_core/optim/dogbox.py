@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from .._jit import inner
 from ..maths.rotations import Array
-from ..maths.svd import decompose, identity, product
+from ..maths.svd import decompose, falling, identity, shortest_step
 from .active_set import share_within
 from .evaluation import evaluate, is_held, take_trial
 from .line_search import project_onto
@@ -105,16 +105,10 @@ def gauss_newton_step(search: SearchArrays) -> None:
     step, squares, residual = search.vectors[NEWTON], search.rhs, search.rows[RESIDUAL]
     identity(search.basis)
     decompose(search.own_columns, search.basis, search.work, squares)
-    largest = 0.0
-    for i in range(search.work.shape[0]):
-        largest = max(largest, squares[i])
+    least = RANK * RANK * falling(squares, search.work.shape[0], 0)
+    shortest_step(search.basis, search.work, squares, residual, least, 0.0, step)
     for j in range(step.shape[0]):
-        step[j] = 0.0
-    for i in range(search.work.shape[0]):
-        if squares[i] > RANK * RANK * largest:
-            part = product(search.basis[i], residual) / squares[i]
-            for j in range(step.shape[0]):
-                step[j] -= part * search.work[i, j]
+        step[j] = -step[j]
 
 
 @inner

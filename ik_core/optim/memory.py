@@ -38,7 +38,7 @@ TASKS = 10
 WANTED = 11
 """What of them is wanted: RESIDUAL_ROWS or JACOBIAN_ROWS."""
 METHOD = 12
-"""The address of the callback that is a method written in Python."""
+"""The address of the method's own callback: of its part that is written in Python; else 0."""
 METHOD_WANTED = 13
 """What the method written in Python is to do."""
 RESUMED = 14

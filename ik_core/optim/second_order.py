@@ -1,6 +1,6 @@
 """Whether a stationary point is a minimum inside the limits, and the way down where it is none.
 
-An arm stretched out towards a goal, or away from it, is at a stationary point whatever the others
+An arm stretched out towards a goal, or away from it, is at a stationary point whatever the other
 joints could gain by bending. There the curvature decides: half the cost's Hessian over the
 variables that no limit holds, by central differences of the gradient, which serve all tasks alike.
 """

@@ -14,6 +14,9 @@ TURN = 2.0 * math.pi
 SNAP = 1e-12
 """A variable this close to a limit [rad or m] is on it."""
 
+FARTHEST = 1e300
+"""Limits beyond are as good as none: a range between them may be more than a number holds."""
+
 
 class JointLimits:
     """The box lower <= x <= upper over the variables of a problem, infinite where open.
@@ -28,9 +31,11 @@ class JointLimits:
         self.lower = np.array(lower, float)
         self.upper = np.array(upper, float)
         centre = np.clip(0.0, self.lower, self.upper)
-        self.sample_lower = np.where(np.isfinite(self.lower), self.lower, centre - math.pi)
-        self.sample_upper = np.where(np.isfinite(self.upper), self.upper, centre + math.pi)
-        self.turns = np.broadcast_to(turns, self.lower.shape) & (self.upper - self.lower >= TURN)
+        self.sample_lower = np.where(self.lower > -FARTHEST, self.lower, centre - math.pi)
+        self.sample_upper = np.where(self.upper < FARTHEST, self.upper, centre + math.pi)
+        with np.errstate(over='ignore'):
+            room = self.upper - self.lower
+        self.turns = np.broadcast_to(turns, self.lower.shape) & (room >= TURN)
         self.packed = np.array(
             [self.lower, self.upper, self.sample_lower, self.sample_upper, self.turns], float
         )
@@ -40,20 +45,6 @@ class JointLimits:
     def project(self, x: Array) -> Array:
         """The nearest point of the box."""
         return np.minimum(np.maximum(x, self.lower), self.upper)
-
-    def snap(self, x: Array) -> Array:
-        """The nearest point of the box; what differs from a limit by rounding is put on it."""
-        x = np.where(np.abs(x - self.lower) < SNAP, self.lower, x)
-        return self.project(np.where(np.abs(x - self.upper) < SNAP, self.upper, x))
-
-    def reach(self, x: Array, step: Array) -> float:
-        """The largest share in [0, 1] of a step that stays inside, from x inside.
-
-        The variable that ends it is on its limit after that share, but for rounding.
-        """
-        room = np.where(step > 0.0, self.upper - x, self.lower - x)
-        moving = step != 0.0
-        return float(min(1.0, np.min(room[moving] / step[moving], initial=1.0)))
 
     def nearest_turn(self, x: Array, reference: Array) -> Array:
         """x with whole turns added where that is the same posture and nearer to `reference`.

@@ -57,16 +57,20 @@ def make_solver(
     """
     kind = SOLVERS[_known(name, SOLVERS, 'solver')]
     if preset is not None:
-        options = {**kind.presets[_known(preset, kind.presets, f'preset of {name}')], **options}
+        options = {
+            **kind.presets[_known(preset, kind.presets, 'preset', f' of {name}')],
+            **options,
+        }
     return kind(**options)
 
 
-def _known(name: str, names: Collection[str], what: str) -> str:
+def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str:
     """A name that is one of them; InvalidOption otherwise."""
     if name not in names:
         close = difflib.get_close_matches(str(name), names, n=1)
         hint = f'; did you mean {close[0]!r}?' if close else ''
-        raise InvalidOption(f'unknown {what} {name!r}; there are: {", ".join(names)}{hint}')
+        listed = ', '.join(names) or 'none'
+        raise InvalidOption(f'unknown {what} {name!r}{whose}; there are: {listed}{hint}')
     return name
 
 

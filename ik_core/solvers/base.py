@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Generic
 
@@ -40,12 +40,16 @@ class Solver(ABC):
     Options: ClassVar[type[OptionSet]]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
+    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    """Options that choose other kernels: one set of options for each set of kernels."""
 
     def __init__(self, *, clock: Clock = default_clock, **options: Any) -> None:
         known = [f.name for f in fields(self.Options)]
         for key in options:
             if key not in known:
-                raise InvalidOption(f'{self.name} has no option {key!r}; it has: {known}')
+                raise InvalidOption(
+                    f'{self.name} has no option {key!r}; it has: {", ".join(known)}'
+                )
         self.options: Any = self.Options(**options)
         self.clock = clock
 

@@ -44,6 +44,9 @@ SCAN = 32
 RESOLUTION = 1e-11
 """Width [rad or m] at which a golden section ends."""
 
+SPACING = 1e-15
+"""Width, relative to the variable, below which there may be no number between two others."""
+
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
@@ -242,7 +245,8 @@ def _golden_section(
     """Where between `low` and `high` the cost is least over x[j], if it has one minimum there."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     left_cost, right_cost = _cost_at(p, residual, x, j, left), _cost_at(p, residual, x, j, right)
-    while high - low > RESOLUTION:
+    resolution = max(RESOLUTION, SPACING * max(abs(low), abs(high)))
+    while high - low > resolution:
         if left_cost < right_cost:
             high, right, right_cost = right, left, left_cost
             left = high - GOLDEN * (high - low)

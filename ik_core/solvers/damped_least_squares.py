@@ -31,7 +31,7 @@ import numpy as np
 from .._jit import inner
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, product
+from ..maths.svd import decompose, falling, shortest_step
 from ..optim.memory import DX, SearchArrays
 from ..options import option
 from .jacobian_method import (
@@ -110,16 +110,10 @@ def step_by_singular_values(search: SearchArrays, square: float) -> None:
 
     So without damping it is the shortest of the least-squares steps.
     """
-    dx, squares = search.vectors[DX], search.rhs
+    dx, squares, error = search.vectors[DX], search.rhs, search.rows[ERROR]
     m, n = search.work.shape
     least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
-    for j in range(n):
-        dx[j] = 0.0
-    for i in range(m):
-        if squares[i] > least:
-            share = product(search.basis[i], search.rows[ERROR]) / (squares[i] + square)
-            for j in range(n):
-                dx[j] += share * search.work[i, j]
+    shortest_step(search.basis, search.work, squares, error, least, square, dx)
 
 
 class DampedLeastSquares(JacobianMethod):

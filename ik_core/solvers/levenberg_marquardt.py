@@ -24,8 +24,9 @@ tasks weighed against the goals the same method is a step of the shared loop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,6 +91,7 @@ class LevenbergMarquardt(LoopSolver):
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
+    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None

@@ -36,7 +36,7 @@ import numpy as np
 
 from .._jit import call_back, inner
 from ..maths.linalg import damped_step
-from ..maths.svd import decompose, falling, product
+from ..maths.svd import decompose, falling, shortest_step
 from ..optim.memory import DX, FAILED, METHOD, STATUS, SearchArrays
 from ..optim.workspace import MethodWorkspace
 from ..options import option
@@ -80,18 +80,13 @@ RANK, TIME_STEP, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
 def update(search: SearchArrays) -> None:
     """dx = dt J+ e + (I - J+J) phi; phi comes from the secondary tasks, if there are any."""
     dx, squares = search.vectors[DX], search.rhs
-    m, n = search.work.shape
     decompose(search.own_columns, search.basis, search.work, squares)
     if search.options[HALVING_TOLERANCE] < np.inf:
         halve_error(search, search.options[HALVING_TOLERANCE], search.options[RANK])
-    least = search.options[RANK] ** 2 * falling(squares, m, 0)
-    for j in range(n):
-        dx[j] = 0.0
-    for i in range(m):
-        if squares[i] > least:
-            share = product(search.basis[i], search.rows[ERROR]) / squares[i]
-            for j in range(n):
-                dx[j] += search.options[TIME_STEP] * share * search.work[i, j]
+    least = search.options[RANK] ** 2 * falling(squares, search.work.shape[0], 0)
+    shortest_step(search.basis, search.work, squares, search.rows[ERROR], least, 0.0, dx)
+    for j in range(dx.shape[0]):
+        dx[j] *= search.options[TIME_STEP]
     if search.counters[METHOD] != 0 and call_back(search.counters[METHOD]) != 0:
         search.counters[STATUS] = FAILED
 

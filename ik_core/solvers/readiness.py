@@ -46,21 +46,25 @@ _ready: set[str] = set()
 
 
 def is_ready(name: str) -> bool:
-    """Whether a solve by the solver of this name compiles nothing and loads nothing."""
+    """Whether a solve by the solver of this name, for goals, compiles and loads nothing."""
     return name in _ready
 
 
 def make_ready(name: str) -> None:
-    """Compile a solver's kernels, or load them: all robots and problems have the same ones."""
+    """Compile a solver's kernels, or load them: all robots and problems have the same ones.
+
+    Those of all its options, but not of the null-space descent of secondary tasks.
+    """
     robot = _two_joints()
     problem = IkProblem(robot, [PositionTask('tip', [1.2, 0.8, 0.0])])
     problem_out_of_reach = IkProblem(robot, [PositionTask('tip', [3.0, 1.0, 0.0])])
-    for each in (problem, problem_out_of_reach):
-        solver = make_solver(name)
-        search = solver.begin(each, [0.4, 0.5])
-        search.run(Budget(iterations=3))
-        search.result()
-        solver.solve(each, [0.4, 0.5])
+    for options in type(make_solver(name)).variants:
+        for each in (problem, problem_out_of_reach):
+            solver = make_solver(name, **options)
+            search = solver.begin(each, [0.4, 0.5])
+            search.run(Budget(iterations=3))
+            search.result()
+            solver.solve(each, [0.4, 0.5])
     _ready.add(name)
 
 

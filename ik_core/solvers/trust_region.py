@@ -22,8 +22,9 @@ scipy is imported by the first step that needs it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,7 @@ class TrustRegion(IterativeSolver[State]):
 
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
+    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""

@@ -43,23 +43,11 @@ def test_every_answer_is_finite_whatever_the_numbers(system):
         assert np.isfinite(linalg.damped_step(matrix, rhs, damping)).all()
 
 
-@FIXED
-@given(systems(ANY))
-@np.errstate(all='ignore')
-def test_a_factor_is_finite_and_of_the_matrix_or_there_is_none(system):
-    matrix = 0.5 * system[0] + 0.5 * system[0].T
-    factor = safe.cholesky(matrix)
-    if factor is not None:
-        np.testing.assert_allclose(factor @ factor.T, matrix, rtol=1e-9, atol=1e-300)
-
-
 @pytest.mark.parametrize('seed', range(20))
 def test_where_numpy_answers_it_is_numpys_answer(seed):
     rng = np.random.default_rng(seed)
     root, rhs = rng.normal(size=(5, 5)), rng.normal(size=5)
-    matrix = root @ root.T + 0.1 * np.eye(5)
     assert (safe.solve(root, rhs) == np.linalg.solve(root, rhs)).all()
-    assert (safe.cholesky(matrix) == np.linalg.cholesky(matrix)).all()
     assert (safe.singular_values(root) == np.linalg.svd(root, compute_uv=False)).all()
     for own, numpys in zip(safe.svd(root), np.linalg.svd(root), strict=True):
         assert (own == numpys).all()
@@ -74,8 +62,3 @@ def test_a_singular_system_gets_its_shortest_solution(size):
     np.testing.assert_allclose(safe.solve(matrix, size * v), v / 25.0, rtol=1e-12)
     across = np.array([-4.0, 3.0, 7.0])
     np.testing.assert_allclose(safe.solve(matrix, size * (v + across)), v / 25.0, atol=1e-12)
-
-
-def test_what_is_not_definite_has_no_factor():
-    for matrix in (np.zeros((2, 2)), -np.eye(2), np.diag([1.0, 0.0]), np.full((2, 2), np.nan)):
-        assert safe.cholesky(matrix) is None

@@ -7,7 +7,7 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkStatus
-from ik_core.maths.linalg import negative_curvature, null_space
+from ik_core.maths.linalg import negative_curvature
 
 
 def pose_problem(name, secondary, seed=0):
@@ -123,17 +123,7 @@ def test_moved_joints_stay_inside_their_limits():
     problem, q = pose_problem('panda', [ik.PostureTask(rest)])
     result = ik.solve(problem, q)
     assert result.success
-    assert problem.limits.violation(result.q[problem.variables]).any() == False  # noqa: E712
-
-
-def test_the_null_space_is_orthonormal_and_unseen():
-    rng = np.random.default_rng(0)
-    jacobian = rng.normal(size=(4, 7))
-    jacobian[3] = jacobian[0] + jacobian[1]
-    basis = null_space(jacobian)
-    assert basis.shape == (7, 4)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(jacobian @ basis, 0.0, atol=1e-12)
+    assert not problem.limits.violation(result.q[problem.variables]).any()
 
 
 @pytest.mark.parametrize('n', [1, 2, 5, 9])

@@ -62,6 +62,14 @@ def test_far_one_sided_limits_have_sampling_bounds_in_order():
     assert limits.sample_upper[1] == -100.0
 
 
+def test_limits_as_far_apart_as_numbers_go_are_sampled_as_if_open():
+    limits = JointLimits([-1e308, -1e308, 1.0], [1e308, 1.0, 1e308], turns=True)
+    points = sample(0, 1, limits.sample_lower, limits.sample_upper)
+    assert (np.abs(points) <= 1.0 + math.pi).all()
+    assert limits.turns.all()
+    assert (limits.upper == [1e308, 1.0, 1e308]).all()
+
+
 def test_limits_are_copied_and_not_to_be_written():
     lower = np.zeros(2)
     limits = JointLimits(lower, np.ones(2))
@@ -136,19 +144,3 @@ def test_hash32_is_the_same_in_exact_arithmetic():
 
     for value in [0, 1, 0xFFFF, 2**31, 2**32 - 1, 0xDEADBEEF, 123456789]:
         assert hash32(value) == exact(value)
-
-
-def test_reach_ends_on_the_first_limit_and_snap_puts_it_there():
-    limits = JointLimits(np.array([-1.0, -2.0, -np.inf]), np.array([1.0, 2.0, np.inf]))
-    x, step = np.array([0.3, -0.7, 5.0]), np.array([0.7, -2.6, 100.0])
-    share = limits.reach(x, step)
-    assert share == pytest.approx(0.5)
-    moved = limits.snap(x + share * step)
-    np.testing.assert_allclose(moved, [0.65, -2.0, 55.0])
-    assert moved[1] == -2.0
-    assert limits.active(moved, step).tolist() == [False, True, False]
-    assert limits.reach(x, np.zeros(3)) == 1.0
-    assert limits.reach(x, -step) == pytest.approx(1.0)
-    np.testing.assert_array_equal(
-        limits.snap(np.array([1.0 - 1e-6, 3.0, 0.0])), [1.0 - 1e-6, 2, 0]
-    )

@@ -117,7 +117,6 @@ def test_a_step_ends_at_the_first_limit_on_its_way():
         ([0.0, 1.0], [0.5, 1.0], 0.0),
     ):
         assert share_inside(np.array(x), np.array(step), limits.packed) == share
-        assert limits.reach(np.array(x), np.array(step)) == share
 
 
 def test_the_first_step_is_the_damped_one_or_the_gradients():

@@ -307,6 +307,17 @@ def test_a_variable_that_moves_several_bodies_takes_the_best_step_too(name, goal
             assert sweep_once(problem, after) == pytest.approx(after, abs=1e-6)
 
 
+@pytest.mark.parametrize('turns', [2e4, -1e9])
+def test_a_variable_far_from_0_is_searched_as_finely_as_its_numbers_go(turns):
+    robot = COUPLED['hinge and slide']
+    problem = IkProblem(robot, [PositionTask('tip', [0.3, 0.7, 0.2])])
+    q = np.array([2.0 * math.pi * turns + 0.4])
+    _, x = problem.start(q)
+    after = sweep_once(problem, q)
+    assert own_cost(problem, after) < own_cost(problem, x)
+    assert abs(after - x) <= 4.0 * math.pi
+
+
 def test_a_mimic_joint_alone_turns_its_driver():
     """The driver carries another branch: the goal's one joint turns by -0.5 per unit of it."""
     along = robots.transform(translation=[0.5, 0.0, 0.0])
