@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import Callback
+from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
 from ..tasks import EndEffectorPatternTask, JointTask, Task
@@ -82,7 +83,8 @@ class ProblemArrays:
 
     def _evaluate_others(self) -> None:
         """What the callback does: the rows that no kernel knows, or their Jacobian."""
-        residual, jacobian = self.problem.rows_of(self._others, self.vectors[memory.ASKED])
+        asked, rows = self.vectors[memory.ASKED], self._sizes[-1]
+        residual, jacobian = rows_of(self.problem, self._others, asked, rows)
         first = self._sizes[0] + self._sizes[1]
         if self.counters[memory.WANTED] == memory.RESIDUAL_ROWS:
             self.arrays.work[first:, 0] = residual
@@ -99,6 +101,18 @@ class ProblemArrays:
         for callback in (self._method, self._tasks):
             if callback is not None:
                 callback.check()
+
+
+def rows_of(problem: IkProblem, tasks: Sequence[Task], x: Array, rows: int) -> tuple[Array, Array]:
+    """The tasks' residuals and Jacobians at x; UnsupportedProblem where the rows became others."""
+    residual, jacobian = problem.rows_of(tasks, x)
+    if not len(residual) == len(jacobian) == rows:
+        names = ', '.join(type(task).__name__ for task in tasks)
+        raise UnsupportedProblem(
+            f'{names}: {len(residual)} residuals and {len(jacobian)} rows of the Jacobian, where '
+            f'the search began with {rows}; a search needs as many at every point'
+        )
+    return residual, jacobian
 
 
 class SortedTasks(NamedTuple):

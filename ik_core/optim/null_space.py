@@ -23,7 +23,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from .arrays import ProblemArrays, problem_joint_rows, sorted_tasks
+from .arrays import ProblemArrays, problem_joint_rows, rows_of, sorted_tasks
 from .descent import MUST_REACH, RESTS, SCALES, begin_descent, descend
 from .memory import ASKED, X
 from .search import Search
@@ -87,7 +87,8 @@ class NullSpaceDescent:
         self.done = ended or self.iterations >= MAX_ITERATIONS
 
     def _evaluate_others(self) -> None:
-        residual, jacobian = self.problem.rows_of(self._others, self.arrays.vectors[ASKED])
+        asked, rows = self.arrays.vectors[ASKED], len(self._second) - self._joint_rows
+        residual, jacobian = rows_of(self.problem, self._others, asked, rows)
         n = jacobian.shape[1]
         self._second[self._joint_rows :, :n] = jacobian
         self._second[self._joint_rows :, 2 * n] = residual

@@ -83,6 +83,7 @@ class MethodWorkspace(ProblemArrays, Workspace):
             self.loop(*arguments, left)
         if status == memory.FAILED:
             self.check()
+            raise RuntimeError('a task raised an error in this search; begin another')
         return STATUSES[status]
 
     def conclude(self) -> None:
