@@ -9,14 +9,13 @@ which judges it like any other. Nothing of the package is used.
 
 A message that was on its way for longer than half of `trajectory_delay` may come too late for
 that: it is counted, and not judged for how it takes over. How long it was is its time of
-publication against its points, by the message that was the quickest of a while.
+publication against its points, by the message that was the quickest.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,10 +27,10 @@ from trajectory_msgs.msg import JointTrajectory
 from .limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Array
 from .listener import Listener, Sample
 
-SETTLED = 3
-"""Messages before the first that is judged for how it takes over."""
-QUICKEST_OF = 500
-"""Messages among which one was hardly on its way at all."""
+SETTLED = 20
+"""Messages before the first that is judged for how it takes over: one of them was quick."""
+CREEP = 50
+"""[ns] By so much more the quickest may have taken with each message: clocks are adjusted."""
 ROUNDING = 1e-9
 """[rad or m], and per period: what splines of two messages may differ by."""
 IN_A_STOP = 1e-5
@@ -151,7 +150,7 @@ class Controller:
         self._lag = self._delay + 3 * self._period // 2
         self._lock = threading.Lock()
         self._spline: Spline | None = None
-        self._leads: deque[int] = deque(maxlen=QUICKEST_OF)  # of publications to their points
+        self._quickest: int | None = None  # from its points to its publication
         self._cycle = 0  # the next one to be played,
         self._clock = 0  # so many ns after its time, as the node's clock was adjusted
         self._published = 0
@@ -187,19 +186,18 @@ class Controller:
     def _take_over(self, spline: Spline, published: int) -> None:
         """Let a message take the place of the one before."""
         before, now = self._spline, max(published, self._time_of(self._cycle - 1))
-        if before is None or before.names != spline.names:
-            self._leads.clear()
-        self._leads.append(published - int(spline.times[BEFORE]))
-        quickest = min(self._leads)
-        transit = now - int(spline.times[BEFORE]) - quickest
-        if len(self._leads) < SETTLED or transit > self._delay // 2:
+        points = int(spline.times[BEFORE])
+        quickest = published - points
+        if self._quickest is not None:
+            quickest = min(quickest, self._quickest + CREEP)
+        self._quickest, transit = quickest, now - points - quickest
+        if self.messages < SETTLED or transit > self._delay // 2:
             self.late += 1
             self._breaks += 1
-        elif before is not None and not self._goes_on(before, spline, now):
-            self._object_to_jump(before, spline, now, transit)
+        elif before is not None and before.names == spline.names:
+            self._judge_takeover(before, spline, now, transit)
         self._spline = spline
-        newest = int(spline.times[BEFORE]) + quickest + self._lag - self._period // 2
-        self._certain_until = newest
+        self._certain_until = points + quickest + self._lag - self._period // 2
         self._judge_limits(spline.after(now))
 
     def _goes_on(self, before: Spline, spline: Spline, now: int) -> bool:
@@ -226,13 +224,16 @@ class Controller:
             if found:
                 self._listener.object('a trajectory beyond a limit', found)
 
-    def _object_to_jump(self, before: Spline, spline: Spline, now: int, transit: int) -> None:
+    def _judge_takeover(self, before: Spline, spline: Spline, now: int, transit: int) -> None:
+        if self._goes_on(before, spline, now):
+            return
         (q, dq), (led, speed) = spline.at(now), before.at(now)
         joint = int(np.argmax(np.abs(q - led)))
         detail = f'{spline.names[joint]}: {led[joint]:.9g} at {speed[joint]:.9g}, then '
         detail += f'{q[joint]:.9g} at {dq[joint]:.9g}'
         gap = 1e-9 * float(spline.times[BEFORE] - before.times[BEFORE])
-        detail += f', {gap:.4f} s later, {1e-9 * transit:.4f} s on its way'
+        said = self._listener.has_said(spline.names, q)
+        detail += f', {gap:.4f} s later, {1e-9 * transit:.4f} s on its way, said: {said}'
         self._listener.object('a trajectory that does not go on from the one before', detail)
 
     def _time_of(self, cycle: int) -> int:

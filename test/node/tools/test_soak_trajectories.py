@@ -76,7 +76,7 @@ def changed(tick, change):
 def test_what_a_governor_does_is_no_violation(jerk):
     controller, listener = heard(published(jerk), jerk=jerk)
     assert listener.violations == 0, listener.first or listener.verdicts
-    assert controller.late <= 3  # until it is known how long they are on their way
+    assert controller.late < 20  # until it is known how long they are on their way
     assert listener.moved > 100
 
 
@@ -121,6 +121,17 @@ def test_a_message_that_does_not_go_on_is_seen():
 
     kind = 'a trajectory that does not go on from the one before'
     assert heard(changed(50, shift))[1].others[kind] == 2  # there and back
+
+
+def test_trajectories_of_another_robot_take_over():
+    messages = [*published()[:50], *copy.deepcopy(published()[50:])]
+    for message in messages[50:]:
+        message.joint_names = message.joint_names[:6]
+        for point in message.points:
+            point.positions, point.velocities = point.positions[:6], point.velocities[:6]
+    _, listener = heard(messages)
+    kinds = {*listener.others} - {'unknown joints'}
+    assert not kinds
 
 
 def test_one_that_comes_late_is_counted_instead():
