@@ -48,7 +48,8 @@ class IkProblem:
     A problem moves only joints that move one of its goals' links, or all joints where a task asks
     for that (`Task.moves_all_joints`): `variables`, indices into q, which `columns` selects
     fastest. Structure is fixed here; targets move by `task.set_target` and are read once at the
-    start of each solve. A problem belongs to one thread; `clone` makes another.
+    start of each solve. A problem belongs to one thread, and to one search at a time, whose
+    targets and frozen joints stand in its arrays; `clone` makes another.
     """
 
     def __init__(
