@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 
 from ..maths.rotations import Array
+from ..optim import memory
 from ..problem import IkProblem
 from ..robot.limits import random_configuration
 from ..robot.robot import Robot
 from ..robot.shipped import load_robot
 from ..solvers import make_solver
-from ..solvers.base import IterativeSolver
+from ..solvers.base import KernelSolver
 from ..tasks import GoalTask, PoseTask, PositionTask
 from ..tracking import MotionLimits, Tracker, TrackerOptions
 from ..tracking.governor import Governor
@@ -184,18 +185,19 @@ def _rms_of_tracker(name: str, seed: int) -> float:
 def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
     """Of one step of the method in every tick, or of joints that follow these within limits."""
     problem, q = _beyond_reach(name, seed)
-    solver = make_solver('pseudoinverse')
-    assert isinstance(solver, IterativeSolver)
-    state = solver.start(problem, problem.at(problem.start(q)[1]))
+    solver = make_solver('pseudoinverse', max_iterations=10**9)
+    assert isinstance(solver, KernelSolver)
+    workspace = solver.workspace(problem)
+    workspace.load(q)
+    workspace.run(0)
     motion, target = Governor(_limits(problem.robot), 1.0 / RATE, q), q.copy()
 
     def velocity() -> Array:
-        nonlocal state
-        before = state.at.x
-        state = solver.step(problem, state)
-        target[problem.variables] = state.at.x
+        before = workspace.vectors[memory.X].copy()
+        workspace.run(1)
+        target[problem.variables] = workspace.vectors[memory.X]
         motion.follow(target)
-        return motion.dq.copy() if limited else RATE * (state.at.x - before)
+        return motion.dq.copy() if limited else RATE * (workspace.vectors[memory.X] - before)
 
     return _rms(velocity)
 

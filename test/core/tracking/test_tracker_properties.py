@@ -7,6 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.robots import random_q, shipped, tip_of
+from support.stepping import Unstopped
 
 import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
@@ -277,12 +278,10 @@ def test_the_pseudoinverse_by_itself_shakes_at_a_goal_out_of_reach():
     """Buss 2009, sections 1 and 8: one step of the method each tick, for ever."""
     for seed in range(4):
         problem, q0 = position_beyond_reach(seed)
-        solver = ik.make_solver('pseudoinverse')
-        state = solver.start(problem, problem.at(problem.start(q0)[1]))
-        points = []
+        arm, points = Unstopped(ik.make_solver('pseudoinverse'), problem, q0), []
         for _ in range(400):
-            state = solver.step(problem, state)
-            points.append(state.at.x)
+            arm.step()
+            points.append(arm.x)
         assert np.sqrt(np.mean(np.diff(points[300:], axis=0) ** 2)) > 1e-2
 
 
