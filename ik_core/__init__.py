@@ -19,6 +19,7 @@ from .exceptions import (
     IkError,
     InvalidConfiguration,
     InvalidGoal,
+    InvalidMotion,
     InvalidOption,
     UnsupportedProblem,
     UrdfError,
@@ -26,6 +27,7 @@ from .exceptions import (
 from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
+from .robot.motion import Motion
 from .robot.robot import Joint, Mimic, Robot
 from .robot.urdf import load_urdf
 from .solvers import SOLVERS, Solver, make_solver, solve
@@ -59,12 +61,14 @@ __all__ = [
     'IkStatus',
     'InvalidConfiguration',
     'InvalidGoal',
+    'InvalidMotion',
     'InvalidOption',
     'Joint',
     'JointPatternTask',
     'LimitAvoidanceTask',
     'ManipulabilityTask',
     'Mimic',
+    'Motion',
     'MotionLimits',
     'OrientationTask',
     'PoseTask',

@@ -29,5 +29,9 @@ class InvalidConfiguration(IkError, ValueError):
     """A joint vector that is not finite or of the wrong length."""
 
 
+class InvalidMotion(IkError, ValueError):
+    """A motion whose positions or period can't be, or that lacks a joint."""
+
+
 class UnsupportedProblem(IkError, ValueError):
     """A problem that makes no sense, or that the chosen solver can't honour."""

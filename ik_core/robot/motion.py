@@ -1,0 +1,155 @@
+"""A motion: joint positions at a fixed rate, such as a captured or a demonstrated one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+
+from ..exceptions import InvalidMotion
+from ..maths.rotations import Array
+from .robot import Robot
+
+MAX_FRAMES = 10_000_000
+"""A period that makes more frames than this is a mistake."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Joint positions at frames that are `period` [s] apart.
+
+    joint_names : (n,) names, all different
+    positions   : (frames, n) [rad or m], at least one frame, finite; kept read-only
+    period      : time from frame to frame [s], positive
+
+    `motion[i]` is one frame (n,), `motion[first:last]` a part of the motion, and
+    `motion[::step]` every step-th frame. Raises InvalidMotion.
+    """
+
+    joint_names: tuple[str, ...]
+    positions: Array
+    period: float
+
+    def __post_init__(self) -> None:
+        names = tuple(self.joint_names)
+        object.__setattr__(self, 'joint_names', names)
+        object.__setattr__(self, 'positions', _checked_positions(self.positions, names))
+        object.__setattr__(self, 'period', _checked_period(self.period))
+
+    def __repr__(self) -> str:
+        frames = f'{self.n_frames} frames at {self.rate:g} Hz'
+        return f'<Motion of {len(self.joint_names)} joints: {frames}>'
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Motion: ...
+
+    def __getitem__(self, index: int | slice) -> Array | Motion:
+        if not isinstance(index, slice):
+            return self.positions[index]
+        step = 1 if index.step is None else abs(index.step)
+        return replace(self, positions=self.positions[index], period=step * self.period)
+
+    @property
+    def n_frames(self) -> int:
+        """The number of frames."""
+        return len(self.positions)
+
+    @property
+    def duration(self) -> float:
+        """The time [s] from the first frame to the last."""
+        return (self.n_frames - 1) * self.period
+
+    @property
+    def rate(self) -> float:
+        """Frames per second [Hz]."""
+        return 1.0 / self.period
+
+    def resampled(self, period: float) -> Motion:
+        """The same motion with another time between frames [s], from the first frame on.
+
+        Positions in between are interpolated linearly, so jumps by whole turns have to be gone:
+        see `unwrapped`. It ends at the last frame that is not after the end.
+        """
+        period = _checked_period(period)
+        count = self.duration / period + 1e-9
+        if count > MAX_FRAMES:
+            raise InvalidMotion(f'period {period!r} [s] makes more than {MAX_FRAMES} frames')
+        times = period / self.period * np.arange(math.floor(count) + 1)
+        frames = np.arange(self.n_frames)
+        columns = [np.interp(times, frames, column) for column in self.positions.T]
+        return replace(self, positions=np.stack(columns, axis=1), period=period)
+
+    def unwrapped(self, joints: Sequence[str] | None = None) -> Motion:
+        """The same postures without jumps by whole turns: each angle takes the shortest way.
+
+        `joints` names those that turn, by default all: metres are safe while no joint moves
+        more than pi metres from frame to frame.
+        """
+        columns = self._columns(self.joint_names if joints is None else joints, 'joints')
+        positions = self.positions.copy()
+        positions[:, columns] = np.unwrap(positions[:, columns], axis=0)
+        return replace(self, positions=positions)
+
+    def positions_of(self, robot: Robot) -> Array:
+        """The positions (frames, robot.n) of a robot's joints, found by their names.
+
+        Joints of the motion that the robot does not have are left out. Raises InvalidMotion
+        where a joint of the robot is missing.
+        """
+        return self.positions[:, self._columns(robot.joint_names, f'robot {robot.name!r}')]
+
+    def _columns(self, names: Sequence[str], asked_by: str) -> list[int]:
+        index = {name: i for i, name in enumerate(self.joint_names)}
+        missing = [name for name in names if name not in index]
+        if missing:
+            raise InvalidMotion(
+                f'{asked_by}: the motion does not move {_listed(missing)}; '
+                f'it moves {_listed(self.joint_names)}'
+            )
+        return [index[name] for name in names]
+
+
+def _checked_positions(positions: object, names: tuple[str, ...]) -> Array:
+    """`positions` as a new read-only array (frames, n) of finite numbers."""
+    try:
+        array = np.array(positions, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidMotion(f'the positions are not an array of numbers: {error}') from None
+    if array.ndim != 2 or not array.size or array.shape[1] != len(names):
+        raise InvalidMotion(
+            f'the positions have shape {array.shape}; (frames, {len(names)}) is needed for '
+            f'{len(names)} joints, with at least one frame and joint'
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidMotion(f'joints named twice: {_listed(twice)}')
+    if not np.isfinite(array).all():
+        frame, joint = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise InvalidMotion(f'the position of {names[joint]!r} at frame {frame} is not finite')
+    array.flags.writeable = False
+    return array
+
+
+def _checked_period(period: object) -> float:
+    """`period` as a float, and its rate a number too."""
+    try:
+        value = float(period)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 1e-9 <= value <= 1e9:
+        raise InvalidMotion(f'period {period!r} [s] must be a number from 1e-9 to 1e9')
+    return value
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(map(str, names[:most])) + more if names else 'no joint'
