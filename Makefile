@@ -4,6 +4,7 @@
 PYTHON ?= python3
 DURATION ?= 20
 BENCHES ?=
+PAPERS ?= benchmark/papers
 MINUTES ?= 10
 TICKS ?=
 export PYTHON
@@ -21,7 +22,7 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test lint format bench soak clean help
+.PHONY: demo test lint format bench papers soak clean help
 
 help:
 	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table'
@@ -29,6 +30,8 @@ help:
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
+	@echo 'make papers               the experiments of the papers, into benchmark/papers;'
+	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture'
 	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long'
 	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
 	@echo 'make soak TICKS=10000000  the governor and the tracker, without ROS'
@@ -52,6 +55,11 @@ format:
 
 bench:
 	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench $(BENCHES)
+
+papers:
+	@python=$$(scripts/environment bench) && \
+	"$$python" -m ik_core bench papers --out $(PAPERS) && \
+	"$$python" -m ik_core.bench.papers.page docs/papers.md $(PAPERS)
 
 soak:
 	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak \

@@ -6,7 +6,10 @@ also makes a figure. `arguments` has `count` (random goals per robot), `out` (a 
 and for the peers `peers` and `peers_venv`. Times are taken side by side in one run: compare
 ratios, not times of different days or machines.
 
-`rows` prints and writes rows, `generated` and `problems` make robots and problems to measure.
+The experiments of the papers are in `papers`, and work a little differently.
+
+`rows` prints and writes rows, `generated` and `problems` make robots and problems to measure,
+`progress` shows how far a long run is.
 """
 
 BENCHMARKS = {

@@ -4,6 +4,8 @@
     ik bench solve hard --count 500
     ik bench peers --peers ours,kdl         # from a clone; installs what it compares with
     ik bench solve --out benchmark          # also CSV and figures
+    ik bench papers --out benchmark/papers  # the experiments of the papers, all or by name
+    ik bench line_search --mocap DIR        # those that need motion capture
 
 Exit codes: 0 measured, 2 bad input.
 """
@@ -13,31 +15,43 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..bench import BENCHMARKS, PEERS
+from ..bench import BENCHMARKS, PEERS, papers
+from ..bench.papers.claims import claim_rows
+from ..bench.papers.results import write
 from ..bench.rows import Row, table, write_csv
 from ..exceptions import InvalidOption
 from ..robot.shipped import TREE
 from .command import REACHED, add_json, new_parser
 
+MOCAP_VARIABLE = 'IK_MOCAP_DIR'
+"""The environment's word for `--mocap`."""
+
 
 def add_parser(commands: Any) -> None:
     """Add `bench` to the subcommands of `ik`."""
     parser = new_parser(commands, 'bench', 'run a benchmark')
-    listed = '; '.join(f'{name}: {text}' for name, text in BENCHMARKS.items())
+    listed = '; '.join(f'{name}: {text}' for name, text in _all_names().items())
     parser.add_argument(
         'names',
         metavar='NAME',
         nargs='*',
         default=[name for name in BENCHMARKS if name != PEERS],
-        help=f'{listed}. Without a name all but peers, which installs 6 GB',
+        help=f'{listed}. Without a name all but the papers and peers, which installs 6 GB',
     )
     parser.add_argument('--count', type=int, default=2000, help='random goals per robot')
     parser.add_argument('--out', type=Path, metavar='DIR', help='write CSV and figures there')
+    parser.add_argument(
+        '--mocap',
+        type=Path,
+        metavar='DIR',
+        help=f'papers: the folder with motion capture (or {MOCAP_VARIABLE})',
+    )
     parser.add_argument('--peers', metavar='NAMES', help='peers: only these, with commas between')
     parser.add_argument(
         '--peers-venv', type=Path, metavar='DIR', help='peers: where to keep what is installed'
@@ -49,10 +63,13 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the named benchmarks and print, and where asked write, their rows; exit code 0.
 
-    Raises InvalidOption for an unknown name or a bad count.
+    Raises InvalidOption for an unknown name, a bad count, or motion capture that is not there.
     """
-    _check(arguments)
-    for name in arguments.names:
+    arguments.mocap = _mocap_folder(arguments)
+    for name in _checked_names(arguments):
+        if name in papers.EXPERIMENTS:
+            _run_experiment(arguments, name)
+            continue
         module = _module(name)
         rows: list[Row] = module.run(arguments)
         print(json.dumps({name: rows}) if arguments.json else f'{name}\n{table(rows)}\n')
@@ -61,12 +78,64 @@ def run(arguments: argparse.Namespace) -> int:
     return REACHED
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _all_names() -> dict[str, str]:
+    """What each name that can be given measures."""
+    return {**BENCHMARKS, papers.GROUP: 'all that follow', **papers.EXPERIMENTS}
+
+
+def _checked_names(arguments: argparse.Namespace) -> list[str]:
+    """The names given, with those of the papers in the place of their group."""
+    known = _all_names()
     for name in arguments.names:
-        if name not in BENCHMARKS:
-            raise InvalidOption(f'unknown benchmark {name!r}; there are: {", ".join(BENCHMARKS)}')
+        if name not in known:
+            raise InvalidOption(f'unknown benchmark {name!r}; there are: {", ".join(known)}')
+        if name in papers.NEED_MOCAP and not arguments.mocap:
+            raise InvalidOption(f'{name} needs motion capture: --mocap DIR or {MOCAP_VARIABLE}')
     if arguments.count < 1:
         raise InvalidOption(f'--count {arguments.count} must be positive')
+    names: list[str] = []
+    for name in arguments.names:
+        names += _possible_experiments(arguments) if name == papers.GROUP else [name]
+    return names
+
+
+def _possible_experiments(arguments: argparse.Namespace) -> list[str]:
+    """All of the papers' experiments; without motion capture those that need none."""
+    left_out = sorted(papers.NEED_MOCAP) if not arguments.mocap else []
+    if left_out:
+        print(
+            f'Left out, since they need motion capture (--mocap DIR or {MOCAP_VARIABLE}): '
+            f'{", ".join(left_out)}.',
+            file=sys.stderr,
+        )
+    return [name for name in papers.EXPERIMENTS if name not in left_out]
+
+
+def _mocap_folder(arguments: argparse.Namespace) -> Path | None:
+    """The folder with motion capture, if there is one."""
+    named = arguments.mocap or os.environ.get(MOCAP_VARIABLE)
+    if named and not Path(named).is_dir():
+        raise InvalidOption(f'motion capture: there is no folder {named}')
+    return Path(named) if named else None
+
+
+def _run_experiment(arguments: argparse.Namespace, name: str) -> None:
+    """Run an experiment of a paper: print what it claims, and write all of it where asked."""
+    module = _experiment(name)
+    rows: list[Row] = module.run(arguments)
+    claims = module.claims(rows)
+    said = claim_rows(claims)
+    if arguments.json:
+        print(json.dumps({name: {'rows': rows, 'claims': said}}))
+    else:
+        print(f'{name}\n{table(said)}\n')
+    if arguments.out:
+        write(module, name, rows, claims, arguments.out)
+
+
+def _experiment(name: str) -> ModuleType:
+    """The module of a paper's experiment."""
+    return importlib.import_module(f'{papers.__name__}.{name}')
 
 
 def _module(name: str) -> ModuleType:

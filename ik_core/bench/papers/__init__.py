@@ -1,0 +1,22 @@
+"""The experiments that the papers' figures and tables come from, with our solvers beside theirs.
+
+`ik bench NAME` runs one, `ik bench papers` all. An experiment is a module of this folder with
+
+    run(arguments) -> rows        what was measured, small enough to be kept as CSV
+    claims(rows) -> claims        what the source says, what these rows say, and whether it holds
+    draw(rows) -> figure          in the style of the figure that it reproduces
+
+so that table and figure can be made again from rows alone. `claims` and `style` are what they
+share, `results` writes all of it into a folder, `page` puts the tables into docs/papers.md.
+"""
+
+GROUP = 'papers'
+"""Stands for all of them where the name of a benchmark is asked for."""
+
+EXPERIMENTS = {
+    'convergence': '[Engell2007] Fig. 6: the objective after every iteration',
+}
+"""What each reproduces; its name is a module of this folder."""
+
+NEED_MOCAP: frozenset[str] = frozenset()
+"""Those that need motion capture, from outside the project: the folder `arguments.mocap`."""

@@ -1,0 +1,82 @@
+"""How the papers' figures look here: colours that everybody can tell apart, units, room.
+
+The colours are those of Okabe and Ito, which the colour-blind tell apart too; methods also differ
+in their lines. A method looks the same in all figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+BLUE, ORANGE, GREEN, PINK = '#0072B2', '#E69F00', '#009E73', '#CC79A7'
+SKY, RED, BLACK, GREY = '#56B4E9', '#D55E00', '#000000', '#888888'
+
+LOOKS: dict[str, tuple[str, str]] = {
+    'levenberg_marquardt': (BLACK, '-'),
+    'damped_least_squares': (GREEN, '-'),
+    'selectively_damped_least_squares': (PINK, '-'),
+    'pseudoinverse': (BLUE, '-'),
+    'jacobian_transpose': (ORANGE, '-'),
+    'cyclic_coordinate_descent': (RED, '-'),
+    'bfgs': (SKY, '-'),
+    'projected_gradient': (ORANGE, '--'),
+    'penalty': (RED, ':'),
+    'augmented_lagrangian': (PINK, ':'),
+    'sqp': (SKY, '--'),
+    'trust_region': (GREEN, ':'),
+}
+"""Colour and line of every solver."""
+
+SETTINGS = {
+    'axes.grid': True,
+    'axes.spines.right': False,
+    'axes.spines.top': False,
+    'axes.titlesize': 10,
+    'figure.dpi': 100,
+    'font.size': 9,
+    'grid.alpha': 0.3,
+    'legend.fontsize': 8,
+    'legend.framealpha': 0.9,
+    'lines.linewidth': 1.4,
+    'path.simplify_threshold': 0.5,
+    'svg.hashsalt': 'ik_core',  # the same figure is the same file
+}
+
+
+def look(solver: str) -> dict[str, Any]:
+    """The keyword arguments of `plot` for a solver."""
+    colour, line = LOOKS[solver]
+    return {'color': colour, 'linestyle': line}
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure [inch] that makes room for its labels. Raises ImportError."""
+    from matplotlib.figure import Figure  # only figures need matplotlib
+
+    return Figure(figsize=(width, height), layout='constrained')
+
+
+def count_axis(axis: Any, largest: int) -> None:
+    """Make an axis of counts from 0 on, evenly over their powers of ten."""
+    from matplotlib.ticker import ScalarFormatter
+
+    axis.axes.set(**{f'{axis.axis_name}scale': 'symlog', f'{axis.axis_name}lim': (0, largest)})
+    axis.set_major_formatter(ScalarFormatter())
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """What is drawn and saved inside has this style. Raises ImportError without matplotlib."""
+    import matplotlib
+
+    with matplotlib.rc_context(SETTINGS):
+        yield
+
+
+def save(figure: Any, path: Path) -> None:
+    """Save a figure as SVG and as PNG, beside each other."""
+    figure.savefig(path.with_suffix('.svg'), metadata={'Date': None})
+    figure.savefig(path.with_suffix('.png'))
