@@ -21,12 +21,14 @@ from .exceptions import (
     InvalidGoal,
     InvalidMotion,
     InvalidOption,
+    MocapError,
     UnsupportedProblem,
     UrdfError,
 )
 from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
+from .robot.mocap.load import load_mocap, load_skeleton
 from .robot.motion import Motion
 from .robot.robot import Joint, Mimic, Robot
 from .robot.urdf import load_urdf
@@ -68,6 +70,7 @@ __all__ = [
     'LimitAvoidanceTask',
     'ManipulabilityTask',
     'Mimic',
+    'MocapError',
     'Motion',
     'MotionLimits',
     'OrientationTask',
@@ -86,6 +89,8 @@ __all__ = [
     'UnsupportedProblem',
     'UrdfError',
     'example_guided_tasks',
+    'load_mocap',
+    'load_skeleton',
     'load_urdf',
     'make_solver',
     'reachability_map',

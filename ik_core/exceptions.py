@@ -9,6 +9,10 @@ class UrdfError(IkError, ValueError):
     """A robot description that can't be used; the message names the element."""
 
 
+class MocapError(IkError, ValueError):
+    """A motion capture file that can't be used; the message names the file and the line."""
+
+
 class FrameNotFound(IkError, KeyError):
     """A link or joint name that the robot does not have."""
 

@@ -6,6 +6,7 @@
     ik replay recording.npz
     ik reach panda --out panda.npz --figure panda.png
     ik check my_robot.urdf --yaml my_robot.yaml
+    ik mocap 124_01.amc
     ik bench solve
     ik compile
 
@@ -21,11 +22,11 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from ..exceptions import IkError
-from . import bench, check, compile, info, reach, replay, solve
+from . import bench, check, compile, info, mocap, reach, replay, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
 from .text import is_number
 
-COMMANDS = (info, solve, replay, reach, check, bench, compile)
+COMMANDS = (info, solve, replay, reach, check, mocap, bench, compile)
 """In the order of `ik --help`."""
 
 

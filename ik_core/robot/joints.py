@@ -10,7 +10,7 @@ names: 'ZYZ' is R = Rz(phi) Ry(psi) Rz(theta) of [EngellErleben2011] A.16 (whose
 corner is 1, not 0), 'ZXY' that of a BVH file with these channels. Its Jacobian's columns are
 those of A.22, with the cross products of A.18: the matrix printed at A.8 is not that of one.
 Whatever the order, one middle angle makes the first and the third axis parallel: 0 for 'ZYZ',
-a right angle for 'ZXY'.
+a right angle for 'ZXY'. A universal joint is a ball joint with two axes only.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from .kinematics import PRISMATIC, REVOLUTE
 MOVABLE = ('revolute', 'continuous', 'prismatic')
 MULTI_DOF = ('floating', 'planar')
 LIMITS = ('lower', 'upper', 'velocity')
+DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
+FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}
 
 SINGULAR_MARGIN = 0.5
 """How far from its singular middle angle [rad] a ball joint starts by default."""
@@ -46,14 +49,15 @@ class Mimic:
 class Joint:
     """A joint as a URDF has it.
 
-    `kind`: revolute, continuous, prismatic, fixed, floating, planar or ball. `origin` (4, 4) is
-    the joint's frame in the parent link's frame, `axis` (3,) a unit vector in the joint's frame
-    (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s, infinite
-    where there is none.
+    `kind`: revolute, continuous, prismatic, fixed, floating, planar, ball or universal. `origin`
+    (4, 4) is the joint's frame in the parent link's frame, `axis` (3,) a unit vector in the
+    joint's frame (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s,
+    infinite where there is none.
 
-    A ball joint turns about the axes of its frame that `rotation_order` names, each about the
-    axis as the ones before have turned it (intrinsic): 'ZYZ', 'XYZ', ... Its limits are numbers
-    for all three angles, or arrays (3,) in that order.
+    A ball or universal joint turns about the axes of its frame that `rotation_order` names, each
+    about the axis as the ones before have turned it (intrinsic): 'ZYZ' (a ball joint's default),
+    'XYZ', ..., or two of them, as 'ZX'. Its limits are numbers for all angles, or arrays in that
+    order. So a floating joint turns, 'ZYX' by default; it has no limits.
     """
 
     name: str
@@ -66,13 +70,18 @@ class Joint:
     upper: float | Array = math.inf
     velocity: float | Array = math.inf
     mimic: Mimic | None = None
-    rotation_order: str = 'ZYZ'
+    rotation_order: str = ''
+
+    @property
+    def rotations(self) -> str:
+        """`rotation_order`, or the default of this kind of joint."""
+        return self.rotation_order or DEFAULT_ORDERS.get(self.kind, '')
 
 
 @dataclass(frozen=True)
 class JointGroup:
-    """What was one joint in the source: its name, its kind, its indices into q; of a ball joint
-    the order of its rotations, too."""
+    """What was one joint in the source: its name, its kind, its indices into q; of a ball,
+    universal or floating joint the order of its rotations, too."""
 
     name: str
     kind: str
@@ -114,7 +123,7 @@ def split_joints(
     for joint in joints:
         if joint.kind in MULTI_DOF:
             parts = _stack(joint) if joint.name in free_joints else [replace(joint, kind='fixed')]
-        elif joint.kind == 'ball':
+        elif joint.kind in ('ball', 'universal'):
             parts = _ball(joint)
         else:
             parts = [joint]
@@ -134,7 +143,7 @@ def joint_groups(
             joint.name,
             joint.kind,
             tuple(index[part] for part in parts),
-            joint.rotation_order if joint.kind == 'ball' else '',
+            joint.rotations,
         )
         for joint, parts in groups
     )
@@ -143,22 +152,22 @@ def joint_groups(
 def _stack(joint: Joint) -> list[Joint]:
     """The 1-dof joints of a floating (x, y, z, yaw, pitch, roll) or planar (x, y, yaw) joint.
 
-    A planar joint moves in the plane whose normal is its axis. For the axis z, its x and y are
-    those of the joint's frame; for another one, these as the shortest turn of z onto it turns
-    them.
+    A floating joint turns in its `rotation_order`: 'ZXY' is yaw, roll, pitch. A planar joint moves
+    in the plane whose normal is its axis. For the axis z, its x and y are those of the joint's
+    frame; for another one, these as the shortest turn of z onto it turns them.
     """
-    names: tuple[str, ...] = ('x', 'y', 'z', 'yaw', 'pitch', 'roll')
-    basis, axes, shifts = np.eye(3), [0, 1, 2, 2, 1, 0], 3
     if joint.kind == 'planar':
-        names, axes, shifts = ('x', 'y', 'yaw'), [0, 1, 2], 2
-        basis = shortest_turn_onto(joint.axis)
-    return _pile(
-        joint,
-        [
-            Joint(name, 'prismatic' if i < shifts else 'continuous', '', '', axis=basis[:, axis])
-            for i, (name, axis) in enumerate(zip(names, axes, strict=True))
-        ],
-    )
+        names = ['x', 'y', 'yaw']
+        axes, shifts = list(shortest_turn_onto(joint.axis).T), 2
+    else:
+        order = _checked_order(joint, 3)
+        names = ['x', 'y', 'z', *_numbered([FLOATING_NAMES[axis] for axis in order])]
+        axes, shifts = [*np.eye(3), *_axes(order)], 3
+    parts = [
+        Joint(name, 'prismatic' if i < shifts else 'continuous', '', '', axis=axis)
+        for i, (name, axis) in enumerate(zip(names, axes, strict=True))
+    ]
+    return _pile(joint, parts)
 
 
 def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
@@ -174,36 +183,54 @@ def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
 
 
 def _ball(joint: Joint) -> list[Joint]:
-    """The three revolute joints of a ball joint, called '<name>/z', '<name>/y', '<name>/z2'."""
-    order = joint.rotation_order
-    if len(order) != 3 or set(order) - set('XYZ') or order[1] in (order[0], order[2]):
-        raise InvalidOption(
-            f'ball joint {joint.name!r}: rotation_order {order!r}; three of X, Y and Z are '
-            "needed, no two alike side by side, such as 'ZYZ' or 'XYZ'"
-        )
+    """The revolute joints of a ball joint, called '<name>/z', '<name>/y', '<name>/z2' for 'ZYZ',
+    or the two of a universal joint."""
+    order = _checked_order(joint, 3 if joint.kind == 'ball' else 2)
     if joint.mimic is not None:
-        raise InvalidOption(f'ball joint {joint.name!r} mimics {joint.mimic.joint!r}: it cannot')
-    names = [axis.lower() for axis in order]
-    if names[2] == names[0]:
-        names[2] += '2'
-    limits = zip(*(_of_each_axis(joint, limit) for limit in LIMITS), strict=True)
+        raise InvalidOption(
+            f'{joint.kind} joint {joint.name!r} mimics {joint.mimic.joint!r}: it cannot'
+        )
+    names = _numbered(order.lower())
+    limits = zip(*(_of_each_axis(joint, limit, len(order)) for limit in LIMITS), strict=True)
     parts = []
-    for name, axis, (lower, upper, velocity) in zip(names, order, limits, strict=True):
+    for name, axis, (lower, upper, velocity) in zip(names, _axes(order), limits, strict=True):
         kind = 'continuous' if np.isinf([lower, upper]).all() else 'revolute'
-        direction = np.eye(3)['XYZ'.index(axis)]
-        parts.append(Joint(name, kind, '', '', np.eye(4), direction, lower, upper, velocity))
+        parts.append(Joint(name, kind, '', '', np.eye(4), axis, lower, upper, velocity))
     return _pile(joint, parts)
 
 
-def _of_each_axis(joint: Joint, name: str) -> list[float]:
-    """A limit of a ball joint for each of its three angles."""
-    values = np.asarray(getattr(joint, name), float)
-    if values.shape not in ((), (3,)) or np.isnan(values).any():
+def _checked_order(joint: Joint, count: int) -> str:
+    """The order of the rotations of a joint about so many axes. Raises InvalidOption."""
+    order = joint.rotations
+    again = any(a == b for a, b in pairwise(order))
+    if len(order) != count or set(order) - set('XYZ') or again:
+        which = {2: ('two', 'alike', 'ZY'), 3: ('three', 'alike side by side', 'ZYZ')}[count]
         raise InvalidOption(
-            f'ball joint {joint.name!r}: {name} = {getattr(joint, name)!r}; one number or three, '
-            'in the order of its rotations, are needed'
+            f'{joint.kind} joint {joint.name!r}: rotation_order {order!r}; {which[0]} of X, Y and '
+            f'Z are needed, no two {which[1]}, such as {which[2]!r}'
         )
-    return [float(value) for value in np.broadcast_to(values, (3,))]
+    return order
+
+
+def _axes(order: str) -> list[Array]:
+    """The unit vectors (3,) that an order of rotations names."""
+    return [np.eye(3)['XYZ'.index(axis)] for axis in order]
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, with a 2 behind the third where it is the first again."""
+    return [f'{name}2' if name in names[:i] else name for i, name in enumerate(names)]
+
+
+def _of_each_axis(joint: Joint, name: str, count: int) -> list[float]:
+    """A limit of a ball or universal joint for each of its angles."""
+    values = np.asarray(getattr(joint, name), float)
+    if values.shape not in ((), (count,)) or np.isnan(values).any():
+        raise InvalidOption(
+            f'{joint.kind} joint {joint.name!r}: {name} = {getattr(joint, name)!r}; one number or '
+            f'{count}, in the order of its rotations, are needed'
+        )
+    return [float(value) for value in np.broadcast_to(values, (count,))]
 
 
 def clear_of_singularity(order: str, middle: float, lower: float, upper: float) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..exceptions import UrdfError
+from .mocap.load import load_skeleton
 from .robot import Robot
 from .urdf import load_urdf
 
@@ -50,7 +51,12 @@ def robot_path(name: str) -> Path:
 
 
 def load_robot(name: str) -> Robot:
-    """The robot of a URDF file, or a shipped one by its name. Raises UrdfError."""
+    """The robot of a URDF file, the figure of an ASF or BVH file, or a shipped robot by its name.
+
+    Raises UrdfError or MocapError.
+    """
+    if Path(name).suffix.lower() in ('.asf', '.bvh'):
+        return load_skeleton(name)
     return load_urdf(robot_path(name))
 
 

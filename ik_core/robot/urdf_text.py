@@ -1,0 +1,113 @@
+"""A robot as a URDF: what `load_urdf` reads back to the same joints, limits and links.
+
+Joints of several degrees of freedom are written as the simple joints that they are stacked of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ..maths.rotations import Array, transform_of
+from .kinematics import KIND, PARENT, PRISMATIC
+from .robot import Robot
+from .urdf import MAX_NUMBER
+
+NONE = 10.0 * MAX_NUMBER
+"""Written for a limit that is none: `load_urdf` takes it so."""
+
+
+def urdf_text(robot: Robot) -> str:
+    """The URDF of a robot: its links, joints and limits; no shapes, no masses."""
+    root = ElementTree.Element('robot', name=robot.name)
+    for link in dict.fromkeys([*robot.link_names, *robot.places]):
+        ElementTree.SubElement(root, 'link', name=link)
+    main = _main_links(robot)
+    for i in _in_order_of_q(robot):
+        _add_moving(root, robot, i, main)
+    for link, place in robot.places.items():
+        if main[place.body] != link:
+            _add_fixed(root, robot, link, main[place.body])
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding='unicode') + '\n'
+
+
+def _in_order_of_q(robot: Robot) -> list[int]:
+    """The bodies whose joints are in q, in its order, then those of mimic joints."""
+    index = {name: i for i, name in enumerate(robot.joint_names)}
+    names = enumerate(robot.body_names)
+    return [k for _, k in sorted((index.get(name, robot.n), k) for k, name in names)]
+
+
+def _main_links(robot: Robot) -> dict[int, str]:
+    """The link of each body (-1: the root's) that its joint moves; the others are fixed to it."""
+    main: dict[int, str] = {}
+    for link, place in robot.places.items():
+        if place.body not in main or place.depth < robot.places[main[place.body]].depth:
+            main[place.body] = link
+    return main
+
+
+def _add_moving(root: ElementTree.Element, robot: Robot, k: int, main: Mapping[int, str]) -> None:
+    """The joint of body k. Its axis is z in the body's frame, which may not be the link's."""
+    name, parent, child = robot.body_names[k], main[int(robot.tree[k, PARENT])], main[k]
+    at_parent, at_child = (robot.places[link].transform for link in (parent, child))
+    origin = np.linalg.inv(at_parent) @ transform_of(robot.geometry[k, :12]) @ at_child
+    mimic = robot.mimic_joints.get(name)
+    i = -1 if mimic else robot.joint_names.index(name)
+    moved = 'prismatic' if robot.tree[k, KIND] == PRISMATIC else 'revolute'
+    kind = moved if mimic else robot.joint_types[i]
+    joint = _add_joint(root, name, kind, parent, child, origin)
+    ElementTree.SubElement(joint, 'axis', xyz=_numbers(at_child[2, :3]))
+    if mimic:  # its limits are part of those of the joint that it follows
+        _add(joint, 'mimic', joint=mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
+        _add(joint, 'limit', lower=-NONE, upper=NONE, velocity=NONE, effort=0.0)
+        return
+    limits = {'velocity': min(float(robot.velocity[i]), NONE), 'effort': 0.0}
+    if kind != 'continuous':
+        limits['lower'] = max(float(robot.lower[i]), -NONE)
+        limits['upper'] = min(float(robot.upper[i]), NONE)
+    _add(joint, 'limit', **limits)
+
+
+def _add_fixed(root: ElementTree.Element, robot: Robot, link: str, parent: str) -> None:
+    """The joint that fixes a link to the main one of its body."""
+    origin = np.linalg.inv(robot.places[parent].transform) @ robot.places[link].transform
+    name = f'{link}_fixed'
+    while name in robot.body_names:
+        name += '_'
+    _add_joint(root, name, 'fixed', parent, link, origin)
+
+
+def _add_joint(
+    root: ElementTree.Element, name: str, kind: str, parent: str, child: str, origin: Array
+) -> ElementTree.Element:
+    joint = ElementTree.SubElement(root, 'joint', name=name, type=kind)
+    _add(joint, 'parent', link=parent)
+    _add(joint, 'child', link=child)
+    _add(joint, 'origin', xyz=_numbers(origin[:3, 3]), rpy=_numbers(_rpy(origin)))
+    return joint
+
+
+def _add(joint: ElementTree.Element, tag: str, /, **attributes: str | float) -> None:
+    texts = {k: v if isinstance(v, str) else repr(float(v)) for k, v in attributes.items()}
+    ElementTree.SubElement(joint, tag, texts)
+
+
+def _rpy(transform: Array) -> list[float]:
+    """Roll, pitch and yaw [rad] of a transform (4, 4), R = Rz Ry Rx.
+
+    Roll is that of what is left once yaw is taken back: exact also where pitch is a right angle.
+    """
+    (r00, r01, r02), (r10, r11, r12) = transform[:2, :3].tolist()
+    yaw = math.atan2(r10, r00)
+    pitch = math.atan2(-transform[2, 0], math.hypot(r00, r10))
+    s, c = math.sin(yaw), math.cos(yaw)
+    return [math.atan2(s * r02 - c * r12, c * r11 - s * r01), pitch, yaw]
+
+
+def _numbers(vector: Iterable[float]) -> str:
+    return ' '.join(repr(float(number) + 0.0) for number in vector)
