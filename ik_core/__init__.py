@@ -28,8 +28,10 @@ from .exceptions import (
 from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
+from .retargeting import Retargeted, retarget
 from .robot.mocap.load import load_mocap, load_skeleton
 from .robot.motion import Motion
+from .robot.motion_files import load_motion, save_motion
 from .robot.robot import Joint, Mimic, Robot
 from .robot.urdf import load_urdf
 from .solvers import SOLVERS, Solver, make_solver, solve
@@ -46,6 +48,7 @@ from .tasks import (
     SmoothnessTask,
     TwoAxisTask,
     example_guided_tasks,
+    total_link_length,
 )
 from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
 
@@ -78,6 +81,7 @@ __all__ = [
     'PositionTask',
     'PostureTask',
     'ReachabilityMap',
+    'Retargeted',
     'Robot',
     'SmoothnessTask',
     'Solutions',
@@ -90,12 +94,16 @@ __all__ = [
     'UrdfError',
     'example_guided_tasks',
     'load_mocap',
+    'load_motion',
     'load_skeleton',
     'load_urdf',
     'make_solver',
     'reachability_map',
+    'retarget',
+    'save_motion',
     'solve',
     'solve_all',
     'solve_batch',
     'solve_best',
+    'total_link_length',
 ]

@@ -28,6 +28,8 @@ from .kinematics import PRISMATIC, REVOLUTE
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
 MULTI_DOF = ('floating', 'planar')
+FLOATING_BASE, WORLD = 'floating_base', 'world'
+"""The joint that `carried_by_floating_base` adds, and the root link that it starts from."""
 LIMITS = ('lower', 'upper', 'velocity')
 DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
 FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}
@@ -102,6 +104,20 @@ class LinkPlace:
     body: int
     transform: Array
     depth: int
+
+
+def carried_by_floating_base(
+    links: Sequence[str], joints: Sequence[Joint]
+) -> tuple[list[str], list[Joint]]:
+    """The tree with a floating joint above its root. Raises UrdfError where names are taken."""
+    if WORLD in links or any(joint.name == FLOATING_BASE for joint in joints):
+        raise UrdfError(
+            f'a floating base adds a link {WORLD!r} and a joint {FLOATING_BASE!r}: the robot has '
+            'one of them already'
+        )
+    (root,) = set(links) - {joint.child for joint in joints}
+    joint = Joint(FLOATING_BASE, 'floating', parent=WORLD, child=root)
+    return [WORLD, *links], [joint, *joints]
 
 
 def split_joints(

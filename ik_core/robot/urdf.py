@@ -29,6 +29,7 @@ from urdf_parser_py import urdf as parser
 
 from ..exceptions import UrdfError
 from ..maths.rotations import matrix_from_rpy
+from .joints import FLOATING_BASE, carried_by_floating_base
 from .robot import Joint, Mimic, Robot
 
 MAX_BYTES = 10_000_000  # fifty times the largest robot known to us
@@ -48,12 +49,18 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 }
 
 
-def load_urdf(source: str | bytes | os.PathLike[str], *, free_joints: Sequence[str] = ()) -> Robot:
+def load_urdf(
+    source: str | bytes | os.PathLike[str],
+    *,
+    free_joints: Sequence[str] = (),
+    floating_base: bool = False,
+) -> Robot:
     """The robot of a URDF: a path, or the XML itself as text or bytes (then it starts with '<').
 
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
-    to move; the others are frozen at zero, since a JointState can't carry them. What needs a
-    decision:
+    to move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
+    puts a floating joint of that name, which moves, between a new root link `world` and the root,
+    as for a humanoid that walks. What needs a decision:
 
     - Not finite, not a number, a wrong count of numbers, commas between them: an error.
     - A revolute or prismatic joint needs a `<limit>`; a bound it leaves out is 0, as in urdfdom.
@@ -81,6 +88,9 @@ def load_urdf(source: str | bytes | os.PathLike[str], *, free_joints: Sequence[s
     _check_tree(links, model.joints)
     mimics = _resolve_mimics(model.joints, warnings)
     joints = [_joint(joint, mimics.get(joint.name), warnings) for joint in model.joints]
+    if floating_base:
+        links, joints = carried_by_floating_base(links, joints)
+        free_joints = (*free_joints, FLOATING_BASE)
     warnings += _remarks(joints, free_joints)
     return Robot.from_joints(model.name, links, joints, warnings=warnings, free_joints=free_joints)
 

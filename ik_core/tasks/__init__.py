@@ -4,7 +4,12 @@ from .base import JointTask, Task
 from .goals import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask, TwoAxisTask
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
-from .reference_motion import EndEffectorPatternTask, JointPatternTask, example_guided_tasks
+from .reference_motion import (
+    EndEffectorPatternTask,
+    JointPatternTask,
+    example_guided_tasks,
+    total_link_length,
+)
 
 __all__ = [
     'AxisTask',
@@ -22,4 +27,5 @@ __all__ = [
     'Task',
     'TwoAxisTask',
     'example_guided_tasks',
+    'total_link_length',
 ]

@@ -22,7 +22,7 @@ ORDERS = {
         {'optim'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'analysis'},
+        {'analysis', 'retargeting'},
         {'__init__'},
         {'bench'},
         {'cli'},

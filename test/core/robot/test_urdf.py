@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from support.places import URDF
 
 from ik_core.exceptions import UrdfError
@@ -299,3 +300,27 @@ def test_an_unreadable_file_is_an_error(monkeypatch):
     monkeypatch.setattr(Path, 'open', refuse)
     with pytest.raises(UrdfError, match='Permission denied'):
         load_urdf(URDF / 'panda.urdf')
+
+
+def test_a_floating_base_carries_the_robot():
+    text = (URDF / 'scara.urdf').read_text()
+    robot, carried = load_urdf(text), load_urdf(text, floating_base=True)
+    assert carried.base_link == 'world'
+    assert carried.joint_names[6:] == robot.joint_names
+    assert carried.root_joints == tuple(range(6))
+    q = np.array([1.0, 2.0, 3.0, 0.3, 0.2, 0.1, *robot.middle_configuration])
+    base = carried.forward_kinematics(q, robot.base_link)
+    np.testing.assert_allclose(base[:3, 3], [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(base[:3, :3], Rotation.from_euler('ZYX', q[3:6]).as_matrix())
+    np.testing.assert_allclose(
+        carried.forward_kinematics(q, 'tool', robot.base_link),
+        robot.forward_kinematics(q[6:], 'tool'),
+        atol=1e-12,
+    )
+
+
+def test_a_floating_base_needs_its_names():
+    text = (URDF / 'scara.urdf').read_text()
+    root = load_urdf(text).base_link
+    with pytest.raises(UrdfError, match="a link 'world'"):
+        load_urdf(text.replace(f'"{root}"', '"world"'), floating_base=True)

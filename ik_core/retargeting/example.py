@@ -1,0 +1,150 @@
+"""What of a motion another robot imitates: the paths of links, and the joints' postures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array, checked_transform
+from ..options import exact_number
+from ..robot.motion import Motion
+from ..robot.robot import Robot
+from ..tasks.reference_motion import total_link_length
+
+Scale = float | Literal['length']
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """E and Theta of [TakKo], frame by frame, for the robot that imitates them.
+
+    `links` of that robot have the `paths` (frames, links, 3) [m], in its root link's frame.
+    `postures` (frames, n) [rad or m] counts where `mapped` (n,) says that a joint has a
+    counterpart. `period` [s].
+    """
+
+    links: tuple[str, ...]
+    paths: Array
+    postures: Array
+    mapped: NDArray[np.bool_]
+    period: float
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+def example_of(
+    motion: Motion,
+    source: Robot,
+    robot: Robot,
+    links: Mapping[str, str],
+    *,
+    joints: Mapping[str, str] | None = None,
+    scale: Scale = 1.0,
+    transform: ArrayLike | None = None,
+    base_link: str | None = None,
+) -> Example:
+    """The example that a motion of `source` is for `robot`; see `retarget`."""
+    placed = np.eye(4) if transform is None else checked_transform(transform)
+    factor = _factor(scale, source, robot, links)
+    placed = placed @ np.diag([factor, factor, factor, 1.0])
+    positions = motion.positions_of(source)
+    paths = link_paths(source, positions, tuple(links), base_link)
+    postures, mapped = _postures(positions, source, robot, _joint_map(source, robot, joints))
+    if source.root_joints and mapped[list(robot.root_joints)].any():
+        _check_upright(placed, factor, base_link)
+        _place_root(postures, positions, source, robot, placed)
+    return Example(
+        links=tuple(links.values()),
+        paths=paths @ placed[:3, :3].T + placed[:3, 3],
+        postures=postures,
+        mapped=mapped,
+        period=motion.period,
+    )
+
+
+def link_paths(
+    robot: Robot, positions: Array, links: tuple[str, ...], base_link: str | None = None
+) -> Array:
+    """The positions (frames, links, 3) [m] of links while the joints take `positions`
+    (frames, n), in the frame of `base_link` (default: the root link's)."""
+    paths = np.empty((len(positions), len(links), 3))
+    for path, q in zip(paths, positions, strict=True):
+        frames = robot.frames(q)
+        path[:] = [robot.link_transform(frames, link)[:3, 3] for link in links]
+        if base_link is not None:
+            base = robot.link_transform(frames, base_link)
+            path[:] = (path - base[:3, 3]) @ base[:3, :3]
+    return paths
+
+
+def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str]) -> float:
+    """By how much paths grow: a number, or the ratio of the lengths of the chains to the links."""
+    if scale == 'length':
+        own = sum(total_link_length(robot, link) for link in links.values())
+        return own / sum(total_link_length(source, link) for link in links)
+    factor = exact_number(scale, float)
+    if factor is None or not 0.0 < factor < np.inf:
+        raise InvalidOption(f"scale {scale!r}: a positive number, or 'length'")
+    return float(factor)
+
+
+def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) -> dict[int, int]:
+    """Which joint of the source each joint imitates, by their indices."""
+    if joints is None:
+        joints = {name: name for name in robot.joint_names if name in source.joint_names}
+    indices = {robot.joint_index(own): source.joint_index(name) for name, own in joints.items()}
+    if len(indices) < len(joints):
+        raise InvalidOption('joints: two joints of the source are given the same counterpart')
+    for own, other in indices.items():
+        if robot.joint_units[own] != source.joint_units[other]:
+            raise InvalidOption(
+                f'joints: {source.joint_names[other]!r} and {robot.joint_names[own]!r} are '
+                'a turn and a slide: neither can imitate the other'
+            )
+    return indices
+
+
+def _postures(
+    positions: Array, source: Robot, robot: Robot, joints: Mapping[int, int]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """(frames, n) and which of them count; the others are in the middle of their limits."""
+    postures = np.tile(robot.middle_configuration, (len(positions), 1))
+    mapped = np.zeros(robot.n, bool)
+    for own, other in joints.items():
+        postures[:, own] = positions[:, other]
+        mapped[own] = True
+    return postures, mapped
+
+
+def _check_upright(placed: Array, factor: float, base_link: str | None) -> None:
+    if base_link is not None or not np.allclose(placed[:3, :3], factor * np.eye(3)):
+        raise InvalidOption(
+            'joints: those of a floating root can imitate no others where the paths are turned, '
+            'or are those that another link sees; leave them out'
+        )
+
+
+def _place_root(
+    postures: Array, positions: Array, source: Robot, robot: Robot, placed: Array
+) -> None:
+    """Let the floating root take the place of the source's, scaled and moved as the paths are."""
+    (path,) = link_paths(source, positions, (_carried_link(source),)).swapaxes(0, 1)
+    slides = [i for i in robot.root_joints if robot.joint_units[i] == 'm']
+    at_zero = robot.middle_configuration
+    at_zero[list(robot.root_joints)] = 0.0
+    link = _carried_link(robot)
+    origin = robot.forward_kinematics(at_zero, link)[:3, 3]
+    directions = robot.jacobian(at_zero, link)[:3, slides]
+    postures[:, slides] = (path @ placed[:3, :3].T + placed[:3, 3] - origin) @ directions
+
+
+def _carried_link(robot: Robot) -> str:
+    """The link that the joints of a floating root carry."""
+    (body,) = np.flatnonzero(robot.tree[:, 2] == robot.root_joints[-1])
+    return next(link for link, place in robot.places.items() if place.body == body)

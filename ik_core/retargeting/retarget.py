@@ -1,0 +1,142 @@
+"""Example-guided inverse kinematics over a whole motion [TakKo]: one problem, frame by frame.
+
+In each frame n the joints minimise Eq. 4,
+
+    G = alpha G_E + beta G_A + L^2 |q_n - q_(n-1)|_M^2,    alpha + beta = 1
+
+for all links together: G_E sums the E-errors of every link, G_A is the A-error times L^2, where L
+is the longest chain to one of these links (section 4.3). A joint that slides counts in metres,
+without L^2. Each frame begins where the one before ended, which chooses among the minima.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..robot.motion import Motion
+from ..robot.robot import Robot
+from ..solvers import DEFAULT_SOLVER
+from ..tasks.reference_motion import total_link_length
+from .example import Scale, example_of, link_paths
+from .imitation import Imitation, Progress, Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Retargeted:
+    """A motion for another robot, and how far it is from its example in every frame.
+
+    `link_errors` (frames, links) [m]: |e - E|. `joint_errors` (frames, joints) [rad or m]:
+    theta - Theta, of the `joints` that have a counterpart. `converged` (frames,): whether the
+    cost is at its least. `length` [m]: L. `seconds`: what solving took, of all frames.
+    """
+
+    motion: Motion
+    links: tuple[str, ...]
+    joints: tuple[str, ...]
+    link_errors: Array
+    joint_errors: Array
+    converged: NDArray[np.bool_]
+    length: float
+    seconds: float
+
+    @property
+    def frames_per_second(self) -> float:
+        """How fast it was solved."""
+        return len(self.motion) / max(self.seconds, 1e-9)
+
+
+def retarget(
+    motion: Motion,
+    robot: Robot,
+    links: Mapping[str, str],
+    *,
+    source: Robot | None = None,
+    joints: Mapping[str, str] | None = None,
+    beta: float = 1e-5,
+    link_weights: ArrayLike = 1.0,
+    joint_weights: ArrayLike = 1.0,
+    velocity_weights: ArrayLike = 0.0,
+    acceleration_weights: ArrayLike = 0.0,
+    stiffness: ArrayLike = 0.0,
+    length: float | None = None,
+    scale: Scale = 1.0,
+    transform: ArrayLike | None = None,
+    base_link: str | None = None,
+    keep_limits: bool = True,
+    q0: ArrayLike | None = None,
+    solver: str = DEFAULT_SOLVER,
+    solver_options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Retargeted:
+    """Imitate a motion with a robot of other proportions; see the module.
+
+    motion, source : what to imitate, and the robot that it was made on, as `load_mocap` returns
+        them; without a source the robot itself, for a motion that is scaled, moved or smoothed
+    links : which link of the robot (value) follows the path of which link of the source (key)
+    joints : likewise which joint imitates which; by default those of the same name. Joints
+        without a counterpart have A-weight 0: only the links lead them
+    beta : from 0, where only the links lead, to 1, where joints are copied; alpha = 1 - beta
+    link_weights, joint_weights : multiply alpha and beta; one number, or one for each of `links`,
+        in their order, and of the robot's joints (n,)
+    velocity_weights [s^2], acceleration_weights [s^4] : kv and ka of both errors, or of the
+        E-error and the A-error (2,)
+    stiffness : the diagonal of M in Eq. 5, one number or (n,), or all of it (n, n)
+    length : L [m]
+    scale : of the paths, about the origin; 'length': the ratio of the lengths of the chains to the
+        links. A root that floats is scaled and moved as they are
+    transform : (4, 4) moves and turns the scaled paths into the robot's root link's frame
+    base_link : paths are those in the frame of this link of the source, for a robot whose base
+        stands still
+    keep_limits : False opens the robot's limits, which captured motions often break
+    q0 : (n,) where the first frame begins
+    progress : see `Progress`
+
+    Raises InvalidOption, InvalidMotion, FrameNotFound, UnsupportedProblem.
+    """
+    if not links:
+        raise InvalidOption('links: at least one link of the source and its counterpart is needed')
+    example = example_of(
+        motion,
+        source or robot,
+        robot,
+        links,
+        joints=joints,
+        scale=scale,
+        transform=transform,
+        base_link=base_link,
+    )
+    if length is None:
+        length = max(total_link_length(robot, link) for link in example.links)
+    weights = Weights(
+        beta=beta,
+        links=link_weights,
+        joints=joint_weights,
+        velocity=velocity_weights,
+        acceleration=acceleration_weights,
+        stiffness=stiffness,
+    )
+    imitation = Imitation(robot, example, weights, length, keep_limits=keep_limits)
+    started = time.perf_counter()
+    positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
+    seconds = time.perf_counter() - started
+    joints_led = np.flatnonzero(example.mapped)
+    return Retargeted(
+        motion=Motion(robot.joint_names, positions, example.period),
+        links=example.links,
+        joints=tuple(robot.joint_names[i] for i in joints_led),
+        link_errors=np.linalg.norm(
+            link_paths(robot, positions, example.links) - example.paths, axis=2
+        ),
+        joint_errors=(positions - example.postures)[:, joints_led],
+        converged=converged,
+        length=length,
+        seconds=seconds,
+    )

@@ -1,0 +1,124 @@
+"""Motions in files: CSV, for people and other programs, and numpy archives.
+
+A CSV file has a line of names, `time` and the joints', then a line of numbers per frame: its time
+[s], evenly spaced, and the positions [rad or m]. An archive (.npz, read without pickle) has the
+arrays `joint_names`, `positions` (frames, n) and `period` [s].
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidMotion
+from ..maths.rotations import Array
+from .motion import Motion
+
+MAX_BYTES = 200_000_000
+"""A larger file is no motion of a robot: an hour of 60 joints at 30 Hz as CSV has 130 MB."""
+UNEVEN = 1e-3
+"""[periods] How far the time of a frame may be from where even spacing has it."""
+SUFFIXES = ('.csv', '.npz')
+
+
+def save_motion(motion: Motion, path: str | Path) -> None:
+    """Write a motion, as the suffix says: .csv or .npz. Raises InvalidMotion, OSError."""
+    path = Path(path)
+    check_suffix(path)
+    if path.suffix == '.npz':
+        with path.open('wb') as file:
+            np.savez_compressed(
+                file,
+                joint_names=np.array(motion.joint_names),
+                positions=motion.positions,
+                period=np.array(motion.period),
+            )
+        return
+    with path.open('w', newline='', encoding='utf-8') as file:
+        writer = csv.writer(file, lineterminator='\n')
+        writer.writerow(['time', *motion.joint_names])
+        for frame, positions in enumerate(motion.positions.tolist()):
+            writer.writerow([f'{frame * motion.period:.9g}', *map(repr, positions)])
+
+
+def load_motion(path: str | Path) -> Motion:
+    """Read a motion that `save_motion` wrote, or another program as it does.
+
+    Raises InvalidMotion, with the line where a CSV file is wrong.
+    """
+    path = Path(path)
+    check_suffix(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InvalidMotion(f'{path} is larger than {MAX_BYTES / 1e6:.0f} MB')
+        return _read_archive(path) if path.suffix == '.npz' else _read_csv(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InvalidMotion(f"can't read {str(path)!r}: {reason}") from None
+
+
+def check_suffix(path: Path) -> None:
+    """Raises InvalidMotion where the name of a file is none of a motion's."""
+    if path.suffix not in SUFFIXES:
+        raise InvalidMotion(f'{path}: the suffix of a motion is one of {", ".join(SUFFIXES)}')
+
+
+def _read_archive(path: Path) -> Motion:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            names, positions, period = (
+                archive[name] for name in ('joint_names', 'positions', 'period')
+            )
+        return Motion(tuple(map(str, names.tolist())), positions, period.item())
+    except InvalidMotion as error:
+        raise InvalidMotion(f'{path}: {error}') from None
+    except OSError:
+        raise
+    except Exception as error:  # a damaged archive makes numpy raise almost anything
+        raise InvalidMotion(
+            f'{path} is no archive of joint_names, positions and period: {error}'
+        ) from None
+
+
+def _read_csv(path: Path) -> Motion:
+    try:
+        with path.open(newline='', encoding='utf-8-sig') as file:
+            reader = csv.reader(file)
+            lines = [(reader.line_num, row) for row in reader if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidMotion(f'{path} is no CSV file: {error}') from None
+    names = [name.strip() for name in lines[0][1]] if lines else []
+    if names[:1] != ['time'] or len(names) < 2:
+        raise InvalidMotion(f"{path}, line 1: 'time' and the names of joints should be there")
+    if len(lines) < 3:
+        raise InvalidMotion(f'{path} has {len(lines) - 1} frames; two are needed for the period')
+    numbers = np.array([_numbers(path, line, row, len(names)) for line, row in lines[1:]])
+    period = _period(path, [line for line, _ in lines[1:]], numbers[:, 0])
+    try:
+        return Motion(tuple(names[1:]), numbers[:, 1:], period)
+    except InvalidMotion as error:
+        raise InvalidMotion(f'{path}: {error}') from None
+
+
+def _numbers(path: Path, line: int, row: list[str], count: int) -> list[float]:
+    try:
+        numbers = [float(text) for text in row]
+    except ValueError as error:
+        raise InvalidMotion(f'{path}, line {line}: {error}') from None
+    if len(numbers) != count:
+        raise InvalidMotion(f'{path}, line {line}: {len(numbers)} numbers; {count} are needed')
+    return numbers
+
+
+def _period(path: Path, lines: list[int], times: Array) -> Any:
+    """The time between two frames [s], which is the same everywhere."""
+    period = (times[-1] - times[0]) / (len(times) - 1)
+    even = times[0] + period * np.arange(len(times))
+    off = ~(np.abs(times - even) <= UNEVEN * abs(period))
+    if off.any() or not period > 0.0:
+        line = lines[int(np.argmax(off))]
+        raise InvalidMotion(f'{path}, line {line}: the times are not evenly spaced and rising')
+    return period

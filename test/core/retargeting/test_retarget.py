@@ -1,0 +1,277 @@
+"""A motion of one robot for another: Eq. 1 to 4 of [TakKo] over all frames."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from support.places import URDF
+
+import ik_core as ik
+from ik_core.exceptions import FrameNotFound, InvalidOption
+
+PERIOD = 1 / 30
+JOINTS = {f'panda_joint{i}': f'iiwa_joint_{i}' for i in range(1, 8)}
+LINKS = {'panda_hand_tcp': 'iiwa_link_ee'}
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return ik.load_urdf(URDF / 'panda.urdf')
+
+
+@pytest.fixture(scope='module')
+def iiwa():
+    return ik.load_urdf(URDF / 'iiwa14.urdf')
+
+
+def swaying(robot, frames=12, amplitude=0.3):
+    """A smooth motion inside the limits."""
+    phase = np.linspace(0.0, 2.0, frames)[:, np.newaxis] + np.arange(robot.n)
+    middle = robot.middle_configuration
+    room = np.minimum(amplitude, 0.9 * (robot.upper - middle))
+    return ik.Motion(robot.joint_names, middle + room * np.sin(phase), PERIOD)
+
+
+def path_of(robot, motion, link):
+    return np.array([robot.forward_kinematics(q, link)[:3, 3] for q in motion.positions])
+
+
+def test_a_robot_that_imitates_itself_does_the_same(panda):
+    motion = swaying(panda)
+    for beta in (1e-5, 0.5, 1.0):
+        made = ik.retarget(motion, panda, {'panda_hand': 'panda_hand'}, beta=beta)
+        assert made.motion.joint_names == motion.joint_names
+        assert made.motion.period == motion.period
+        np.testing.assert_allclose(made.motion.positions, motion.positions, atol=1e-6)
+        assert made.link_errors.max() < 1e-6
+        assert made.converged.all()
+
+
+def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
+    beta, kv, ka, m = 0.02, 1e-4, 1e-7, 1e-3
+    motion = swaying(panda, frames=6)
+    made = ik.retarget(
+        motion,
+        iiwa,
+        LINKS,
+        source=panda,
+        joints=JOINTS,
+        beta=beta,
+        velocity_weights=kv,
+        acceleration_weights=ka,
+        stiffness=m,
+    )
+    goal = path_of(panda, motion, 'panda_hand_tcp')
+    pattern = motion.positions[:, :7]
+    achieved = made.motion.positions
+    hands = path_of(iiwa, made.motion, 'iiwa_link_ee')
+
+    def error(y, example, before, frame):
+        """|y - Y|^2 and the differences of Eq. 2 and 3, as they stand there."""
+        now = y - example[frame]
+        old = [before[frame - i] - example[frame - i] for i in (1, 2) if frame >= i]
+        total = now @ now
+        if old:
+            total += kv * np.sum(((now - old[0]) / PERIOD) ** 2)
+        if len(old) == 2:
+            total += ka * np.sum(((now - 2 * old[0] + old[1]) / PERIOD**2) ** 2)
+        return total
+
+    for frame in range(1, len(motion)):
+
+        def cost(q, frame=frame):
+            hand = iiwa.forward_kinematics(q, 'iiwa_link_ee')[:3, 3]
+            e, a = error(hand, goal, hands, frame), error(q, pattern, achieved, frame)
+            step = q - achieved[frame - 1]
+            return (1 - beta) * e + made.length**2 * (beta * a + m * step @ step)
+
+        box = list(zip(iiwa.lower, iiwa.upper, strict=True))
+        found = minimize(cost, achieved[frame], bounds=box, method='L-BFGS-B')
+        assert cost(achieved[frame]) <= found.fun * (1 + 1e-6)
+        nearby = minimize(cost, achieved[frame] + 0.05, bounds=box, method='L-BFGS-B')
+        np.testing.assert_allclose(nearby.x, achieved[frame], atol=2e-3)
+
+
+def test_a_smaller_beta_leads_the_links_better_and_the_joints_worse(panda, iiwa):
+    motion = swaying(panda)
+    ends = [
+        ik.retarget(motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=beta)
+        for beta in (1e-5, 1e-3, 0.5, 1.0)
+    ]
+    links = [made.link_errors.mean() for made in ends]
+    joints = [np.abs(made.joint_errors).mean() for made in ends]
+    assert links == sorted(links)
+    assert joints == sorted(joints, reverse=True)
+    assert links[0] < 1e-3 * ends[0].length
+    assert joints[-1] < 0.01  # but for the limits
+
+
+def test_errors_are_those_of_the_motion_that_is_returned(panda, iiwa):
+    motion = swaying(panda)
+    made = ik.retarget(motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=0.1)
+    way = path_of(iiwa, made.motion, 'iiwa_link_ee') - path_of(panda, motion, 'panda_hand_tcp')
+    np.testing.assert_allclose(made.link_errors[:, 0], np.linalg.norm(way, axis=1), atol=1e-12)
+    names = [JOINTS[f'panda_joint{i}'] for i in range(1, 8)]
+    assert list(made.joints) == names
+    np.testing.assert_allclose(
+        made.joint_errors, made.motion.positions - motion.positions[:, :7], atol=1e-12
+    )
+
+
+def test_paths_are_scaled_turned_and_moved(panda):
+    motion = swaying(panda)
+    transform = np.eye(4)
+    transform[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
+    transform[:3, 3] = [0.02, -0.03, 0.04]
+    made = ik.retarget(
+        motion,
+        panda,
+        {'panda_hand': 'panda_hand'},
+        joints={},
+        beta=0.0,
+        scale=0.9,
+        transform=transform,
+    )
+    asked = 0.9 * path_of(panda, motion, 'panda_hand') @ transform[:3, :3].T + transform[:3, 3]
+    np.testing.assert_allclose(path_of(panda, made.motion, 'panda_hand'), asked, atol=1e-6)
+    assert made.joints == ()
+
+
+def test_the_scale_length_is_the_ratio_of_the_chains(panda, iiwa):
+    motion = swaying(panda, frames=3)
+    ratio = ik.total_link_length(iiwa, 'iiwa_link_ee') / ik.total_link_length(panda, 'panda_hand')
+    made = [
+        ik.retarget(motion, iiwa, {'panda_hand': 'iiwa_link_ee'}, source=panda, scale=scale)
+        for scale in ('length', ratio)
+    ]
+    np.testing.assert_array_equal(made[0].motion.positions, made[1].motion.positions)
+
+
+def test_paths_in_the_frame_of_a_link_do_not_see_what_carries_it(panda):
+    carried = ik.load_urdf(URDF / 'panda.urdf', floating_base=True)
+    frames = 6
+    still = swaying(panda, frames)
+    rng = np.random.default_rng(0)
+    motion = ik.Motion(
+        carried.joint_names,
+        np.hstack([rng.uniform(-1.0, 1.0, (frames, 6)), still.positions]),
+        PERIOD,
+    )
+    made = ik.retarget(
+        motion,
+        panda,
+        {'panda_hand': 'panda_hand'},
+        source=carried,
+        base_link=panda.base_link,
+    )
+    np.testing.assert_allclose(made.motion.positions, still.positions, atol=1e-6)
+
+
+def test_a_floating_root_is_scaled_and_moved_as_the_paths_are():
+    robot = ik.load_urdf(URDF / 'panda.urdf', floating_base=True)
+    positions = np.zeros((4, robot.n)) + robot.middle_configuration
+    positions[:, :3] = [[0.1 * i, 0.5, 1.0] for i in range(4)]
+    transform = np.eye(4)
+    transform[:3, 3] = [1.0, 2.0, 3.0]
+    motion = ik.Motion(robot.joint_names, positions, PERIOD)
+    copied = ik.retarget(
+        motion, robot, {'panda_hand': 'panda_hand'}, beta=1.0, scale=2.0, transform=transform
+    )
+    root = copied.motion.positions[:, :3]
+    np.testing.assert_allclose(root, 2 * positions[:, :3] + [1, 2, 3], atol=1e-9)
+    transform[:3, :3] = np.diag([-1.0, -1.0, 1.0])
+    with pytest.raises(InvalidOption, match='floating root'):
+        ik.retarget(motion, robot, {'panda_hand': 'panda_hand'}, transform=transform)
+
+
+def test_limits_are_kept_unless_they_are_opened(panda):
+    motion = swaying(panda)
+    beyond = motion.positions.copy()
+    beyond[:, 3] = 0.3  # the elbow's upper limit is below 0
+    motion = ik.Motion(motion.joint_names, beyond, PERIOD)
+    links = {'panda_hand': 'panda_hand'}
+    kept = ik.retarget(motion, panda, links, beta=1.0).motion.positions
+    assert (kept <= panda.upper).all()
+    opened = ik.retarget(motion, panda, links, beta=1.0, keep_limits=False).motion.positions
+    np.testing.assert_allclose(opened, beyond, atol=1e-9)
+
+
+def test_weights_choose_which_link_and_which_joint_gives_way():
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    motion = swaying(robot)
+    links = {'panda_link4': 'panda_link4', 'panda_hand': 'panda_hand'}
+    first, last = (
+        ik.retarget(motion, robot, links, beta=0.0, scale=1.2, link_weights=weights).link_errors
+        for weights in ([1.0, 1e-6], [1e-6, 1.0])
+    )
+    assert first[:, 0].max() < 0.99 * last[:, 0].min()
+    assert last[:, 1].max() < 0.1 * first[:, 1].min()
+    errors = [
+        ik.retarget(
+            motion,
+            robot,
+            {'panda_hand': 'panda_hand'},
+            beta=1e-2,
+            scale=1.2,
+            joint_weights=weights,
+        ).joint_errors
+        for weights in (1.0, np.where(np.arange(robot.n) == 1, 100.0, 1.0))
+    ]
+    even, heavy = (np.abs(error).mean(axis=0) for error in errors)
+    assert heavy[1] < 0.2 * even[1]
+
+
+def test_progress_hears_of_every_frame(panda):
+    heard = []
+    ik.retarget(
+        swaying(panda, frames=3),
+        panda,
+        {'panda_hand': 'panda_hand'},
+        progress=lambda done, frames: heard.append((done, frames)),
+    )
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize('solver', ['sqp', 'augmented_lagrangian', 'bfgs'])
+def test_optimisers_agree(panda, iiwa, solver):
+    motion = swaying(panda, frames=4)
+    asked = {'source': panda, 'joints': JOINTS, 'beta': 1e-3}
+    first = ik.retarget(motion, iiwa, LINKS, **asked).motion.positions
+    other = ik.retarget(motion, iiwa, LINKS, solver=solver, **asked).motion.positions
+    np.testing.assert_allclose(other, first, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ('asked', 'text'),
+    [
+        ({'beta': 1.5}, 'alpha is 1 - beta'),
+        ({'beta': float('nan')}, 'alpha is 1 - beta'),
+        ({'links': {}}, 'at least one link'),
+        ({'scale': 0.0}, 'scale'),
+        ({'scale': 'height'}, "'length'"),
+        ({'length': -1.0}, 'length'),
+        ({'link_weights': [1.0, 2.0]}, 'link_weights'),
+        ({'joint_weights': [1.0, 2.0]}, 'joint_weights'),
+        ({'velocity_weights': -1.0}, 'weights'),
+        ({'joints': {'panda_finger_joint1': 'panda_joint1'}}, 'a turn and a slide'),
+        (
+            {'joints': {'panda_joint1': 'panda_joint2', 'panda_joint2': 'panda_joint2'}},
+            'counterpart',
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(panda, asked, text):
+    asked = {'links': {'panda_hand': 'panda_hand'}, **asked}
+    with pytest.raises(InvalidOption, match=text):
+        ik.retarget(swaying(panda, frames=2), panda, **asked)
+
+
+def test_unknown_names_are_refused_with_the_closest(panda):
+    with pytest.raises(FrameNotFound, match='panda_hand'):
+        ik.retarget(swaying(panda, frames=2), panda, {'panda_hands': 'panda_hand'})
+    with pytest.raises(FrameNotFound, match='did you mean panda_joint'):
+        ik.retarget(
+            swaying(panda, frames=2),
+            panda,
+            {'panda_hand': 'panda_hand'},
+            joints={'panda_joint1': 'panda_joint'},
+        )
