@@ -47,7 +47,7 @@ PARTS = 16
 GROWTH = 2.0
 """[MiB] Over 600,000 ticks that still counts as none: what the allocator does by itself."""
 GIVES_BACK = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_TRIM_THRESHOLD_': '65536'}
-"""For the allocator of glibc: what is freed goes back, so that resident memory is what is in use.
+"""For the allocator of glibc: what is freed goes back, so that its memory is what is in use.
 Else it rises with the largest that there was at once, as of a recording."""
 SHORTEST_FIT = 300.0
 """[s] Memory of a shorter run is printed and not judged."""
@@ -57,16 +57,20 @@ SILENCE = 10.0
 
 @dataclass
 class Memory:
-    """The resident memory of a process over time."""
+    """The memory of a process over time: what is its own, wherever it is.
+
+    Pages of files don't count: the system drops them and brings them back as it likes.
+    """
 
     samples: list[tuple[float, float]] = field(default_factory=list)
 
     def sample(self, pid: int) -> None:
         """Take one [s, MiB]; where there is no /proc, none."""
-        with suppress(OSError, StopIteration, ProcessLookupError):
+        with suppress(OSError):
             lines = Path(f'/proc/{pid}/status').read_text(encoding='ascii').splitlines()
-            line = next(line for line in lines if line.startswith('VmRSS'))
-            self.samples.append((time.monotonic(), int(line.split()[1]) / 1024.0))
+            own = [line.split()[1] for line in lines if line.startswith(('RssAnon', 'VmSwap'))]
+            if own:  # a process that has ended has none
+                self.samples.append((time.monotonic(), sum(map(int, own)) / 1024.0))
 
     def lowest(self, parts: int = PARTS) -> list[tuple[float, float]]:
         """The lowest sample [s, MiB] of each part of the time, in order."""
