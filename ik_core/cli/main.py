@@ -4,6 +4,7 @@
     ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
     ik solve dual_arm --tip left_palm --xyz 0.4 0.2 1 --tip right_palm --xyz 0.4 -0.2 1
     ik replay recording.npz
+    ik retarget 124_01.amc 141.asf --links lhand=lhand rhand=rhand head=head --out throw.csv
     ik reach panda --out panda.npz --figure panda.png
     ik check my_robot.urdf --yaml my_robot.yaml
     ik mocap 124_01.amc
@@ -22,11 +23,11 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from ..exceptions import IkError
-from . import bench, check, compile, info, mocap, reach, replay, solve
+from . import bench, check, compile, info, mocap, reach, replay, retarget, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
 from .text import is_number
 
-COMMANDS = (info, solve, replay, reach, check, mocap, bench, compile)
+COMMANDS = (info, solve, replay, reach, check, mocap, retarget, bench, compile)
 """In the order of `ik --help`."""
 
 

@@ -1,0 +1,208 @@
+"""`ik retarget`: a motion of one robot, or of a person, for a robot of other proportions.
+
+    ik retarget 124_01.amc 141.asf --links lhand=lhand rhand=rhand lfoot=lfoot rfoot=rfoot \
+head=head --out throw.npz
+    ik retarget 124_01.amc talos.urdf --floating-base --no-joints --scale length --rpy 1.5708 0 0 \
+--links lhand=gripper_left_base_link rhand=gripper_right_base_link lfoot=left_sole_link \
+rfoot=right_sole_link --out throw.csv
+    ik retarget demonstration.csv iiwa14 --source panda --links panda_hand=iiwa_link_ee --out d.csv
+
+Exit codes: 0 written, 1 written, but in some frames no minimum was found, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..maths.rotations import Array, matrix_from_rpy
+from ..retargeting import Retargeted, retarget
+from ..retargeting.sources import load_clip, load_figure
+from ..robot.motion_files import check_suffix, save_motion
+from ..solvers import DEFAULT_SOLVER, SOLVERS
+from .command import NOT_REACHED, REACHED, UsageError, add_json, new_parser
+from .text import as_json, is_number
+
+
+def add_parser(commands: Any) -> None:
+    """Add `retarget` to the subcommands of `ik`."""
+    parser = new_parser(commands, 'retarget', 'a motion for a robot of other proportions')
+    add = parser.add_argument
+    add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
+    add('robot', metavar='ROBOT', help='a URDF file, a shipped robot, or a figure: .asf, .bvh')
+    add('--out', metavar='FILE', type=Path, required=True, help='the motion: .csv or .npz')
+    _add_source(parser)
+    _add_maps(parser)
+    _add_weights(parser)
+    _add_place(parser)
+    add_json(parser)
+    add('--quiet', action='store_true', help='no progress line (there is none but on a terminal)')
+    parser.set_defaults(run=run)
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add('--source', metavar='ROBOT', help='what a .csv or .npz was made on (default: ROBOT)')
+    add('--skeleton', metavar='FILE', type=Path, help='.asf of an .amc (default: beside it)')
+    add('--rate', type=float, metavar='HZ', help='of a captured clip, which an .amc does not say')
+    add('--out-rate', type=float, metavar='HZ', help='frames a second to make (default: all)')
+    add('--floating-base', action='store_true', help='the base of the robot moves, as if it flew')
+
+
+def _add_maps(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        '--links',
+        nargs='+',
+        type=_pair,
+        required=True,
+        metavar='SOURCE=ROBOT',
+        help='links whose paths are followed, and by which links',
+    )
+    joints = parser.add_mutually_exclusive_group()
+    joints.add_argument(
+        '--joints',
+        nargs='+',
+        type=_pair,
+        metavar='SOURCE=ROBOT',
+        help='joints that are imitated, and by which (default: those of the same name)',
+    )
+    joints.add_argument('--no-joints', action='store_true', help='only the links lead')
+
+
+def _add_weights(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add('--beta', type=float, default=1e-5, help='0: links, 1: joints (default 1e-5)')
+    add('--velocity-weight', type=float, default=0.0, metavar='KV', help='of both errors [s^2]')
+    add('--acceleration-weight', type=float, default=0.0, metavar='KA', help='likewise [s^4]')
+    add('--stiffness', type=float, default=0.0, help='M: how much joints stay where they are')
+    add('--solver', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}')
+    add('--open-limits', action='store_true', help='without the limits of the joints')
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add('--scale', type=_scale, default=1.0, help="of the paths, or 'length': the robot's")
+    add('--xyz', nargs=3, type=float, default=(0, 0, 0), metavar=('X', 'Y', 'Z'), help='move [m]')
+    add(
+        '--rpy', nargs=3, type=float, default=(0, 0, 0), metavar=('R', 'P', 'Y'), help='turn [rad]'
+    )
+    add('--base-link', metavar='LINK', help='paths as this link of the source sees them')
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Retarget, write the motion and print its errors."""
+    check_suffix(arguments.out)
+    source, motion = load_clip(
+        arguments.clip,
+        skeleton=arguments.skeleton,
+        rate=arguments.rate,
+        robot=arguments.source or arguments.robot,
+    )
+    robot = load_figure(arguments.robot, floating_base=arguments.floating_base)
+    if arguments.out_rate is not None:
+        motion = motion.resampled(_period(arguments.out_rate))
+    progress = None if arguments.quiet or not sys.stderr.isatty() else _show
+    made = retarget(
+        motion,
+        robot,
+        _mapping(arguments.links, '--links'),
+        source=source,
+        joints={} if arguments.no_joints else _mapping(arguments.joints, '--joints'),
+        beta=arguments.beta,
+        velocity_weights=arguments.velocity_weight,
+        acceleration_weights=arguments.acceleration_weight,
+        stiffness=arguments.stiffness,
+        scale=arguments.scale,
+        transform=_transform(arguments.xyz, arguments.rpy),
+        base_link=arguments.base_link,
+        keep_limits=not arguments.open_limits,
+        solver=arguments.solver,
+        progress=progress,
+    )
+    save_motion(made.motion, arguments.out)
+    data = _data(made, arguments.out)
+    print(as_json(data) if arguments.json else _text(data))
+    return REACHED if made.converged.all() else NOT_REACHED
+
+
+def _period(rate: float) -> float:
+    if not 1e-6 <= rate <= 1e6:
+        raise UsageError(f'--out-rate {rate:g} [Hz] must be a number from 1e-6 to 1e6')
+    return 1.0 / rate
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, other = text.partition('=')
+    if not (name and equals and other):
+        raise argparse.ArgumentTypeError(f'{text!r} should be SOURCE=ROBOT, as in rhand=tool0')
+    return name, other
+
+
+def _scale(text: str) -> Any:
+    if text != 'length' and not is_number(text):
+        raise argparse.ArgumentTypeError(f"{text!r} should be a number or 'length'")
+    return text if text == 'length' else float(text)
+
+
+def _mapping(pairs: Sequence[tuple[str, str]] | None, option: str) -> Any:
+    """The pairs as a mapping, None where there are none."""
+    if pairs is None:
+        return None
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        raise UsageError(f'{option}: the same name of the source is given twice')
+    return mapping
+
+
+def _transform(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = matrix_from_rpy(rpy), xyz
+    return transform
+
+
+def _show(done: int, frames: int) -> None:
+    """One line on stderr that is written over and over."""
+    if done % 10 == 0 or done == frames:
+        end = '\n' if done == frames else ''
+        print(f'\r{done:,} of {frames:,} frames', end=end, file=sys.stderr, flush=True)
+
+
+def _data(made: Retargeted, path: Path) -> dict[str, Any]:
+    return {
+        'motion': str(path),
+        'frames': len(made.motion),
+        'rate': made.motion.rate,
+        'length': made.length,
+        'links': {
+            link: {'mean_error': errors.mean(), 'max_error': errors.max()}
+            for link, errors in zip(made.links, made.link_errors.T, strict=True)
+        },
+        'joints': len(made.joints),
+        'mean_joint_error': np.abs(made.joint_errors).mean() if made.joints else None,
+        'not_converged': int((~made.converged).sum()),
+        'frames_per_second': made.frames_per_second,
+    }
+
+
+def _text(data: dict[str, Any]) -> str:
+    lines = [
+        f'{link}: {1e3 * errors["mean_error"]:.3g} mm from its path on the mean, at most '
+        f'{1e3 * errors["max_error"]:.3g} mm'
+        for link, errors in data['links'].items()
+    ]
+    if data['mean_joint_error'] is not None:
+        lines.append(
+            f'{data["joints"]} joints: {data["mean_joint_error"]:.3g} rad (or m) from the example '
+            'on the mean'
+        )
+    if data['not_converged']:
+        lines.append(f'in {data["not_converged"]} frames no minimum was found')
+    rate, speed = data['rate'], data['frames_per_second']
+    lines.append(f'{data["frames"]} frames at {rate:g} Hz, solved at {speed:.0f} frames a second')
+    return '\n'.join([*lines, f'written to {data["motion"]}'])
