@@ -17,6 +17,7 @@ EXPERIMENTS = {
     'convergence': '[Engell2007] Fig. 6: the objective after every iteration',
     'precision': '[Engell2007] 3.3.3: how near to a goal out of reach methods end',
     'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
+    'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
 }
 """What each reproduces; its name is a module of this folder."""
 

@@ -15,16 +15,13 @@ diverging as the fail-safes of the source do, which are not described.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...maths.rotations import Array
-from ...optim.search import Budget
 from ...problem import IkProblem
-from ...result import IkResult
 from ...robot.shipped import load_robot
 from ...solvers import Solver, make_solver
 from ...tasks import PositionTask
@@ -33,14 +30,12 @@ from ..problems import aim, any_q, unit_vector
 from ..progress import bar
 from ..rows import Row
 from .claims import Claim, exponent
-from .style import look, new_figure
+from .style import look, name_values, new_figure
+from .timing import per_iteration, timed
 
 SOLVES = 200
 TOLERANCE = 1e-4
 """[m] Within which a goal counts as reached."""
-SHORT, LONG = 2, 12
-"""Iterations of the two solves whose difference is timed."""
-REPEATS = 3
 FIVE = (2, 3, 4, 5, 6)
 LONGER = (5, 10, 20, 40, 60, 80, 100)
 LARGE = 10
@@ -101,7 +96,7 @@ def solves_of(method: Solver, problem: IkProblem, solves: int) -> Array:
     for _ in range(solves):
         aim(problem, any_q(problem, rng))
         q0 = any_q(problem, rng)
-        found.append(_shortest(method, problem, q0))
+        found.append(timed(method, problem, q0))
     return np.array([(float(result.success), result.iterations, s) for result, s in found])
 
 
@@ -112,10 +107,7 @@ def time_per_iteration(method: Solver, problem: IkProblem, solves: int) -> float
         q0 = any_q(problem, rng)
         reach = np.linalg.norm(stretched(problem))
         goal.set_target(position=3.0 * reach * unit_vector(rng))
-        short, longer = (
-            _shortest(method, problem, q0, Budget(iterations=n))[1] for n in (SHORT, LONG)
-        )
-        times.append((longer - short) / (LONG - SHORT))
+        times.append(per_iteration(method, problem, q0))
     return float(np.median(times))
 
 
@@ -124,18 +116,6 @@ def stretched(problem: IkProblem) -> Array:
     robot = problem.robot
     tip = robot.forward_kinematics(np.zeros(robot.n), problem.goals[0].link)
     return np.asarray(tip[:3, 3])
-
-
-def _shortest(
-    method: Solver, problem: IkProblem, q0: Array, budget: Budget | None = None
-) -> tuple[IkResult, float]:
-    """The result, and the shortest of some times [s]: other work only ever adds to it."""
-    times = []
-    for _ in range(REPEATS):
-        begun = time.perf_counter()
-        result = method.solve(problem, q0, budget)
-        times.append(time.perf_counter() - begun)
-    return result, min(times)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -221,15 +201,6 @@ def draw(rows: Sequence[Row]) -> Any:
                 panel.xaxis.set_minor_formatter('')
             else:
                 panel.set_xticks(FIVE)
-            _name_values(panel.yaxis)
+            name_values(panel.yaxis)
     figure.legend(*axes[0].get_legend_handles_labels(), loc='outside right upper')
     return figure
-
-
-def _name_values(axis: Any) -> None:
-    """Name 1, 2 and 5 times the powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter('{x:g}')
-    axis.set_minor_formatter(NullFormatter())

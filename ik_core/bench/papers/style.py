@@ -67,6 +67,15 @@ def count_axis(axis: Any, largest: int) -> None:
     axis.set_major_formatter(ScalarFormatter())
 
 
+def name_values(axis: Any) -> None:
+    """Of an axis of powers of ten, name these, twice and five times them."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter('{x:g}')
+    axis.set_minor_formatter(NullFormatter())
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """What is drawn and saved inside has this style. Raises ImportError without matplotlib."""
