@@ -43,11 +43,9 @@ ABNORMANS = {'Abnorman-1': (1.2, 0.8), 'Abnorman-2': (0.8, 1.2)}
 SUBJECTS = ('141', 'backflip')
 SNAPSHOTS = (0, 100, 112, 120)
 """Frames at 30 Hz: standing, and three around the release."""
-EMPTY: Row = {
-    'kind': '', 'figure': '', 'solver': '', 'start': '', 'beta': '', 'error_m': '',
-    'error_over_length': '', 'joint_error_deg': '', 'jerk_ratio': '', 'difference_rad': '',
-    'time_s': '', 'angle_rad': '', 'x1': '', 'y1': '', 'x2': '', 'y2': '',
-}  # fmt: skip
+COLUMNS = """kind figure solver start beta error_m error_over_length joint_error_deg jerk_ratio
+difference_rad time_s angle_rad x1 y1 x2 y2"""
+EMPTY: Row = dict.fromkeys(COLUMNS.split(), '')
 
 
 def run(arguments: argparse.Namespace) -> list[Row]:
