@@ -22,7 +22,9 @@ def new_parser(commands: Any, name: str, summary: str) -> argparse.ArgumentParse
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add the argument ROBOT."""
-    parser.add_argument('robot', metavar='ROBOT', help='a URDF file, or a shipped robot')
+    parser.add_argument(
+        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -117,14 +117,9 @@ class TrustRegion(IterativeSolver[State]):
     Options: ClassVar = TrustRegionOptions
     variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
 
-    @property
-    def variant(self) -> int:
-        """See Solver."""
-        return int(self.options.method != 'dogbox')
-
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""
-        if self.variant == 0:
+        if self.options.method == 'dogbox':
             return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
         return super().workspace(problem)
 

@@ -18,9 +18,9 @@ EXPERIMENTS = {
     'precision': '[Engell2007] 3.3.3: how near to a goal out of reach methods end',
     'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
-    'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
+    'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
 }
 """What each reproduces; its name is a module of this folder."""
 
-NEED_MOCAP: frozenset[str] = frozenset({'example_guided'})
+NEED_MOCAP: frozenset[str] = frozenset({'line_search'})
 """Those that need motion capture, from outside the project: the folder `arguments.mocap`."""

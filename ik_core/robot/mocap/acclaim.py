@@ -24,6 +24,11 @@ ROOT = 'root'
 INCH = 0.0254
 """Lengths are inches, divided by `length` under `:units` (CMU: 0.45)."""
 
+AMC_RATE = 120.0
+"""The rate [Hz] of most of CMU's clips, whose AMC files carry none."""
+RATE_WORD = ':samples-per-second'
+"""With which AMC files of others do."""
+
 ROOT_CHANNELS = ('TX', 'TY', 'TZ', 'RX', 'RY', 'RZ')
 ANGLES = {'deg': math.pi / 180.0, 'rad': 1.0}
 
@@ -77,23 +82,29 @@ def read_skeleton(path: str | os.PathLike[str], scale: float | None = None) -> F
     return _figure(lines.path.stem, skeleton, scale or INCH / skeleton.length)
 
 
-def read_motion(path: str | os.PathLike[str], figure: Figure, period: float) -> Motion:
-    """The motion of an AMC file, which moves the figure of its skeleton. Raises MocapError."""
+def read_motion(path: str | os.PathLike[str], figure: Figure, period: float | None) -> Motion:
+    """The motion of an AMC file, which moves the figure of its skeleton.
+
+    `period` [s] in place of the file's, which is AMC_RATE's where the file says none. Raises
+    MocapError.
+    """
     lines = Lines(path, comment='#')
     frames: list[list[float]] = []
-    first = 0
+    first, rate = 0, AMC_RATE
     for words in lines:
-        if words[0].startswith(':'):
+        if words[0].lower() == RATE_WORD:
+            rate = _rate(lines, words[1:])
+        elif words[0].startswith(':'):
             figure = replace(figure, radians=ANGLES.get(words[0][1:4].lower(), figure.radians))
-            continue
-        number = _frame_number(lines, words)
-        first = first if frames else number
-        if number != first + len(frames):
-            raise lines.error(f'frame {number} where frame {first + len(frames)} should follow')
-        frames.append(_read_frame(lines, figure))
+        else:
+            number = _frame_number(lines, words)
+            first = first if frames else number
+            if number != first + len(frames):
+                raise lines.error(f'frame {number} where {first + len(frames)} should follow')
+            frames.append(_read_frame(lines, figure))
     if not frames:
         raise lines.error('the file has no frames')
-    return figure.motion(frames, period)
+    return figure.motion(frames, period or 1.0 / rate)
 
 
 # --- the sections of an ASF file ----------------------------------------------------------------
@@ -269,6 +280,13 @@ def _bone_joints(bone: Bone, scale: float, radians: float) -> list[Joint]:
         moving(bone.name, bone.parent, near, axes, order, limits),
         Joint(f'{bone.name}_bone', 'fixed', near, bone.name, axes.T @ translation(length)),
     ]
+
+
+def _rate(lines: Lines, words: Sequence[str]) -> float:
+    (rate,) = lines.numbers(words, 'samples per second', 1)
+    if not 1e-3 <= rate <= 1e6:
+        raise lines.error(f'{rate:g} samples per second: a positive number is needed')
+    return rate
 
 
 def _frame_number(lines: Lines, words: Sequence[str]) -> int:

@@ -12,9 +12,6 @@ from .acclaim import read_motion, read_skeleton
 from .bvh import read_bvh, read_frames
 from .figure import Figure, checked_positive
 
-AMC_RATE = 120.0
-"""The rate [Hz] of most of CMU's clips; an AMC file carries none."""
-
 SUFFIXES = ('.asf', '.amc', '.bvh')
 
 
@@ -29,8 +26,8 @@ def load_mocap(
 
     skeleton : the ASF file of an AMC file; by default that of the same name, or of the part of
                the name before the underscore, as CMU calls them: 124_01.amc, 124.asf
-    rate     : frames per second [Hz]; by default 120 for AMC, which carries none, and what a BVH
-               file says
+    rate     : frames per second [Hz]; by default what the file says, and 120 for AMC files
+               that say nothing, as CMU's do
     scale    : metres per unit of length; by default what an ASF file says, and 0.01 for BVH
 
     Lengths are metres, angles radians; the root link, 'world', is the file's world, usually with y
@@ -52,7 +49,7 @@ def load_mocap(
     if kind == '.asf':
         raise MocapError(f'{path.name} is a skeleton without motion: use load_skeleton')
     figure = read_skeleton(_skeleton_of(path) if skeleton is None else skeleton, scale)
-    return figure.robot, read_motion(path, figure, period or 1.0 / AMC_RATE)
+    return figure.robot, read_motion(path, figure, period)
 
 
 def load_skeleton(path: str | os.PathLike[str], *, scale: float | None = None) -> Robot:

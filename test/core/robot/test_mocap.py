@@ -118,6 +118,16 @@ def test_the_skeleton_of_a_clip_is_found_by_name(amc, asf):
         ik.load_mocap(amc)
 
 
+def test_a_rate_in_the_file_counts_but_not_against_that_of_the_caller(amc):
+    text = amc.read_text()
+    amc.write_text(text.replace(':DEGREES', ':DEGREES\n:SAMPLES-PER-SECOND 50'))
+    assert ik.load_mocap(amc)[1].rate == pytest.approx(50.0)
+    assert ik.load_mocap(amc, rate=30)[1].rate == pytest.approx(30.0)
+    amc.write_text(text.replace(':DEGREES', ':DEGREES\n:SAMPLES-PER-SECOND 0'))
+    with pytest.raises(ik.MocapError, match='line 4: 0 samples per second'):
+        ik.load_mocap(amc)
+
+
 def test_scale_is_metres_per_unit(amc, bvh):
     for path in (amc, bvh):
         robot, motion = ik.load_mocap(path, scale=2.0)
@@ -164,7 +174,7 @@ def test_a_broken_skeleton_is_refused_with_its_line(asf, old, new, says):
 @pytest.mark.parametrize(
     ('old', 'new', 'says'),
     [
-        ('\n2\n', '\n3\n', r'figure_01.amc, line 10: frame 3 where frame 2 should follow'),
+        ('\n2\n', '\n3\n', r'figure_01.amc, line 10: frame 3 where 2 should follow'),
         ('\nshin ', '\nfin ', r"'fin': no bone of the skeleton moves so"),
         ('\nshin ', '\nshin 1.0 ', r'shin: 2 numbers where 1 are needed'),
         ('\nshin ', '\nthigh ', r"'thigh': a second time in this frame"),
