@@ -29,6 +29,7 @@ from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
 from .retargeting import Retargeted, retarget
+from .robot.linkage import linkage
 from .robot.mocap.load import load_mocap, load_skeleton
 from .robot.motion import Motion
 from .robot.motion_files import load_motion, save_motion
@@ -93,6 +94,7 @@ __all__ = [
     'UnsupportedProblem',
     'UrdfError',
     'example_guided_tasks',
+    'linkage',
     'load_mocap',
     'load_motion',
     'load_skeleton',

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ik_core import IkProblem, PoseTask, Robot, load_urdf
 from ik_core.exceptions import InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
-from ik_core.solvers.readiness import Preparation, is_ready, make_ready
+from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
 from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.governor import Governor
@@ -47,7 +47,7 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}))
     model.tracker.warm()
-    make_ready(parameters.node.solver)
+    make_ready(kernels_of(*_solver(parameters)))
     return robot
 
 
@@ -191,22 +191,23 @@ class Model:
         if parameters.tracker != before.tracker:
             self.tracker.set_options(parameters.tracker)
         if _solver(parameters) != _solver(before):
-            self._prepare_solver(parameters.node.solver)
+            self._prepare_solver()
 
     def record(self, recorder: Recorder | None) -> None:
         """Let the recorder follow all from now on; None: no one. The motion goes on."""
         self.tracker.observe(recorder)
         self.recorder = recorder
 
-    def _prepare_solver(self, name: str) -> None:
-        """Have a solver compiled, if it is not; the tracker goes on with its own meanwhile."""
-        if self._preparation is not None and self._preparation.name == name:
+    def _prepare_solver(self) -> None:
+        """Have the solver compiled, if it is not; the tracker goes on with its own meanwhile."""
+        kernels = kernels_of(*_solver(self.parameters))
+        if self._preparation is not None and self._preparation.kernels == kernels:
             return  # with the options as they will be then
         self.cancel_preparation()
-        if is_ready(name):
+        if is_ready(kernels):
             self.tracker.set_solver(*_solver(self.parameters))
         else:
-            self._preparation = Preparation(name)
+            self._preparation = Preparation(kernels)
 
     def cancel_preparation(self) -> None:
         """Compile no solver any more."""
@@ -217,7 +218,7 @@ class Model:
     @property
     def solver_being_prepared(self) -> str | None:
         """The solver that the tracker changes to as soon as it is compiled."""
-        return None if self._preparation is None else self._preparation.name
+        return None if self._preparation is None else self._preparation.kernels.solver
 
     def change_solver_when_ready(self) -> bool:
         """Let the tracker use the solver that was prepared, if it is ready; whether it does now.

@@ -8,6 +8,7 @@
     ik reach panda --out panda.npz --figure panda.png
     ik check my_robot.urdf --yaml my_robot.yaml
     ik mocap 124_01.amc
+    ik linkage 3 --joint ball --length 0.4
     ik bench solve
     ik compile
 
@@ -23,11 +24,11 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from ..exceptions import IkError
-from . import bench, check, compile, info, mocap, reach, replay, retarget, solve
+from . import bench, check, compile, info, linkage, mocap, reach, replay, retarget, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
 from .text import is_number
 
-COMMANDS = (info, solve, replay, reach, check, mocap, retarget, bench, compile)
+COMMANDS = (info, solve, replay, reach, check, mocap, linkage, retarget, bench, compile)
 """In the order of `ik --help`."""
 
 

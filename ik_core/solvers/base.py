@@ -53,6 +53,11 @@ class Solver(ABC):
         self.options: Any = self.Options(**options)
         self.clock = clock
 
+    @property
+    def variant(self) -> int:
+        """Which of `variants` these options are like."""
+        return 0
+
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:

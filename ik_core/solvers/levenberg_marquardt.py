@@ -93,6 +93,11 @@ class LevenbergMarquardt(LoopSolver):
     Options: ClassVar = LevenbergMarquardtOptions
     variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
+    @property
+    def variant(self) -> int:
+        """See Solver."""
+        return int(self.options.relative_change != 0.0)
+
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
@@ -107,7 +112,7 @@ class LevenbergMarquardt(LoopSolver):
         """See LoopSolver: the shared loop's for tasks, or a stop rule, that `damped_search`
         does not know."""
         known = not sorted_tasks(problem.other_tasks).others
-        if known and self.options.relative_change == 0.0:
+        if known and self.variant == 0:
             return DampedWorkspace(problem, self.options)
         own = (self.options.damping, self.options.max_step)
         return MethodWorkspace(problem, self.options, self.name, start, step, own)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from ..problem import IkProblem
 from ..robot.joints import Joint
 from ..robot.robot import Robot
 from ..tasks import PositionTask
-from . import make_solver
+from . import SOLVERS, make_solver
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -35,37 +37,55 @@ if hasattr(os, 'nice'):
     os.nice(10)
 threading.Thread(target=end_with_parent, daemon=True).start()
 sys.path.insert(0, sys.argv[1])
-from ik_core.solvers.readiness import make_ready
-make_ready(sys.argv[2])
+from ik_core.solvers.readiness import Kernels, make_ready
+make_ready(Kernels(sys.argv[2], int(sys.argv[3])))
 sys.stderr.flush()
 os._exit(0)
 """
 """The program of the process that compiles; it ends where its parent does."""
 
-_ready: set[str] = set()
+
+class Kernels(NamedTuple):
+    """Those of a solver with options like the given one of its `variants`."""
+
+    solver: str
+    variant: int = 0
 
 
-def is_ready(name: str) -> bool:
-    """Whether a solve by the solver of this name, for goals, compiles and loads nothing."""
-    return name in _ready
+_ready: set[Kernels] = set()
 
 
-def make_ready(name: str) -> None:
-    """Compile a solver's kernels, or load them: all robots and problems have the same ones.
+def kernels_of(solver: str, options: Mapping[str, Any]) -> Kernels:
+    """What a solver needs with these options."""
+    return Kernels(solver, make_solver(solver, **options).variant)
 
-    Those of all its options, but not of the null-space descent of secondary tasks.
+
+def all_kernels(solver: str) -> list[Kernels]:
+    """What a solver needs with any options."""
+    return [Kernels(solver, variant) for variant in range(len(SOLVERS[solver].variants))]
+
+
+def is_ready(kernels: Kernels) -> bool:
+    """Whether a solve with these kernels, for goals, compiles and loads nothing."""
+    return kernels in _ready
+
+
+def make_ready(kernels: Kernels) -> None:
+    """Compile these kernels, or load them: all robots and problems have the same ones.
+
+    Not those of the null-space descent of secondary tasks.
     """
     robot = _two_joints()
     problem = IkProblem(robot, [PositionTask('tip', [1.2, 0.8, 0.0])])
     problem_out_of_reach = IkProblem(robot, [PositionTask('tip', [3.0, 1.0, 0.0])])
-    for options in type(make_solver(name)).variants:
-        for each in (problem, problem_out_of_reach):
-            solver = make_solver(name, **options)
-            search = solver.begin(each, [0.4, 0.5])
-            search.run(Budget(iterations=3))
-            search.result()
-            solver.solve(each, [0.4, 0.5])
-    _ready.add(name)
+    options = SOLVERS[kernels.solver].variants[kernels.variant]
+    for each in (problem, problem_out_of_reach):
+        solver = make_solver(kernels.solver, **options)
+        search = solver.begin(each, [0.4, 0.5])
+        search.run(Budget(iterations=3))
+        search.result()
+        solver.solve(each, [0.4, 0.5])
+    _ready.add(kernels)
 
 
 def _two_joints() -> Robot:
@@ -80,17 +100,19 @@ def _two_joints() -> Robot:
 
 
 class Preparation:
-    """A solver being made ready beside everything else; `done`, then `error` says if it failed.
+    """Kernels being made ready beside everything else; `done`, then `error` says if it failed.
 
     The compiler runs in a process of its own at low priority, which ends with this one.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
         self.error: Exception | None = None
         self._compiler: subprocess.Popen[bytes] | None = None
         self._cancelled = False
-        self._thread = threading.Thread(target=self._run, name=f'prepare {name}', daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f'prepare {kernels.solver}', daemon=True
+        )
         self._thread.start()
 
     @property
@@ -99,7 +121,7 @@ class Preparation:
         return not self._thread.is_alive()
 
     def cancel(self) -> None:
-        """End it: the solver is not wanted any more."""
+        """End it: they are not wanted any more."""
         self._cancelled = True
         if self._compiler is not None:
             self._compiler.kill()
@@ -108,13 +130,14 @@ class Preparation:
         try:
             if COMPILED and not self._compile_beside():
                 return
-            make_ready(self.name)
+            make_ready(self.kernels)
         except Exception as error:
             self.error = error
 
     def _compile_beside(self) -> bool:
         """Fill the cache on disk by another process; whether that is done, not cancelled."""
-        command = [sys.executable, '-c', COMPILER, str(PACKAGE.parent), self.name]
+        solver, variant = self.kernels
+        command = [sys.executable, '-c', COMPILER, str(PACKAGE.parent), solver, str(variant)]
         pipe = subprocess.PIPE
         with subprocess.Popen(
             command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe
@@ -125,5 +148,5 @@ class Preparation:
             assert compiler.stderr is not None
             said = compiler.stderr.read()
         if compiler.returncode != 0 and not self._cancelled:
-            raise RuntimeError(f'compiling {self.name} failed: {said.decode(errors="replace")}')
+            raise RuntimeError(f'compiling {solver} failed: {said.decode(errors="replace")}')
         return not self._cancelled

@@ -117,9 +117,14 @@ class TrustRegion(IterativeSolver[State]):
     Options: ClassVar = TrustRegionOptions
     variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
 
+    @property
+    def variant(self) -> int:
+        """See Solver."""
+        return int(self.options.method != 'dogbox')
+
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""
-        if self.options.method == 'dogbox':
+        if self.variant == 0:
             return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
         return super().workspace(problem)
 

@@ -19,8 +19,9 @@ EXPERIMENTS = {
     'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
+    'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
 """What each reproduces; its name is a module of this folder."""
 
-NEED_MOCAP: frozenset[str] = frozenset({'line_search'})
+NEED_MOCAP: frozenset[str] = frozenset({'example_guided', 'line_search'})
 """Those that need motion capture, from outside the project: the folder `arguments.mocap`."""

@@ -1,4 +1,4 @@
-"""What is ready: after `make_ready`, no option of a solver has its kernels compiled or loaded."""
+"""What is ready: the kernels that a solver needs with some options, and no others."""
 
 from pathlib import Path
 
@@ -6,30 +6,51 @@ import pytest
 from support import fresh_python
 from support.fresh_python import needs_numba
 
-from ik_core import _jit
+from ik_core import SOLVERS, InvalidOption, _jit, make_solver
+from ik_core.solvers.readiness import Kernels, all_kernels, kernels_of
 
 LOOPS_OF = """
 from ik_core import IkProblem, PositionTask, make_solver
 from ik_core.robot.shipped import load_robot
-from ik_core.solvers.readiness import make_ready
+from ik_core.solvers.damped_search import search as damped_search
+from ik_core.solvers.readiness import kernels_of, make_ready
 problem = IkProblem(load_robot('arm5'), [PositionTask(load_robot('arm5').default_tip())])
-loop = make_solver({name!r}, **{options!r}).workspace(problem).loop
-before = len(loop.signatures)
-make_ready({name!r})
-print(before, len(loop.signatures))
+
+def compiled(options):
+    workspace = make_solver({name!r}, **options).workspace(problem)
+    return len(getattr(workspace, 'loop', damped_search.run).signatures)
+
+make_ready(kernels_of({name!r}, {options!r}))
+print(compiled({options!r}), *map(compiled, {others!r}))
 """
 
 
 @needs_numba
 @pytest.mark.parametrize(
-    ('name', 'options'),
+    ('name', 'options', 'others'),
     [
-        ('levenberg_marquardt', {'relative_change': 0.5}),
-        ('trust_region', {}),
-        ('trust_region', {'method': 'scipy_trf'}),
+        ('levenberg_marquardt', {}, [{'relative_change': 0.5}]),
+        ('levenberg_marquardt', {'relative_change': 0.5}, [{}]),
+        ('trust_region', {'method': 'scipy_trf'}, [{}]),
     ],
 )
-def test_kernels_that_an_option_chooses_are_ready_as_well(name, options):
+def test_the_kernels_that_options_choose_are_ready_and_no_others(name, options, others):
     cache = _jit._CACHE_DIRECTORY
     home = {} if cache is None else {'XDG_CACHE_HOME': str(Path(cache).parents[1])}
-    assert fresh_python.run(LOOPS_OF.format(name=name, options=options), **home) == '0 1'
+    program = LOOPS_OF.format(name=name, options=options, others=others)
+    assert fresh_python.run(program, **home) == '1 0'
+
+
+@pytest.mark.parametrize('name', SOLVERS)
+def test_each_variant_of_a_solver_is_that_of_its_own_options(name):
+    variants = SOLVERS[name].variants
+    assert [make_solver(name, **options).variant for options in variants] == [
+        *range(len(variants))
+    ]
+    assert all_kernels(name) == [kernels_of(name, options) for options in variants]
+
+
+def test_options_that_change_no_kernels_need_those_of_the_defaults():
+    assert kernels_of('levenberg_marquardt', {'restarts': 3}) == Kernels('levenberg_marquardt')
+    with pytest.raises(InvalidOption, match='no option'):
+        kernels_of('levenberg_marquardt', {'colour': 'red'})

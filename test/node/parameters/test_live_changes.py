@@ -35,7 +35,7 @@ def test_every_solver_can_be_chosen_on_the_way():
     """Each takes over the arm where the one before left it, and goes on."""
     robot, rng = load('panda'), np.random.default_rng(12)
     for solver in ik.SOLVERS:
-        readiness.make_ready(solver)
+        readiness.make_ready(readiness.Kernels(solver))
     with panda_world() as node:
         node.more_states(1)
         for solver in [*ik.SOLVERS, 'levenberg_marquardt']:
@@ -65,7 +65,7 @@ def test_a_solver_that_is_not_compiled_is_used_once_it_is(monkeypatch):
         node.more_states(1)
         node.until(lambda: chosen, 'the solver')
         assert (chosen, model.solver_being_prepared) == (['pseudoinverse'], None)
-        assert readiness.is_ready('pseudoinverse')
+        assert readiness.is_ready(readiness.Kernels('pseudoinverse'))
         goal = reachable_goal(robot, TIP, 9)
         node.send_goal(goal)
         until_at(node, robot, goal)

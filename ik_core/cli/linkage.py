@@ -1,0 +1,48 @@
+"""`ik linkage`: a linkage of rods as a URDF, for `ik solve`, the node, RViz, ...
+
+    ik linkage 3 --joint ball --length 0.4 --out linkage.urdf
+    ik linkage 4 --joint two_angle --length 0.5 0.4 0.3 0.2 --limits -1.5 1.5 > linkage.urdf
+
+Exit codes: 0 written, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from ..robot.linkage import ORDERS, linkage
+from ..robot.urdf_text import urdf_text
+from .command import REACHED, new_parser
+
+
+def add_parser(commands: Any) -> None:
+    """Add `linkage` to the subcommands of `ik`."""
+    parser = new_parser(commands, 'linkage', 'a linkage of rods as a URDF')
+    add = parser.add_argument
+    add('rods', metavar='N', type=int, help='how many rods')
+    add('--joint', choices=tuple(ORDERS), default='hinge', help='before every rod')
+    add('--length', type=float, nargs='+', default=[0.4], metavar='M', help='of all rods, or each')
+    add('--limits', type=float, nargs=2, metavar=('LOWER', 'UPPER'), help='of every angle [rad]')
+    add('--velocity', type=float, default=math.inf, metavar='V', help='of every angle [rad/s]')
+    add('--out', type=Path, metavar='FILE', help='where to write it; default: the output')
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the URDF; exit code 0. Raises InvalidOption."""
+    robot = linkage(
+        arguments.rods,
+        arguments.joint,
+        lengths=arguments.length,
+        limits=arguments.limits,
+        velocity=arguments.velocity,
+    )
+    if arguments.out:
+        arguments.out.write_text(urdf_text(robot), encoding='utf-8')
+        print(f'{robot.name}: {robot.n} angles, written: {arguments.out}')
+    else:
+        print(urdf_text(robot), end='')
+    return REACHED

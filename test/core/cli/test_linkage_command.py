@@ -1,0 +1,43 @@
+"""`ik linkage`: the URDF that it writes, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import ik_core as ik
+from ik_core.cli.main import main
+
+
+def test_a_linkage_is_one_line(capsys):
+    assert main(['linkage', '3', '--joint', 'ball', '--length', '0.4']) == 0
+    robot = ik.load_urdf(capsys.readouterr().out)
+    assert robot.n == 9
+    tip = robot.forward_kinematics(np.zeros(9), 'tip')[:3, 3]
+    np.testing.assert_allclose(tip, [1.2, 0.0, 0.0])
+
+
+def test_it_can_be_written_to_a_file_and_solved_at_once(tmp_path, capsys):
+    file = str(tmp_path / 'linkage.urdf')
+    made = ['linkage', '2', '--joint', 'two_angle', '--length', '0.5', '0.3']
+    assert main([*made, '--limits', '-1.5', '1.25', '--velocity', '2', '--out', file]) == 0
+    assert 'linkage_2_two_angle: 4 angles' in capsys.readouterr().out
+    robot = ik.load_urdf(file)
+    assert (robot.lower[0], robot.upper[3], robot.velocity[1]) == (-1.5, 1.25, 2.0)
+    assert main(['solve', file, '--xyz', '0.5', '0.3', '0.2']) == 0
+
+
+@pytest.mark.parametrize(
+    ('argv', 'said'),
+    [
+        (['0'], 'rods'),
+        (['three'], 'N'),
+        (['2', '--joint', 'screw'], 'screw'),
+        (['2', '--length', '0.1', '0.2', '0.3'], '3 lengths for 2 rods'),
+        (['2', '--limits', '1', '-1'], 'lower <= upper'),
+        (['2', '--out', '/no/such/folder/a.urdf'], '/no/such/folder'),
+    ],
+)
+def test_what_is_no_linkage_is_one_line_and_code_2(argv, said, capsys):
+    assert main(['linkage', *argv]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1

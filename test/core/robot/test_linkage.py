@@ -1,0 +1,100 @@
+"""Linkages: their tips against hand-made forward kinematics, their URDFs, what is refused."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import ik_core as ik
+from ik_core.robot.linkage import linkage
+from ik_core.robot.urdf_text import urdf_text
+
+KINDS = {'hinge': 'z', 'two_angle': 'zy', 'ball': 'zyx'}
+LENGTHS = (0.5, 0.3, 0.2)
+
+
+def turn(axis, angle):
+    """The rotation (3, 3) about x, y or z."""
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array({
+        'x': [[1, 0, 0], [0, c, -s], [0, s, c]],
+        'y': [[c, 0, s], [0, 1, 0], [-s, 0, c]],
+        'z': [[c, -s, 0], [s, c, 0], [0, 0, 1]],
+    }[axis])  # fmt: skip
+
+
+def tip_by_hand(axes, q, lengths):
+    """Products of R T over the rods, as section 3.2 of the coursework has them."""
+    angles, at, turned = iter(q), np.zeros(3), np.eye(3)
+    for length in lengths:
+        turns = [turn(axis, next(angles)) for axis in axes]
+        turned = functools.reduce(np.matmul, turns, turned)
+        at = at + turned @ [length, 0.0, 0.0]
+    return at, turned
+
+
+@pytest.mark.parametrize('joint', KINDS)
+@pytest.mark.parametrize('from_urdf', [False, True])
+def test_the_tip_is_where_rotations_and_rods_put_it(joint, from_urdf):
+    robot = linkage(3, joint, lengths=LENGTHS)
+    if from_urdf:
+        robot = ik.load_urdf(urdf_text(robot))
+    assert robot.n == 3 * len(KINDS[joint])
+    assert robot.tips() == ['tip']
+    rng = np.random.default_rng(0)
+    for q in rng.uniform(-3.0, 3.0, (10, robot.n)):
+        at, turned = tip_by_hand(KINDS[joint], q, LENGTHS)
+        tip = robot.forward_kinematics(q, 'tip')
+        np.testing.assert_allclose(tip[:3, 3], at, atol=1e-12)
+        np.testing.assert_allclose(tip[:3, :3], turned, atol=1e-12)
+
+
+def test_hinges_move_in_a_plane_and_the_others_in_space():
+    for joint, flat in (('hinge', True), ('two_angle', False), ('ball', False)):
+        robot = linkage(4, joint)
+        q = np.random.default_rng(1).uniform(-2.0, 2.0, robot.n)
+        assert bool(abs(robot.forward_kinematics(q, 'tip')[2, 3]) < 1e-12) is flat
+
+
+@pytest.mark.parametrize('joint', KINDS)
+def test_limits_and_velocities_are_those_of_every_angle(joint):
+    robot = ik.load_urdf(urdf_text(linkage(2, joint, limits=(-0.5, 1.25), velocity=3.0)))
+    assert set(robot.joint_types) == {'revolute'}
+    np.testing.assert_array_equal(robot.lower, -0.5)
+    np.testing.assert_array_equal(robot.upper, 1.25)
+    np.testing.assert_array_equal(robot.velocity, 3.0)
+    assert set(linkage(2, joint).joint_types) == {'continuous'}
+
+
+def test_one_length_is_that_of_all_rods():
+    robot = linkage(5, lengths=0.25)
+    tip = robot.forward_kinematics(np.zeros(5), 'tip')[:3, 3]
+    np.testing.assert_allclose(tip, [1.25, 0.0, 0.0])
+
+
+def test_goals_in_reach_are_reached():
+    robot = linkage(3, 'ball', lengths=0.4)
+    goal = ik.PositionTask('tip', [0.3, -0.5, 0.4])
+    assert ik.solve(ik.IkProblem(robot, [goal])).success
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        ({'rods': 0}, 'rods'),
+        ({'rods': 2.5}, 'rods'),
+        ({'rods': 10**6}, 'at most 1000'),
+        ({'joint': 'screw'}, 'hinge, two_angle, ball'),
+        ({'lengths': -1.0}, 'positive'),
+        ({'lengths': [0.1, math.nan, 0.3]}, 'positive'),
+        ({'lengths': [0.1, 0.2]}, '2 lengths for 3 rods'),
+        ({'lengths': []}, '0 lengths for 3 rods'),
+        ({'limits': (1.0, -1.0)}, 'lower <= upper'),
+        ({'limits': (math.nan, 1.0)}, 'lower <= upper'),
+        ({'velocity': 0.0}, 'positive'),
+    ],
+)
+def test_what_is_no_linkage_is_refused(arguments, said):
+    with pytest.raises(ik.InvalidOption, match=said):
+        linkage(**{'rods': 3, **arguments})
