@@ -47,11 +47,13 @@ from .tasks import (
     PositionTask,
     PostureTask,
     SmoothnessTask,
+    Task,
     TwoAxisTask,
     example_guided_tasks,
     total_link_length,
 )
 from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
+from .version import __version__
 
 __all__ = [
     'SOLVERS',
@@ -87,12 +89,14 @@ __all__ = [
     'SmoothnessTask',
     'Solutions',
     'Solver',
+    'Task',
     'TrackStatus',
     'Tracker',
     'TrackerOptions',
     'TwoAxisTask',
     'UnsupportedProblem',
     'UrdfError',
+    '__version__',
     'example_guided_tasks',
     'linkage',
     'load_mocap',

@@ -11,6 +11,10 @@ import sys
 import threading
 from types import FrameType
 
+from ik_core.exceptions import UrdfError
+
+from .arguments import with_robot
+
 NO_ROS = (
     "ik_node: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
     "or install the wheels: pip install '.[fast,ros]'"
@@ -21,6 +25,11 @@ def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad arguments."""
     stopping = threading.Event()
     _stop_on_signals(stopping)
+    try:
+        args = with_robot(sys.argv[1:] if args is None else args)
+    except UrdfError as error:
+        print(f'ik_node: {error}', file=sys.stderr)
+        return 2
     try:
         from .run import run
     except ModuleNotFoundError as error:

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from ..exceptions import IkError
+from ..version import __version__
 from . import bench, check, compile, info, linkage, mocap, reach, replay, retarget, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
 from .text import is_number
@@ -62,6 +63,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> _Parser:
     parser = _Parser(prog='ik', description='Inverse kinematics for any URDF.', allow_abbrev=False)
+    parser.add_argument('--version', action='version', version=f'ik_node {__version__}')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     for command in COMMANDS:
         command.add_parser(commands)

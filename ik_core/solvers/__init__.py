@@ -78,10 +78,18 @@ def solve(
     problem: IkProblem,
     q0: ArrayLike | None = None,
     *,
-    solver: str = DEFAULT_SOLVER,
+    solver: str | Solver = DEFAULT_SOLVER,
     preset: str | None = None,
     budget: Budget | None = None,
     **options: Any,
 ) -> IkResult:
-    """Solve once. To solve often, keep the solver of `make_solver`: it keeps its buffers."""
+    """Solve once. To solve often, keep the solver of `make_solver`: it keeps its buffers.
+
+    `solver`: a name, with a preset or options, or such a solver, which has its own. Raises
+    InvalidOption, and what `Solver.solve` raises.
+    """
+    if isinstance(solver, Solver):
+        if preset is not None or options:
+            raise InvalidOption(f'{solver.name} has its options already: they go with a name')
+        return solver.solve(problem, q0, budget)
     return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)

@@ -27,6 +27,11 @@ from .specs import Spec, fixed_specs, following_error_specs, limit_specs, tool_s
 
 Values = Mapping[str, Any]
 
+OF_A_ROBOT = ('joint_limits.', 'tools.')
+"""Parameters that are declared once the robot is known."""
+MISSPELT = 0.75
+"""Likeness to a name from which on another is taken for it."""
+
 
 class Parameters:
     """Declares the parameters of a node, checks changes, and gives snapshots.
@@ -48,6 +53,7 @@ class Parameters:
         self.changed = False
         self._declare(fixed_specs())
         self._permanent = frozenset(self._specs)
+        self._refuse_misspelt()
         self.take()
         node.add_on_set_parameters_callback(self._on_set)
 
@@ -95,9 +101,21 @@ class Parameters:
 
     def unread(self) -> list[str]:
         """What the node was started with and nobody declared: most likely misspelt."""
+        return [_with_hint(name, self._specs) for name in self._undeclared()]
+
+    def _undeclared(self) -> list[str]:
         given = getattr(self._node, '_parameter_overrides', {})  # there is no public way to ask
-        unread = [name for name in given if not self._node.has_parameter(name)]
-        return [_with_hint(name, self._specs) for name in sorted(unread)]
+        return sorted(name for name in given if not self._node.has_parameter(name))
+
+    def _refuse_misspelt(self) -> None:
+        """A name that is nearly one of ours; another may be for other nodes in the same file."""
+        for name in self._undeclared():
+            if not name.startswith(OF_A_ROBOT):
+                close = difflib.get_close_matches(name, self._specs, n=1, cutoff=MISSPELT)
+                if close:
+                    raise InvalidOption(
+                        f'there is no parameter {name!r} (did you mean {close[0]!r}?)'
+                    )
 
     def _declare(self, specs: Iterable[Spec], values: Values = MappingProxyType({})) -> None:
         for spec in specs:

@@ -140,6 +140,10 @@ def test_a_signal_while_the_kernels_are_compiled_ends_it(tmp_path, monkeypatch):
     ('arguments', 'code', 'said'),
     [
         (['-p', 'rate:=-1.0'], 2, 'rate'),
+        (['-p', 'solvr:=bfgs'], 2, "did you mean 'solver'?"),
+        (['--', 'pnada'], 2, "did you mean 'panda'?"),
+        (['--', '--urdf', 'panda'], 2, 'usage: ik_node'),
+        (['--', '--help'], 0, 'my_robot.urdf --ros-args'),
         (['-p', 'output:=torque'], 2, 'joint_state'),
         (['-p', 'urdf_path:=/no/such.urdf'], 1, '/no/such.urdf'),
         ([*PANDA, '-p', 'tip_links:=panda_hnad'], 1, 'panda_hand'),
@@ -152,6 +156,12 @@ def test_what_can_not_work_ends_with_a_reason(arguments, code, said):
         assert process.wait(PATIENCE) == code, printed
     assert said in printed
     assert 'Traceback' not in printed
+
+
+def test_a_robot_can_be_named_on_the_command_line(client):
+    with node_process(client.namespace, '-p', 'tip_links:=panda_hand', '--', 'panda'):
+        client.more_states(1)
+    assert client.states[-1].name[: load('panda').n] == list(load('panda').joint_names)
 
 
 def test_another_publisher_of_joint_states_is_warned_of(client):

@@ -14,7 +14,7 @@ CORE = ROOT / 'ik_core'
 # From the bottom up: a room imports from those below it, never from those beside or above it.
 ORDERS = {
     'ik_core': [
-        {'exceptions', '_jit'},
+        {'exceptions', 'version', '_jit'},
         {'options', 'maths'},
         {'robot', 'result'},
         {'tasks'},
@@ -31,6 +31,7 @@ ORDERS = {
     'ik_node': [
         {
             '__init__',
+            'arguments',
             'beside',
             'callback_groups',
             'clocks',

@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from support.installed_tree import ROOT, copy_tree, install_like_colcon, run, site_packages
 
+import ik_core as ik
+
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
 COMMANDS = {'ik', 'ik_node', 'ik_demo'}
 SHARED = sorted(
@@ -93,6 +95,10 @@ def test_package_xml_is_format_3_of_an_ament_python_package():
 @pytest.mark.parametrize('field', ['name', 'version', 'license'])
 def test_package_xml_and_setup_py_agree(setup, field):
     assert setup[field] == PACKAGE.findtext(field)
+
+
+def test_the_version_that_the_library_tells_is_the_package_s():
+    assert ik.__version__ == PACKAGE.findtext('version')
 
 
 def test_every_module_that_is_imported_is_declared():

@@ -11,6 +11,7 @@ import pytest
 from support.places import ROOT, URDF
 from support.robots import python_path
 
+import ik_core as ik
 from ik_core.cli import info, solve
 from ik_core.cli.main import main
 from ik_core.robot.shipped import load_robot
@@ -62,6 +63,13 @@ def test_info_as_json_is_the_robot(path, capsys):
     assert [tip['link'] for tip in data['tips']] == robot.tips()
     for tip in data['tips']:
         assert tip['joints'] == [robot.joint_names[i] for i in robot.chain(tip['link'])]
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(['--version'])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f'ik_node {ik.__version__}\n'
 
 
 def test_info_as_text(capsys):

@@ -230,8 +230,11 @@ def test_bad_starts_are_refused_and_the_solver_goes_on(solver):
 
 def test_solve_is_make_solver_and_solve():
     case, expected = solved('damped_least_squares', 'panda')
-    result = ik.solve(case.problem, case.q0, solver='damped_least_squares')
-    np.testing.assert_array_equal(result.q, expected.q)
+    for solver in ('damped_least_squares', make_solver('damped_least_squares')):
+        result = ik.solve(case.problem, case.q0, solver=solver)
+        np.testing.assert_array_equal(result.q, expected.q)
+    with pytest.raises(ik.InvalidOption, match='go with a name'):
+        ik.solve(case.problem, case.q0, solver=solver, damping=1.0)
     limited = ik.solve(case.problem, case.q0, budget=Budget(iterations=1), restarts=0)
     assert limited.iterations == 1
     with pytest.raises(ik.InvalidOption, match='damping'):

@@ -333,14 +333,22 @@ def test_limits_from_the_start_that_loosen_are_refused_and_leave_nothing(make):
     assert len(parameters.take().joint_limits) == 6
 
 
-def test_misspelt_names_are_reported_with_suggestions(make):
-    _, parameters = make(
-        rtae=100.0, rate=100.0, joint_limits__panda_joint9__velocity=1.0, elsewhere=1
-    )
+@pytest.mark.parametrize(
+    ('name', 'meant'),
+    [('rtae', 'rate'), ('solvr', 'solver'), ('levenberg_marquard.restarts', 'levenberg_')],
+)
+def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(make, name, meant):
+    with pytest.raises(InvalidOption, match=rf"no parameter '{name}' \(did you mean '{meant}"):
+        make(**{name.replace('.', '__'): 1})
+
+
+def test_names_that_nobody_declared_are_reported_with_suggestions(make):
+    _, parameters = make(joint_limits__panda_joint9__velocity=1.0, elsewhere=1, update_rate=2.0)
     parameters.declare_robot(load('panda'))
+    joint, *others = parameters.unread()[1:]
     assert parameters.unread()[0] == 'elsewhere'
-    assert parameters.unread()[1].startswith('joint_limits.panda_joint9.velocity (did you mean')
-    assert parameters.unread()[2] == 'rtae (did you mean rate?)'
+    assert joint.startswith('joint_limits.panda_joint9.velocity (did you mean')
+    assert others[0].startswith('update_rate')
 
 
 def test_another_robot_brings_its_own_limits(make):

@@ -1,0 +1,3 @@
+"""The version of the package; setup.py and package.xml have the same."""
+
+__version__ = '0.1.0'

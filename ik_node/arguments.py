@@ -1,0 +1,62 @@
+"""The arguments of the command `ik_node`: a robot, and what any ROS 2 node takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from ik_core.robot.shipped import robot_path, shipped_robots
+
+ROS_ARGUMENTS = '--ros-args'
+END = '--'
+
+EXAMPLES = """\
+examples:
+  ik_node panda
+  ik_node my_robot.urdf --ros-args -p tip_links:=[tool0] -p rate:=250.0
+  ik_node --ros-args --params-file my_robot.yaml -r __ns:=/left
+
+Without a robot, and without the parameters urdf_path and robot_description, the node waits for
+one on the topic robot_description. Shipped robots: {robots}.
+"""
+
+
+def with_robot(args: Sequence[str]) -> list[str]:
+    """The arguments for rclpy, a robot given by its name or file being a parameter among them.
+
+    Prints and raises SystemExit for --help (0) and for what is no argument (2). Raises UrdfError
+    where there is no such robot.
+    """
+    robot = _parser().parse_args(_own(args)).robot
+    if robot is None:
+        return list(args)
+    path = json.dumps(str(robot_path(robot)))  # as YAML takes it, whatever is in the name
+    return [*args, ROS_ARGUMENTS, '-p', f'urdf_path:={path}']
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='ik_node',
+        usage='%(prog)s [ROBOT] [--ros-args ...]',
+        description='Inverse kinematics: goal poses in, joint states out, within all limits.',
+        epilog=EXAMPLES.format(robots=', '.join(sorted(shipped_robots())) or 'none found'),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument('robot', metavar='ROBOT', nargs='?', help='a URDF, or a shipped robot')
+    return parser
+
+
+def _own(args: Sequence[str]) -> list[str]:
+    """Those that are not ROS's, which stand between --ros-args and --."""
+    own: list[str] = []
+    is_ros = False
+    for text in args:
+        if text == ROS_ARGUMENTS:
+            is_ros = True
+        elif is_ros:
+            is_ros = text != END
+        else:
+            own.append(text)
+    return own
