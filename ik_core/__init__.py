@@ -29,6 +29,7 @@ from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
 from .retargeting import Retargeted, retarget
+from .robot.linear_constraints import LinearConstraint
 from .robot.linkage import linkage
 from .robot.mocap.load import load_mocap, load_skeleton
 from .robot.motion import Motion
@@ -74,6 +75,7 @@ __all__ = [
     'Joint',
     'JointPatternTask',
     'LimitAvoidanceTask',
+    'LinearConstraint',
     'ManipulabilityTask',
     'Mimic',
     'MocapError',

@@ -1,6 +1,6 @@
 """`njit`, `inner`: numba's where numba is installed, otherwise nothing; one source for both.
 
-`with_kernels` makes several kernels of one source; `Callback` lets kernels call Python.
+`with_kernels` and `variant` make several kernels of one source; `Callback` lets them call Python.
 
 numba's own cache does not notice an edited function in another file that a kernel calls, so
 the cache directory is keyed by a hash of every kernel source of this package. The directory
@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -145,6 +145,33 @@ def with_kernels(
     copy.__qualname__ = name  # the cache tells them apart by it
     copy.__doc__ = template.__doc__
     return njit(copy) if entry else inner(copy)
+
+
+def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any], *, entry: bool = False) -> Any:
+    """A kernel where, in it and in all that it calls, other kernels stand: `instead` of these.
+
+    What calls none of them is not copied. `entry`: Python may call it.
+    """
+    made = dict(instead)
+
+    def of(kernel: Any, entry: bool = False) -> Any:
+        if kernel not in made:
+            made[kernel] = kernel
+            source = getattr(kernel, 'py_func', kernel)
+            below = {name: source.__globals__.get(name) for name in source.__code__.co_names}
+            other = {name: of(one) for name, one in below.items() if _is_kernel(one)}
+            if any(other[name] is not below[name] for name in other):
+                name = f'{source.__name__}_{suffix}'
+                made[kernel] = with_kernels(source, name, entry=entry, **other)
+        return made[kernel]
+
+    return of(kernel, entry)
+
+
+def _is_kernel(value: Any) -> bool:
+    """Whether that is a function of this package, compiled or not."""
+    source = getattr(value, 'py_func', value)
+    return isinstance(source, FunctionType) and source.__module__.startswith(__package__)
 
 
 def slot(*arguments: Any) -> Any:

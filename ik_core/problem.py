@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
-from .maths.rotations import Array
+from .maths.rotations import Array, IntArray
 from .options import exact_number
 from .robot.limits import JointLimits
+from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
 from .tasks import GoalTask, JointTask, Task
 from .tasks.packing import PackedGoals
@@ -41,6 +42,8 @@ class IkProblem:
     secondary : tasks for the freedom that the others leave: never at the cost of a goal
     frozen_joints : names of joints that keep the value they have in q0
     lower, upper : (n,) limits to use instead of the robot's [rad or m]
+    constraints : linear ones between joints, which hold as the limits do ([Engell2007] Eq. 11-12);
+        only the solvers bfgs and sqp keep them, and not with `secondary` tasks
     position_tolerance [m], orientation_tolerance [rad] : what counts as reached, per goal
     orientation_length [m/rad] : how much position one radian is worth where a goal is out of
         reach: the closest point has the least weighted sum of position^2 + (length angle)^2
@@ -61,6 +64,7 @@ class IkProblem:
         frozen_joints: Sequence[str] = (),
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        constraints: Sequence[LinearConstraint] = (),
         position_tolerance: float = 1e-5,
         orientation_tolerance: float = 1e-4,
         orientation_length: float = 0.2,
@@ -82,6 +86,8 @@ class IkProblem:
         turns = robot.full_turns[self.variables]
         if any(isinstance(task, JointTask) for task in self.other_tasks):
             turns = False & turns  # to them a whole turn more or less is another place
+        self.constraints = _checked_constraints(constraints, robot, self.variables)
+        turns = turns & ~self.constraints.coupled  # as it is to a constraint
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
@@ -108,6 +114,14 @@ class IkProblem:
         other.goals, other.other_tasks, other.secondary = (), tuple(tasks), ()
         other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
         return other
+
+    def check_without_constraints(self) -> None:
+        """Raise UnsupportedProblem where there are linear constraints: for what ignores them."""
+        if self.constraints:
+            raise UnsupportedProblem(
+                'linear constraints between joints are kept by the solvers bfgs and sqp alone: '
+                'not by others, with secondary tasks, in solve_all, or by a Tracker'
+            )
 
     def whole(self, x: Array) -> Array:
         """q (n,) with x (variables,), and the other joints as in the last `start`.
@@ -241,6 +255,16 @@ class IkProblem:
         lower, upper = self.robot.lower.copy(), self.robot.upper.copy()
         lower[self.variables], upper[self.variables] = self.limits.lower, self.limits.upper
         return self.robot.middle_of(lower, upper)
+
+
+def _checked_constraints(
+    constraints: Sequence[LinearConstraint], robot: Robot, variables: IntArray
+) -> ConstraintRows:
+    given = tuple(constraints)
+    for one in given:
+        if not isinstance(one, LinearConstraint):
+            raise InvalidOption(f'constraints: {one!r} is no LinearConstraint')
+    return ConstraintRows(given, robot, variables)
 
 
 def _as_slice(indices: np.ndarray) -> slice | np.ndarray:

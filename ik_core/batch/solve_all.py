@@ -214,6 +214,7 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
     if problem.other_tasks:
         names = ', '.join(type(task).__name__ for task in problem.other_tasks)
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
+    problem.check_without_constraints()
     own = problem.clone()
     own.secondary = ()
     own.position_tolerance = min(own.position_tolerance, LOOSE[0])

@@ -127,7 +127,8 @@ class ManySolves:
     @property
     def compiled(self) -> bool:
         """Whether the kernel knows this solver and all of the problem's tasks."""
-        known = not (self.problem.other_tasks or self.problem.secondary)
+        problem = self.problem
+        known = not (problem.other_tasks or problem.secondary or problem.constraints)
         return known and isinstance(self.solver, LevenbergMarquardt)
 
     def run(

@@ -80,7 +80,8 @@ def solve_best(
             problem, start, done, min(size, limit - done), random_seed
         )
         found.add(many.run(None, starts, near=criterion.near, seeds=seeds))
-    if criterion.task and not problem.secondary and problem.packed.rows < len(problem.variables):
+    leaves_alone = not (problem.secondary or problem.constraints)
+    if criterion.task and leaves_alone and problem.packed.rows < len(problem.variables):
         found.improve(problem, criterion.task, method, deadline)
     return found.result(method.clock() - started)
 

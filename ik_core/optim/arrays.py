@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,12 @@ class ProblemArrays:
     `vectors` and the others the most used of them. `integers` (k,) are the method's own.
     """
 
+    keeps_constraints: ClassVar[bool] = False
+    """Whether the search keeps linear constraints."""
+
     def __init__(self, problem: IkProblem, integers: IntArray | None = None) -> None:
+        if not self.keeps_constraints:
+            problem.check_without_constraints()
         self.problem = problem
         self._integers = np.empty(0, np.int64) if integers is None else integers.ravel()
         self._joint_tasks, patterns, self._others = sorted_tasks(problem.other_tasks)
@@ -40,7 +45,8 @@ class ProblemArrays:
         self._sizes = (packed.rows, n if self._joint_tasks else 0, other_rows)
         self.counters = np.zeros(memory.COUNTERS + len(self._integers), np.int64)
         self._reset_counters()
-        size = memory_size(len(packed.tree), len(packed.parts), sum(self._sizes), n)
+        rows, constraints = sum(self._sizes), len(problem.constraints)
+        size = memory_size(len(packed.tree), len(packed.parts), rows, n, constraints)
         self.arguments = (
             packed.tree,
             packed.geometry,
@@ -58,6 +64,7 @@ class ProblemArrays:
         self.counters[: memory.COUNTERS] = 0
         self.counters[memory.COUNTERS :] = self._integers
         self.counters[memory.GOAL_ROWS : memory.OTHER_ROWS + 1] = self._sizes
+        self.counters[memory.CONSTRAINTS] = len(self.problem.constraints)
         if self._tasks is not None:
             self.counters[memory.TASKS] = self._tasks.address
 

@@ -162,6 +162,12 @@ def project(search: SearchArrays, x: Array) -> None:
 
 
 @inner
+def put_inside(search: SearchArrays, x: Array) -> None:
+    """`project`, where linear constraints may stand in the place of the limits alone."""
+    project(search, x)
+
+
+@inner
 def take_trial(search: SearchArrays, cost: float) -> None:
     """Move x to the trial point, which was evaluated last."""
     search.values[COST] = cost

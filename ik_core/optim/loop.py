@@ -33,6 +33,7 @@ from .evaluation import (
     evaluate,
     evaluate_here,
     is_solved,
+    put_inside,
     within_tolerances,
 )
 from .memory import (
@@ -211,6 +212,7 @@ def _next_attempt(search: SearchArrays, ended: int) -> None:
         counters[PHASE] = BEGIN
         lower, upper, seed = search.bounds[2], search.bounds[3], int(search.options[SEED])
         random_configuration(seed, counters[ATTEMPT], lower, upper, vectors[X])
+        put_inside(search, vectors[X])
     elif values[BEST_STATUS] != RUNNING:
         counters[STATUS] = int(values[BEST_STATUS])
     else:

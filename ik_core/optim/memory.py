@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._jit import inner
+from ..maths.dual_active_set import program_size
 from ..maths.rotations import Array, IntArray
 from ..tasks.kernels import COMPONENTS, Packed
 
@@ -47,7 +48,9 @@ DISTURBED = 15
 """1 where `p` is not at x, since an answer was made on the way."""
 ENDED_BY = 16
 """How the attempt ended, which `settle` has to see to."""
-COUNTERS = 17
+CONSTRAINTS = 17
+"""Linear constraints beside the limits."""
+COUNTERS = 18
 
 RESIDUAL_ROWS, JACOBIAN_ROWS = range(2)
 
@@ -112,6 +115,7 @@ class SearchArrays(NamedTuple):
     model (n, n) : the method's
     basis (m, m), work (m, n) : for singular values
     normal (max(m, n), max(m, n)), rhs (max(m, n),) : scratch of solves
+    program : for `dual_active_set.carve_program`; empty without linear constraints
     """
 
     p: Packed
@@ -131,15 +135,16 @@ class SearchArrays(NamedTuple):
     work: Array
     normal: Array
     rhs: Array
+    program: Array
 
 
-def memory_size(bodies: int, goals: int, m: int, n: int) -> int:
+def memory_size(bodies: int, goals: int, m: int, n: int, constraints: int) -> int:
     """How many numbers a search's memory holds."""
     size = max(m, n)
     problem = 12 * bodies + (12 + 3 * COMPONENTS + 2) * goals
     vectors = OPTIONS + VALUES + VECTORS * n + ROWS * m
     matrices = 2 * n * m + 2 * n * n + m * m + m * n + size * size + size
-    return problem + vectors + matrices
+    return problem + vectors + matrices + program_size(n, constraints)
 
 
 def search_arrays(
@@ -203,6 +208,7 @@ def search_arrays(
         memory[work:normal].reshape(m, n),
         memory[normal:rhs].reshape(size, size),
         memory[rhs : rhs + size],
+        memory[rhs + size :],
     )
 
 

@@ -3,6 +3,9 @@
 An arm stretched out towards a goal, or away from it, is at a stationary point whatever the other
 joints could gain by bending. There the curvature decides: half the cost's Hessian over the
 variables that no limit holds, by central differences of the gradient, which serve all tasks alike.
+
+What is free are these variables (`hold`, `free_hessian`, `free_slope`, `expand`); with linear
+constraints, it is the space that the active ones leave (`constrained`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from .evaluation import (
     evaluate_here,
     is_held,
     leans,
-    project,
+    put_inside,
     slope,
     take_trial,
 )
@@ -61,12 +64,12 @@ def leave_or_conclude(search: SearchArrays) -> int:
     against it may move; where that alone shows a way that leads nowhere, they are held.
     """
     half_hessian(search)
-    loose = _hold(search, False)
+    loose = hold(search, False)
     definite = _find_descent(search)
     if not definite and _descend(search):
         return RUNNING
     if not definite and loose > 0:
-        _hold(search, True)
+        hold(search, True)
         definite = _find_descent(search)
         if not definite and _descend(search):
             return RUNNING
@@ -101,7 +104,7 @@ def half_hessian(search: SearchArrays) -> None:
 
 
 @inner
-def _hold(search: SearchArrays, all_at_limits: bool) -> int:
+def hold(search: SearchArrays, all_at_limits: bool) -> int:
     """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
     loose = 0
     for j in range(search.vectors.shape[1]):
@@ -117,30 +120,55 @@ def _hold(search: SearchArrays, all_at_limits: bool) -> int:
 @inner
 def _find_descent(search: SearchArrays) -> bool:
     """True where the cost curves upwards; else DESCENT = a way along which it does not."""
-    held, normal = search.vectors[HELD], search.normal
-    size = free_block(search.hessian, held, normal)
+    normal = search.normal
+    size = free_hessian(search)
     # Of all variables: those that are free may change nothing at all.
     least = FLAT * stiffness(search.hessian)
     for i in range(size):
         normal[i, i] += least
     if not negative_curvature(normal, search.rhs, size):
         return True
-    _spread(search, search.vectors[DESCENT], size)
+    expand(search, size, search.vectors[DESCENT])
+    _shorten(search.vectors[DESCENT])
     return False
 
 
 @inner
-def _spread(search: SearchArrays, direction: Array, size: int) -> None:
-    """direction (n,) = the numbers of the free variables in `rhs`, the largest shortened to 1."""
-    largest = 0.0
-    for i in range(size):
-        largest = max(largest, abs(search.rhs[i]))
+def free_hessian(search: SearchArrays) -> int:
+    """The lower triangle of the Hessian over what is free, in `normal`; its size."""
+    return free_block(search.hessian, search.vectors[HELD], search.normal)
+
+
+@inner
+def free_slope(search: SearchArrays, size: int) -> None:
+    """`rhs` = minus half the gradient over what is free."""
+    row = 0
+    for j in range(search.vectors.shape[1]):
+        if search.vectors[HELD, j] == 0.0:
+            search.rhs[row] = -search.vectors[GRADIENT, j]
+            row += 1
+
+
+@inner
+def expand(search: SearchArrays, size: int, direction: Array) -> None:
+    """direction (n,) = that of the numbers in `rhs`, for what is free."""
     row = 0
     for j in range(search.vectors.shape[1]):
         direction[j] = 0.0
         if search.vectors[HELD, j] == 0.0:
-            direction[j] = search.rhs[row] / largest if largest > 0.0 else 0.0
+            direction[j] = search.rhs[row]
             row += 1
+
+
+@inner
+def _shorten(direction: Array) -> float:
+    """Divide a direction (n,) by its largest magnitude, which is returned."""
+    largest = 0.0
+    for j in range(direction.shape[0]):
+        largest = max(largest, abs(direction[j]))
+    for j in range(direction.shape[0]):
+        direction[j] = direction[j] / largest if largest > 0.0 else 0.0
+    return largest
 
 
 @inner
@@ -160,7 +188,7 @@ def _try(search: SearchArrays, length: float) -> bool:
     trial = search.vectors[TRIAL]
     for j in range(trial.shape[0]):
         trial[j] = search.vectors[X, j] + length * search.vectors[DESCENT, j]
-    project(search, trial)
+    put_inside(search, trial)
     cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
     if not cost < search.values[COST]:
         return False
@@ -171,26 +199,21 @@ def _try(search: SearchArrays, length: float) -> bool:
 @inner
 def _go_to_minimum(search: SearchArrays) -> bool:
     """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
-    held, rhs = search.vectors[HELD], search.rhs
-    size = free_block(search.hessian, held, search.normal)
+    direction = search.vectors[DESCENT]
+    size = free_hessian(search)
     trace = 0.0
     for i in range(size):
         trace += search.normal[i, i]
-    row = 0
-    for j in range(held.shape[0]):
-        if held[j] == 0.0:
-            rhs[row] = -search.vectors[GRADIENT, j]
-            search.normal[row, row] += FLAT * trace
-            row += 1
-    if not cholesky_solve(search.normal, rhs, size):
+    for i in range(size):
+        search.normal[i, i] += FLAT * trace
+    free_slope(search, size)
+    if not cholesky_solve(search.normal, search.rhs, size):
         return False
-    gain, longest, row = 0.0, 0.0, 0
-    for j in range(held.shape[0]):
-        if held[j] == 0.0:
-            gain -= rhs[row] * search.vectors[GRADIENT, j]
-            longest = max(longest, abs(rhs[row]))
-            row += 1
+    expand(search, size, direction)
+    gain = 0.0
+    for j in range(direction.shape[0]):
+        gain -= direction[j] * search.vectors[GRADIENT, j]
     if gain <= WORTHWHILE * search.values[COST]:
         return False
-    _spread(search, search.vectors[DESCENT], size)
+    longest = _shorten(direction)
     return _try(search, min(longest, LONGEST_STEP))

@@ -8,11 +8,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
+from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..tasks.packing import PackedGoals
-from . import memory
+from . import constrained, memory
 from .arrays import ProblemArrays
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
 from .search import SearchOptions, Workspace
@@ -49,8 +50,11 @@ class MethodWorkspace(ProblemArrays, Workspace):
         self._prepare = prepare
         self._options = options
         self._own = own
-        self.loop = method_loop(name, start, step)
+        self._use_kernels(name, start, step)
         super().__init__(problem, integers)
+
+    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
+        self.loop, self._settle, self._conclude = method_loop(name, start, step), settle, conclude
 
     def _make_arrays(self, other_rows: int) -> None:
         super()._make_arrays(other_rows)
@@ -76,7 +80,7 @@ class MethodWorkspace(ProblemArrays, Workspace):
         """See Workspace."""
         counters, arguments = self.counters, self.arguments
         last = counters.item(memory.ITERATIONS) + iterations
-        while (status := settle(*arguments)) == memory.RUNNING:
+        while (status := self._settle(*arguments)) == memory.RUNNING:
             left = last - counters.item(memory.ITERATIONS)
             if left <= 0 and counters.item(memory.PHASE) == memory.STEP:
                 return None
@@ -88,7 +92,7 @@ class MethodWorkspace(ProblemArrays, Workspace):
 
     def conclude(self) -> None:
         """See Workspace."""
-        conclude(*self.arguments)
+        self._conclude(*self.arguments)
         if self.counters[memory.ANSWER_STATUS] == memory.FAILED:
             self.check()
 
@@ -136,6 +140,26 @@ class MethodWorkspace(ProblemArrays, Workspace):
         """See Workspace."""
         self.arrays.goals[:] = memory_
         self.counters[memory.RESUMED] = 1
+
+
+class ConstrainedWorkspace(MethodWorkspace):
+    """The arrays of a method's search between linear constraints, and the kernels for it."""
+
+    keeps_constraints = True
+
+    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
+        self.loop = constrained.constrained_loop(name, start, step)
+        self._settle, self._conclude = constrained.settle, constrained.conclude
+
+    def load(self, q0: ArrayLike | None) -> Array:
+        """See Workspace. The start is put inside; InvalidConfiguration where nothing is."""
+        q, problem = super().load(q0), self.problem
+        rows = problem.constraints.at(q)
+        program = program_arrays(self.arrays.program, len(problem.variables), len(rows))
+        program.rows[:] = rows
+        if not constrained.start_inside(*self.arguments):
+            raise problem.constraints.contradiction(program.sides, problem.robot)
+        return q
 
 
 def judged(

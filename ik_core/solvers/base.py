@@ -23,7 +23,7 @@ from ..optim.search import (
     Workspace,
     default_clock,
 )
-from ..optim.workspace import MethodWorkspace, PythonWorkspace, StateT
+from ..optim.workspace import ConstrainedWorkspace, MethodWorkspace, PythonWorkspace, StateT
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult
@@ -75,6 +75,8 @@ class Solver(ABC):
 
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
         """
+        if problem.secondary:
+            problem.check_without_constraints()
         search = self._search(problem, q0)
         return SecondarySearch(search, self.descent) if problem.secondary else search
 
@@ -118,16 +120,20 @@ class KernelSolver(LoopSolver):
 
     start: ClassVar[Kernel]
     step: ClassVar[Kernel]
+    constrained_step: ClassVar[Kernel | None] = None
+    """The step that keeps linear constraints, of a method that knows them."""
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver."""
-        kind = type(self)
-        return MethodWorkspace(
+        kind, make, step = type(self), MethodWorkspace, type(self).step
+        if problem.constraints and kind.constrained_step is not None:
+            make, step = ConstrainedWorkspace, kind.constrained_step
+        return make(
             problem,
             self.options,
             self.name,
             kind.start,
-            kind.step,
+            step,
             self.numbers(),
             self.prepare,
             self.integers(problem),

@@ -1,6 +1,6 @@
 """Quasi-Newton with an active set ([ZhaoBadler1994]; [Engell2007] section 2.4).
 
-The cost f = |r|^2 over the limits l <= x <= u (Eq. 10-12, 16) is modelled as a quadratic with
+The cost f = |r|^2 over the limits l <= x <= u (Eq. 10, 16) is modelled as a quadratic with
 a positive definite approximation B of its Hessian (Eq. 13, 15; `quasi_newton.bfgs_update`):
 
     p = -B^-1 grad f,    grad f = 2 J'r
@@ -19,6 +19,11 @@ step along p ends at the first limit on its way, where that variable may be held
 there it is found by Armijo back-tracking (`line_search`) from the full step. A variable is freed
 as soon as its gradient points inwards.
 
+Linear constraints a'x = b and a'x <= b (Eq. 11-12), where a problem has `constraints`. Their
+normals are not at right angles to each other, as those of limits are, so what the gradient would
+have x cross need not be what holds it. Then p is the minimum of the model inside all constraints,
+by an exact quadratic program (`optim.constrained`), from which the active set comes.
+
 Start. B is either 2 I, or the Hessian 2 (J'J + eps I) of the linear model; the 2007 paper prefers
 the latter, but prints grad f' grad f, a number. eps keeps J'J, singular for redundant arms,
 positive definite. Where the curvature condition s'y > 0 fails, y is damped, so B stays so.
@@ -35,6 +40,7 @@ from typing import Any, ClassVar
 
 from .._jit import inner, with_kernels
 from ..optim.active_set import reduced_direction, share_inside
+from ..optim.constrained import constrained_step
 from ..optim.memory import DX, GRADIENT, HELD, SearchArrays, X
 from ..optim.quasi_newton import QUASI_NEWTON_OPTIONS, QuasiNewtonOptions, begin_model, descend
 from ..options import option
@@ -95,6 +101,7 @@ class Bfgs(KernelSolver):
     }
     start = start
     step = with_kernels(descend, 'step_bfgs', model_step=reduced_step)
+    constrained_step = constrained_step
 
     def numbers(self) -> tuple[float, ...]:
         """See KernelSolver."""

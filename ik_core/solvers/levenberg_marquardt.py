@@ -182,6 +182,7 @@ class DampedWorkspace(Workspace):
     """
 
     def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
+        problem.check_without_constraints()
         self.problem = problem
         self._joint_tasks, patterns, _ = sorted_tasks(problem.other_tasks)
         self.packed = packed = packed_with(problem, patterns)

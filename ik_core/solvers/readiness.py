@@ -73,7 +73,7 @@ def is_ready(kernels: Kernels) -> bool:
 def make_ready(kernels: Kernels) -> None:
     """Compile these kernels, or load them: all robots and problems have the same ones.
 
-    Not those of the null-space descent of secondary tasks.
+    Not those of the null-space descent of secondary tasks, nor those for linear constraints.
     """
     robot = _two_joints()
     problem = IkProblem(robot, [PositionTask('tip', [1.2, 0.8, 0.0])])

@@ -15,7 +15,8 @@ and goes along p, which descends and stays inside, as far as Armijo back-trackin
 being linear: BFGS with Powell's damping [Powell1978], made for SQP, from 2 (J'J + eps I).
 
 The program is solved exactly (`maths.quadratic_program`). So the active set comes out of the
-program, many variables at a time; that is what differs from `bfgs`.
+program, many variables at a time; that is what differs from `bfgs`. With linear constraints beside
+the limits nothing does: their program (`optim.constrained`) is that of both.
 
 With secondary tasks the goals, once they are reached, become constraints too
 (`goal_constraints`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The program is then
@@ -41,6 +42,7 @@ from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.quadratic_program import quadratic_program
 from ..maths.rotations import Array
+from ..optim.constrained import constrained_step
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.memory import DX, GRADIENT, HELD, SearchArrays, X
 from ..optim.null_space import Descent
@@ -81,6 +83,7 @@ class Sqp(KernelSolver):
     Options: ClassVar = QuasiNewtonOptions
     start = begin_model
     step = with_kernels(descend, 'step_sqp', model_step=minimum_inside)
+    constrained_step = constrained_step
 
     def numbers(self) -> tuple[float, ...]:
         """See KernelSolver."""

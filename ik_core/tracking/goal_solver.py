@@ -476,6 +476,7 @@ def _finer_problem(
 ) -> IkProblem:
     """A problem like this one with tasks of its own; all goals have a target."""
     limits.check_size(problem.robot.n)
+    problem.check_without_constraints()
     position, orientation = map(_finer, tolerances)
     finer = IkProblem(
         problem.robot,

@@ -255,6 +255,48 @@ def test_copies_of_a_kernel_without_numba(copy):
     assert run(code, copy, NUMBA_DISABLE_JIT='1') == '3 5 twice_one twice_two'
 
 
+VARIANTS = """
+from ._jit import inner, njit, variant
+
+@inner
+def one(x):
+    return x + 1
+
+@inner
+def two(x):
+    return x + 2
+
+@inner
+def apart(x):
+    return 10 * x
+
+@inner
+def between(x):
+    return apart(one(x))
+
+@njit
+def top(x):
+    return between(x) + apart(1)
+
+changed = variant(top, 'by_two', {one: two}, entry=True)
+kept = variant(top, 'by_two', {two: one}, entry=True)
+"""
+
+USE_VARIANTS = """
+from ik_core.variants import *
+below = getattr(changed, 'py_func', changed).__globals__
+print(top(1), changed(1), kept is top, below['apart'] is apart, below['between'] is between)
+"""
+
+
+def test_a_variant_has_other_kernels_also_below_those_that_it_calls(copy):
+    (copy / 'ik_core' / 'variants.py').write_text(VARIANTS)
+    expected = '30 40 True True False'
+    assert run(USE_VARIANTS, copy, NUMBA_DISABLE_JIT='1') == expected
+    assert run(USE_VARIANTS, copy) == expected
+    assert run(USE_VARIANTS, copy) == expected  # from the cache
+
+
 @needs_numba
 def test_a_second_process_finds_everything_in_the_cache(copy, tmp_path):
     code = (

@@ -1,0 +1,351 @@
+"""Convex quadratic programs inside a box and between planes, to their exact minimum.
+
+    minimise g'p + p'Bp / 2   subject to   l <= x + p <= u,   c <= A (x + p) <= d
+
+by the dual method of [GoldfarbIdnani1983]: it begins at the minimum without constraints and takes
+them up one by one, the most violated first, each time at the minimum of those that are active. So
+x need not be inside, and where no p is, that is found out. A constraint has two sides; where they
+are equal it is an equality, taken up first and never let go.
+
+With B = L L' and N the normals of the active constraints, T (n, n) is Q'L^-1 for the orthogonal Q
+that makes T N upper triangular: R, above rows of 0. For the normal v of another constraint and
+d = T v, z = T_2'd_2 (the rows below R's) moves only what is free, and r = R^-1 d_1 says what that
+does to the multipliers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .._jit import inner, njit
+from .linalg import cholesky_solve
+from .rotations import Array
+
+SOLVED, NOT_CONVEX, CONTRADICTION = range(3)
+"""Answers: the last where no p fulfils the constraints."""
+
+FULFILLED = 1e-13
+"""What a constraint may be violated by, relative to |bound| + 1."""
+
+DEPENDENT = 1e-18
+"""Squared sine of the angle to the active normals, as B measures it, that is rounding."""
+
+INVOLVED = 1e-9
+"""Share in a contradiction that is rounding."""
+
+ROUNDS = 10
+"""Constraints taken up, for each one there is, before rounding must have made a circle."""
+
+# Vectors.
+NORMAL, IMAGE, WAY, SHARES, PULLS, ORDER = range(6)
+"""v, d, z and r for the constraint to be taken up; the multipliers of the active ones, and which
+they are."""
+VECTORS = 6
+
+
+class ProgramArrays(NamedTuple):
+    """What a program needs, for n variables and k planes.
+
+    rows (k, n + 2) : the planes: a normal of length 1, c and d
+    inverse (n, n), triangle (n, n), vectors (VECTORS, n) : scratch: T, R and the above
+    sides (n + k,) : afterwards 1 for what is active at its lower, -1 for its upper side, else 0;
+        the variables' limits come first. After a contradiction, those that contradict each other
+    multipliers (n + k,) : afterwards mu with g + Bp + mu_box + A'mu_planes = 0: positive at upper
+        sides, negative at lower ones, 0 for what is not active
+    metric, free (n, n) : for callers
+    """
+
+    rows: Array
+    inverse: Array
+    triangle: Array
+    vectors: Array
+    sides: Array
+    multipliers: Array
+    metric: Array
+    free: Array
+
+
+def program_size(n: int, k: int) -> int:
+    """How many numbers `program_arrays` needs: none without planes."""
+    return k * (n + 2) + 4 * n * n + VECTORS * n + 2 * (n + k) if k else 0
+
+
+def program_arrays(memory: Array, n: int, k: int) -> ProgramArrays:
+    """The arrays of a program. Python calls this, kernels `carve_program`."""
+    inverse = k * (n + 2)
+    triangle = inverse + n * n
+    vectors = triangle + n * n
+    sides = vectors + VECTORS * n
+    multipliers = sides + n + k
+    metric = multipliers + n + k
+    free = metric + n * n
+    return ProgramArrays(
+        memory[:inverse].reshape(k, n + 2),
+        memory[inverse:triangle].reshape(n, n),
+        memory[triangle:vectors].reshape(n, n),
+        memory[vectors:sides].reshape(VECTORS, n),
+        memory[sides:multipliers],
+        memory[multipliers:metric],
+        memory[metric:free].reshape(n, n),
+        memory[free : free + n * n].reshape(n, n),
+    )
+
+
+carve_program = inner(program_arrays)
+
+
+@njit
+def constrained_program(
+    hessian: Array,
+    gradient: Array,
+    x: Array,
+    bounds: Array,
+    normal: Array,
+    step: Array,
+    program: ProgramArrays,
+) -> int:
+    """step (n,) = the p that minimises g'p + p'Bp / 2 with x + p inside the box and the planes.
+
+    hessian (n, n) is B, positive definite, its lower triangle; gradient (n,) g; bounds (2+, n)
+    lower and upper. normal (n, n) is scratch. SOLVED, or why there is no step.
+    """
+    constraints = x.shape[0] + program.rows.shape[0]
+    for c in range(constraints):
+        program.sides[c] = program.multipliers[c] = 0.0
+    if not _begin(hessian, gradient, normal, step, program.inverse):
+        return _no_step(step, NOT_CONVEX)
+    active = 0
+    for c in range(constraints):
+        if lower_bound(c, bounds, program) == upper_bound(c, bounds, program):
+            active = _take_up(c, active, active, x, bounds, step, program)
+            if active < 0:
+                return _no_step(step, CONTRADICTION)
+    equalities = active
+    for _ in range(ROUNDS * constraints):
+        c = _most_violated(x, bounds, step, program)
+        if c < 0:
+            _finish(active, x, bounds, step, program)
+            return SOLVED
+        active = _take_up(c, active, equalities, x, bounds, step, program)
+        if active < 0:
+            return _no_step(step, CONTRADICTION)
+    return _no_step(step, NOT_CONVEX)
+
+
+@inner
+def _no_step(step: Array, why: int) -> int:
+    for j in range(step.shape[0]):
+        step[j] = 0.0
+    return why
+
+
+@inner
+def lower_bound(c: int, bounds: Array, program: ProgramArrays) -> float:
+    """The lower bound of constraint c."""
+    n = bounds.shape[1]
+    return bounds[0, c] if c < n else program.rows[c - n, n]
+
+
+@inner
+def upper_bound(c: int, bounds: Array, program: ProgramArrays) -> float:
+    """The upper bound of constraint c."""
+    n = bounds.shape[1]
+    return bounds[1, c] if c < n else program.rows[c - n, n + 1]
+
+
+@inner
+def value_of(c: int, x: Array, step: Array, program: ProgramArrays) -> float:
+    """What constraint c bounds, at x + step."""
+    n = x.shape[0]
+    if c < n:
+        return x[c] + step[c]
+    total = 0.0
+    for j in range(n):
+        total += program.rows[c - n, j] * (x[j] + step[j])
+    return total
+
+
+@inner
+def _begin(hessian: Array, gradient: Array, normal: Array, step: Array, inverse: Array) -> bool:
+    """The minimum without constraints, and T = L^-1; False where B is not positive definite."""
+    n = step.shape[0]
+    for j in range(n):
+        step[j] = -gradient[j]
+        for k in range(j + 1):
+            normal[j, k] = hessian[j, k]
+    if not cholesky_solve(normal, step, n):
+        return False
+    for i in range(n):
+        for j in range(n):
+            inverse[i, j] = 0.0
+        inverse[i, i] = normal[i, i]  # where cholesky_solve leaves the inverse of L's diagonal
+        for j in range(i):
+            total = 0.0
+            for k in range(j, i):
+                total += normal[i, k] * inverse[k, j]
+            inverse[i, j] = -total * normal[i, i]
+    return True
+
+
+@inner
+def _most_violated(x: Array, bounds: Array, step: Array, program: ProgramArrays) -> int:
+    """The constraint that x + p violates most; -1 where it violates none."""
+    most, found = 0.0, -1
+    for c in range(program.sides.shape[0]):
+        if program.sides[c] != 0.0:
+            continue
+        value = value_of(c, x, step, program)
+        lower, upper = lower_bound(c, bounds, program), upper_bound(c, bounds, program)
+        below, above = lower - value, value - upper
+        violation, bound = (below, lower) if below > above else (above, upper)
+        if violation > max(most, FULFILLED * (1.0 + abs(bound))):
+            most, found = violation, c
+    return found
+
+
+@inner
+def _take_up(
+    c: int,
+    active: int,
+    equalities: int,
+    x: Array,
+    bounds: Array,
+    step: Array,
+    program: ProgramArrays,
+) -> int:
+    """Move to the minimum with constraint c active too; how many are active then.
+
+    Those that hinder are let go on the way, but not the first ones, `equalities`. -1 where
+    nothing fulfils it together with these.
+    """
+    vectors, sides = program.vectors, program.sides
+    value = value_of(c, x, step, program)
+    lower, upper = lower_bound(c, bounds, program), upper_bound(c, bounds, program)
+    side, bound = (1.0, lower) if lower - value > value - upper else (-1.0, upper)
+    pull = 0.0
+    while True:
+        free = _look_along(c, side, active, program)
+        missing = side * (bound - value_of(c, x, step, program))
+        whole = missing / free if free > 0.0 else math.inf
+        if free <= 0.0 and lower == upper and missing <= FULFILLED * (1.0 + abs(bound)):
+            return active  # the other equalities say the same
+        share, first = whole, -1
+        for i in range(equalities, active):
+            if vectors[SHARES, i] > 0.0 and vectors[PULLS, i] < share * vectors[SHARES, i]:
+                share, first = vectors[PULLS, i] / vectors[SHARES, i], i
+        if not share < math.inf:
+            _blame(c, side, active, program)
+            return -1
+        if whole < math.inf:
+            for j in range(step.shape[0]):
+                step[j] += share * vectors[WAY, j]
+        for i in range(active):
+            vectors[PULLS, i] -= share * vectors[SHARES, i]
+        pull += share
+        if first < 0:
+            _add(active, program)
+            vectors[ORDER, active], vectors[PULLS, active], sides[c] = c, pull, side
+            return active + 1
+        sides[int(vectors[ORDER, first])] = 0.0
+        _let_go(first, active, program)
+        active -= 1
+
+
+@inner
+def _look_along(c: int, side: float, active: int, program: ProgramArrays) -> float:
+    """v, d, z and r for a constraint; z'v, 0 where v depends on the active normals."""
+    vectors, inverse, triangle = program.vectors, program.inverse, program.triangle
+    n = vectors.shape[1]
+    for j in range(n):
+        vectors[WAY, j] = 0.0
+        vectors[NORMAL, j] = side * program.rows[c - n, j] if c >= n else 0.0
+    if c < n:
+        vectors[NORMAL, c] = side
+    free = total = 0.0
+    for i in range(n):
+        image = 0.0
+        for j in range(n):
+            image += inverse[i, j] * vectors[NORMAL, j]
+        vectors[IMAGE, i] = image
+        total += image * image
+        if i >= active:
+            free += image * image
+            for j in range(n):
+                vectors[WAY, j] += image * inverse[i, j]
+    for i in range(active - 1, -1, -1):
+        share = vectors[IMAGE, i]
+        for k in range(i + 1, active):
+            share -= triangle[i, k] * vectors[SHARES, k]
+        vectors[SHARES, i] = share / triangle[i, i]
+    return free if free > DEPENDENT * total else 0.0
+
+
+@inner
+def _add(active: int, program: ProgramArrays) -> None:
+    """Turn T so that d has nothing below its place in R, which it becomes a column of."""
+    image, n = program.vectors[IMAGE], program.vectors.shape[1]
+    for i in range(n - 1, active, -1):
+        if image[i] != 0.0:
+            length = math.hypot(image[i - 1], image[i])
+            cosine, sine = image[i - 1] / length, image[i] / length
+            image[i - 1], image[i] = length, 0.0
+            _turn(program.inverse, i - 1, cosine, sine, 0, n)
+    for i in range(active + 1):
+        program.triangle[i, active] = image[i]
+
+
+@inner
+def _let_go(first: int, active: int, program: ProgramArrays) -> None:
+    """Take an active constraint out of R, and turn T so that R is a triangle again."""
+    vectors, triangle = program.vectors, program.triangle
+    for i in range(first, active - 1):
+        vectors[ORDER, i], vectors[PULLS, i] = vectors[ORDER, i + 1], vectors[PULLS, i + 1]
+        for k in range(i + 2):
+            triangle[k, i] = triangle[k, i + 1]
+    for i in range(first, active - 1):
+        if triangle[i + 1, i] != 0.0:
+            length = math.hypot(triangle[i, i], triangle[i + 1, i])
+            cosine, sine = triangle[i, i] / length, triangle[i + 1, i] / length
+            _turn(triangle, i, cosine, sine, i, active - 1)
+            _turn(program.inverse, i, cosine, sine, 0, vectors.shape[1])
+            triangle[i + 1, i] = 0.0
+
+
+@inner
+def _turn(matrix: Array, i: int, cosine: float, sine: float, first: int, last: int) -> None:
+    """A Givens rotation of the rows i and i + 1, in the columns from `first` to before `last`."""
+    for j in range(first, last):
+        above, below = matrix[i, j], matrix[i + 1, j]
+        matrix[i, j] = cosine * above + sine * below
+        matrix[i + 1, j] = cosine * below - sine * above
+
+
+@inner
+def _blame(c: int, side: float, active: int, program: ProgramArrays) -> None:
+    """Of the sides, leave those of a contradiction: v = N r, which can't be fulfilled."""
+    for i in range(active):
+        if abs(program.vectors[SHARES, i]) <= INVOLVED:
+            program.sides[int(program.vectors[ORDER, i])] = 0.0
+    program.sides[c] = side
+
+
+@inner
+def _finish(active: int, x: Array, bounds: Array, step: Array, program: ProgramArrays) -> None:
+    """Put x + p on the active constraints to the last digit, and say the multipliers."""
+    vectors, triangle, n = program.vectors, program.triangle, x.shape[0]
+    for i in range(active):
+        c = int(vectors[ORDER, i])
+        side = program.sides[c]
+        program.multipliers[c] = -side * vectors[PULLS, i]
+        bound = lower_bound(c, bounds, program) if side > 0.0 else upper_bound(c, bounds, program)
+        off = side * (bound - value_of(c, x, step, program))
+        for k in range(i):
+            off -= triangle[k, i] * vectors[SHARES, k]
+        vectors[SHARES, i] = off / triangle[i, i]
+    for i in range(active):
+        for j in range(n):
+            step[j] += vectors[SHARES, i] * program.inverse[i, j]
+    for j in range(n):
+        if program.sides[j] != 0.0:
+            step[j] = bounds[0 if program.sides[j] > 0.0 else 1, j] - x[j]

@@ -1,0 +1,304 @@
+"""The shared loop between linear constraints: c <= A x <= d beside the limits l <= x <= u.
+
+Where a problem has some ([Engell2007] Eq. 11-12), other kernels stand in those of the loop, made
+by `variant`, so that a search without constraints is what it would be if there were none of this:
+
+    the step        the minimum of the model over all x + p that fulfil the constraints. They are
+                    convex, so a shorter step along p fulfils them too, and iterates stay inside
+    inside          a start, a restart and a step off a saddle are put to the nearest point inside
+    stationary      the slope leaves no step: p = argmin J'r.p + |D p|^2 / 2 is 0, D the lengths of
+                    the Jacobian's columns; in a box that is the loop's own test
+    what is free    the space at right angles to the normals of all constraints whose multipliers
+                    are not 0, for the second-order test ([NocedalWright2006] section 12.5)
+
+All are quadratic programs of `maths.dual_active_set`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from .._jit import inner, njit, variant, with_kernels
+from ..maths.dual_active_set import (
+    SOLVED,
+    ProgramArrays,
+    carve_program,
+    constrained_program,
+    lower_bound,
+    upper_bound,
+    value_of,
+)
+from ..maths.linalg import STATIONARY
+from ..maths.rotations import Array, IntArray
+from ..maths.vectors import copy_to
+from . import loop, quasi_newton, second_order
+from .evaluation import at_stationary_point, project, put_inside
+from .loop import Kernel, method_loop
+from .memory import (
+    BEST,
+    CONSTRAINTS,
+    COST,
+    DX,
+    GRADIENT,
+    SQUARES,
+    START,
+    TRIAL,
+    SearchArrays,
+    X,
+    carve,
+)
+
+NEAR = 1e-10
+"""A constraint is met where no more is left to its bound, relative to |bound| + 1."""
+
+DEPENDENT = 1e-9
+"""A normal of which less than this share is not in the others' space says nothing new."""
+
+LEAST_METRIC = 1e-30
+"""The least square of a column's length [m^2 or m^2/rad^2] in the test of stationary points."""
+
+
+@inner
+def program_of(search: SearchArrays) -> ProgramArrays:
+    """The arrays of a search's programs."""
+    return carve_program(search.program, search.vectors.shape[1], search.counters[CONSTRAINTS])
+
+
+@inner
+def minimum_inside(search: SearchArrays) -> None:
+    """DX = the minimum of the model inside the constraints; 0 where it is not convex."""
+    constrained_program(
+        search.model,
+        search.vectors[GRADIENT],
+        search.vectors[X],
+        search.bounds,
+        search.normal,
+        search.vectors[DX],
+        program_of(search),
+    )
+
+
+constrained_step: Kernel = with_kernels(
+    quasi_newton.descend, 'step_constrained', model_step=minimum_inside
+)
+"""The step of a method with an approximate Hessian."""
+
+
+@inner
+def nearest_inside(search: SearchArrays, x: Array, gradient: Array, step: Array) -> bool:
+    """Move x (n,) to the nearest point inside the constraints; False where there is none.
+
+    gradient and step (n,) are scratch.
+    """
+    program = program_of(search)
+    for j in range(x.shape[0]):
+        for k in range(j):
+            program.metric[j, k] = 0.0
+        program.metric[j, j], gradient[j] = 1.0, 0.0
+    answer = constrained_program(
+        program.metric, gradient, x, search.bounds, search.normal, step, program
+    )
+    for j in range(x.shape[0]):
+        x[j] += step[j]
+    project(search, x)  # the last digit
+    return answer == SOLVED
+
+
+@inner
+def put_inside_constraints(search: SearchArrays, x: Array) -> None:
+    """As `put_inside`, with the linear constraints."""
+    project(search, x)
+    if not nearest_inside(search, x, search.rhs, search.vectors[DX]):
+        copy_to(search.vectors[BEST], x)
+
+
+@inner
+def steepest_step(search: SearchArrays, program: ProgramArrays) -> bool:
+    """DX = argmin J'r.p + |D p|^2 / 2 inside the constraints; the sides and multipliers there."""
+    n = search.vectors.shape[1]
+    for j in range(n):
+        for k in range(j):
+            program.metric[j, k] = 0.0
+        program.metric[j, j] = max(search.vectors[SQUARES, j], LEAST_METRIC)
+    answer = constrained_program(
+        program.metric,
+        search.vectors[GRADIENT],
+        search.vectors[X],
+        search.bounds,
+        search.normal,
+        search.vectors[DX],
+        program,
+    )
+    return answer == SOLVED
+
+
+@inner
+def is_stationary_inside(search: SearchArrays) -> bool:
+    """As `at_stationary_point`, with the linear constraints."""
+    if not steepest_step(search, program_of(search)):
+        return False
+    least = STATIONARY * STATIONARY * search.values[COST]
+    for j in range(search.vectors.shape[1]):
+        step = search.vectors[DX, j]
+        if step * step * search.vectors[SQUARES, j] > least:
+            return False
+    return True
+
+
+@inner
+def hold_constraints(search: SearchArrays, all_at_limits: bool) -> int:
+    """As `second_order.hold`, by sides: 0 for what may be left; the number of those met."""
+    program, loose = program_of(search), 0
+    steepest_step(search, program)
+    for c in range(program.sides.shape[0]):
+        lower = lower_bound(c, search.bounds, program)
+        upper = upper_bound(c, search.bounds, program)
+        value = value_of(c, search.vectors[X], search.vectors[DX], program)
+        met = value - lower <= NEAR * (1.0 + abs(lower))
+        met = met or upper - value <= NEAR * (1.0 + abs(upper))
+        held = lower == upper or (met and all_at_limits) or _presses(search, program, c)
+        program.sides[c] = 1.0 if held else 0.0
+        loose += 1 if met and not held else 0
+    return loose
+
+
+@inner
+def _presses(search: SearchArrays, program: ProgramArrays, c: int) -> bool:
+    """Whether a constraint's multiplier is more than nothing, as `leans` says of a slope."""
+    n = search.vectors.shape[1]
+    square = 0.0
+    if c < n:
+        square = search.vectors[SQUARES, c]
+    else:
+        for j in range(n):
+            square += program.rows[c - n, j] ** 2 * search.vectors[SQUARES, j]
+    pull = program.multipliers[c]
+    return pull * pull > STATIONARY * STATIONARY * square * search.values[COST]
+
+
+@inner
+def free_hessian_inside(search: SearchArrays) -> int:
+    """As `second_order.free_hessian`: Z'HZ for the last rows of `free`, Z'."""
+    program = program_of(search)
+    n, image = search.vectors.shape[1], search.vectors[DX]
+    held = _free_space(program, n)
+    for i in range(n - held):
+        for j in range(n):
+            image[j] = 0.0
+            for k in range(n):
+                image[j] += search.hessian[max(j, k), min(j, k)] * program.free[held + i, k]
+        for row in range(i, n - held):
+            search.normal[row, i] = _product(program.free, held + row, image)
+    return n - held
+
+
+@inner
+def _free_space(program: ProgramArrays, n: int) -> int:
+    """`free` = n rows of length 1 at right angles; how many, the first ones, span the normals of
+    what is held."""
+    count = 0
+    for c in range(program.sides.shape[0]):
+        if program.sides[c] != 0.0 and count < n:
+            for j in range(n):
+                program.free[count, j] = program.rows[c - n, j] if c >= n else 0.0
+            if c < n:
+                program.free[count, c] = 1.0
+            count += 1 if _straighten(program.free, count) else 0
+    for i in range(count, n):
+        farthest, least = 0, 2.0
+        for j in range(n):  # the axis that is most at right angles to all before
+            square = 0.0
+            for row in range(i):
+                square += program.free[row, j] * program.free[row, j]
+            if square < least:
+                farthest, least = j, square
+        for j in range(n):
+            program.free[i, j] = 1.0 if j == farthest else 0.0
+        _straighten(program.free, i)
+    return count
+
+
+@inner
+def _straighten(rows: Array, i: int) -> bool:
+    """Make row i one of length 1 at right angles to those before; False where nothing is left."""
+    for _ in range(2):  # once is not enough to the last digit
+        for before in range(i):
+            part = _product(rows, before, rows[i])
+            for j in range(rows.shape[1]):
+                rows[i, j] -= part * rows[before, j]
+    length = math.sqrt(_product(rows, i, rows[i]))
+    if length <= DEPENDENT:
+        return False
+    for j in range(rows.shape[1]):
+        rows[i, j] /= length
+    return True
+
+
+@inner
+def _product(rows: Array, i: int, vector: Array) -> float:
+    total = 0.0
+    for j in range(vector.shape[0]):
+        total += rows[i, j] * vector[j]
+    return total
+
+
+@inner
+def free_slope_inside(search: SearchArrays, size: int) -> None:
+    """As `second_order.free_slope`: -Z'J'r."""
+    program, n = program_of(search), search.vectors.shape[1]
+    for i in range(size):
+        search.rhs[i] = -_product(program.free, n - size + i, search.vectors[GRADIENT])
+
+
+@inner
+def expand_inside(search: SearchArrays, size: int, direction: Array) -> None:
+    """As `second_order.expand`: Z `rhs`."""
+    program, n = program_of(search), direction.shape[0]
+    for j in range(n):
+        direction[j] = 0.0
+        for i in range(size):
+            direction[j] += search.rhs[i] * program.free[n - size + i, j]
+
+
+# --- the loop ----------------------------------------------------------------------------------
+
+INSTEAD = {
+    at_stationary_point: is_stationary_inside,
+    put_inside: put_inside_constraints,
+    second_order.hold: hold_constraints,
+    second_order.free_hessian: free_hessian_inside,
+    second_order.free_slope: free_slope_inside,
+    second_order.expand: expand_inside,
+}
+"""The kernels that know the limits alone, and those that know the constraints too."""
+
+settle = variant(loop.settle, 'constrained', INSTEAD, entry=True)
+conclude = variant(loop.conclude, 'constrained', INSTEAD, entry=True)
+
+
+@cache
+def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
+    """The loop around a method's kernels, as `method_loop`; the step keeps the constraints."""
+    own = {start: start, step: step}
+    kernel: Kernel = variant(
+        method_loop(name, start, step), 'constrained', {**INSTEAD, **own}, entry=True
+    )
+    return kernel
+
+
+@njit
+def start_inside(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+) -> bool:
+    """Move the start to the nearest point inside; False where there is none."""
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    project(search, search.vectors[START])
+    return nearest_inside(search, search.vectors[START], search.vectors[DX], search.vectors[TRIAL])
