@@ -40,8 +40,9 @@ from .trajectories import Controller
 VELOCITY, ACCELERATION = 2.0, 10.0
 """[rad/s, rad/s^2] Limits that the node is given where the URDF has none."""
 START_PATIENCE = 300.0
-WARM_UP = 0.25
-"""The part of the run after which memory must not grow."""
+WARM_UP = 0.5
+"""The part of the run after which memory must not grow: solvers are loaded when they are first
+chosen."""
 PARTS = 16
 """Of a run; in each there is a moment without a recording."""
 GROWTH = 2.0
@@ -49,7 +50,7 @@ GROWTH = 2.0
 GIVES_BACK = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_TRIM_THRESHOLD_': '65536'}
 """For the allocator of glibc: what is freed goes back, so that its memory is what is in use.
 Else it rises with the largest that there was at once, as of a recording."""
-SHORTEST_FIT = 300.0
+SHORTEST_FIT = 200.0
 """[s] Memory of a shorter run is printed and not judged."""
 SILENCE = 10.0
 """[s] Without joint states, of a node that is not stopped, that counts as a failure."""
