@@ -15,6 +15,7 @@ CORE = ROOT / 'ik_core'
 ORDERS = {
     'ik_core': [
         {'exceptions', 'version', '_jit'},
+        {'_compiling'},
         {'options', 'maths'},
         {'robot', 'result'},
         {'tasks'},
