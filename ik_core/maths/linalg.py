@@ -17,6 +17,9 @@ SHORTEST_COLUMN = 1e-3
 """A column shorter than this share of the longest counts as that long: where one vanishes with
 the slope along it, the angle between it and the residual says nothing."""
 
+SWEEPS, FARTHEST = 20, 10.0
+"""Of `curves_down_inside`: over all variables, and how far one goes where another one goes 1."""
+
 WELL_CONDITIONED = 1e-8
 """Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""
 
@@ -95,6 +98,64 @@ def stiffness(a: Array) -> float:
         for k in range(i):
             largest = max(largest, abs(a[i, k]))
     return max(trace, largest)
+
+
+@inner
+def curves_down_inside(
+    a: Array, x: Array, bounds: Array, held: Array, least: float, v: Array
+) -> bool:
+    """Find v (n,) with v'Av < -least |v|^2 that leads inside from the limits that x is at;
+    its largest element is 1.
+
+    For a symmetric matrix (n, n), of its lower triangle, that is positive over the variables
+    between their limits. `held` variables stay. For each other one that is at a limit: v = 1 for
+    it, inwards, and the rest as small as it makes v'Av, by Gauss and Seidel's method in that
+    cone. What it does not find there may still be.
+    """
+    n = x.shape[0]
+    for j in range(n):
+        if held[j] != 0.0 or bounds[0, j] < x[j] < bounds[1, j]:
+            continue
+        for k in range(n):
+            v[k] = 0.0
+        v[j] = 1.0 if x[j] <= bounds[0, j] else -1.0
+        for _ in range(SWEEPS):
+            for k in range(n):
+                if k != j and held[k] == 0.0:
+                    _relax(a, x, bounds, k, v)
+            curvature = squares = largest = 0.0
+            for k in range(n):
+                curvature += v[k] * row_product(a, k, v)
+                squares += v[k] * v[k]
+                largest = max(largest, abs(v[k]))
+            if curvature < -least * squares:
+                for k in range(n):
+                    v[k] /= largest
+                return True
+    return False
+
+
+@inner
+def _relax(a: Array, x: Array, bounds: Array, k: int, v: Array) -> None:
+    """v[k] = what makes v'Av least, at most FARTHEST, and no way out of the limits."""
+    slope = row_product(a, k, v) - a[k, k] * v[k]
+    if a[k, k] * FARTHEST > abs(slope):
+        v[k] = -slope / a[k, k]
+    else:
+        v[k] = -FARTHEST if slope > 0.0 else FARTHEST if slope < 0.0 else 0.0
+    if x[k] <= bounds[0, k]:
+        v[k] = max(v[k], 0.0)
+    if x[k] >= bounds[1, k]:
+        v[k] = min(v[k], 0.0)
+
+
+@inner
+def row_product(a: Array, k: int, v: Array) -> float:
+    """The k-th element of A v, for a symmetric matrix's lower triangle."""
+    total = 0.0
+    for i in range(v.shape[0]):
+        total += v[i] * (a[k, i] if i <= k else a[i, k])
+    return total
 
 
 @njit

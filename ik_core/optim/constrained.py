@@ -261,6 +261,12 @@ def expand_inside(search: SearchArrays, size: int, direction: Array) -> None:
             direction[j] += search.rhs[i] * program.free[n - size + i, j]
 
 
+@inner
+def no_descent_inside(search: SearchArrays) -> bool:
+    """In the place of `second_order.find_descent_inside`, whose ways know the limits alone."""
+    return False
+
+
 # --- the loop ----------------------------------------------------------------------------------
 
 INSTEAD = {
@@ -270,6 +276,7 @@ INSTEAD = {
     second_order.free_hessian: free_hessian_inside,
     second_order.free_slope: free_slope_inside,
     second_order.expand: expand_inside,
+    second_order.find_descent_inside: no_descent_inside,
 }
 """The kernels that know the limits alone, and those that know the constraints too."""
 

@@ -11,7 +11,13 @@ constraints, it is the space that the active ones leave (`constrained`).
 from __future__ import annotations
 
 from .._jit import inner
-from ..maths.linalg import cholesky_solve, free_block, negative_curvature, stiffness
+from ..maths.linalg import (
+    cholesky_solve,
+    curves_down_inside,
+    free_block,
+    negative_curvature,
+    stiffness,
+)
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from .evaluation import (
@@ -61,7 +67,8 @@ def leave_or_conclude(search: SearchArrays) -> int:
 
     RUNNING where x was moved to a lower point, and evaluated there; STALLED where the cost curves
     downwards but no lower point was found. Variables at a limit that the slope does not press
-    against it may move; where that alone shows a way that leads nowhere, they are held.
+    against it may move; where that alone shows a way that leads nowhere, they are held, and then
+    each is tried inwards.
     """
     half_hessian(search)
     loose = hold(search, False)
@@ -73,6 +80,10 @@ def leave_or_conclude(search: SearchArrays) -> int:
         definite = _find_descent(search)
         if not definite and _descend(search):
             return RUNNING
+        if definite and find_descent_inside(search):
+            if _descend(search):
+                return RUNNING
+            definite = False
     if definite and _go_to_minimum(search):
         return RUNNING
     evaluate_here(search)
@@ -131,6 +142,17 @@ def _find_descent(search: SearchArrays) -> bool:
     expand(search, size, search.vectors[DESCENT])
     _shorten(search.vectors[DESCENT])
     return False
+
+
+@inner
+def find_descent_inside(search: SearchArrays) -> bool:
+    """DESCENT = a way inside along which the cost curves downwards, off a limit or several."""
+    x, held, way = search.vectors[X], search.vectors[HELD], search.vectors[DESCENT]
+    hold(search, False)
+    least = FLAT * stiffness(search.hessian)
+    found = curves_down_inside(search.hessian, x, search.bounds, held, least, way)
+    hold(search, True)
+    return found
 
 
 @inner

@@ -5,10 +5,20 @@ from __future__ import annotations
 from ..._jit import inner, njit
 from ...maths.linalg import SHORTEST_COLUMN, STATIONARY, gauss_newton_hessian, is_blocked
 from ...maths.rotations import Array
-from ...tasks.kernels import add_curvature, goal_jacobian, update
+from ...maths.vectors import copy_to
+from ...tasks.kernels import (
+    GEOMETRIC,
+    NONE,
+    ROTATION,
+    VECTOR,
+    add_curvature,
+    goal_jacobian,
+    update,
+)
 from .memory import (
     COST,
     DX,
+    FOLLOWING,
     GRADIENT,
     JOINT_COST,
     ORIENTATION_TOLERANCE,
@@ -21,6 +31,9 @@ from .memory import (
     SearchArrays,
     X,
 )
+
+DIFFERENCE = 1e-5
+"""Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
 
 
 @inner
@@ -64,6 +77,41 @@ def model_hessian(search: SearchArrays, exact: bool) -> None:
         add_curvature(search.p, search.hessian)
     for j in range(search.vectors.shape[1]):
         search.hessian[j, j] += search.vectors[WEIGHTS, j]
+
+
+@inner
+def true_hessian(search: SearchArrays) -> None:
+    """hessian = half the cost's at x; where `add_curvature` does not know all of it, by central
+    differences of the gradient."""
+    table = search.p.table
+    for i in range(table.shape[0]):
+        kind = table[i, ROTATION]
+        if kind != NONE and (kind != VECTOR or table[i, GEOMETRIC] == 0):
+            _hessian_by_differences(search)
+            return
+    # `True` would compile it a second time
+    model_hessian(search, search.counters[FOLLOWING] > 0)
+
+
+@inner
+def _hessian_by_differences(search: SearchArrays) -> None:
+    x, above, below = search.vectors[X], search.vectors[DX], search.vectors[GRADIENT]
+    for j in range(x.shape[0]):
+        here, step = x[j], DIFFERENCE * (1.0 + abs(x[j]))
+        for side in range(2):
+            x[j] = here - step if side == 1 else here + step
+            cost_at(search, x, search.residual)
+            differentiate(search)
+            if side == 0:
+                copy_to(below, above)
+        x[j] = here
+        for k in range(x.shape[0]):
+            search.normal[j, k] = (above[k] - below[k]) / (2.0 * step)
+    for j in range(x.shape[0]):
+        for k in range(j + 1):
+            search.hessian[j, k] = 0.5 * (search.normal[j, k] + search.normal[k, j])
+    cost_at(search, x, search.residual)
+    differentiate(search)
 
 
 @inner

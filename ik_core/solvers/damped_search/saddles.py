@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._jit import inner
-from ...maths.linalg import free_block, negative_curvature, stiffness
+from ...maths.linalg import curves_down_inside, free_block, negative_curvature, stiffness
 from .memory import (
     DESCENT,
     DX,
@@ -31,11 +31,7 @@ def find_descent(search: SearchArrays, all_at_limits: int) -> bool:
     `all_at_limits` is 1, all that are at one.
     """
     x, held, normal = search.vectors[X], search.vectors[HELD], search.normal
-    for j in range(x.shape[0]):
-        inside = search.bounds[0, j] < x[j] < search.bounds[1, j]
-        loose = all_at_limits == 0 and not (leans(search, j) and is_held(search, j))
-        pinned = search.bounds[0, j] == search.bounds[1, j]
-        held[j] = 0.0 if inside or (loose and not pinned) else 1.0
+    _hold(search, all_at_limits)
     size = free_block(search.hessian, held, normal)
     least = FLAT * stiffness(search.hessian)
     for i in range(size):
@@ -55,9 +51,27 @@ def find_descent(search: SearchArrays, all_at_limits: int) -> bool:
 
 
 @inner
+def find_descent_inside(search: SearchArrays) -> bool:
+    """The same, off a limit or several that the slope does not press against."""
+    x, held, way = search.vectors[X], search.vectors[HELD], search.vectors[DESCENT]
+    _hold(search, 0)
+    least = FLAT * stiffness(search.hessian)
+    return curves_down_inside(search.hessian, x, search.bounds, held, least, way)
+
+
+@inner
+def _hold(search: SearchArrays, all_at_limits: int) -> None:
+    for j in range(search.vectors.shape[1]):
+        x, lower, upper = search.vectors[X, j], search.bounds[0, j], search.bounds[1, j]
+        loose = all_at_limits == 0 and not (leans(search, j) and is_held(search, j))
+        free = lower < x < upper or (loose and lower != upper)
+        search.vectors[HELD, j] = 0.0 if free else 1.0
+
+
+@inner
 def leave_saddle(search: SearchArrays) -> None:
     """dx = a step along the way down, to one side and the other, ever shorter."""
-    trial = search.counters[LEAVING] - 1
+    trial = (search.counters[LEAVING] - 1) % SADDLE_TRIALS
     length = SADDLE_STEP * 0.5 ** (trial // 2)
     if trial % 2 == 1:
         length = -length

@@ -59,9 +59,10 @@ from .model import (
     model_hessian,
     predicted_decrease,
     take_step,
+    true_hessian,
     within_tolerances,
 )
-from .saddles import SADDLE_TRIALS, find_descent, leave_saddle
+from .saddles import SADDLE_TRIALS, find_descent, find_descent_inside, leave_saddle
 
 ROUNDING = 1e-13
 """Changes of the cost below this share of it are noise."""
@@ -179,9 +180,11 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
         ended = CLOSEST if at_stationary_point(search) else RUNNING
     elif counters[LEAVING] > 0:
         counters[LEAVING] += 1
-        if counters[LEAVING] <= SADDLE_TRIALS:
+        if counters[LEAVING] % SADDLE_TRIALS != 1:
             return RUNNING
-        return STALLED if find_descent(search, 1) else CLOSEST
+        if counters[LEAVING] > 2 * SADDLE_TRIALS or find_descent(search, 1):
+            return STALLED
+        return RUNNING if find_descent_inside(search) else CLOSEST
     elif abs(decrease) < ROUNDING * values[COST]:
         ended = CLOSEST  # what is left to gain is below the rounding of the cost
     elif largest > SMALLEST_MOVE:
@@ -191,7 +194,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
     else:
         ended = CLOSEST if at_stationary_point(search) else STALLED
     if ended == CLOSEST and counters[FOLLOWING] > 0:
-        model_hessian(search, counters[FOLLOWING] > 0)  # `True` would compile it a second time
+        true_hessian(search)
         if find_descent(search, 0):
             counters[LEAVING] = 1
             return RUNNING

@@ -137,6 +137,35 @@ def test_an_arm_that_stretches_to_its_goal_is_at_a_minimum(solver):
     assert result.position_errors == pytest.approx([0.3])
 
 
+UPSIDE_DOWN = [1.0, 0.0, 0.0, 0.0]
+FARTHEST = {
+    'two axes': lambda: ik.TwoAxisTask('tip', [0.0, 0.0, 1.0, 0.0]),
+    'two axes, upside down': lambda: ik.TwoAxisTask('tip', [0.0, 1.0, 0.0, 0.0]),
+    'axis': lambda: ik.AxisTask('tip', [1.0, 0.0, 0.0], [-1.0, 0.0, 0.4]),
+    'unequal weights': lambda: ik.OrientationTask('tip', UPSIDE_DOWN, weights=[1.0, 3.0, 1.0]),
+    'box': lambda: ik.OrientationTask('tip', UPSIDE_DOWN, box=[0.0, 0.2, 0.0]),
+}
+
+
+@every_solver
+@pytest.mark.parametrize('goal', FARTHEST.values(), ids=FARTHEST)
+def test_the_farthest_orientation_is_no_closest_one(solver, goal):
+    """Of goals of every kind that two joints with one axis can't fulfil, or only the other way
+    round; weighed against a posture, too."""
+    problem = IkProblem(planar(1.0, 1.0), [goal()])
+    if problem.goals[0].is_region and not takes_tasks(solver):
+        pytest.skip('no regions')
+    posture = IkProblem(problem.robot, [goal(), PostureTask(np.zeros(2), weights=1e-9)])
+    for asked in (problem, posture):
+        if asked is posture and not takes_tasks(solver):
+            continue
+        result = make_solver(solver, restarts=0).solve(asked, np.zeros(2))
+        if result.status is IkStatus.CLOSEST:
+            x = asked.start(result.q)[1]
+            near = [x + h * np.array(d) for h in (-1e-3, 1e-3) for d in ((1, 0), (0, 1), (1, -1))]
+            assert min(map(asked.cost_at, near)) >= result.cost * (1.0 - 1e-8)
+
+
 @pytest.mark.parametrize('solver', list(ik.SOLVERS))
 def test_on_a_limit_that_nothing_presses_against_the_way_inside_is_found(solver):
     """Stretched out away from the goal, both joints on their lower limits, without a slope."""
@@ -152,6 +181,22 @@ def test_on_a_limit_that_nothing_presses_against_the_way_inside_is_found(solver)
     result = make_solver(solver, restarts=0).solve(pinned, [0.0, 0.0])
     assert result.status is IkStatus.CLOSEST
     assert result.q.tolist() == [0.0, 0.0]
+
+
+@every_solver
+@pytest.mark.parametrize(
+    ('corner', 'goal'), [((-1, 1), -5.604), ((1, -1, -1, -1, 1), -2.332), ((1, -1), -2.5)]
+)
+def test_a_way_inside_off_several_limits_is_found(solver, corner, goal):
+    """Folded, all joints on limits that nothing presses against: each way down leads off one or
+    two of them, while the other ones would have to stay."""
+    robot, target = planar(*len(corner) * [1.0]), PositionTask('tip', [goal, 0.0, 0.0])
+    limit = np.full(robot.n, np.pi)
+    problem = IkProblem(robot, [target], lower=-limit, upper=limit)
+    result = make_solver(solver, restarts=0).solve(problem, limit * corner)
+    if result.status is IkStatus.CLOSEST:
+        assert result.position_errors[0] == pytest.approx(max(-goal - len(corner), 0.0), abs=1e-3)
+    assert result.status is IkStatus.CLOSEST or solver in SWINGING or -goal < len(corner)
 
 
 def in_a_box(task, low, high):
