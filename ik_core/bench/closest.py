@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     for name in ROBOTS:
         robot = load_robot(name)
         counts = {solver: Counter[str]() for solver in SOLVERS}
-        solvers = {solver: make_solver(solver) for solver in SOLVERS}
+        solvers = {solver: make_solver(solver, restarts=0) for solver in SOLVERS}
         for seed in range(arguments.count):
             problem, q0 = problem_out_of_reach(robot, name in POSITIONS_ONLY, seed)
             for solver in SOLVERS:
