@@ -1,4 +1,4 @@
-"""From a URDF to a `Robot`: joints, limits, forward kinematics and Jacobians.
+"""From a URDF or motion capture to a `Robot`: joints, limits, kinematics; and motions.
 
 These modules know nothing of goals; they may import `maths`, `options` and what is below.
 """

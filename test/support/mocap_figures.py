@@ -25,7 +25,7 @@ METRES = 0.0254 / 0.45
 
 BVH_JOINTS = {
     # name: parent, offset, channels
-    'hips': (None, (0, 0, 0), 'Xposition Yposition Zposition Zrotation Yrotation Xrotation'),
+    'hips': (None, (3, 90, -4), 'Zposition Xposition Yposition Zrotation Yrotation Xrotation'),
     'chest': ('hips', (0, 20.5, -0.7), 'Zrotation Xrotation Yrotation'),
     'elbow': ('chest', (15, 0, 1), 'Yrotation'),
     'wrist': ('elbow', (0, -25, 0), 'Xrotation Yrotation'),
@@ -135,16 +135,15 @@ def bvh_places(frame):
     """Every joint and end site [m] for the values of one frame."""
     turns, places = {}, {}
     for name, (parent, offset, channels) in BVH_JOINTS.items():
-        named = zip(channels.split(), frame[name], strict=True)
-        rotations = [(word[0], value) for word, value in named if word.endswith('rotation')]
-        axes = ''.join(axis for axis, _ in rotations)
-        own = Rotation.from_euler(axes, [value for _, value in rotations], degrees=True)
-        turns[name] = own if parent is None else turns[parent] * own
-        places[name] = (
-            np.array(frame[name][:3])
-            if parent is None
-            else places[parent] + turns[parent].apply(offset)
-        )
+        named = dict(zip(channels.split(), frame[name], strict=True))
+        axes = [word[0] for word in named if word.endswith('rotation')]
+        angles = [named[f'{axis}rotation'] for axis in axes]
+        own = Rotation.from_euler(''.join(axes), angles, degrees=True)
+        if parent is None:  # its position channels take the place of the offset
+            turns[name], places[name] = own, np.array([named[f'{axis}position'] for axis in 'XYZ'])
+        else:
+            turns[name] = turns[parent] * own
+            places[name] = places[parent] + turns[parent].apply(offset)
     for name, offset in BVH_ENDS.items():
         places[f'{name}_end'] = places[name] + turns[name].apply(offset)
     return {name: 0.01 * place for name, place in places.items()}

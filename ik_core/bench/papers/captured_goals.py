@@ -20,7 +20,6 @@ from ...optim.memory import X
 from ...optim.search import CompiledSearch
 from ...optim.workspace import MethodWorkspace
 from ...problem import IkProblem
-from ...robot.mocap.acclaim import AMC_RATE
 from ...robot.mocap.load import load_mocap
 from ...robot.robot import Robot
 from ...solvers import Solver, make_solver
@@ -89,9 +88,8 @@ def load_clips(folder: Path) -> list[Clip]:
 
 def load_clip(path: Path) -> Clip:
     """A clip at RATE. Raises MocapError."""
-    rate = RATES.get(path.stem, AMC_RATE)
-    robot, motion = load_mocap(path, rate=rate)
-    q = motion[:: round(rate / RATE)].positions_of(robot)
+    robot, motion = load_mocap(path, rate=RATES.get(path.stem))
+    q = motion.resampled(1.0 / RATE).positions_of(robot)
     return Clip(path.stem, robot, q, np.array([places(robot, pose, GOAL_LINKS) for pose in q]))
 
 

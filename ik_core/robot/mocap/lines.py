@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -60,14 +61,14 @@ class Lines:
         try:
             numbers = list(map(float, words))
         except ValueError:
-            numbers = [float('nan')]
-        if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers) or any(
-            '_' in word for word in words
-        ):
-            bad = next(word for word in words if not is_number(word))
-            raise self.error(
-                f'{what}: {shown(bad)} is not a number of at most {MAX_NUMBER:g} in size'
-            )
+            numbers = [math.nan]
+        if sum(map(abs, numbers)) <= MAX_NUMBER and '_' not in ''.join(words):
+            return numbers  # nearly all lines: a NaN is not below anything
+        for word in words:
+            if not is_number(word):
+                raise self.error(
+                    f'{what}: {shown(word)} is not a number of at most {MAX_NUMBER:g} in size'
+                )
         return numbers
 
     def name(self, words: Sequence[str], what: str) -> str:

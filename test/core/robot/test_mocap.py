@@ -217,6 +217,14 @@ def test_a_broken_bvh_is_refused_with_its_line(bvh, old, new, says):
         ik.load_mocap(bvh)
 
 
+def test_lines_are_counted_alike_whatever_ends_them(amc):
+    text = figures.amc_text(figures.asf_values()).replace('\nshin ', '\nshin x', 1)
+    for end in ('\n', '\r\n'):
+        amc.write_bytes(text.replace('\n', end).encode())
+        with pytest.raises(ik.MocapError, match='line 7: shin'):
+            ik.load_mocap(amc)
+
+
 @pytest.mark.parametrize('name', ['none.amc', 'none.asf', 'none.bvh', 'figure.txt', 'figure'])
 def test_a_file_that_is_not_there_or_of_another_kind_is_refused(asf, name):
     with pytest.raises(ik.MocapError, match=r"can't read|are known|is beside it|without motion"):
