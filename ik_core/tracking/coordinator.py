@@ -226,7 +226,7 @@ class Coordinator:
 
     def _skip_tick(self, instruction: SkipTick) -> None:
         if instruction.braking:
-            self._brake_for_one_tick()
+            self._brake_for_one_tick(as_told=True)
         else:
             self.motion.go_on(self._solver.solution)
 
@@ -278,9 +278,9 @@ class Coordinator:
         self.motion.follow(self._solver.solution, velocity, shares)
         return self._command(is_following)
 
-    def _brake_for_one_tick(self) -> None:
+    def _brake_for_one_tick(self, *, as_told: bool = False) -> None:
         self._brakes = False
-        self.motion.brake()
+        self.motion.brake(as_told=as_told)
         self._come_to_rest()
         if self._is_following and not self.paused:
             self._go_on()

@@ -237,9 +237,13 @@ class Governor:
         advance(self._joints, synchronized, self.period)
         self._steps += 1
 
-    def brake(self) -> None:
-        """Brake for one period as hard as the limits allow; at rest, stay."""
-        self._begin_step()
+    def brake(self, *, as_told: bool = False) -> None:
+        """Brake for one period as hard as the limits allow; at rest, stay.
+
+        as_told: as the last `stop_knots` tell, within the limits of that moment. Others that were
+        asked for since have to wait.
+        """
+        self._begin_step(adopting=not as_told)
         self._act.fill(BRAKE)
         advance(self._joints, False, self.period)
         self._steps += 1
@@ -289,9 +293,9 @@ class Governor:
         trial.stop_knots()
         trial.scale_bounds(self._goal, self._goal, self._goal, 1.0)
 
-    def _begin_step(self) -> None:
+    def _begin_step(self, *, adopting: bool = True) -> None:
         self._before[:] = self._joints
-        if not self._adopted:
+        if adopting and not self._adopted:
             self._adopted = adopt(self._joints, self._asked, self.period)
 
 

@@ -114,9 +114,9 @@ class JointMotion:
         """Move one period towards the solution (n,) of the last tick."""
         self.governor.follow(solution, None, self.synchronized)
 
-    def brake(self) -> None:
-        """Brake for one period, wherever the solution is."""
-        self.governor.brake()
+    def brake(self, *, as_told: bool = False) -> None:
+        """Brake for one period, wherever the solution is; see `Governor.brake`."""
+        self.governor.brake(as_told=as_told)
         self._let_go()
 
     def _scale_for(

@@ -5,7 +5,7 @@ The controller is simulated (`support.jtc_simulation`); a governor commands, as 
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ class Driver:
 
     def skip_tick(self, *, braking):
         if braking:
-            self.governor.brake()
+            self.governor.brake(as_told=True)
         else:
             self.move()
 
@@ -78,16 +78,20 @@ def robot():
 
 
 @functools.cache
-def stream(rate=250.0, *, jerk=math.inf, missing=(), slow=(), seconds=SECONDS, delay=DELAY):
+def stream(
+    rate=250.0, *, jerk=math.inf, missing=(), slow=(), seconds=SECONDS, delay=DELAY, shares=()
+):
     """Moves to one random goal after the other, mostly before the last one is reached.
 
     missing: by number, ticks that do not come; slow: pairs of a number, and of that until which
-    this tick takes.
+    this tick takes; shares: pairs of a number, and of a share of the acceleration limit, which
+    holds from that tick on.
     """
     robot, random, period = load('panda'), np.random.default_rng(1), round(SECOND / rate)
     driver = Driver(robot, rate, jerk)
     writer = JointTrajectoryWriter(robot, ARM, rate, delay)
     ticks, messages, q, slow = [], [], [driver.governor.q[:7].copy()], dict(slow)
+    shares, limits = dict(shares), driver.governor.limits
     for number in range(round(seconds * rate)):
         if number % round(MOVE * rate) == 0:
             share = random.uniform(0.1, 0.9, robot.n)
@@ -95,6 +99,9 @@ def stream(rate=250.0, *, jerk=math.inf, missing=(), slow=(), seconds=SECONDS, d
         due = BEGIN + number * period
         if number in missing or (ticks and due <= ticks[-1]):
             continue
+        if number in shares:
+            acceleration = shares[number] * limits.acceleration
+            driver.governor.set_limits(replace(limits, acceleration=acceleration))
         driver.move()
         due = writer.make_up(driver, due, due + slow.get(number, 0) * period + period // 2)
         message = writer.write(driver.governor, Moment(due, due + AHEAD))
@@ -260,6 +267,16 @@ def test_ticks_that_do_not_come_make_no_joint_jump(robot, rate, pause, kind):
     published, controller = stream(rate, missing=frozenset(missed)), controller_of(0.001)
     check(moved(published, kind, controller), robot)
     assert not controller.refused
+
+
+@pytest.mark.parametrize('rate', [250.0, 1000.0])
+@pytest.mark.parametrize('pause', [0.016, 0.02, 0.024, 0.1])
+def test_limits_that_change_where_ticks_did_not_come_make_no_joint_jump(robot, rate, pause):
+    begins = [round(rate * begin) for begin in (0.15, 0.7, 1.0, 1.7)]
+    missed = [begin + number for begin in begins for number in range(round(rate * pause))]
+    shares = ((begin + round(rate * pause), 0.3 + 0.7 * (k % 2)) for k, begin in enumerate(begins))
+    published = stream(rate, missing=frozenset(missed), shares=tuple(shares))
+    check(moved(published, 'quiet', controller_of(0.001)), robot)
 
 
 @pytest.mark.parametrize(('kind', 'missed'), [('quiet', 0.0), ('busy', 0.0), ('quiet', 0.1)])
