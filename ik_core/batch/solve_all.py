@@ -228,8 +228,8 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
     if max(ranks) < n:
         raise UnsupportedProblem(
             f'the goals leave {n - max(ranks)} of {n} joints free, so there are infinitely many '
-            'solutions: freeze as many joints (frozen_joints=), or choose one by solve_best or '
-            'by secondary tasks'
+            'solutions: freeze as many joints (frozen_joints=), or choose one by solve_best '
+            '(`ik solve --choose`) or by secondary tasks'
         )
     return own
 

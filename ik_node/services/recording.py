@@ -40,8 +40,13 @@ LEFT_BEHIND = 3600.0
 
 def check_folder(folder: Path) -> None:
     """Delete what was left behind in a folder; OSError where no file can be written there."""
-    with tempfile.TemporaryFile(dir=folder):
-        pass
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f'record_folder: no file can be written in {folder}: {error.strerror}'
+        ) from None
     for path in folder.glob(f'*.npz{PART}'):
         with suppress(OSError):  # it is another user's, or gone
             if time.time() - path.stat().st_mtime > LEFT_BEHIND:

@@ -121,7 +121,9 @@ def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path):
         node.more_states(1)
         answer = record(node, True)
         assert not answer.success
-        assert 'nowhere' in answer.message
+        folder = tmp_path / 'nowhere'
+        told = f'record_folder: no file can be written in {folder}: No such file or directory'
+        assert answer.message == told
         assert not record(node, False).success
 
 
