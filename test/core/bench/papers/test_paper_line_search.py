@@ -151,6 +151,11 @@ def test_a_fixed_step_diverges_beyond_the_bound_and_not_below(clip):
         assert long[-1] > 1e3 * long[0]
 
 
+def test_the_unit_of_the_step_is_that_of_the_preset():
+    preset = ik.make_solver('jacobian_transpose', preset='engell_erleben').options
+    assert preset.step_length == pytest.approx(fixed_step.TAU * fixed_step.THEIRS) == 0.25
+
+
 def test_a_held_pelvis_stays_where_the_capture_has_it(clip):
     problem, start, goals = fixed_step.cases([clip], True, 5)[0]
     assert len(goals) == len(problem.goals) == 5
