@@ -3,13 +3,17 @@
     ik compile                              # all solvers: a minute or two, once for each version
     ik compile damped_least_squares sqp
 
-What is compiled stays in a cache on disk; `_jit` says where. Exit codes: 0 done, 2 bad input.
+There is one process for each core. What is compiled stays in a cache on disk; `_jit` says where.
+Exit codes: 0 done, 2 bad input.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from typing import Any
 
 from .._jit import COMPILED
@@ -36,10 +40,17 @@ def run(arguments: argparse.Namespace) -> int:
     if not COMPILED:
         print('numba is not installed, or switched off: there is nothing to compile')
         return REACHED
-    for i, name in enumerate(arguments.names, 1):
-        started = time.perf_counter()
-        for kernels in all_kernels(name):
-            make_ready(kernels)
-        seconds = time.perf_counter() - started
-        print(f'{i}/{len(arguments.names)} {name}: {seconds:.1f} s', flush=True)
+    processes = min(len(arguments.names), os.cpu_count() or 1)
+    with ProcessPoolExecutor(processes, mp_context=get_context('spawn')) as pool:
+        done = as_completed([pool.submit(_compile, name) for name in arguments.names])
+        for i, (name, seconds) in enumerate((each.result() for each in done), 1):
+            print(f'{i}/{len(arguments.names)} {name}: {seconds:.1f} s', flush=True)
     return REACHED
+
+
+def _compile(name: str) -> tuple[str, float]:
+    """The name, and how long its kernels took [s]."""
+    started = time.perf_counter()
+    for kernels in all_kernels(name):
+        make_ready(kernels)
+    return name, time.perf_counter() - started
