@@ -160,7 +160,7 @@ class Coordinator:
 
     def _set_options(self, instruction: SetOptions) -> None:
         self._options = options = instruction.options
-        self._speeds = options.speeds
+        self._speeds, self.motion.speed_profile = options.speeds, options.speed_profile
         self._solver.set_budget(options.updates_per_tick, options.replan_period)
         self._invalidate()
 

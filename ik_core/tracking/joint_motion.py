@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..maths.rotations import Array
+from .approach import Approach
 from .governor import Governor
 from .limits import MotionLimits
 from .snapshot import Values, take_values, values_of
@@ -32,6 +33,7 @@ class JointMotion:
     chains : for each tip, the indices of the joints that move it
     `synchronized`: the joints wait for each other, to arrive together; until they are `near`
     the solution, which is 0 where it stands still, as after a jump of the goals.
+    `speed_profile`: 'linear' where they then go by an `approach`; may be set at any time.
     """
 
     def __init__(self, governor: Governor, chains: Sequence[Sequence[int]]) -> None:
@@ -39,6 +41,8 @@ class JointMotion:
         self.q, self.dq = governor.q, governor.dq  # views of what it writes to
         self.synchronized = False
         self.near = 0.0
+        self.speed_profile = 'square_root'
+        self._approach: Approach | None = None
         self._chains = np.zeros((len(chains), governor.q.size))
         for tip, chain in enumerate(chains):
             self._chains[tip, chain] = 1.0
@@ -74,11 +78,12 @@ class JointMotion:
 
     def synchronize(self) -> None:
         """The solution is far: the joints wait for each other."""
-        self.synchronized = True
+        self.synchronized, self._approach = True, None
 
     def jump(self) -> None:
         """The goals jumped: the joints wait for each other until all have arrived."""
-        self.synchronized, self.near = True, 0.0
+        self.synchronize()
+        self.near = 0.0
 
     def drag(self) -> None:
         """The goals move on: joints that wait for each other do so until they are near."""
@@ -97,7 +102,7 @@ class JointMotion:
             rest posture
         shares : of its full speed, for each tip (its index) that moves on a line or a jog
         """
-        self.governor.follow(solution, velocity, self.synchronized)
+        self._step_to(solution, velocity)
         if self.synchronized:
             self.synchronized = bool(self._distance(solution) > self.near)
         if velocity is None:
@@ -112,11 +117,22 @@ class JointMotion:
 
     def go_on(self, solution: Array) -> None:
         """Move one period towards the solution (n,) of the last tick."""
-        self.governor.follow(solution, None, self.synchronized)
+        self._step_to(solution, None)
+
+    def _step_to(self, solution: Array, velocity: Array | None) -> None:
+        """One step of the governor, towards the solution or a point on the way to it."""
+        if velocity is None and self.synchronized and self.speed_profile == 'linear':
+            approach = self._approach = self._approach or Approach(self.q, self.dq)
+            solution, velocity = approach.advance(solution, self.limits, self.governor.period)
+        else:
+            self._approach = None
+        together = self.synchronized and self._approach is None
+        self.governor.follow(solution, velocity, together)
 
     def brake(self, *, as_told: bool = False) -> None:
         """Brake for one period, wherever the solution is; see `Governor.brake`."""
         self.governor.brake(as_told=as_told)
+        self._approach = None
         self._let_go()
 
     def _scale_for(
@@ -139,12 +155,15 @@ class JointMotion:
         return {
             **values_of(self, ('synchronized', 'near', '_last_velocity')),
             'scales': [[tip, *scale] for tip, scale in self._scales.items()],
+            'approach': self._approach.snapshot() if self._approach else None,
         }
 
     def restore(self, values: Values) -> None:
         """Take over a snapshot."""
         rest = {**values}
         self._scales = {tip: SpeedScale(*scale) for tip, *scale in rest.pop('scales')}
+        approach = rest.pop('approach', None)
+        self._approach = Approach.resume(approach) if approach else None
         take_values(self, rest)
 
     def warm(self) -> None:

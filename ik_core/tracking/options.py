@@ -44,6 +44,12 @@ class TrackerOptions(OptionSet):
         'how goals are gone to: by the joints, or by the tip in a straight line',
         choices=('joint', 'linear'),
     )
+    speed_profile: str = option(
+        'square_root',
+        'how the speed of joints on the way to a goal that jumped rises and falls with the way: '
+        'as its square root, which is evenly in time and the fastest, or linearly',
+        choices=('square_root', 'linear'),
+    )
     linear_velocity: float = option(
         0.25, 'of straight lines and twists, at most', unit='m/s', bounds=(1e-6, 1e3)
     )

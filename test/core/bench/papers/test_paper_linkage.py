@@ -42,9 +42,10 @@ def test_a_straight_chain_stands_still_before_a_goal_on_it():
     assert linkage.ticks_until_close('ours', problem, np.zeros(6))[0] < 200
 
 
-def test_the_trackers_joints_keep_their_limits():
+@pytest.mark.parametrize('profile', ['square_root', 'linear'])
+def test_the_trackers_joints_keep_their_limits(profile):
     problem, before = linkage.problem_at(linkage.GOALS[0]), Q
-    move, speed = linkage.Tracked(problem, Q), np.zeros(6)
+    move, speed = linkage.Tracked(problem, Q, profile), np.zeros(6)
     for _ in range(100):
         q = move.tick()
         faster = linkage.RATE * (q - before)

@@ -1,0 +1,81 @@
+"""A way of the joints whose speed rises and falls in proportion to it ([Dorta2014] Fig. 3.4).
+
+The governor's own way speeds up evenly in time, so its speed rises as the square root of the way
+gone. Here a point goes ahead of the joints on the straight line to the solution, and they follow
+it. With s the way gone and r the way left, both of the joint that has farthest to go,
+
+    speed = V max(LEAST, min(1, s / b, r / b)),    b = SHARE (s + r)
+
+where V is so low that neither V nor V^2 / b, the acceleration where the rise ends, nor V^3 / b^2,
+the jerk there, exceeds FULL of a joint's limit. Where the rise ends the acceleration does, at
+once: whatever that asks of the joints, it is the governor that moves them, within its limits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..maths.rotations import Array
+from .limits import MotionLimits
+from .snapshot import Values, values_of
+
+SHARE = 0.25
+"""Of the way: over so much of it the speed rises, and falls."""
+LEAST = 0.01
+"""Of the top speed: the first step has to be made from nothing, and the last one to arrive."""
+FULL = 0.95
+"""Of the limits; the rest is for joints that have to catch up."""
+
+
+class Approach:
+    """A point on its way to the solution, from joints at q (n,) with dq (n,)."""
+
+    def __init__(self, q: Array, dq: Array) -> None:
+        self.point, self.gone = q.copy(), 0.0
+        self._first = dq.copy()
+
+    def snapshot(self) -> Values:
+        """Its state as plain values."""
+        return values_of(self, ('point', 'gone', '_first'))
+
+    @classmethod
+    def resume(cls, values: Values) -> Approach:
+        """One that goes on from a snapshot."""
+        approach = cls(values['point'], values['_first'])
+        approach.gone = values['gone']
+        return approach
+
+    def advance(
+        self, solution: Array, limits: MotionLimits, period: float
+    ) -> tuple[Array, Array | None]:
+        """The point (n,) a period later, and its velocity (n,); None where it has arrived."""
+        way = solution - self.point
+        left = float(np.max(np.abs(way)))
+        if left == 0.0 or not math.isfinite(left):
+            return solution, None
+        direction = way / left
+        ramp = SHARE * (self.gone + left)
+        top = top_speed(direction, ramp, limits)
+        if self._first.any():  # it goes on as fast as the joints already go this way
+            speed = float(self._first @ direction / (direction @ direction))
+            self.gone = min(max(speed / top, 0.0), 1.0) * ramp
+            self._first[:] = 0.0
+        speed = top * max(LEAST, min(1.0, self.gone / ramp, left / ramp))
+        if speed * period >= left:
+            self.point = solution.copy()
+            return self.point, None
+        self.point = self.point + speed * period * direction
+        self.gone += speed * period
+        return self.point, speed * direction
+
+
+def top_speed(direction: Array, ramp: float, limits: MotionLimits) -> float:
+    """V, for the joints' shares of the way (n,) and the way b over which the speed rises."""
+    with np.errstate(divide='ignore'):
+        shares = FULL / np.abs(direction)
+    velocity = float(np.min(limits.velocity * shares))
+    acceleration = float(np.min(limits.acceleration * shares))
+    jerk = float(np.min(limits.jerk * shares))
+    return min(velocity, math.sqrt(acceleration * ramp), (jerk * ramp * ramp) ** (1.0 / 3.0))
