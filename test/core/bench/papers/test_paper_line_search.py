@@ -136,6 +136,7 @@ def test_errors_that_swing_between_two_values_are_flips():
     swinging = np.resize([5.0, 9.0], count + 1)
     assert fixed_step.flips(swinging)
     assert not fixed_step.flips(swinging[:100])
+    assert not fixed_step.flips(np.resize([9.0, 6.0, 5.0], count + 1))
     assert not fixed_step.flips(np.geomspace(9.0, 1.0, count + 1))
     assert not fixed_step.flips(np.geomspace(1.0, 1e300, count + 1))
     assert not fixed_step.flips(np.full(count + 1, 3.0))
