@@ -21,6 +21,7 @@ from ik_core import (
     UnsupportedProblem,
     make_solver,
 )
+from ik_core.tasks.base import Task
 
 INF = math.inf
 BOTH = ('bfgs', 'sqp')
@@ -261,6 +262,29 @@ def test_a_saddle_beside_a_loose_constraint_is_left_to_the_side_that_is_open(sol
     result = ik.solve(problem, np.zeros(3), solver=solver)
     assert result.status is IkStatus.REACHED
     assert_inside(problem, result.q)
+
+
+class Slope(Task):
+    """r^2 = 5 + x - 3 x^2 + 3 x^4 + y z + y^4 + z^4: up with x at first, a saddle in y and z."""
+
+    moves_all_joints = True
+
+    def residual(self, robot, q):
+        x, y, z = q
+        return np.sqrt([5.0 + x - 3.0 * x**2 + 3.0 * x**4 + y * z + y**4 + z**4])
+
+    def jacobian(self, robot, q):
+        x, y, z = q
+        slope = np.array([[1.0 - 6.0 * x + 12.0 * x**3, z + 4.0 * y**3, y + 4.0 * z**3]])
+        return slope / (2.0 * self.residual(robot, q)[0])
+
+
+@both
+def test_only_constraints_that_are_pressed_are_held(solver):
+    """x >= 0 is pressed, y >= 0 is loose, and the way down is between y and z."""
+    rows = [LinearConstraint({'x': 1.0}, lower=0.0), LinearConstraint({'y': 1.0}, lower=0.0)]
+    result = ik.solve(IkProblem(cross(), [Slope()], constraints=rows), np.zeros(3), solver=solver)
+    np.testing.assert_allclose(result.q, [0.0, 0.5, -0.5], atol=1e-5)
 
 
 @both
