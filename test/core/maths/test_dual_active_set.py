@@ -196,8 +196,9 @@ def test_where_the_hessian_is_not_positive_definite_there_is_no_step(lost):
 @example(size=1e-9)
 @given(st.floats(1e-12, 1.0))
 def test_what_is_missing_to_a_possible_program_is_a_contradiction(size):
-    """x + y >= 2 + size in the unit box: impossible by that much, and named with both limits."""
-    rows = normalised(np.array([[1.0, 1.0]]), [2.0 + size], [INF])
-    answer, _, sides, _ = solved(np.eye(2), [0, 0], [0, 0], box_of(2), rows)
+    """x + y >= 2 + size in the unit box: impossible by that much, and named with both limits;
+    z >= 0.9, active too, has no part in it."""
+    rows = normalised(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), [2.0 + size, 0.9], [INF, INF])
+    answer, _, sides, _ = solved(np.eye(3), [0, 0, 0], [0, 0, 0], box_of(3), rows)
     assert answer == CONTRADICTION
-    assert sides.tolist() == [-1.0, -1.0, 1.0]
+    assert sides.tolist() == [-1.0, -1.0, 0.0, 1.0, 0.0]

@@ -418,9 +418,11 @@ def test_batches_and_choices_are_those_of_single_solves():
     single = make_solver('bfgs', restarts=3).solve(problem, start)
     batch = ik.solve_batch(problem, [target] * 2, start, solver='bfgs', restarts=3)
     assert batch.q.tolist() == [single.q.tolist()] * 2
-    best = ik.solve_best(problem, start, solver='bfgs', restarts=3, attempts=3)
-    assert best.status is IkStatus.REACHED
-    assert_inside(problem, best.q)
+    for name in ('ur5e', 'panda'):
+        problem, start = coupled(name, 3, reachable=True)
+        best = ik.solve_best(problem, start, solver='bfgs', restarts=3, attempts=3)
+        assert best.status is IkStatus.REACHED
+        assert_inside(problem, best.q)
 
 
 def test_a_clone_has_the_same_constraints():
