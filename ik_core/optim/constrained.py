@@ -39,6 +39,7 @@ from .memory import (
     BEST,
     CONSTRAINTS,
     COST,
+    DESCENT,
     DX,
     GRADIENT,
     SQUARES,
@@ -262,9 +263,15 @@ def expand_inside(search: SearchArrays, size: int, direction: Array) -> None:
 
 
 @inner
-def no_descent_inside(search: SearchArrays) -> bool:
-    """In the place of `second_order.find_descent_inside`, whose ways know the limits alone."""
-    return False
+def undecided_inside(search: SearchArrays) -> bool:
+    """In the place of `second_order.find_descent_inside`, whose ways know the limits alone.
+
+    Whether there is a way down off several constraints that are met, but not pressed, is not told
+    here: DESCENT = 0 leads nowhere, so the point is not called the closest.
+    """
+    for j in range(search.vectors.shape[1]):
+        search.vectors[DESCENT, j] = 0.0
+    return True
 
 
 # --- the loop ----------------------------------------------------------------------------------
@@ -276,7 +283,7 @@ INSTEAD = {
     second_order.free_hessian: free_hessian_inside,
     second_order.free_slope: free_slope_inside,
     second_order.expand: expand_inside,
-    second_order.find_descent_inside: no_descent_inside,
+    second_order.find_descent_inside: undecided_inside,
 }
 """The kernels that know the limits alone, and those that know the constraints too."""
 
