@@ -387,30 +387,6 @@ def test_a_step_that_is_taken_back_has_not_been(synchronized):
         np.testing.assert_array_equal(governor.state, other.state)
 
 
-@pytest.mark.parametrize('jerk', [False, True])
-@pytest.mark.parametrize('share', [0.5, 2.0])
-def test_a_stop_that_was_told_is_not_changed_by_limits_asked_for_since(share, jerk):
-    rows = {'velocity': 1.0, 'acceleration': 2.0, 'jerk': 30.0 if jerk else np.inf}
-    rows |= {'lower': -9.0, 'upper': 9.0}
-    period, limits = 0.004, MotionLimits(**{kind: np.full(4, x) for kind, x in rows.items()})
-    changed = replace(limits, acceleration=share * limits.acceleration)
-    governor, other = (Governor(limits, period, np.zeros(4)) for _ in range(2))
-    for _ in range(100):
-        for each in (governor, other):
-            each.follow(np.array([1.0, -1.0, 0.5, 0.01]))
-    governor.set_limits(changed)
-    governor.follow(np.ones(4))
-    governor.take_back()
-    for _ in range(10):
-        governor.brake(as_told=True)
-        other.brake()
-    np.testing.assert_array_equal(governor.q, other.q)
-    np.testing.assert_array_equal(governor.dq, other.dq)
-    for _ in range(500):
-        governor.brake()
-    np.testing.assert_array_equal(governor.limits_in_force.acceleration, changed.acceleration)
-
-
 @pytest.mark.parametrize('synchronized', [False, True])
 def test_a_governor_resumed_from_a_state_goes_on_as_the_other(synchronized):
     random, period = np.random.default_rng(7), 0.01

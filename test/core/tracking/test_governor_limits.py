@@ -1,6 +1,7 @@
 """The governor where limits change in motion, and where joints stand outside of them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from support.motion_checks import (
     run,
 )  # fmt: skip
 
+from ik_core.tracking import MotionLimits
 from ik_core.tracking.governor import Governor
 
 FIXED = settings(deadline=None, derandomize=True)
@@ -184,3 +186,27 @@ def test_limits_tightened_in_front_of_a_joint_are_passed_by_no_more_than_a_stop(
     assert q.max() <= stop
     assert q.max() >= stop - 0.01
     assert governor.q == 0.1
+
+
+@pytest.mark.parametrize('jerk', [False, True])
+@pytest.mark.parametrize('share', [0.5, 2.0])
+def test_a_stop_that_was_told_is_not_changed_by_limits_asked_for_since(share, jerk):
+    rows = {'velocity': 1.0, 'acceleration': 2.0, 'jerk': 30.0 if jerk else np.inf}
+    rows |= {'lower': -9.0, 'upper': 9.0}
+    period, limits = 0.004, MotionLimits(**{kind: np.full(4, x) for kind, x in rows.items()})
+    changed = replace(limits, acceleration=share * limits.acceleration)
+    governor, other = (Governor(limits, period, np.zeros(4)) for _ in range(2))
+    for _ in range(100):
+        for each in (governor, other):
+            each.follow(np.array([1.0, -1.0, 0.5, 0.01]))
+    governor.set_limits(changed)
+    governor.follow(np.ones(4))
+    governor.take_back()
+    for _ in range(10):
+        governor.brake(as_told=True)
+        other.brake()
+    np.testing.assert_array_equal(governor.q, other.q)
+    np.testing.assert_array_equal(governor.dq, other.dq)
+    for _ in range(500):
+        governor.brake()
+    np.testing.assert_array_equal(governor.limits_in_force.acceleration, changed.acceleration)
