@@ -163,7 +163,7 @@ def draw(rows: Sequence[Row]) -> Any:
     left.set_ylim(0, None)
     count_axis(left.xaxis, ITERATIONS)
     left.set_title(f'As Fig. 6: one case; dashed: median of {rows[0]["cases"]}')
-    left.legend(loc='upper right')
+    left.legend(loc='center right')
     right.set(xlabel='iteration', ylabel='median distance beyond the optimum [units]')
     right.set_yscale('log')
     count_axis(right.xaxis, ITERATIONS)
