@@ -44,7 +44,7 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (SHARE, ['package.xml']),
         files('launch', '*.py'),
-        files('config', '*.yaml', '*.rviz', '*.xml'),
+        files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
         files('urdf', '*.urdf', '*.xacro'),
     ],
     zip_safe=False,

@@ -28,7 +28,7 @@ from .exceptions import (
 from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
-from .retargeting import Retargeted, retarget
+from .retargeting import Demonstration, ExampleGuide, Retargeted, retarget
 from .robot.linear_constraints import LinearConstraint
 from .robot.linkage import linkage
 from .robot.mocap.load import load_mocap, load_skeleton
@@ -62,7 +62,9 @@ __all__ = [
     'BatchResult',
     'Budget',
     'Command',
+    'Demonstration',
     'EndEffectorPatternTask',
+    'ExampleGuide',
     'FrameNotFound',
     'IkError',
     'IkProblem',

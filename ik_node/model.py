@@ -15,16 +15,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ik_core import IkProblem, PoseTask, Robot, load_urdf
-from ik_core.exceptions import InvalidOption, UrdfError
+from ik_core import Demonstration, IkProblem, PoseTask, Robot, load_motion, load_urdf
+from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
 from ik_core.tasks import GoalTask
-from ik_core.tracking import MotionLimits, Tracker
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Instruction
 from ik_core.tracking.recording import Recorder
 
+from .imitation import Imitation, drawing
 from .parameters.options import Limits, NodeParameters, Tool
 
 
@@ -129,12 +130,25 @@ class Model:
         self.following_errors = following_errors(robot, parameters)
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
+        self._demonstration = self._demonstration_in_file()
+        self._imitation = self._new_imitation()
         start = self._start(positions or {})
         self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
 
     def set_goal(self, tip: int, transform: Array, now: float) -> None:
         """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
-        self.tracker.set_goal(tip, transform, now)
+        if self._imitation is None:
+            self.tracker.set_goal(tip, transform, now)
+            return
+        poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
+        self._imitation.set_goal(self.tracker, tip, transform, now, poses)
+
+    def set_example(self, demonstration: Demonstration) -> None:
+        """Follow the goals in this style from now on. Raises InvalidGoal for another robot's."""
+        if demonstration.robot is not self.robot or demonstration.links != self.tip_links:
+            raise InvalidGoal(f'the example is for another robot than {self.robot.name}')
+        self._demonstration = demonstration
+        self._imitate_anew()
 
     def set_twist(self, tip: int, linear: Array, angular: Array, now: float) -> None:
         """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
@@ -189,9 +203,41 @@ class Model:
         if _problem_options(parameters) != _problem_options(before):
             self.tracker.set_problem(self.problem(self._pose_goals()))
         if parameters.tracker != before.tracker:
-            self.tracker.set_options(parameters.tracker)
+            self.tracker.set_options(self._tracker_options())
+        if _example_options(parameters) != _example_options(before):
+            self._imitate_anew()
         if _solver(parameters) != _solver(before):
             self._prepare_solver()
+
+    def _imitate_anew(self) -> None:
+        """The example, or what it counts, is another: take the goals again as they were asked."""
+        before, self._imitation = self._imitation, self._new_imitation()
+        self.tracker.set_options(self._tracker_options())
+        if self._imitation is None:
+            self.tracker.set_rest(self.robot.middle_configuration)
+        goals = {tip: goal for tip, goal in enumerate(self.tracker.goals) if goal is not None}
+        if before is not None:
+            goals |= before.asked(self.tracker)
+        received = self.tracker.received
+        for tip, goal in goals.items():
+            self.set_goal(tip, goal, received[tip])
+
+    def _new_imitation(self) -> Imitation | None:
+        options = self.parameters.example
+        if self._demonstration is None or options.beta == 0.0:
+            return None
+        return Imitation(self.problem(self._pose_goals()), self._demonstration, options)
+
+    def _demonstration_in_file(self) -> Demonstration | None:
+        path = self.parameters.example.file
+        if not path:
+            return None
+        motion = load_motion(Path(path).expanduser())
+        return Demonstration(self.robot, self.tip_links, motion)
+
+    def _tracker_options(self) -> TrackerOptions:
+        options = self.parameters.tracker
+        return options if self._imitation is None else drawing(options)
 
     def record(self, recorder: Recorder | None) -> None:
         """Let the recorder follow all from now on; None: no one. The motion goes on."""
@@ -271,7 +317,7 @@ class Model:
             limits=self.limits,
             solver=solver,
             solver_options=options,
-            options=self.parameters.tracker,
+            options=self._tracker_options(),
             governor=governor,
             rest=self.robot.middle_configuration,
         )
@@ -350,3 +396,9 @@ def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
     """What belongs to the problem: tolerances and tools."""
     node, tools = parameters.node, dict(parameters.tools)
     return node.position_tolerance, node.orientation_tolerance, node.orientation_length, tools
+
+
+def _example_options(parameters: NodeParameters) -> tuple[object, ...]:
+    """What an example counts depends on."""
+    limits = parameters.default_limits, dict(parameters.joint_limits)
+    return parameters.example, limits, _problem_options(parameters)

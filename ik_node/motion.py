@@ -22,6 +22,7 @@ from ik_core import Command
 from ik_core.tracking.governor import Governor
 
 from .clocks import NodeClock
+from .inputs.examples import Examples
 from .inputs.goals import Goals
 from .inputs.joint_states import StartState
 from .inputs.tf_frames import TfFrames
@@ -58,12 +59,14 @@ class Motion:
         health: Diagnostics,
         frames: TfFrames,
         goals: Goals,
+        examples: Examples,
         start_state: StartState,
         recording: RecordService,
     ) -> None:
         self._node, self._lock, self._clock = node, lock, clock
         self._settings, self._health, self._frames = settings, health, frames
         self._goals, self._start_state, self._recording = goals, start_state, recording
+        self._examples = examples
         self._ticker: Ticker | SimulatedTicker | None = None
         self._publisher: Any = None
         self._output: Output | None = None
@@ -207,6 +210,7 @@ class Motion:
             self._on_jump_back()
         self._last_tick = now
         self._change_solver(model)
+        self._examples.give(model)
         self._goals.give(model)
         return model.tracker.tick(1e-9 * now)
 

@@ -31,6 +31,7 @@ from .conversions import Refused
 from .guarded import GuardedNode
 from .inputs.description import TOPIC as DESCRIPTION
 from .inputs.description import Description
+from .inputs.examples import Examples
 from .inputs.goals import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
@@ -88,6 +89,7 @@ class IkNode(GuardedNode):
         seconds = self._clock_source.seconds
         self._start_state = StartState(self, self._health, seconds)
         self._goals = Goals(self, self._health, self._ready, seconds, self._tf)
+        self._examples = Examples(self, self._health, self._ready)
 
     def _make_motion(self) -> None:
         self._recording = RecordService(self, self._moved, lambda: self._description.source)
@@ -99,6 +101,7 @@ class IkNode(GuardedNode):
             self._health,
             self._tf,
             self._goals,
+            self._examples,
             self._start_state,
             self._recording,
         )
@@ -225,6 +228,7 @@ class IkNode(GuardedNode):
             self._installation.install(robot)
             self._description.taken(accepted=True)
         self._goals.open()
+        self._examples.open()
         self._controls.open()
         self._compute_ik.open(parameters.node.compute_ik)
         self._recording.open()
@@ -239,6 +243,7 @@ class IkNode(GuardedNode):
                 self._compute_ik,
                 self._controls,
                 self._goals,
+                self._examples,
                 self._description,
                 self._motion,
                 self._recording,  # before the motion forgets what was recorded
@@ -306,6 +311,7 @@ class IkNode(GuardedNode):
         """Take the messages that came."""
         self._description.poll()
         self._start_state.poll()
+        self._examples.poll()
         self._goals.poll()
 
     def tick(self, due: int) -> int:

@@ -28,6 +28,7 @@ ARGUMENTS = [
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('solver', '', 'name of the solver'),
     ('rate', '', 'joint states per second'),
+    ('example', '', 'motion of the robot, .csv or .npz, in whose style goals are followed'),
     ('params_file', str(SHARE / 'config' / 'ik_node.yaml'), 'YAML file of ik_node parameters'),
     ('namespace', '', 'namespace of all nodes'),
     ('use_sim_time', '', 'true: follow the topic /clock'),
@@ -111,6 +112,8 @@ def overrides(given: dict[str, str], description: str) -> list[dict[str, object]
         for name in ('base_link', 'tip_links', 'solver')
         if given[name]
     }
+    if given['example']:
+        values['example.file'] = ParameterValue(given['example'], value_type=str)
     if given['rate']:
         values['rate'] = number(given, 'rate')
     if description:

@@ -166,8 +166,10 @@ class Coordinator:
 
     def _set_rest(self, instruction: SetRest) -> None:
         self._rest = self._robot.checked(instruction.rest, 'rest')
-        self._look_at_problem()
-        self._invalidate()
+        posture, problem = self._posture, self._solver.problem
+        before = posture.snapshot()
+        posture.change(packed_goals(problem), self.motion.limits, self._rest)
+        posture.restore({**before, 'at_rest': False})  # it goes on from its velocity
 
     def _set_solver(self, instruction: SetSolver) -> None:
         self._solver.set_solver(instruction.solver, dict(instruction.options or {}))

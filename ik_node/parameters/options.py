@@ -158,6 +158,34 @@ class TwistScale:
 
 
 @dataclass(frozen=True)
+class ExampleOptions:
+    """How a demonstrated motion is imitated: [TakKo] Eq. 1."""
+
+    file: str = option(
+        '',
+        'a motion of this robot (.csv or .npz) whose postures it takes where the goals leave it '
+        'free; empty: none, until one comes by example_trajectory',
+        static=True,
+    )
+    alpha: float = option(
+        1.0, 'weight of the goals beside the example; 0 copies postures', bounds=(0.0, 1.0)
+    )
+    beta: float = option(
+        1e-5, 'weight of the example beside the goals; 0: no example', bounds=(0.0, 1.0)
+    )
+    exact: bool = option(
+        True,
+        'goals are reached whatever alpha and beta are, which then choose among the postures '
+        'for that; false: goals give way to the example as the weights say',
+    )
+
+    def __post_init__(self) -> None:
+        _check_home('example.file', self.file)
+        if self.alpha == self.beta == 0.0:
+            raise InvalidOption('example.alpha and example.beta are both 0: nothing would count')
+
+
+@dataclass(frozen=True)
 class Tool:
     """Where the tool centre point of a tip is, in the frame of the tip's link."""
 
@@ -191,3 +219,4 @@ class NodeParameters:
     default_limits: Limits
     joint_limits: Mapping[str, Limits]
     tools: Mapping[str, Tool]
+    example: ExampleOptions = ExampleOptions()

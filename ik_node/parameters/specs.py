@@ -18,7 +18,7 @@ from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
-from .options import NodeOptions, TwistScale
+from .options import ExampleOptions, NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
@@ -283,6 +283,7 @@ def fixed_specs() -> list[Spec]:
         *specs_of(NodeOptions),
         *specs_of(TrackerOptions),
         *specs_of(TwistScale, 'scale.'),
+        *specs_of(ExampleOptions, 'example.'),
         *default_limit_specs(),
         *solvers,
     ]

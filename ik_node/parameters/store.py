@@ -22,7 +22,7 @@ from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
-from .options import Limits, NodeOptions, NodeParameters, Tool, TwistScale
+from .options import ExampleOptions, Limits, NodeOptions, NodeParameters, Tool, TwistScale
 from .specs import Spec, fixed_specs, following_error_specs, limit_specs, tool_specs
 
 Values = Mapping[str, Any]
@@ -177,6 +177,7 @@ class Parameters:
             tools=MappingProxyType(
                 {tip: _make(Tool, read, f'tools.{tip}.') for tip in self._tips}
             ),
+            example=_make(ExampleOptions, read, 'example.'),
         )
 
 

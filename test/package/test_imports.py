@@ -43,6 +43,7 @@ ORDERS = {
             'texts',
         },
         {'parameters'},
+        {'imitation'},
         {'model', 'ticker'},
         {'outputs'},
         {'inputs'},

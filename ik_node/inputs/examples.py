@@ -1,0 +1,91 @@
+"""Example motions by topic: a demonstration of this robot, whose postures goals are followed in.
+
+Of a message the names and positions count; it may name some of the joints. Looking at it takes
+a while, so that is done beside the ticks. One that can't be used is refused, and the example
+before stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from ik_core import Demonstration, Motion
+from ik_core.exceptions import IkError
+
+from ..conversions import Refused
+from ..jobs import Job
+from ..model import Model
+from ..outputs.diagnostics import Diagnostics
+from .subscriptions import Inputs
+
+TOPIC = 'example_trajectory'
+LARGEST_EXAMPLE = 400_000
+"""[bytes] 5000 points of 7 joints, more than a minute at 60 Hz."""
+
+
+class Examples:
+    """The example motions of a node by topic. `ready` gives the model, or raises Refused."""
+
+    def __init__(self, node: Node, health: Diagnostics, ready: Callable[[], Model]) -> None:
+        self._node, self._health, self._ready = node, health, ready
+        self._input = Inputs(node, health)
+        self._job: Job[Demonstration] | None = None
+        self._next: JointTrajectory | None = None
+
+    def open(self) -> None:
+        """Subscribe."""
+        self._input.listen(JointTrajectory, TOPIC, self._take, largest=LARGEST_EXAMPLE)
+
+    def close(self) -> None:
+        """Unsubscribe, and forget what came."""
+        self._input.close()
+        self._job = self._next = None
+
+    def poll(self) -> None:
+        """Handle what came: one example at a time, of several that came meanwhile the last."""
+        self._input.poll()
+        if self._job is None and self._next is not None:
+            message, self._next = self._next, None
+            try:
+                model = self._ready()
+            except Refused as refused:
+                self._health.refuse(TOPIC, refused)
+                return
+            self._job = Job(lambda: read_example(message, model))
+
+    def give(self, model: Model) -> None:
+        """Let the model follow its goals in the style of what came, if anything did."""
+        job = self._job
+        if job is None or not job.done:
+            return
+        self._job = None
+        try:
+            model.set_example(job.result())
+        except Refused as refused:
+            self._health.refuse(TOPIC, refused)
+        except IkError as error:
+            self._health.refuse(TOPIC, Refused('invalid', str(error)))
+        else:
+            frames = len(job.result())
+            self._node.get_logger().info(f'goals are followed as in {frames} frames of an example')
+
+    def _take(self, message: JointTrajectory) -> None:
+        self._ready()
+        self._next = message
+
+
+def read_example(message: JointTrajectory, model: Model) -> Demonstration:
+    """The demonstration of a message for a model's robot. Raises IkError."""
+    names, points = tuple(message.joint_names), message.points
+    if not names or not points:
+        raise Refused('empty', 'an example needs the names of joints, and points')
+    for i, point in enumerate(points):
+        if len(point.positions) != len(names):
+            text = f'point {i} has {len(point.positions)} positions; {len(names)} are needed'
+            raise Refused('wrong_length', text)
+    positions = np.array([point.positions for point in points])
+    return Demonstration(model.robot, model.tip_links, Motion(names, positions, period=1.0))

@@ -1,0 +1,86 @@
+"""A demonstration for the Panda, and goals to follow in its style.
+
+    python -m ik_node.tools.elbow_out config/panda_elbow_out.csv     # writes the demonstration
+    python -m ik_node.tools.elbow_out --publish goal_pose            # sends goals, until Ctrl-C
+
+In the demonstration the hand goes round in a circle, with the elbow out to one side; the goals go
+round 5 cm higher, in 20 s a turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import ik_core as ik
+from ik_core.robot.shipped import load_robot
+
+TIP, JOINTS = 'panda_hand_tcp', 7
+CENTRE, RADIUS = np.array([0.45, 0.0, 0.4]), 0.15
+"""[m] Of the circle, which is horizontal; the hand points down."""
+DOWN = (1.0, 0.0, 0.0, 0.0)
+ELBOW_OUT = (1.4, -0.9, -1.5, -2.2, 0.3, 2.0, 0.6, 0.04)
+FRAMES, PERIOD = 96, 0.05
+RAISED = np.array([0.0, 0.0, 0.05])
+TURN, PAUSE, GOAL_PERIOD = 20.0, 5.0, 0.02
+"""[s] Of the goals: a turn, the wait at its begin, the time between two."""
+
+
+def position(phase: float) -> np.ndarray:
+    """Where the hand is (3,) [m]; a turn is 1."""
+    angle = 2.0 * np.pi * phase
+    return CENTRE + RADIUS * np.array([np.cos(angle), np.sin(angle), 0.0])
+
+
+def demonstration(frames: int = FRAMES) -> ik.Motion:
+    """One turn: at each frame the posture that is nearest to ELBOW_OUT."""
+    robot = load_robot('panda')
+    goal, rest = ik.PoseTask(TIP), ik.PostureTask(ELBOW_OUT)
+    problem = ik.IkProblem(robot, [goal], secondary=[rest])
+    q, found = np.array(ELBOW_OUT), []
+    for phase in np.linspace(0.0, 1.0, frames):
+        goal.set_target(position=position(float(phase)), quaternion=DOWN)
+        q = ik.solve(problem, q).q
+        found.append(q[:JOINTS].round(6))
+    return ik.Motion(robot.joint_names[:JOINTS], np.array(found), PERIOD)
+
+
+def main() -> None:
+    """Write the demonstration, or publish goals."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument('file', nargs='?', help='where to write the demonstration: .csv or .npz')
+    what.add_argument('--publish', metavar='TOPIC', help='publish goals on this topic')
+    arguments, for_ros = parser.parse_known_args()
+    if arguments.publish:
+        publish(arguments.publish, for_ros)
+    else:
+        ik.save_motion(demonstration(), arguments.file)
+
+
+def publish(topic: str, for_ros: list[str]) -> None:
+    """Publish goals, until Ctrl-C."""
+    import rclpy  # a demonstration is written without ROS
+    from geometry_msgs.msg import PoseStamped
+
+    from ..conversions import transform_to_pose
+
+    goal = PoseStamped()
+    goal.header.frame_id = 'panda_link0'
+    transform = np.eye(4)
+    transform[:3, :3] = np.diag([1.0, -1.0, -1.0])
+    with rclpy.init(args=for_ros):
+        publisher = rclpy.create_node('circle').create_publisher(PoseStamped, topic, 1)
+        begun = time.monotonic()
+        while rclpy.ok():
+            phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN
+            transform[:3, 3] = position(phase) + RAISED
+            goal.pose = transform_to_pose(transform)
+            publisher.publish(goal)
+            time.sleep(GOAL_PERIOD)
+
+
+if __name__ == '__main__':
+    main()
