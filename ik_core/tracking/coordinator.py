@@ -57,8 +57,7 @@ class Coordinator:
         self.paused = self._brakes = False
         self.tips = [Tip(index) for index in range(len(problem.goals))]
         self._solver = GoalSolver(problem, governor.limits, rate, clock)
-        chains = [self._robot.chain(link) for link in problem.goal_links]
-        self.motion = JointMotion(governor, chains)
+        self.motion = JointMotion(governor, list(map(self._robot.chain, problem.goal_links)))
         self._leading = Leading(self.tips, self._solver, self.motion)
         self._rest = rest
         own = self._solver.problem
@@ -165,11 +164,10 @@ class Coordinator:
         self._invalidate()
 
     def _set_rest(self, instruction: SetRest) -> None:
+        before = self._posture.snapshot()
         self._rest = self._robot.checked(instruction.rest, 'rest')
-        posture, problem = self._posture, self._solver.problem
-        before = posture.snapshot()
-        posture.change(packed_goals(problem), self.motion.limits, self._rest)
-        posture.restore({**before, 'at_rest': False})  # it goes on from its velocity
+        self._look_at_problem()
+        self._posture.restore({**before, 'at_rest': False})  # on from its velocity
 
     def _set_solver(self, instruction: SetSolver) -> None:
         self._solver.set_solver(instruction.solver, dict(instruction.options or {}))
