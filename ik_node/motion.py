@@ -34,6 +34,7 @@ from .outputs.rivals import rivals
 from .parameters.options import NodeParameters
 from .parameters.store import Parameters
 from .services.recording import RecordService
+from .sure_steps import SureSteps
 from .ticker import SimulatedTicker, Ticker, Worker
 
 LONG_STOP = 1.0
@@ -175,13 +176,16 @@ class Motion:
         try:
             command = self._step(model)
         except Exception:
-            self._health.error('tick', f'braking, after an error: {traceback.format_exc()}')
+            self._failed(f'braking, after an error: {traceback.format_exc()}')
             command = self._brake(model)
         due = self._last_due = self._make_up(model, due)
-        self._publish(model.tracker.governor, due)
-        if command is not None:
-            self._health.record(command)
-            model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
+        try:
+            self._publish(model.tracker.governor, due)
+            if command is not None:
+                self._health.record(command)
+                model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
+        except Exception:  # which changes nothing about what this deadline has got
+            self._failed(traceback.format_exc())
         return due
 
     def look_for_rivals(self) -> None:
@@ -237,7 +241,10 @@ class Motion:
         if self._output is None:
             return due
         now = due if self._clock.simulated else self._clock.now()
-        return self._output.make_up(model.tracker, due, now)
+        return self._output.make_up(SureSteps(model.tracker, self._failed), due, now)
+
+    def _failed(self, text: str) -> None:
+        self._health.error('tick', text)
 
     def _brake(self, model: Model) -> Command | None:
         """Brake for a period, whatever the tracker is in; its command, where there is one.

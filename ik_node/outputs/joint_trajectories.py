@@ -38,11 +38,11 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core import Robot
-from ik_core.tracking import Tracker
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.knots import MOST
 
 from ..clocks import Moment
+from ..sure_steps import SureSteps
 from .joint_rows import JointRows
 from .output import Output
 from .trajectory_bytes import TrajectoryBytes
@@ -121,7 +121,7 @@ class JointTrajectoryWriter(Output):
         self._bytes = TrajectoryBytes(names, self._window.capacity)
         self._last_due: int | None = None
 
-    def make_up(self, tracker: Tracker, due: int, now: int) -> int:
+    def make_up(self, steps: SureSteps, due: int, now: int) -> int:
         """Let the joints do, in ticks that did not come, what the controller makes them do.
 
         Where it may have gone into the stop, after half of the delay, they brake, instead of the
@@ -131,14 +131,14 @@ class JointTrajectoryWriter(Output):
         missed, tick = self._missed(due), 0
         braking = min(max(math.ceil(missed - 0.5 * self._delay / self._period), 0), missed)
         if braking:
-            tracker.take_back()
+            steps.take_back()
         while tick <= missed:
-            if tick < braking and tracker.at_rest:  # only what a message still tells of
+            if tick < braking and steps.at_rest:  # only what a message still tells of
                 tick = max(tick, min(braking, missed - self._window.certain))
             if braking or tick:  # else it is the step that was taken
-                tracker.skip_tick(braking=tick < braking)
+                steps.skip_tick(braking=tick < braking)
             if tick < missed:
-                self._add(tracker.governor, due - self._period * (missed - tick))
+                self._add(steps.governor, due - self._period * (missed - tick))
             tick += 1
         return due
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from ik_core.tracking import Tracker
 from ik_core.tracking.governor import Governor
 
 from ..clocks import Moment
+from ..sure_steps import SureSteps
 
 
 class Output(ABC):
@@ -21,7 +21,7 @@ class Output(ABC):
     lag = 0.0
     """[s] How long after its tick the joints are where it commanded them."""
 
-    def make_up(self, tracker: Tracker, due: int, now: int) -> int:
+    def make_up(self, steps: SureSteps, due: int, now: int) -> int:
         """After the step of the tick that was `due` [ns]: deal with those that did not come.
 
         Those until now [ns] are meant, too. Returns when the tick was due that is published.

@@ -40,6 +40,7 @@ ORDERS = {
             'counters',
             'guarded',
             'jobs',
+            'sure_steps',
             'texts',
         },
         {'parameters'},

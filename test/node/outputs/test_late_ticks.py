@@ -1,0 +1,94 @@
+"""What raises in a tick neither loses nor repeats a step that a trajectory tells of."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from support.controlled_arm import ARM, START, Arm, controlled
+from support.node_harness import load, reachable_goal, snapshot
+from support.panda_world import TIP
+
+from ik_core.tracking.coordinator import Coordinator
+from ik_core.tracking.joint_motion import JointMotion
+from ik_node.inputs.joint_states import StartState
+from ik_node.model import Model
+from ik_node.motion import Motion
+from ik_node.outputs.diagnostics import Diagnostics
+from ik_node.sure_steps import SureSteps
+
+PERIOD = 10_000_000
+
+
+class Injected(Exception):
+    """What was let fail on purpose."""
+
+
+def let_fail(monkeypatch, owner, name, *, late):
+    """Let a method raise, before it does its work or, where it is `late`, after."""
+    works = getattr(owner, name)
+
+    def wrapped(*arguments, **named):
+        if late:
+            works(*arguments, **named)
+        raise Injected(name)
+
+    monkeypatch.setattr(owner, name, wrapped)
+
+
+@pytest.mark.parametrize(
+    ('owner', 'name', 'late'),
+    [(Motion, '_publish', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
+)
+def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owner, name, late):
+    with controlled('joint_trajectory') as node:
+        Arm(node, ARM, START).start()
+        motion = node.ik_node._motion
+        with node.ik_node._gate.lock, monkeypatch.context() as patch:
+            let_fail(patch, owner, name, late=late)
+            due = motion._last_due
+            served = [motion.tick(due + number * PERIOD) for number in (1, 2, 3)]
+    assert (np.diff([due, *served]) > 0).all()
+
+
+@pytest.mark.parametrize('braking', [False, True])
+@pytest.mark.parametrize(
+    ('owner', 'name', 'late'),
+    [
+        (Coordinator, '_come_to_rest', False),
+        (JointMotion, 'brake', False),
+        (JointMotion, 'brake', True),
+        (JointMotion, 'go_on', False),
+    ],
+)
+def test_each_step_that_is_made_up_is_taken_once_whatever_raises(
+    monkeypatch, owner, name, late, braking
+):
+    robot, told = load('panda'), []
+    goal = reachable_goal(robot, TIP, 1)
+    tracker, other = (Model(robot, snapshot(tip_links=(TIP,), rate=100.0)).tracker for _ in '12')
+    for tick in range(20):
+        for each in (tracker, other):
+            each.set_goal(0, goal, 0.01 * tick)
+            each.tick(0.01 * tick)
+    let_fail(monkeypatch, owner, name, late=late)
+    SureSteps(tracker, told.append).skip_tick(braking=braking)
+    assert tracker.governor.steps == other.governor.steps + 1
+    if told:
+        assert 'Injected' in told[0]
+        other.governor.brake(as_told=braking)
+        np.testing.assert_array_equal(tracker.governor.q, other.governor.q)
+
+
+def test_a_step_is_taken_back_whatever_raises(monkeypatch):
+    robot, told = load('panda'), []
+    tracker = Model(robot, snapshot(tip_links=(TIP,), rate=100.0)).tracker
+    tracker.set_goal(0, reachable_goal(robot, TIP, 1), 0.0)
+    for tick in range(20):
+        before = tracker.governor.q.copy()
+        tracker.tick(0.01 * tick)
+    let_fail(monkeypatch, Coordinator, '_take_back', late=True)
+    monkeypatch.setattr(tracker, 'take_back', lambda: tracker._parts._take_back(None))
+    SureSteps(tracker, told.append).take_back()
+    np.testing.assert_array_equal(tracker.governor.q, before)
+    assert 'Injected' in told[0]
