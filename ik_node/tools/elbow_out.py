@@ -71,15 +71,21 @@ def publish(topic: str, for_ros: list[str]) -> None:
     goal.header.frame_id = 'panda_link0'
     transform = np.eye(4)
     transform[:3, :3] = np.diag([1.0, -1.0, -1.0])
-    with rclpy.init(args=for_ros):
-        publisher = rclpy.create_node('circle').create_publisher(PoseStamped, topic, 1)
-        begun = time.monotonic()
+    rclpy.init(args=for_ros)
+    node = rclpy.create_node('circle')
+    publisher = node.create_publisher(PoseStamped, topic, 1)
+    begun = time.monotonic()
+    try:
         while rclpy.ok():
             phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN
             transform[:3, 3] = position(phase) + RAISED
             goal.pose = transform_to_pose(transform)
             publisher.publish(goal)
             time.sleep(GOAL_PERIOD)
+    except KeyboardInterrupt:
+        pass  # it is to end
+    finally:
+        rclpy.try_shutdown()
 
 
 if __name__ == '__main__':
