@@ -22,8 +22,9 @@ import numpy as np
 
 from ..maths.rotations import Array, matrix_from_rpy
 from ..retargeting import Retargeted, retarget
-from ..retargeting.sources import load_clip, load_figure
+from ..retargeting.sources import load_clip
 from ..robot.motion_files import check_suffix, save_motion
+from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS
 from .command import NOT_REACHED, REACHED, UsageError, add_json, new_parser
 from .text import as_json, is_number
@@ -49,7 +50,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--source', metavar='ROBOT', help='what a .csv or .npz was made on (default: ROBOT)')
     add('--skeleton', metavar='FILE', type=Path, help='.asf of an .amc (default: beside it)')
-    add('--rate', type=float, metavar='HZ', help='of a captured clip, which an .amc does not say')
+    add('--rate', type=float, metavar='HZ', help="of a captured clip, in place of its file's")
     add('--out-rate', type=float, metavar='HZ', help='frames a second to make (default: all)')
     add('--floating-base', action='store_true', help='the base of the robot moves, as if it flew')
 
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         rate=arguments.rate,
         robot=arguments.source or arguments.robot,
     )
-    robot = load_figure(arguments.robot, floating_base=arguments.floating_base)
+    robot = load_robot(arguments.robot, floating_base=arguments.floating_base)
     if arguments.out_rate is not None:
         motion = motion.resampled(_period(arguments.out_rate))
     progress = None if arguments.quiet or not sys.stderr.isatty() else _show

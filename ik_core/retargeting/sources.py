@@ -1,19 +1,17 @@
-"""Motions and figures from files of any kind that is known."""
+"""Motions from files of any kind that is known."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from ..exceptions import InvalidOption
-from ..robot.mocap.load import load_mocap, load_skeleton
+from ..robot.mocap.load import load_mocap
 from ..robot.motion import Motion
 from ..robot.motion_files import SUFFIXES, load_motion
 from ..robot.robot import Robot
-from ..robot.shipped import robot_path
-from ..robot.urdf import load_urdf
+from ..robot.shipped import load_robot
 
 CAPTURED = ('.amc', '.bvh')
-FIGURES = ('.asf', '.bvh')
 
 
 def load_clip(
@@ -26,7 +24,7 @@ def load_clip(
     """A motion and the robot that it was made on.
 
     skeleton, rate : of a captured one, see `load_mocap`; robot : of a .csv or .npz, whose joints
-    it names, see `load_figure`. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
+    it names, see `load_robot`. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
     """
     if path.suffix.lower() in CAPTURED:
         return load_mocap(path, skeleton, rate=rate)
@@ -36,14 +34,7 @@ def load_clip(
     if robot is None:
         raise InvalidOption(f'{path}: name the robot that it was made on')
     motion = load_motion(path)
-    source = load_figure(robot)
+    source = load_robot(robot)
     if not set(source.joint_names) <= set(motion.joint_names):
-        source = load_figure(robot, floating_base=True)
+        source = load_robot(robot, floating_base=True)
     return source, motion
-
-
-def load_figure(name: str, *, floating_base: bool = False) -> Robot:
-    """A URDF, a shipped robot, or the figure of a captured motion (.asf, .bvh), which floats."""
-    if Path(name).suffix.lower() in FIGURES:
-        return load_skeleton(name)
-    return load_urdf(robot_path(name), floating_base=floating_base)

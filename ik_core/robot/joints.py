@@ -29,7 +29,7 @@ from .kinematics import PRISMATIC, REVOLUTE
 MOVABLE = ('revolute', 'continuous', 'prismatic')
 MULTI_DOF = ('floating', 'planar')
 FLOATING_BASE, WORLD = 'floating_base', 'world'
-"""The joint that `carried_by_floating_base` adds, and the root link that it starts from."""
+"""The joint that `carried_by_floating_base` adds, and the root link of what floats."""
 LIMITS = ('lower', 'upper', 'velocity')
 DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
 FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}

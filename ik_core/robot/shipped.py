@@ -50,14 +50,16 @@ def robot_path(name: str) -> Path:
     raise UrdfError(f'no robot {name!r}{hint}: give a URDF file, or a shipped robot: {known}')
 
 
-def load_robot(name: str) -> Robot:
+def load_robot(name: str, *, floating_base: bool = False) -> Robot:
     """The robot of a URDF file, the figure of an ASF or BVH file, or a shipped robot by its name.
+
+    floating_base : see `load_urdf`; a figure floats anyway
 
     Raises UrdfError or MocapError.
     """
     if Path(name).suffix.lower() in ('.asf', '.bvh'):
         return load_skeleton(name)
-    return load_urdf(robot_path(name))
+    return load_urdf(robot_path(name), floating_base=floating_base)
 
 
 def _shared_folders() -> Iterator[Path]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..joints import Joint
+from ..joints import WORLD, Joint
 from ..motion import Motion
-from .figure import MAX_BONES, WORLD, Figure, make_figure, moving, rotation, translation
+from .figure import MAX_BONES, Figure, make_figure, moving, rotation, translation
 from .lines import Lines, shown
 
 ROOT = 'root'

@@ -15,9 +15,9 @@ from itertools import chain, count
 
 import numpy as np
 
-from ..joints import Joint
+from ..joints import WORLD, Joint
 from ..motion import Motion
-from .figure import MAX_BONES, WORLD, Figure, make_figure, moving, translation
+from .figure import MAX_BONES, Figure, make_figure, moving, translation
 from .lines import Lines, shown
 
 CENTIMETRE = 0.01

@@ -11,12 +11,9 @@ from numpy.typing import ArrayLike
 
 from ...exceptions import InvalidOption, MocapError
 from ...maths.rotations import Array
-from ..joints import Joint
+from ..joints import WORLD, Joint
 from ..motion import Motion
 from ..robot import Robot
-
-WORLD = 'world'
-"""The root link: the capture volume, in which the figure floats."""
 
 MAX_BONES = 2000
 AXES = 'XYZ'
@@ -51,7 +48,7 @@ def make_figure(
     scale: float,
     radians: float,
 ) -> Figure:
-    """The figure of joints from WORLD downwards, metres and radians already.
+    """The figure of joints from WORLD, the capture volume, downwards, in metres and radians.
 
     channels : what moves a joint, in the order of its values: 'TX', 'TY', 'TZ' (a floating
                joint's place) and 'RX', 'RY', 'RZ'
