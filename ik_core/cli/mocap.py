@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..retargeting.example import link_paths
 from ..robot.mocap.load import load_mocap, load_skeleton
 from ..robot.motion import Motion
 from ..robot.robot import Robot
@@ -56,7 +57,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Robot, Motion | None]:
 
 def _figure(robot: Robot) -> dict[str, Any]:
     """The figure, and its size [m] at rest: with all joints at 0."""
-    places = _places(robot, np.zeros(robot.n))
+    (places,) = link_paths(robot, np.zeros((1, robot.n)), robot.link_names[1:])
     return {
         'name': robot.name,
         'joints': robot.n,
@@ -73,22 +74,15 @@ def _motion(robot: Robot, motion: Motion) -> dict[str, Any]:
     q = motion.positions_of(robot)
     limited = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     beyond = ((q < robot.lower - 1e-9) | (q > robot.upper + 1e-9))[:, limited]
-    places = np.concatenate([_places(robot, frame) for frame in q])
+    places = link_paths(robot, q, robot.link_names[1:])
     return {
         'frames': motion.n_frames,
         'rate': motion.rate,
         'duration': motion.duration,
-        'from': places.min(axis=0),
-        'to': places.max(axis=0),
+        'from': places.min(axis=(0, 1)),
+        'to': places.max(axis=(0, 1)),
         'beyond_limits': float(beyond.mean()) if limited.any() else 0.0,
     }
-
-
-def _places(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """The positions (links, 3) [m] of all links but the root."""
-    frames = robot.frames(q)
-    links = robot.link_names[1:]
-    return np.array([robot.link_transform(frames, link)[:3, 3] for link in links])
 
 
 def _text(robot: Robot, data: dict[str, Any], urdf: Path | None) -> str:

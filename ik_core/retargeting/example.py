@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,7 +54,7 @@ def example_of(
     factor = _factor(scale, source, robot, links)
     placed = placed @ np.diag([factor, factor, factor, 1.0])
     positions = motion.positions_of(source)
-    paths = link_paths(source, positions, tuple(links), base_link)
+    paths = link_paths(source, positions, list(links), base_link)
     postures, mapped = _postures(positions, source, robot, _joint_map(source, robot, joints))
     if source.root_joints and mapped[list(robot.root_joints)].any():
         _check_upright(placed, factor, base_link)
@@ -69,7 +69,10 @@ def example_of(
 
 
 def link_paths(
-    robot: Robot, positions: Array, links: tuple[str, ...], base_link: str | None = None
+    robot: Robot,
+    positions: Array | Sequence[Array],
+    links: Sequence[str],
+    base_link: str | None = None,
 ) -> Array:
     """The positions (frames, links, 3) [m] of links while the joints take `positions`
     (frames, n), in the frame of `base_link` (default: the root link's)."""

@@ -2,7 +2,7 @@
 
 The hands, feet, pelvis and head of a captured motion are the goals of its own figure, which
 starts in the captured pose, put inside its limits, and goes on from the answer before. Clips
-are AMC files of the CMU database, taken at 60 frames a second.
+are AMC files of the CMU database, resampled to 60 frames a second.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ...optim.memory import X
 from ...optim.search import CompiledSearch
 from ...optim.workspace import MethodWorkspace
 from ...problem import IkProblem
+from ...retargeting.example import link_paths
 from ...robot.mocap.load import load_mocap
 from ...robot.robot import Robot
 from ...solvers import Solver, make_solver
@@ -28,7 +29,7 @@ from ...tasks import PositionTask
 RATE = 60.0
 """[Hz] Of the frames that are taken."""
 RATES = {'backflip': 60.0, '141_01': 60.0}
-"""[Hz] Of clips that are not at CMU's usual 120; an AMC file does not say."""
+"""[Hz] Of clips that are not at CMU's usual 120, which their files do not say."""
 
 PELVIS = 'root'
 GOAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head', PELVIS)
@@ -90,13 +91,7 @@ def load_clip(path: Path) -> Clip:
     """A clip at RATE. Raises MocapError."""
     robot, motion = load_mocap(path, rate=RATES.get(path.stem))
     q = motion.resampled(1.0 / RATE).positions_of(robot)
-    return Clip(path.stem, robot, q, np.array([places(robot, pose, GOAL_LINKS) for pose in q]))
-
-
-def places(robot: Robot, q: Array, links: Sequence[str]) -> Array:
-    """The positions (links, 3) [m] of links at q (n,)."""
-    frames = robot.frames(q)
-    return np.array([robot.link_transform(frames, link)[:3, 3] for link in links])
+    return Clip(path.stem, robot, q, link_paths(robot, q, GOAL_LINKS))
 
 
 def walks(clips: Sequence[Clip], spacing: float, most: int) -> list[Walk]:

@@ -18,10 +18,11 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...retargeting.example import link_paths
 from ...robot.robot import Robot
 from ...solvers import Solver
 from ...tasks import PositionTask
-from .captured_goals import places, solve
+from .captured_goals import solve
 
 BACK = ('lowerback/z', 'lowerback/x')
 ARM = ('clavicle', 'humerus', 'radius', 'wrist')
@@ -66,15 +67,16 @@ def drag(
 ) -> tuple[Array, float]:
     """The largest move of a link [m] in each step, and the error [m] at the end."""
     problem, q = upper_body(robot), np.clip(np.zeros(robot.n), robot.lower, robot.upper)
-    left, shoulder = places(robot, q, ['lclavicle', 'rclavicle'])
+    ((left, shoulder),) = link_paths(robot, [q], ['lclavicle', 'rclavicle'])
     problem.goals[0].set_target(position=left + HELD)
     postures = []
     for height in HEIGHTS:
         up = np.array([-outside, height, before])
         problem.goals[1].set_target(position=shoulder + up)
         q, _ = solve(solver, problem, q, last)
-        postures.append(places(robot, q, LINKS))
-    moves = np.linalg.norm(np.diff(postures[SETTLE:], axis=0), axis=2).max(axis=1)
+        postures.append(q)
+    ways = np.diff(link_paths(robot, postures[SETTLE:], LINKS), axis=0)
+    moves = np.linalg.norm(ways, axis=2).max(axis=1)
     return moves, float(problem.errors(q)[0].max())
 
 

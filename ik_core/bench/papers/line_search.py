@@ -22,6 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...maths.rotations import Array
+from ...retargeting.example import link_paths
 from ..progress import bar
 from ..rows import Row
 from . import dragged_goal, fixed_step
@@ -32,7 +33,6 @@ from .captured_goals import (
     follow,
     load_clips,
     new_problem,
-    places,
     set_goals,
     solve,
     walks,
@@ -179,8 +179,8 @@ def movement(walk: Walk, poses: Sequence[Array]) -> tuple[Array, Array]:
     """Of SMOOTH_LINKS over the poses (n,) of a walk: |x(k+1) - 2 x(k) + x(k-1)| (frames, links)
     [cm], and how far they are from where the captured ones are [cm]."""
     robot, links = walk.clip.robot, list(SMOOTH_LINKS)
-    here = np.array([places(robot, q, links) for q in poses])
-    there = np.array([places(robot, walk.clip.q[frame], links) for frame in walk.frames[1:]])
+    here = link_paths(robot, poses, links)
+    there = link_paths(robot, walk.clip.q[walk.frames[1:]], links)
     bends = np.diff(here, n=2, axis=0) if len(here) > 2 else np.empty((0, len(links), 3))
     return 100.0 * np.linalg.norm(bends, axis=2), 100.0 * np.linalg.norm(here - there, axis=2)
 

@@ -18,13 +18,13 @@ from ik_core.bench.papers.captured_goals import (
     follow,
     load_clips,
     new_problem,
-    places,
     set_goals,
     solve,
     squared_error,
     walks,
 )
 from ik_core.cli.main import main
+from ik_core.retargeting.example import link_paths
 
 CHAINS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head')
 
@@ -51,7 +51,7 @@ def small_clip(frames=9):
     q = np.linspace(np.full(robot.n, -0.2), np.full(robot.n, 0.4), frames)
     q[:, 7] += 2.0 * np.pi
     q[:, 8] += 1.3
-    return Clip('small', robot, q, np.array([places(robot, pose, GOAL_LINKS) for pose in q]))
+    return Clip('small', robot, q, link_paths(robot, q, GOAL_LINKS))
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_method_follows_the_goals_of_a_walk(clip):
     ends = list(follow(Walk(clip, range(0, 9, 2)), solver, last=False))
     assert len(ends) == 4
     for (q, error, _), frame in zip(ends, (2, 4, 6, 8), strict=True):
-        gaps = places(clip.robot, q, GOAL_LINKS) - clip.goals[frame]
+        gaps = link_paths(clip.robot, [q], GOAL_LINKS)[0] - clip.goals[frame]
         assert error == pytest.approx((gaps**2).sum() / 0.2**2)
         assert np.linalg.norm(gaps, axis=1).max() <= 0.0101 or frame == 8
 
