@@ -203,7 +203,7 @@ def test_a_broken_motion_is_refused_with_its_line(amc, old, new, says):
         ('OFFSET 15 0 1', 'OFFSET 15 0', r'OFFSET: 2 numbers where 3 are needed'),
         ('End Site', 'Site', r"'Site': ROOT, JOINT, End Site"),
         ('}\nMOTION', 'MOTION', r"a '}' is missing before MOTION"),
-        ('MOTION', '', r'the file ends before MOTION|are known'),
+        ('MOTION', '', r"'Frames:': ROOT, JOINT, End Site"),
         ('Frames:\t4', 'Frames:\t99999999999', r'not a number of at most'),
         ('Frames:\t4', 'Frames:\t999999', r'4 frames follow where Frames: says 999999'),
         ('Frame Time:\t0.025', 'Frame Time:\t0', r'Frame Time 0'),
@@ -214,6 +214,13 @@ def test_a_broken_bvh_is_refused_with_its_line(bvh, old, new, says):
     assert old in text
     bvh.write_text(text.replace(old, new, 1))
     with pytest.raises(ik.MocapError, match=says):
+        ik.load_mocap(bvh)
+
+
+def test_a_bvh_without_a_motion_is_refused(bvh):
+    text, _, _ = figures.bvh_text(figures.bvh_values()).partition('MOTION')
+    bvh.write_text(text)
+    with pytest.raises(ik.MocapError, match='the file ends before MOTION'):
         ik.load_mocap(bvh)
 
 
