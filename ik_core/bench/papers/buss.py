@@ -52,10 +52,10 @@ DAMPINGS = tuple(float(d) for d in np.round(np.geomspace(0.05, 2.0, 17), 3))
 TRACE = 5
 """A curve has a row for one step in so many."""
 SWEPT = {'DLS': 'buss_pure', "DLS'": 'buss_clamped'}
-LOW, ALTERNATE = "DLS, damping of DLS'", 'the same, alternate Jacobian'
 """Presets of damped least squares whose damping is to be found."""
-DLS = 'damped_least_squares'
+LOW, ALTERNATE = "DLS, damping of DLS'", 'the same, alternate Jacobian'
 SOLVED, CLAMPED = 'solved', "DLS'"
+DAMPED = 'damped_least_squares'
 
 PAPER: dict[str, tuple[str, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
@@ -66,7 +66,7 @@ PAPER: dict[str, tuple[str, Mapping[str, Any]]] = {
 OURS: dict[str, tuple[str, Mapping[str, Any]]] = {
     'transpose, ours': ('jacobian_transpose', {}),
     'pseudoinverse, ours': ('pseudoinverse', {}),
-    'DLS, ours': (DLS, {}),
+    'DLS, ours': (DAMPED, {}),
     'SDLS, ours': ('selectively_damped_least_squares', {}),
 }
 THEIRS = {'Y': (1.1, 2.2), 'double Y': (6.5, 18.5)}
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
 def sweep_rows(figure: str, steps: int) -> list[Row]:
     """DLS and DLS' with every damping."""
     return [
-        measured(figure, 'in and out', name, DLS, {'preset': preset, 'damping': d}, steps)[0]
+        measured(figure, 'in and out', name, DAMPED, {'preset': preset, 'damping': d}, steps)[0]
         | {'part': 'sweep', 'damping': d}
         for name, preset in SWEPT.items()
         for d in DAMPINGS
@@ -118,14 +118,15 @@ def methods_for(figure: str, sweeps: Sequence[Row]) -> dict[str, tuple[str, Mapp
     """The methods, with the dampings that were found for a figure."""
     found = {name: chosen(sweeps, figure, name)['damping'] for name in SWEPT}
     damped: dict[str, tuple[str, Mapping[str, Any]]] = {
-        name: (DLS, {'preset': preset, 'damping': found[name]}) for name, preset in SWEPT.items()
+        name: (DAMPED, {'preset': preset, 'damping': found[name]})
+        for name, preset in SWEPT.items()
     }
     low = {'preset': 'buss_pure', 'damping': found["DLS'"]}
     return {
         **PAPER,
         **damped,
-        LOW: (DLS, low),
-        ALTERNATE: (DLS, {**low, 'jacobian': 'target'}),
+        LOW: (DAMPED, low),
+        ALTERNATE: (DAMPED, {**low, 'jacobian': 'target'}),
         **OURS,
         SOLVED: ('levenberg_marquardt', {'restarts': 0}),
     }

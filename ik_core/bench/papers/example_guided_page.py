@@ -178,12 +178,7 @@ def _largest(key: str, values: np.ndarray) -> str:
 
 
 def _draw_table(axes: Any, rows: Sequence[Row]) -> None:
-    names = dict.fromkeys(row['figure'] for row in rows if row['kind'] == 'error')
-    for name, colour in zip(names, COLOURS, strict=True):
-        errors = _errors(rows, name)
-        betas = sorted(errors)
-        values = [errors[beta]['error_over_length'] for beta in betas]
-        axes.plot(_places(betas), values, '-o', color=colour, label=name, ms=2.5)
+    _draw_over_beta(axes, rows, 'error_over_length')
     for name, colour in zip(TABLE_1, COLOURS, strict=False):
         betas = [beta for beta, value in TABLE_1[name].items() if value > 0.0]
         values = [TABLE_1[name][beta] for beta in betas]
@@ -208,14 +203,19 @@ def _draw_curves(axes: Any, name: str, rows: Sequence[Row]) -> None:
 
 
 def _draw_jerk(axes: Any, rows: Sequence[Row]) -> None:
+    _draw_over_beta(axes, rows, 'jerk_ratio')
+    axes.set(title='Jerk', ylabel="mean jerk over the example's", ylim=(0, None))
+    _beta_axis(axes)
+
+
+def _draw_over_beta(axes: Any, rows: Sequence[Row], key: str) -> None:
+    """A column of the errors over beta, for every figure."""
     names = dict.fromkeys(row['figure'] for row in rows if row['kind'] == 'error')
     for name, colour in zip(names, COLOURS, strict=True):
         errors = _errors(rows, name)
         betas = sorted(errors)
-        values = [errors[beta]['jerk_ratio'] for beta in betas]
+        values = [errors[beta][key] for beta in betas]
         axes.plot(_places(betas), values, '-o', color=colour, label=name, ms=2.5)
-    axes.set(title='Jerk', ylabel="mean jerk over the example's", ylim=(0, None))
-    _beta_axis(axes)
 
 
 def _places(betas: Sequence[float]) -> list[float]:
