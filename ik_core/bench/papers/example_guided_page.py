@@ -171,7 +171,7 @@ def _draw_errors(axes: Any, name: str, rows: Sequence[Row]) -> None:
         axes.plot([], [], ' ', label=f'1 is {_largest(key, values)}')
     axes.set(title=f'As Fig. 5: {name}', ylabel='mean error over the largest', ylim=(-0.05, 1.1))
     _beta_axis(axes)
-    axes.legend(loc='center left')
+    axes.legend(loc='best')  # beside the lines
 
 
 def _largest(key: str, values: np.ndarray) -> str:

@@ -123,7 +123,7 @@ def steps(axes: Any, rows: Sequence[Row]) -> None:
     (bound,) = chosen(rows, 'bound')
     axes.axvspan(bound['low'], bound['high'], color=SKY, alpha=0.3, linewidth=0, label='2 / s²')
     for step in (THEIRS, TOO_LONG):
-        axes.axvline(step, color='k', linewidth=0.8, linestyle=':')
+        axes.axvline(step, ymax=100 / 150, color='k', linewidth=0.8, linestyle=':')
     axes.set(xlabel="step length in the source's units", ylabel='frames [%]', ylim=(0, 150))
     log_axis(axes.xaxis, (0.001, 0.005, 0.02, 0.05))
     axes.set_yticks(range(0, 101, 20))

@@ -14,6 +14,7 @@ from support.places import ROOT
 from ik_core.bench import BENCHMARKS, papers
 from ik_core.bench.papers import page
 from ik_core.bench.papers.claims import Claim, claim_rows, exponent, markdown, rises
+from ik_core.bench.papers.style import styled
 from ik_core.bench.progress import bar
 from ik_core.cli import bench as command
 from ik_core.cli.main import main
@@ -124,6 +125,30 @@ def test_the_claims_in_the_tree_follow_from_the_rows_in_the_tree(name):
 
 
 @pytest.mark.parametrize('name', sorted(papers.EXPERIMENTS))
+def test_no_legend_lies_over_a_line(name):
+    agg = pytest.importorskip('matplotlib.backends.backend_agg')
+    with (ROOT / 'benchmark' / 'papers' / f'{name}.csv').open(encoding='utf-8') as file:
+        rows = [{k: _value(v) for k, v in row.items() if v} for row in csv.DictReader(file)]
+    with styled():
+        figure = command._experiment(name).draw(rows)
+        agg.FigureCanvasAgg(figure).draw()
+    for axes in (axes for axes in figure.axes if axes.get_legend()):
+        box = axes.get_legend().get_window_extent()
+        for line in axes.get_lines():
+            path = line.get_transform().transform_path(line.get_path())
+            assert not path.intersects_bbox(box, filled=False), (axes.get_title(), line)
+
+
+def _value(text):
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+@pytest.mark.parametrize('name', sorted(papers.EXPERIMENTS))
 def test_every_experiment_has_its_three_functions(name):
     module = command._experiment(name)
     assert callable(module.run)
@@ -147,6 +172,14 @@ def test_an_experiment_prints_its_claims_and_writes_all_of_it(tmp_path, capsys):
         assert list(csv.reader(file)) == [['x', 'y'], ['1', '2'], ['3', '4']]
     with (tmp_path / 'new' / 'fake_claims.csv').open() as file:
         assert list(csv.reader(file))[1] == ['y doubles', 'x 2', 'x 2', 'yes']
+
+
+@pytest.mark.usefixtures('fake')
+def test_a_folder_that_can_not_be_made_is_told_before_anything_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command, '_run_experiment', None)  # not called
+    (tmp_path / 'file').touch()
+    assert main(['bench', 'fake', '--out', str(tmp_path / 'file' / 'new')]) == 2
+    assert str(tmp_path / 'file') in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures('fake')
