@@ -63,10 +63,14 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the named benchmarks and print, and where asked write, their rows; exit code 0.
 
-    Raises InvalidOption for an unknown name, a bad count, or motion capture that is not there.
+    Raises InvalidOption for an unknown name, a bad count, or motion capture that is not there, and
+    OSError for a folder that can't be made.
     """
     arguments.mocap = _mocap_folder(arguments)
-    for name in _checked_names(arguments):
+    names = _checked_names(arguments)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)  # refused before it all ran, not after
+    for name in names:
         if name in papers.EXPERIMENTS:
             _run_experiment(arguments, name)
             continue

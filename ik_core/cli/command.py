@@ -46,5 +46,10 @@ def check_drawable(path: Path) -> None:
     formats = Figure().canvas.get_supported_filetypes()
     if path.suffix and path.suffix[1:].lower() not in formats:
         raise UsageError(f'{path}: the suffix should be one of {", ".join(sorted(formats))}')
+    check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Check that the folder of a file to be written is there. Raises UsageError."""
     if not path.parent.is_dir():
         raise UsageError(f'{path}: there is no folder {path.parent}')

@@ -26,7 +26,7 @@ from ..retargeting.sources import load_clip
 from ..robot.motion_files import check_suffix, save_motion
 from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS
-from .command import NOT_REACHED, REACHED, UsageError, add_json, new_parser
+from .command import NOT_REACHED, REACHED, UsageError, add_json, check_folder, new_parser
 from .text import as_json, is_number
 
 
@@ -99,6 +99,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Retarget, write the motion and print its errors."""
     check_suffix(arguments.out)
+    check_folder(arguments.out)
     source, motion = load_clip(
         arguments.clip,
         skeleton=arguments.skeleton,

@@ -103,6 +103,8 @@ def retarget(
     """
     if not links:
         raise InvalidOption('links: at least one link of the source and its counterpart is needed')
+    if len(set(links.values())) < len(links):
+        raise InvalidOption('links: two links of the source are given the same counterpart')
     example = example_of(
         motion,
         source or robot,

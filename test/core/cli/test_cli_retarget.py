@@ -74,6 +74,16 @@ def test_wrong_arguments_are_refused_in_one_line(wave, tmp_path, capsys, asked, 
     assert not out.exists()
 
 
+def test_a_folder_that_is_not_there_is_told_before_the_motion_is_made(
+    wave, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr('ik_core.cli.retarget.retarget', None)  # not called
+    out = str(tmp_path / 'none' / 'out.csv')
+    links = ['--links', 'panda_hand=panda_hand']
+    assert main(['retarget', wave, 'panda', *links, '--out', out]) == 2
+    assert f'{out}: there is no folder' in capsys.readouterr().err
+
+
 def test_other_files_are_refused(wave, tmp_path, capsys):
     links = ['--links', 'panda_hand=panda_hand', '--out']
     assert main(['retarget', wave, 'panda', *links, str(tmp_path / 'out.yaml')]) == 2

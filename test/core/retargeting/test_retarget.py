@@ -246,6 +246,7 @@ def test_optimisers_agree(panda, iiwa, solver):
         ({'beta': 1.5}, 'alpha is 1 - beta'),
         ({'beta': float('nan')}, 'alpha is 1 - beta'),
         ({'links': {}}, 'at least one link'),
+        ({'links': {'panda_hand': 'panda_hand', 'panda_link4': 'panda_hand'}}, 'same counterpart'),
         ({'scale': 0.0}, 'scale'),
         ({'scale': 'height'}, "'length'"),
         ({'length': -1.0}, 'length'),
