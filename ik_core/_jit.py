@@ -190,7 +190,9 @@ class Callback:
         self._function = function
         self.error: BaseException | None = None
         if COMPILED:
-            self._pointer = ctypes.CFUNCTYPE(ctypes.c_int64)(self._call)
+            calls = self._calls()
+            next(calls)
+            self._pointer = ctypes.CFUNCTYPE(ctypes.c_int64)(calls.__next__)
             self.address = int(ctypes.cast(self._pointer, ctypes.c_void_p).value or 0)
         else:
             self.address = id(self)
@@ -206,6 +208,23 @@ class Callback:
             self.error = error
             return 1
         return 0
+
+    def _calls(self) -> Iterator[int]:
+        """One call after the other.
+
+        A Ctrl-C that came while a kernel ran is raised as soon as Python goes on: here, that is
+        within `try`; on the way into a function that C calls, it would be lost.
+        """
+        failed = 0
+        while True:
+            try:
+                while True:
+                    yield failed
+                    failed = self._call()
+            except GeneratorExit:
+                return
+            except BaseException as error:
+                self.error, failed = error, 1
 
     def check(self) -> None:
         """Raise what the function raised, once."""

@@ -51,6 +51,39 @@ print('compiled' if _jit.COMPILED else 'plain')
 """
 
 
+INTERRUPTED = """
+import ctypes
+from ik_core import _jit
+
+@_jit.njit
+def ask(first, address, times):
+    failed = _jit.call_back(first)
+    for _ in range(times):
+        failed += _jit.call_back(address)
+    return failed
+
+interrupt = ctypes.cast(ctypes.pythonapi.PyErr_SetInterrupt, ctypes.c_void_p).value
+nothing, calls = _jit.Callback(lambda: None), []
+callback = _jit.Callback(lambda: calls.append(1))
+ask(nothing.address, callback.address, 0)  # compile
+for again in range(3):
+    try:
+        ask(interrupt, callback.address, 3)
+        callback.check()
+    except KeyboardInterrupt:
+        print('interrupted after', len(calls), end='; ')
+"""
+
+
+@needs_numba
+def test_a_ctrl_c_while_a_kernel_runs_is_not_lost(tmp_path):
+    """It is set by C, as by a signal, and raised where Python goes on: on the way into a call."""
+    script = tmp_path / 'interrupted.py'
+    script.write_text(INTERRUPTED)
+    said = run(f'import runpy; runpy.run_path({str(script)!r})')
+    assert said == 'interrupted after 2; interrupted after 4; interrupted after 6;'
+
+
 @pytest.mark.parametrize('compiled', [pytest.param(True, marks=needs_numba), False])
 def test_what_a_callback_raises_is_kept_until_it_is_asked_for(tmp_path, compiled):
     """Errors of all kinds, once each; and callbacks don't get in each other's way."""
