@@ -28,7 +28,15 @@ from .exceptions import (
 from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
-from .retargeting import Demonstration, ExampleGuide, Retargeted, retarget
+from .retargeting import (
+    Demonstration,
+    ExampleGuide,
+    LibraryMotion,
+    MotionLibrary,
+    Nearest,
+    Retargeted,
+    retarget,
+)
 from .robot.linear_constraints import LinearConstraint
 from .robot.linkage import linkage
 from .robot.mocap.load import load_mocap, load_skeleton
@@ -76,13 +84,16 @@ __all__ = [
     'InvalidOption',
     'Joint',
     'JointPatternTask',
+    'LibraryMotion',
     'LimitAvoidanceTask',
     'LinearConstraint',
     'ManipulabilityTask',
     'Mimic',
     'MocapError',
     'Motion',
+    'MotionLibrary',
     'MotionLimits',
+    'Nearest',
     'OrientationTask',
     'PoseTask',
     'PositionTask',

@@ -1,0 +1,68 @@
+"""How far apart two paths are, whatever their speeds and numbers of points."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidMotion
+from ..maths.rotations import Array
+
+POINTS = 100
+"""Of a path when it is compared."""
+FARTHEST = 1e9
+"""[m] A point farther out is a mistake."""
+STILL = 1e-9
+"""[m] A path that is no longer than this has no shape."""
+
+
+def path_distance(path: ArrayLike, other: ArrayLike, *, by_shape: bool = False) -> float:
+    """The root mean square distance [m] of two paths (k, 3) and (m, 3) [m], at least a point each.
+
+    Both are resampled to the same points by arc length, evenly from start to end: speeds don't
+    count, directions do. by_shape : the other path is first scaled to the length of `path` and
+    moved to its start, so that place and size don't count; one that stands still is only moved.
+    """
+    points, others = _resampled(np.asarray(path, float)), _resampled(np.asarray(other, float))
+    if by_shape:
+        length, own = _along(points)[-1], _along(others)[-1]
+        factor = length / own if own > STILL else 1.0
+        others = points[0] + factor * (others - others[0])
+    return float(np.sqrt(np.mean(np.sum((points - others) ** 2, axis=1))))
+
+
+def checked_path(path: ArrayLike, least: int = 2) -> Array:
+    """A path (k, 3) [m] of at least so many points, as floats. Raises InvalidMotion."""
+    try:
+        points = np.array(path, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidMotion(f'the path is not an array of numbers: {error}') from None
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < least:
+        raise InvalidMotion(
+            f'the path has shape {points.shape}; (k, 3) is needed, with k at least {least}'
+        )
+    wrong = ~(np.abs(points) <= FARTHEST).all(axis=1)
+    if wrong.any():
+        point = int(np.argmax(wrong))
+        raise InvalidMotion(
+            f'point {point} of the path, {points[point].tolist()}, is not finite or is farther '
+            f'out than {FARTHEST:g} m'
+        )
+    return points
+
+
+def has_shape(path: Array) -> bool:
+    """Whether a path (k, 3) [m] goes anywhere."""
+    return bool(_along(path)[-1] > STILL)
+
+
+def _along(path: Array) -> Array:
+    """The arc length [m] from the start to each point (k,)."""
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+
+
+def _resampled(path: Array) -> Array:
+    """POINTS points (POINTS, 3) that are evenly spaced along a path."""
+    along = _along(path)
+    at = np.linspace(0.0, along[-1], POINTS)
+    return np.stack([np.interp(at, along, column) for column in path.T], axis=1)
