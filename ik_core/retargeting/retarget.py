@@ -11,7 +11,6 @@ without L^2. Each frame begins where the one before ended, which chooses among t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
+from ..optim.search import default_clock
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER
@@ -126,9 +126,9 @@ def retarget(
         stiffness=stiffness,
     )
     imitation = Imitation(robot, example, weights, length, keep_limits=keep_limits)
-    started = time.perf_counter()
+    started = default_clock()
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
-    seconds = time.perf_counter() - started
+    seconds = default_clock() - started
     joints_led = np.flatnonzero(example.mapped)
     return Retargeted(
         motion=Motion(robot.joint_names, positions, example.period),

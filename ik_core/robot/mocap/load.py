@@ -72,6 +72,8 @@ def _kind(path: Path) -> str:
 
 def _skeleton_of(path: Path) -> Path:
     """The ASF file that belongs to an AMC file."""
+    if not path.is_file():
+        raise MocapError(f'{path}: there is no such file')
     stems = dict.fromkeys([path.stem, path.stem.split('_')[0]])
     for stem in stems:
         for suffix in ('.asf', '.ASF'):
