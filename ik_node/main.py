@@ -1,7 +1,7 @@
 """The command `ik_node`.
 
-Signals are waited for before anything else. rclpy is imported when the process starts and not
-with this module, so that its absence can be reported in one line.
+Signals are waited for before anything else is imported. rclpy is imported when the process starts
+and not with this module, so that its absence can be reported in one line.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ import signal
 import sys
 import threading
 from types import FrameType
-
-from ik_core.exceptions import UrdfError
-
-from .arguments import with_robot
 
 NO_ROS = (
     "ik_node: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
@@ -26,16 +22,27 @@ def main(args: list[str] | None = None) -> int:
     stopping = threading.Event()
     _stop_on_signals(stopping)
     try:
-        args = with_robot(sys.argv[1:] if args is None else args)
-    except UrdfError as error:
-        print(f'ik_node: {error}', file=sys.stderr)
-        return 2
-    try:
+        args = _with_robot(sys.argv[1:] if args is None else args)
+        if args is None:
+            return 2
         from .run import run
     except ModuleNotFoundError as error:
         print(NO_ROS.format(missing=error.name), file=sys.stderr)
         return 1
     return run(args, stopping)
+
+
+def _with_robot(args: list[str]) -> list[str] | None:
+    """See `arguments`; None after saying that there is no such robot."""
+    from ik_core.exceptions import UrdfError
+
+    from .arguments import with_robot
+
+    try:
+        return with_robot(args)
+    except UrdfError as error:
+        print(f'ik_node: {error}', file=sys.stderr)
+        return None
 
 
 def _stop_on_signals(stopping: threading.Event) -> None:

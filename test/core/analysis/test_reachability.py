@@ -263,7 +263,8 @@ KILLED = """
     replace, written = os.replace, []
 
     def replace_or_hang(source, target):
-        written.append(target)
+        if 'map.npz' in str(target):  # numba's cache replaces files, too
+            written.append(target)
         if len(written) == 5:  # the manifest and three chunks are there, the fourth almost
             print('now', flush=True)
             signal.pause()
