@@ -182,6 +182,7 @@ def test_another_robot_in_motion_is_taken_at_rest_and_goes_on_from_there():
         node.send_description(URDF)
         node.more_states(2)
         go(node, 0.98, 1.2)
+        node.until(lambda: node.states[-1].position[0] > 0.55, 'a place beyond the shorter rail')
         when = len(node.states)
         node.send_description(SHORTER)
         node.until(lambda: len(node.states) > when and is_still(node.states[-1]), 'rest')
