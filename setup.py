@@ -38,7 +38,7 @@ setup(
     maintainer='ik_node maintainers',
     maintainer_email='maintainers@ik-node.example',
     license='Apache-2.0',
-    packages=find_packages(include=['ik_core*', 'ik_node*']),
+    packages=find_packages(include=['ik_core*', 'ik_node*', 'ik_viewer*']),
     package_data={'ik_core': ['py.typed']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
@@ -58,6 +58,7 @@ setup(
         'bench': ['matplotlib'],
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
+        'viewer': ['viser~=1.1'],
         'dask': ['distributed'],
         'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
         'pybullet': ['pybullet'],

@@ -56,6 +56,7 @@ ORDERS = {
         {'main'},
         {'tools', '__main__'},
     ],
+    'ik_viewer': [{'__init__', 'arm'}],
 }
 FLOORS = {
     (package, room): floor
@@ -63,7 +64,7 @@ FLOORS = {
     for floor, rooms in enumerate(order)
     for room in rooms
 }
-GRAPH = import_graph(ROOT, 'ik_core', 'ik_node', 'benchmark/peers')
+GRAPH = import_graph(ROOT, 'ik_core', 'ik_node', 'ik_viewer', 'benchmark/peers')
 
 MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'trajectory_msgs',
             'visualization_msgs', 'diagnostic_msgs', 'lifecycle_msgs', 'rcl_interfaces',
@@ -174,10 +175,27 @@ def test_imports_of_the_node_point_one_way(path):
     assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
 
 
+@sources('ik_viewer')
+def test_imports_of_the_viewer_point_one_way(path):
+    assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
+
+
 @sources('ik_core')
-def test_the_core_knows_neither_ros_nor_the_node(path):
+def test_the_core_knows_neither_ros_nor_the_node_nor_the_viewer(path):
     names = {name.split('.')[0] for name in imports_of(path)}
-    assert not names & {*MESSAGES, 'ik_node'}
+    assert not names & {*MESSAGES, 'ik_node', 'ik_viewer'}
+
+
+@sources('ik_viewer')
+def test_the_viewer_knows_the_node_by_topics_only_and_ros_in_one_room(path):
+    names = {name.split('.')[0] for name in imports_of(path)}
+    assert 'ik_node' not in names
+    assert room_of(path)[1] == 'ros' or not names & {*MESSAGES}
+
+
+@sources('ik_node')
+def test_the_node_does_not_need_the_viewer(path):
+    assert 'ik_viewer' not in {name.split('.')[0] for name in imports_of(path)}
 
 
 def solver_files():

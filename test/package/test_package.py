@@ -53,7 +53,7 @@ def imported_modules() -> set[str]:
     But for the peers of the benchmark, which have environments of their own.
     """
     modules: set[str] = set()
-    for folder in ('ik_core', 'ik_node', 'launch'):
+    for folder in ('ik_core', 'ik_node', 'ik_viewer', 'launch'):
         for path in (ROOT / folder).rglob('*.py'):
             if path.parent.name == 'adapters':
                 continue
@@ -62,7 +62,7 @@ def imported_modules() -> set[str]:
                     modules |= {alias.name.partition('.')[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and not node.level:
                     modules.add((node.module or '').partition('.')[0])
-    return modules - sys.stdlib_module_names - {'ik_core', 'ik_node'}
+    return modules - sys.stdlib_module_names - {'ik_core', 'ik_node', 'ik_viewer'}
 
 
 def setup_arguments(tree: Path) -> dict:
@@ -141,7 +141,7 @@ def test_colcon_installs_every_shared_file(prefix):
 
 def test_every_module_is_installed(prefix):
     modules = site_packages(prefix)
-    for name in ('ik_core', 'ik_node'):
+    for name in ('ik_core', 'ik_node', 'ik_viewer'):
         sources = {path.relative_to(ROOT) for path in (ROOT / name).rglob('*.py')}
         assert sources == {path.relative_to(modules) for path in (modules / name).rglob('*.py')}
 

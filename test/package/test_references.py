@@ -15,7 +15,7 @@ MONTHS = ('January', 'February', 'March', 'April', 'May', 'June', 'July', 'Augus
 
 
 def sources():
-    folders = ('ik_core', 'ik_node', 'benchmark')
+    folders = ('ik_core', 'ik_node', 'ik_viewer', 'benchmark')
     return sorted(path for folder in folders for path in (ROOT / folder).rglob('*.py'))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.places import ROOT
 
-FOLDERS = ('ik_core', 'ik_node', 'launch', 'benchmark', 'test')
+FOLDERS = ('ik_core', 'ik_node', 'ik_viewer', 'launch', 'benchmark', 'test')
 MEDIAN, NINE_OF_TEN, LONGEST = 7, 20, 60
 """Lines of function bodies; kernels, which can't call Python, may be longer than the last."""
 MODULE = 500
