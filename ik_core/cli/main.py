@@ -11,6 +11,9 @@
     ik linkage 3 --joint ball --length 0.4
     ik bench solve
     ik compile
+    ik view panda
+    ik node panda --ros-args -p rate:=250.0
+    ik demo
 
 Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
 """
@@ -27,6 +30,7 @@ from ..exceptions import IkError
 from ..version import __version__
 from . import bench, check, compile, info, linkage, mocap, reach, replay, retarget, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
+from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 
 COMMANDS = (info, solve, replay, reach, check, mocap, linkage, retarget, bench, compile)
@@ -48,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if argv and argv[0] in PROGRAMS:
+        return run_program(argv[0], argv[1:])
     arguments = _parser().parse_args(_shield_negative_numbers(argv))
     code: int = arguments.run(arguments)
     sys.stdout.flush()
@@ -67,6 +73,7 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     for command in COMMANDS:
         command.add_parser(commands)
+    add_parsers(commands)
     return parser
 
 
