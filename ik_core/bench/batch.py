@@ -24,7 +24,7 @@ from ..batch.solve_all import solve_all
 from ..batch.solve_batch import available_threads, solve_batch
 from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..robot.shipped import load_robot
+from ..robot.load import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import PoseTask
 from .rows import Row

@@ -17,8 +17,8 @@ from scipy.optimize import least_squares
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
+from ..robot.load import load_robot
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot
 from ..solvers import SOLVERS, make_solver
 from ..solvers.base import Solver
 from ..tasks import GoalTask, PoseTask, PositionTask

@@ -8,8 +8,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
+from ..robot.load import load_robot
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot, shipped_robots
+from ..robot.shipped import shipped_robots
 from ..robot.urdf import load_urdf
 
 Vector = tuple[float, float, float]

@@ -20,8 +20,8 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
+from ..robot.load import load_robot
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import AxisTask, OrientationTask, PoseTask, PositionTask
 from .generated import X, arm, planar_arm, puma, scaled

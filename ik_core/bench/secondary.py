@@ -19,7 +19,7 @@ import numpy as np
 
 from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..robot.shipped import load_robot
+from ..robot.load import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import LimitAvoidanceTask, ManipulabilityTask, PostureTask, Task
 from .problems import TOLERANCE, Random, aim, any_q, pose_problem

@@ -18,7 +18,7 @@ import numpy as np
 from ..optim.search import Budget
 from ..problem import IkProblem
 from ..result import IkResult
-from ..robot.shipped import load_robot
+from ..robot.load import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..tasks import PoseTask
 from .problems import any_q

@@ -30,8 +30,8 @@ from ..maths.rotations import Array
 from ..optim import memory
 from ..problem import IkProblem
 from ..robot.limits import random_configuration
+from ..robot.load import load_robot
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot
 from ..solvers import make_solver
 from ..solvers.base import KernelSolver
 from ..tasks import GoalTask, PoseTask, PositionTask

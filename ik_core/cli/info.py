@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from ..robot.load import load_robot
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot
 from .command import REACHED, add_json, add_robot, new_parser
 from .text import as_json, quantity, table
 

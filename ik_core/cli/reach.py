@@ -15,7 +15,7 @@ from typing import Any
 
 from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
 from ..analysis.reachability.figure import draw
-from ..robot.shipped import load_robot
+from ..robot.load import load_robot
 from .command import REACHED, add_json, add_robot, check_drawable, new_parser
 from .text import as_json
 

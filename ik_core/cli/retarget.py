@@ -23,8 +23,8 @@ import numpy as np
 from ..maths.rotations import Array, matrix_from_rpy
 from ..retargeting import Retargeted, retarget
 from ..retargeting.sources import load_clip
+from ..robot.load import load_robot
 from ..robot.motion_files import check_suffix, save_motion
-from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS
 from .command import NOT_REACHED, REACHED, UsageError, add_json, check_folder, new_parser
 from .text import as_json, is_number

@@ -21,8 +21,8 @@ from ..maths.rotations import matrix_from_rpy, quaternion_from_matrix
 from ..optim.search import Budget
 from ..problem import IkProblem
 from ..result import IkResult
+from ..robot.load import load_robot
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..tasks import GoalTask, OrientationTask, PoseTask, PositionTask
 from .command import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser

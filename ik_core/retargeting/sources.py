@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..exceptions import InvalidOption
+from ..robot.load import load_robot
 from ..robot.mocap.load import load_mocap
 from ..robot.motion import Motion
 from ..robot.motion_files import SUFFIXES, load_motion
 from ..robot.robot import Robot
-from ..robot.shipped import load_robot
 
 CAPTURED = ('.amc', '.bvh')
 

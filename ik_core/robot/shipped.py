@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..exceptions import UrdfError
-from .mocap.load import load_skeleton
-from .robot import Robot
-from .urdf import load_urdf
 
 HERE = Path(__file__).resolve()
 TREE = HERE.parents[2]
+LONGEST_NAME = 80
 
 
 def shared_file(name: str) -> Path:
@@ -35,11 +33,12 @@ def shipped_robots() -> dict[str, Path]:
 
 
 def robot_path(name: str) -> Path:
-    """The URDF file that a name means: a path, or the name of a shipped robot.
+    """The file that a name means: a path, or the name of a shipped robot.
 
-    Raises UrdfError, with the names of the shipped robots, where there is neither.
+    A file of that name, seen from the current folder, wins over the shipped robot. Raises
+    UrdfError, with the names of the shipped robots, where there is neither.
     """
-    if Path(name).is_file() or Path(name).name != name or Path(name).suffix:
+    if _is_path(name):
         return Path(name)
     shipped = shipped_robots()
     if name in shipped:
@@ -47,19 +46,21 @@ def robot_path(name: str) -> Path:
     close = difflib.get_close_matches(name, shipped, n=1)
     hint = f' (did you mean {close[0]!r}?)' if close else ''
     known = ', '.join(sorted(shipped)) or 'none found'
-    raise UrdfError(f'no robot {name!r}{hint}: give a URDF file, or a shipped robot: {known}')
+    shown = repr(name) if len(name) <= LONGEST_NAME else f'{name[:40]!r}...'
+    raise UrdfError(
+        f"no robot {shown}{hint}: give a URDF file, its text, which begins with '<', or a shipped "
+        f'robot: {known}'
+    )
 
 
-def load_robot(name: str, *, floating_base: bool = False) -> Robot:
-    """The robot of a URDF file, the figure of an ASF or BVH file, or a shipped robot by its name.
-
-    floating_base : see `load_urdf`; a figure floats anyway
-
-    Raises UrdfError or MocapError.
-    """
-    if Path(name).suffix.lower() in ('.asf', '.bvh'):
-        return load_skeleton(name)
-    return load_urdf(robot_path(name), floating_base=floating_base)
+def _is_path(name: str) -> bool:
+    """Whether a name can only be that of a file, or is that of one."""
+    if Path(name).name != name or Path(name).suffix:
+        return True
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or with a null byte
+        return False
 
 
 def _shared_folders() -> Iterator[Path]:

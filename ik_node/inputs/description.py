@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ik_core import IkError, Robot
-from ik_core.robot.urdf import MAX_BYTES
+from ik_core.robot.urdf_filter import MAX_BYTES
 
 from ..jobs import Job
 from ..model import load_robot, read_description

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import ik_core as ik
-from ik_core.robot.shipped import load_robot
+from ik_core.robot.load import load_robot
 
 TIP, JOINTS = 'panda_hand_tcp', 7
 CENTRE, RADIUS = np.array([0.45, 0.0, 0.4]), 0.15

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
-from ...robot.shipped import load_robot
+from ...robot.load import load_robot
 from ...tasks import PositionTask
 
 UNIT = 0.1

@@ -27,8 +27,9 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...robot.load import load_robot
 from ...robot.robot import Robot
-from ...robot.shipped import load_robot, robot_path
+from ...robot.shipped import robot_path
 from ...solvers import make_solver
 from ...tasks import PositionTask
 from ..progress import bar

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
-from ...robot.shipped import load_robot
+from ...robot.load import load_robot
 from ...solvers import Solver, make_solver
 from ...tasks import PositionTask
 from ..generated import chain

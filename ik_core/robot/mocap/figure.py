@@ -55,10 +55,10 @@ def make_figure(
     scale, radians : see Figure
     """
     links = [WORLD, *(joint.child for joint in joints)]
-    _check_names('link', links)
+    _check_names(name, 'link', links)
     free = [joint.name for joint in joints if joint.kind == 'floating']
     robot = Robot.from_joints(name, links, joints, free_joints=free)
-    _check_names('joint', robot.joint_names)
+    _check_names(name, 'joint', robot.joint_names)
     columns = {
         group.name: _columns(group.indices, group.rotation_order, channels[group.name])
         for group in robot.joint_groups
@@ -125,9 +125,9 @@ def checked_positive(value: float, name: str, unit: str) -> float:
     return float(value)
 
 
-def _check_names(what: str, names: Iterable[str]) -> None:
+def _check_names(figure: str, what: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise MocapError(f'two {what}s of the figure are called {name!r}')
+            raise MocapError(f'two {what}s of the figure {figure!r} are called {name!r}')
         seen.add(name)

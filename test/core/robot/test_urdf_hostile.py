@@ -48,7 +48,7 @@ BROKEN = {
     # the text as a whole
     'nothing': ('', 'the robot description is empty: give'),
     'blank': (' \n\t', 'the robot description is empty: give'),
-    'no XML': ('hello', "can't read 'hello'"),
+    'no XML': ('hello', "no robot 'hello': give"),
     'not closed': ('<robot name="r">', 'not well-formed XML, line 1: no element found'),
     'two roots elements': (robot(LINKS, J, K) * 2, 'not well-formed XML, line 1'),
     'a repeated attribute': (
@@ -69,8 +69,8 @@ BROKEN = {
         "the robot description can't be decoded: 'utf-8'",
     ),
     'a zero byte': ('<robot name="a\0b"/>', 'not well-formed'),
-    'a path with a zero byte': ('a\0b', "can't read"),
-    'a very long path': ('a' * 5000, "can't read 'aaaa"),
+    'a path with a zero byte': ('a\0b', 'no robot'),
+    'a very long path': ('a' * 5000, "no robot 'aaaa"),
     'another format': (
         '<sdf version="1.7"><model/></sdf>',
         'the outermost element is <sdf>: a URDF has <robot',
