@@ -3,10 +3,11 @@
 `with_kernels` and `variant` make several kernels of one source; `Callback` lets them call Python.
 
 numba's own cache does not notice an edited function in another file that a kernel calls, so
-the cache directory is keyed by a hash of every kernel source of this package. The directory
-is set only while numba decorates: other users of numba keep theirs. Directories of
-other versions are deleted, but for the few used last. Where no place is writable, kernels are
-compiled without a cache.
+the cache directory is keyed by a hash of every kernel source of this package. Therefore it does
+not matter where these sources are installed, nor when: a workspace that is built again, or another
+environment, finds what is compiled. The directory is set only while numba decorates: other
+users of numba keep theirs. Directories of other versions are deleted, but for the few used
+last. Where no place is writable, kernels are compiled without a cache.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from typing import Any, TypeVar
 try:
     import numba
     from llvmlite import ir
+    from numba.core.caching import IndexDataCacheFile
     from numba.core.options import DefaultOptions
     from numba.extending import intrinsic
 except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
@@ -35,6 +37,9 @@ F = TypeVar('F', bound=Callable[..., Any])
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled in this process."""
+
+_OTHERS = 'others'
+"""Where a kernel made of others keeps `_others`."""
 
 VERSIONS_KEPT = 8
 """Versions of the kernels whose compiled code stays in the cache."""
@@ -126,11 +131,30 @@ def _compiled(function: F, options: dict[str, Any]) -> F:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE_DIRECTORY
     try:
-        return numba.njit(cache=True, **options)(function)
+        return _kept_by_content(numba.njit(cache=True, **options)(function))
     except RuntimeError:  # numba found no place to cache in after all
         return numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = before
+
+
+def _kept_by_content(kernel: Any) -> Any:
+    """The kernel; what it is compiled to is found again wherever its sources are the same.
+
+    numba looks by the path and the date of the file, and so compiles for every copy of it. Where
+    a version of numba keeps its cache otherwise than those known, that is what it does.
+    """
+    source = kernel.py_func
+    stamp = hashlib.sha256(b'\0'.join(_others([source]).values())).hexdigest()
+    with contextlib.suppress(AttributeError, TypeError):
+        cache = kernel._cache
+        folder = cache._cache_path
+        if _is_kernel(source):
+            folder = f'{_CACHE_DIRECTORY}/{source.__module__}'
+        file = IndexDataCacheFile(folder, cache._impl.filename_base, source_stamp=stamp)
+        cache._impl.locator._cache_path = cache._cache_path = folder
+        cache._cache_file = file
+    return kernel
 
 
 def with_kernels(
@@ -143,8 +167,32 @@ def with_kernels(
     """
     copy = FunctionType(template.__code__, {**template.__globals__, **kernels}, name)
     copy.__qualname__ = name  # the cache tells them apart by it
+    copy.__dict__[_OTHERS] = _others(kernels.values())
     copy.__doc__ = template.__doc__
     return njit(copy) if entry else inner(copy)
+
+
+def _others(kernels: Iterable[Any]) -> dict[str, bytes]:
+    """The files, with what is in them, of kernels that are not of this package.
+
+    The package's hash does not know them.
+    """
+    files: dict[str, bytes] = {}
+
+    def look(kernel: Any) -> None:
+        source = getattr(kernel, 'py_func', kernel)
+        if not isinstance(source, FunctionType):
+            return
+        files.update(source.__dict__.get(_OTHERS, {}))
+        file = source.__code__.co_filename
+        if not _is_kernel(source) and file not in files:
+            files[file] = Path(file).read_bytes() if Path(file).is_file() else b''
+            for name in source.__code__.co_names:
+                look(source.__globals__.get(name))
+
+    for kernel in kernels:
+        look(kernel)
+    return files
 
 
 def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any], *, entry: bool = False) -> Any:
@@ -171,7 +219,7 @@ def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any], *, entry: bool
 def _is_kernel(value: Any) -> bool:
     """Whether that is a function of this package, compiled or not."""
     source = getattr(value, 'py_func', value)
-    return isinstance(source, FunctionType) and source.__module__.startswith(__package__)
+    return isinstance(source, FunctionType) and source.__module__.startswith(f'{__package__}.')
 
 
 def slot(*arguments: Any) -> Any:

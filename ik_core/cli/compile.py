@@ -2,6 +2,7 @@
 
     ik compile                              # all solvers: a minute or two, once for each version
     ik compile damped_least_squares sqp
+    ik compile --constraints                # what linear constraints need too: half a minute more
 
 There is one process for each core. What is compiled stays in a cache on disk; `_jit` says where.
 Exit codes: 0 done, 2 bad input.
@@ -19,7 +20,7 @@ from typing import Any
 from .._jit import COMPILED
 from ..exceptions import InvalidOption
 from ..solvers import SOLVERS
-from ..solvers.readiness import all_kernels, make_ready
+from ..solvers.readiness import all_kernels, make_ready, make_ready_for_constraints
 from .command import REACHED, new_parser
 
 
@@ -28,6 +29,9 @@ def add_parser(commands: Any) -> None:
     parser = new_parser(commands, 'compile', 'compile the solvers, once for each version')
     parser.add_argument(
         'names', metavar='SOLVER', nargs='*', default=list(SOLVERS), help='by default all'
+    )
+    parser.add_argument(
+        '--constraints', action='store_true', help='also what linear constraints need'
     )
     parser.set_defaults(run=run)
 
@@ -42,15 +46,19 @@ def run(arguments: argparse.Namespace) -> int:
         return REACHED
     processes = min(len(arguments.names), os.cpu_count() or 1)
     with ProcessPoolExecutor(processes, mp_context=get_context('spawn')) as pool:
-        done = as_completed([pool.submit(_compile, name) for name in arguments.names])
+        done = as_completed(
+            [pool.submit(_compile, name, arguments.constraints) for name in arguments.names]
+        )
         for i, (name, seconds) in enumerate((each.result() for each in done), 1):
             print(f'{i}/{len(arguments.names)} {name}: {seconds:.1f} s', flush=True)
     return REACHED
 
 
-def _compile(name: str) -> tuple[str, float]:
+def _compile(name: str, constraints: bool) -> tuple[str, float]:
     """The name, and how long its kernels took [s]."""
     started = time.perf_counter()
     for kernels in all_kernels(name):
         make_ready(kernels)
+    if constraints:
+        make_ready_for_constraints(name)
     return name, time.perf_counter() - started

@@ -20,6 +20,7 @@ from .._jit import COMPILED
 from ..optim.search import Budget
 from ..problem import IkProblem
 from ..robot.joints import Joint
+from ..robot.linear_constraints import LinearConstraint
 from ..robot.robot import Robot
 from ..tasks import PositionTask
 from . import SOLVERS, make_solver
@@ -86,6 +87,16 @@ def make_ready(kernels: Kernels) -> None:
         search.result()
         solver.solve(each, [0.4, 0.5])
     _ready.add(kernels)
+
+
+def make_ready_for_constraints(solver: str) -> None:
+    """Compile the kernels for linear constraints, or load them, where the solver has such."""
+    if getattr(SOLVERS[solver], 'constrained_step', None) is None:
+        return
+    robot = _two_joints()
+    constraints = [LinearConstraint({'a': 1.0, 'b': 1.0}, upper=1.0)]
+    goal = PositionTask('tip', [1.2, 0.8, 0.0])
+    make_solver(solver).solve(IkProblem(robot, [goal], constraints=constraints), [0.4, 0.5])
 
 
 def _two_joints() -> Robot:

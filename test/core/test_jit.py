@@ -314,6 +314,53 @@ def test_a_second_process_finds_everything_in_the_cache(copy, tmp_path):
     assert beside_the_sources == []  # an installation may be read-only
 
 
+@needs_numba
+def test_a_copy_installed_elsewhere_and_later_finds_what_is_compiled(copy, tmp_path):
+    code = (
+        'import numpy as np\n'
+        'from ik_core.robot.limits import random_configuration as f\n'
+        'f(1, 2, np.zeros(2), np.ones(2), np.empty(2))\n'
+        'print(sum(f.stats.cache_hits.values()), sum(f.stats.cache_misses.values()))\n'
+    )
+    home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    assert run(code, copy, **home) == '0 1'
+    other = tmp_path / 'another place'
+    shutil.copytree(copy / 'ik_core', other / 'ik_core')
+    for path in other.rglob('*.py'):
+        os.utime(path, (1e9, 1e9))
+    assert run(code, other, **home) == '1 0'
+
+
+@needs_numba
+def test_kernels_of_others_are_found_by_their_own_file(copy, tmp_path):
+    text = 'from ik_core._jit import njit\n@njit\ndef f():\n    return {}\n'
+    home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    for number in (1, 2):
+        (copy / 'ik_core_of_another.py').write_text(text.format(number))
+        os.utime(copy / 'ik_core_of_another.py', (number, number))
+        assert run('from ik_core_of_another import f; print(f())', copy, **home) == str(number)
+
+
+@needs_numba
+def test_an_edited_kernel_outside_the_package_is_noticed_in_what_is_made_of_it(copy, tmp_path):
+    (copy / 'ik_core' / 'template.py').write_text(
+        'from ._jit import njit, slot\ndef call():\n    return slot()\n'
+    )
+    code = (
+        'import mine\n'
+        'from ik_core._jit import with_kernels\n'
+        'from ik_core.template import call\n'
+        'once = with_kernels(call, "once", slot=mine.number)\n'
+        'print(with_kernels(call, "twice", entry=True, slot=once)())\n'
+    )
+    other = 'from ik_core._jit import inner\n@inner\ndef below():\n    return {}\n'
+    mine = 'from ik_core._jit import inner\nimport other\nfrom other import below\n'
+    (copy / 'mine.py').write_text(mine + '@inner\ndef number():\n    return below()\n')
+    for number in ('1', '2'):
+        (copy / 'other.py').write_text(other.format(number))
+        assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == number
+
+
 def test_places_are_tried_in_order(tmp_path, monkeypatch):
     below_a_file = tmp_path / 'file'
     below_a_file.write_text('')
