@@ -8,8 +8,7 @@ ratios, not times of different days or machines.
 
 The experiments of the papers are in `papers`, and work a little differently.
 
-`rows` prints and writes rows, `generated` and `problems` make robots and problems to measure,
-`progress` shows how far a long run is.
+`rows` prints and writes rows, `generated` and `problems` make robots and problems to measure.
 """
 
 BENCHMARKS = {

@@ -24,6 +24,7 @@ from ..batch.solve_all import solve_all
 from ..batch.solve_batch import available_threads, solve_batch
 from ..maths.rotations import Array
 from ..problem import IkProblem
+from ..progress import bar
 from ..robot.load import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import PoseTask
@@ -39,7 +40,7 @@ REPEATS = 10
 def run(arguments: argparse.Namespace) -> list[Row]:
     """One row for each robot, kind of start and way to call; then those of all solutions."""
     rows = []
-    for name in ROBOTS:
+    for name in bar(ROBOTS, 'batch'):
         rows += _robot_rows(name, arguments.count)
     return [*rows, _all_row(arguments.count)]
 

@@ -16,6 +16,7 @@ from scipy.optimize import least_squares
 
 from ..maths.rotations import Array
 from ..problem import IkProblem
+from ..progress import bar
 from ..result import IkResult, IkStatus
 from ..robot.load import load_robot
 from ..robot.robot import Robot
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
         robot = load_robot(name)
         counts = {solver: Counter[str]() for solver in SOLVERS}
         solvers = {solver: make_solver(solver, restarts=0) for solver in SOLVERS}
-        for seed in range(arguments.count):
+        for seed in bar(range(arguments.count), f'closest, {name}'):
             problem, q0 = problem_out_of_reach(robot, name in POSITIONS_ONLY, seed)
             for solver in SOLVERS:
                 counts[solver][_outcome(problem, solvers[solver], q0)] += 1

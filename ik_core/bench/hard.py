@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..progress import bar
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..solvers.base import Solver
 from .hard_cases import CASES, Case, Cases, gap, global_best, is_mastered
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     """One row for each case."""
     return [
         _row(name, list(_outcomes(cases(np.random.default_rng(0)), arguments.count)))
-        for name, cases in CASES.items()
+        for name, cases in bar(list(CASES.items()), 'hard')
     ]
 
 

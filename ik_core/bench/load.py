@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from ..exceptions import UrdfError
+from ..progress import bar
 from ..robot.shipped import shipped_robots
 from ..robot.urdf import load_urdf
 from .rows import Row
@@ -18,7 +19,8 @@ REPEATS = 5
 
 def run(arguments: argparse.Namespace) -> list[Row]:
     """One row for each file, the slowest first."""
-    rows = [_row(path) for path in [*shipped_robots().values(), *example_robots()]]
+    files = [*shipped_robots().values(), *example_robots()]
+    rows = [_row(path) for path in bar(files, 'load')]
     return sorted(rows, key=lambda row: -row['median_s'])
 
 

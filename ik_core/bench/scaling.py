@@ -27,6 +27,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..optim.search import Budget
 from ..problem import IkProblem
+from ..progress import bar
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..solvers.base import Solver
@@ -48,11 +49,11 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     solves = min(arguments.count, 500)
     rows = []
     for name, pack in (('one pose', one_pose), ('4 masked', four_masked)):
-        part = [_chain_row(name, pack(n), solves) for n in JOINTS]
+        part = [_chain_row(name, pack(n), solves) for n in bar(JOINTS, f'scaling, {name}')]
         rows += [*part, _exponent_row(name, part)]
-    part = [_far_row(one_pose(n), solves // 10 + 1) for n in JOINTS]
+    part = [_far_row(one_pose(n), solves // 10 + 1) for n in bar(JOINTS, 'scaling, out of reach')]
     rows += [*part, _exponent_row('pose out of reach', part)]
-    for goals in GOALS:
+    for goals in bar(GOALS, 'scaling, goals'):
         rows.append(_chain_row('positions', positions(CROSSING_JOINTS, goals), solves))
     return [*rows, *(_figure_row(restarts, arguments.count) for restarts in (0, 100))]
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..maths.rotations import Array
 from ..problem import IkProblem
+from ..progress import bar
 from ..robot.load import load_robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import LimitAvoidanceTask, ManipulabilityTask, PostureTask, Task
@@ -67,7 +68,8 @@ def _row(name: str, text: str, task: Task, count: int) -> Row:
     )
     rng = np.random.default_rng(0)
     _outcome(bare, problem, rng, False)  # compile, and fill the buffers
-    outcomes = np.array([_outcome(bare, problem, rng, i % SHARE == 0) for i in range(count)])
+    goals = bar(range(count), f'secondary, {name}, {text}')
+    outcomes = np.array([_outcome(bare, problem, rng, i % SHARE == 0) for i in goals])
     whole = Outcome(*outcomes.sum(axis=0))
     searched = outcomes[np.isfinite(outcomes[:, -1])]
     part = Outcome(*searched.sum(axis=0))

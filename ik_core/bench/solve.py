@@ -17,6 +17,7 @@ import numpy as np
 
 from ..optim.search import Budget
 from ..problem import IkProblem
+from ..progress import bar
 from ..result import IkResult
 from ..robot.load import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
@@ -55,7 +56,7 @@ def _robot_rows(name: str, count: int) -> list[Row]:
     goal.set_target(robot.forward_kinematics(problem.default_configuration, tip))
     for solver in solvers.values():  # compile, and fill the buffers
         solver.solve(problem, any_q(problem, rng), Budget(iterations=50))
-    for i in range(count):
+    for i in bar(range(count), f'solve, {name}'):
         goal.set_target(robot.forward_kinematics(any_q(problem, rng), tip))
         q0 = any_q(problem, rng)
         for key, solver in solvers.items():

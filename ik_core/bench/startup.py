@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from ..progress import bar
 from .rows import Row
 
 PROGRAM = """
@@ -33,7 +34,8 @@ print(imported - started, time.perf_counter() - started)
 def run(arguments: argparse.Namespace) -> list[Row]:
     """One row for each kind of start."""
     with tempfile.TemporaryDirectory() as cache:
-        rows = [_row('first ever', cache), *(_row('cached', cache) for _ in range(3))]
+        kinds = bar(['first ever', *3 * ['cached']], 'startup')
+        rows = [_row(kind, cache) for kind in kinds]
         return [*rows, _row('without numba', cache, NUMBA_DISABLE_JIT='1')]
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..optim import memory
 from ..problem import IkProblem
+from ..progress import bar
 from ..robot.limits import random_configuration
 from ..robot.load import load_robot
 from ..robot.robot import Robot
@@ -59,12 +60,13 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     """One row for each experiment, robot and way."""
     starts, ticks = min(arguments.count, MOST_STARTS), min(arguments.count, MOST_TICKS)
     loops = min(arguments.count, MOST_LOOPS)
-    return [
-        *drift_rows(starts, loops),
-        *out_of_reach_rows(starts),
-        *lag_rows(ticks),
-        *tick_rows(ticks),
-    ]
+    experiments = (
+        lambda: drift_rows(starts, loops),
+        lambda: out_of_reach_rows(starts),
+        lambda: lag_rows(ticks),
+        lambda: tick_rows(ticks),
+    )
+    return [row for experiment in bar(experiments, 'tracking') for row in experiment()]
 
 
 def _row(experiment: str, name: str, how: str, unit: str, values: Sequence[float]) -> Row:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
 from ..analysis.reachability.figure import draw
+from ..progress import ProgressLine
 from ..robot.load import load_robot
 from .command import REACHED, add_json, add_robot, check_drawable, new_parser
 from .text import as_json
@@ -72,62 +74,35 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _make_map(arguments: argparse.Namespace) -> ReachabilityMap:
-    line = ProgressLine(arguments.quiet or not sys.stderr.isatty())
-    try:
-        return reachability_map(
-            load_robot(arguments.robot),
-            arguments.tip,
-            step=arguments.step,
-            orientations=arguments.orientations,
-            box=(arguments.box[:3], arguments.box[3:]) if arguments.box else None,
-            restarts=arguments.restarts,
-            random_seed=arguments.seed,
-            manipulability=arguments.manipulability,
-            out=arguments.out,
-            resume=arguments.resume,
-            scheduler=arguments.scheduler,
-            progress=line.show,
-        )
-    except KeyboardInterrupt:
-        line.end()
-        print('ik: interrupted; --resume goes on where it was', file=sys.stderr)
-        raise
-    finally:
-        line.end()
+    with ProgressLine('reach', arguments.quiet) as line:
+
+        def show(progress: Progress) -> None:
+            rate = progress.solved / progress.seconds if progress.seconds else 0.0
+            line.show(progress.done, progress.voxels, f'{rate:,.0f} solves/s')
+
+        try:
+            return _map_of(arguments, show)
+        except KeyboardInterrupt:
+            line.end()
+            print('ik: interrupted; --resume goes on where it was', file=sys.stderr)
+            raise
 
 
-class ProgressLine:
-    """One line on stderr that is written over and over."""
-
-    def __init__(self, silent: bool) -> None:
-        self.silent = silent
-        self._begun = False
-
-    def show(self, progress: Progress) -> None:
-        """Show how far it is."""
-        if self.silent:
-            return
-        share = 100.0 * progress.done / progress.voxels
-        rate = progress.solved / progress.seconds if progress.seconds else 0.0
-        text = (
-            f'{share:5.1f} % of {progress.voxels:,} voxels, {rate:,.0f} solves/s, '
-            f'{_duration(progress.remaining)} left'
-        )
-        print(f'\r{text:<70}', end='', file=sys.stderr, flush=True)
-        self._begun = True
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._begun:
-            print(file=sys.stderr)
-        self._begun = False
-
-
-def _duration(seconds: float) -> str:
-    if seconds == float('inf'):
-        return '?'
-    minutes, rest = divmod(round(seconds), 60)
-    return f'{minutes // 60}:{minutes % 60:02d}:{rest:02d}'
+def _map_of(arguments: argparse.Namespace, show: Callable[[Progress], None]) -> ReachabilityMap:
+    return reachability_map(
+        load_robot(arguments.robot),
+        arguments.tip,
+        step=arguments.step,
+        orientations=arguments.orientations,
+        box=(arguments.box[:3], arguments.box[3:]) if arguments.box else None,
+        restarts=arguments.restarts,
+        random_seed=arguments.seed,
+        manipulability=arguments.manipulability,
+        out=arguments.out,
+        resume=arguments.resume,
+        scheduler=arguments.scheduler,
+        progress=show,
+    )
 
 
 def _data(made: ReachabilityMap, path: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ Exit codes: 0 written, 1 written, but in some frames no minimum was found, 2 bad
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..maths.rotations import Array, matrix_from_rpy
+from ..progress import ProgressLine
 from ..retargeting import Retargeted, retarget
 from ..retargeting.sources import load_clip
 from ..robot.load import load_robot
@@ -109,28 +109,35 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot, floating_base=arguments.floating_base)
     if arguments.out_rate is not None:
         motion = motion.resampled(_period(arguments.out_rate))
-    progress = None if arguments.quiet or not sys.stderr.isatty() else _show
-    made = retarget(
-        motion,
-        robot,
-        _mapping(arguments.links, '--links'),
-        source=source,
-        joints={} if arguments.no_joints else _mapping(arguments.joints, '--joints'),
-        beta=arguments.beta,
-        velocity_weights=arguments.velocity_weight,
-        acceleration_weights=arguments.acceleration_weight,
-        stiffness=arguments.stiffness,
-        scale=arguments.scale,
-        transform=_transform(arguments.xyz, arguments.rpy),
-        base_link=arguments.base_link,
-        keep_limits=not arguments.open_limits,
-        solver=arguments.solver,
-        progress=progress,
-    )
+    with ProgressLine('retarget', arguments.quiet) as line:
+        made = retarget(
+            motion,
+            robot,
+            _mapping(arguments.links, '--links'),
+            source=source,
+            **_options(arguments),
+            progress=line.show,
+        )
     save_motion(made.motion, arguments.out)
     data = _data(made, arguments.out)
     print(as_json(data) if arguments.json else _text(data))
     return REACHED if made.converged.all() else NOT_REACHED
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says of how to retarget."""
+    return {
+        'joints': {} if arguments.no_joints else _mapping(arguments.joints, '--joints'),
+        'beta': arguments.beta,
+        'velocity_weights': arguments.velocity_weight,
+        'acceleration_weights': arguments.acceleration_weight,
+        'stiffness': arguments.stiffness,
+        'scale': arguments.scale,
+        'transform': _transform(arguments.xyz, arguments.rpy),
+        'base_link': arguments.base_link,
+        'keep_limits': not arguments.open_limits,
+        'solver': arguments.solver,
+    }
 
 
 def _period(rate: float) -> float:
@@ -166,13 +173,6 @@ def _transform(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = matrix_from_rpy(rpy), xyz
     return transform
-
-
-def _show(done: int, frames: int) -> None:
-    """One line on stderr that is written over and over."""
-    if done % 10 == 0 or done == frames:
-        end = '\n' if done == frames else ''
-        print(f'\r{done:,} of {frames:,} frames', end=end, file=sys.stderr, flush=True)
 
 
 def _data(made: Retargeted, path: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ ORDERS = {
     'ik_core': [
         {'exceptions', 'version', '_jit'},
         {'_compiling'},
+        {'progress'},
         {'options', 'maths'},
         {'robot', 'result'},
         {'tasks'},

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...exceptions import InvalidOption
 from ...maths.rotations import Array
+from ...optim.search import default_clock
 from ...options import whole_number
 from ...problem import IkProblem
 from ...robot.robot import Robot
@@ -32,7 +32,8 @@ CHUNK_CELLS = 8192
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a map is: voxels done of all, cells solved in this run, and its seconds."""
+    """How far a map is: voxels done of all, cells solved in this run, and its seconds, without
+    those of compiling."""
 
     voxels: int
     done: int
@@ -193,7 +194,7 @@ def _fill(
         answers = solve_here(cells, waiting)
     else:
         answers = solve_on_cluster(cells, waiting, scheduler)
-    started = perf_counter()
+    started = default_clock()
     resumed = done = sum(len(cells.voxels(chunk)) for chunk in there)
     solved = 0
     progress(Progress(cells.grid.voxels, done, resumed, solved, 0.0))
@@ -201,7 +202,7 @@ def _fill(
         parts.write(chunk, answer)
         done += len(answer['tried'])
         solved += int(answer['tried'].sum())
-        seconds = perf_counter() - started
+        seconds = default_clock() - started
         progress(Progress(cells.grid.voxels, done, resumed, solved, seconds))
     parts.join(cells.chunks, cells.grid.shape)
 

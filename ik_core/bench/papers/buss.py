@@ -27,12 +27,12 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...progress import bar
 from ...robot.load import load_robot
 from ...robot.robot import Robot
 from ...robot.shipped import robot_path
 from ...solvers import make_solver
 from ...tasks import PositionTask
-from ..progress import bar
 from ..rows import Row
 from .claims import Claim
 from .one_update import OneUpdate

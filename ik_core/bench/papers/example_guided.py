@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from ...maths.rotations import Array
+from ...progress import bar
 from ...retargeting import Retargeted, retarget
 from ...robot.mocap.load import load_mocap, load_skeleton
 from ...robot.motion import Motion
 from ...robot.robot import Robot
-from ..progress import bar
 from ..rows import Row
 from .claims import Claim
 from .example_guided_page import claims_of, figure_of

@@ -19,8 +19,8 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...progress import bar
 from ...solvers import make_solver
-from ..progress import bar
 from .captured_goals import GOAL_LINKS, PELVIS, UNIT, Clip, new_problem, set_goals
 
 STEPS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1)

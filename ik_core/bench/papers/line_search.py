@@ -22,8 +22,8 @@ from itertools import pairwise
 import numpy as np
 
 from ...maths.rotations import Array
+from ...progress import bar
 from ...retargeting.example import link_paths
-from ..progress import bar
 from ..rows import Row
 from . import dragged_goal, fixed_step
 from .captured_goals import (

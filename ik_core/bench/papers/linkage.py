@@ -25,13 +25,13 @@ import numpy as np
 from ...maths.rotations import Array
 from ...optim import memory
 from ...problem import IkProblem
+from ...progress import bar
 from ...robot.linkage import linkage
 from ...solvers import make_solver
 from ...solvers.base import KernelSolver
 from ...tasks import PositionTask
 from ...tracking import MotionLimits, Tracker, TrackerOptions
 from ..problems import unit_vector
-from ..progress import bar
 from ..rows import Row
 from .claims import Claim, exponent
 from .style import BLACK, BLUE, GREEN, ORANGE, new_figure

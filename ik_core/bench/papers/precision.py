@@ -20,8 +20,8 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...progress import bar
 from ...solvers import SOLVERS, Solver, make_solver
-from ..progress import bar
 from ..rows import Row
 from .arm_out_of_reach import OPTIMUM, cases, in_units
 from .claims import Claim

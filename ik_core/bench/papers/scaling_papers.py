@@ -22,12 +22,12 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...progress import bar
 from ...robot.load import load_robot
 from ...solvers import Solver, make_solver
 from ...tasks import PositionTask
 from ..generated import chain
 from ..problems import aim, any_q, unit_vector
-from ..progress import bar
 from ..rows import Row
 from .claims import Claim, exponent
 from .style import look, name_values, new_figure
@@ -80,14 +80,23 @@ def rows_of(figure: str, joints: int, solves: int) -> list[Row]:
             'joints': joints,
             'method': name,
             'us_per_iteration': 1e6 * time_per_iteration(methods[name], problem, solves),
-            'iterations': float(part[by_all, 1].mean()),
-            'median_iterations': float(np.median(part[by_all, 1])),
-            'ms': 1e3 * float(part[by_all, 2].mean()),
+            **means(part[by_all]),
             'reached_percent': 100.0 * float(part[:, 0].mean()),
             'reached_by_all': int(by_all.sum()),
         }
         for name, part in found.items()
     ]
+
+
+def means(solves: Array) -> dict[str, float | str]:
+    """Of solves (S, 3) as in `solves_of`; empty cells where there are none."""
+    if not len(solves):
+        return dict.fromkeys(('iterations', 'median_iterations', 'ms'), '')
+    return {
+        'iterations': float(solves[:, 1].mean()),
+        'median_iterations': float(np.median(solves[:, 1])),
+        'ms': 1e3 * float(solves[:, 2].mean()),
+    }
 
 
 def solves_of(method: Solver, problem: IkProblem, solves: int) -> Array:
@@ -120,15 +129,22 @@ def stretched(problem: IkProblem) -> Array:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """What the source says of its Figs. 8 to 10."""
+    of_time = [_growth(rows, 'JI', 2.0), _growth(rows, 'BFGS', 2.0), _growth(rows, 'CCD', 1.0)]
+    ends = [row for row in rows if row['figure'] == 'chains5' and row['joints'] in (3, 6)]
+    if not all(row['reached_by_all'] for row in ends):
+        few = 'no goal that all methods reach: take a larger --count'
+        return [*of_time, Claim('iterations and time to converge (Figs. 9, 10)', '-', few, False)]
+    return [*of_time, *_convergence_claims(rows)]
+
+
+def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
+    """What it says of goals that are reached."""
     six = {row['method']: row for row in rows if (row['figure'], row['joints']) == ('chains5', 6)}
     theirs = [name for name in METHODS if name != 'ours']
     by_count, by_time = (sorted(theirs, key=lambda m: six[m][key]) for key in ('iterations', 'ms'))
     counts = ', '.join(f'{name} {six[name]["iterations"]:.0f}' for name in METHODS)
     times = ', '.join(f'{name} {six[name]["ms"]:.2g} ms' for name in METHODS)
     return [
-        _growth(rows, 'JI', 2.0),
-        _growth(rows, 'BFGS', 2.0),
-        _growth(rows, 'CCD', 1.0),
         Claim(
             'CCD needs the most iterations (Fig. 9)',
             'CCD the most',
@@ -190,7 +206,7 @@ def draw(rows: Sequence[Row]) -> Any:
     ):
         for panel, (key, label, title) in zip(axes, columns, strict=True):
             for name, (solver, _) in METHODS.items():
-                own = [r for r in rows if (r['figure'], r['method']) == (kind, name)]
+                own = [r for r in rows if (r['figure'], r['method']) == (kind, name) and r[key]]
                 x, y = ([r[k] for r in own] for k in ('joints', key))
                 panel.plot(x, y, marker='.', label=name, **look(solver))
             panel.set(xlabel='joints', ylabel=label, yscale='log')

@@ -3,7 +3,6 @@
 import argparse
 import csv
 import json
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -15,7 +14,6 @@ from ik_core.bench import BENCHMARKS, papers
 from ik_core.bench.papers import page
 from ik_core.bench.papers.claims import Claim, claim_rows, exponent, markdown, rises
 from ik_core.bench.papers.style import styled
-from ik_core.bench.progress import bar
 from ik_core.cli import bench as command
 from ik_core.cli.main import main
 
@@ -240,32 +238,3 @@ def test_the_papers_run_only_by_name():
     command.add_parser(parser.add_subparsers())
     names = parser.parse_args(['bench']).names
     assert not set(names) & {papers.GROUP, *papers.EXPERIMENTS}
-
-
-class Terminal:
-    """A stderr that is a terminal."""
-
-    def __init__(self):
-        self.text = ''
-
-    def isatty(self):
-        return True
-
-    def write(self, text):
-        self.text += text
-
-    def flush(self):
-        pass
-
-
-def test_a_bar_grows_on_a_terminal_and_is_silent_elsewhere(monkeypatch, capsys):
-    assert list(bar([1, 2], 'silent')) == [1, 2]
-    assert capsys.readouterr().err == ''
-    terminal = Terminal()
-    monkeypatch.setattr(sys, 'stderr', terminal)
-    assert list(bar('abc', 'loud')) == ['a', 'b', 'c']
-    shown = [part.split()[-1] if part.split() else '' for part in terminal.text.split('\r')]
-    assert '0/3' in terminal.text
-    assert shown[-1] == 'left'
-    assert terminal.text.endswith('\n')
-    assert terminal.text.count('#') == 10 + 20 + 30  # after one, two and three of three

@@ -61,6 +61,7 @@ def made_rows(**powers):
             'us_per_iteration': float(n) ** powers.get(name, 1.0),
             'iterations': float(n if name == 'BFGS' else 40 - n),
             'ms': 1.0 + len(name),
+            'reached_by_all': 9,
         }
         for figure, sizes in (('chains5', scaling.FIVE), ('chain', scaling.LONGER))
         for n in sizes
@@ -77,3 +78,20 @@ def test_claims_of_trends_compare_three_with_six_joints():
     claims = scaling.claims(made_rows())
     assert [c.holds for c in claims[4:7]] == [False, True, True]
     assert claims[4].ours == '37.0 at 3 joints, 34.0 at 6'
+
+
+def test_goals_that_no_method_shares_leave_cells_empty_and_claims_that_say_so(
+    monkeypatch, recwarn
+):
+    missed = np.array([[0.0, 9.0, 1e-3], [0.0, 9.0, 1e-3]])
+    monkeypatch.setattr(scaling, 'solves_of', lambda *arguments: missed)
+    monkeypatch.setattr(scaling, 'time_per_iteration', lambda *arguments: 2e-6)
+    few = scaling.rows_of('chains5', 3, 2)
+    assert all(row['iterations'] == row['ms'] == '' for row in few)
+    rows = [r for r in made_rows() if (r['figure'], r['joints']) != ('chains5', 3)] + few
+    claims = scaling.claims(rows)
+    assert [c.ours for c in claims][3:] == [
+        'no goal that all methods reach: take a larger --count'
+    ]
+    assert not claims[3].holds
+    assert len(recwarn) == 0

@@ -1,0 +1,84 @@
+"""One line on stderr that says how far a long run is, where stderr is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from ._compiling import compiling
+
+T = TypeVar('T')
+
+WIDTH = 24
+"""Of the bar, in characters."""
+COLUMNS = 79
+"""Of a terminal: a line that wraps could not be written over."""
+REFRESH = 0.1
+"""[s] Between two looks of a line, so that showing it takes no time."""
+
+
+class ProgressLine:
+    """A line that is written over and over, until it is left by `end` or at the end of a `with`.
+
+    The time left is worked out from what this run has done; compiling does not count.
+    """
+
+    def __init__(self, label: str, silent: bool = False) -> None:
+        self.label = label
+        self.silent = silent or sys.stderr is None or not sys.stderr.isatty()
+        self._first: int | None = None
+        self._begun = self._shown = 0.0
+        self._width = 0
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def show(self, done: int, total: int, note: str = '') -> None:
+        """Show that so much of the total is done; the note stands behind it."""
+        now = time.monotonic() - compiling.seconds
+        if self._first is None:
+            self._first, self._begun = done, now
+        elif self.silent or (done < total and 0.0 <= now - self._shown < REFRESH):
+            return
+        self._shown = now
+        share = done / total if total else 1.0
+        full = int(WIDTH * share)
+        bar = f'[{"#" * full}{"." * (WIDTH - full)}] {done:,}/{total:,}'
+        own = done - self._first
+        left = duration((now - self._begun) * (total - done) / own) if own else '?'
+        self._write(f'{self.label} {bar} {", ".join(filter(None, (note, f"{left} left")))}')
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._width:
+            print(file=sys.stderr)
+        self._width = 0
+
+    def _write(self, text: str) -> None:
+        if not self.silent:
+            text = text[:COLUMNS]
+            print(f'\r{text:<{self._width}}', end='', file=sys.stderr, flush=True)
+            self._width = len(text)
+
+
+def bar(items: Sequence[T], label: str) -> Iterator[T]:
+    """The items one by one, and behind them a bar that grows."""
+    with ProgressLine(label) as line:
+        for done, item in enumerate(items):
+            line.show(done, len(items))
+            yield item
+        line.show(len(items), len(items))
+
+
+def duration(seconds: float) -> str:
+    """As h:mm:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f'{minutes // 60}:{minutes % 60:02d}:{rest:02d}'
