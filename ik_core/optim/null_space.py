@@ -136,6 +136,11 @@ class SecondarySearch(Search):
         if self.descent.done:
             self.status = reached.status
 
+    @property
+    def x(self) -> Array:
+        """See Search."""
+        return self.primary.x if self.descent is None else self.descent.x
+
     def memory(self) -> Any:
         """See Search."""
         return self.primary.memory()

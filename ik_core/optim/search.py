@@ -24,7 +24,7 @@ from ..maths.rotations import Array, IntArray
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
-from .memory import FOREVER, ITERATIONS
+from .memory import FOREVER, ITERATIONS, NEW, PHASE, X
 
 Clock = Callable[[], float]
 
@@ -124,6 +124,18 @@ class Search(ABC):
     def result(self) -> IkResult:
         """The best so far."""
 
+    @property
+    def x(self) -> Array:
+        """Where it stands (variables,), which need not be the best, as `result` is."""
+        return self.x0.copy()
+
+    @property
+    def q(self) -> Array:
+        """The whole robot (n,) where the search stands; see `x`."""
+        q = self.q0.copy()
+        q[self.problem.variables] = self.x
+        return q
+
     def memory(self) -> Any:
         """What a search for goals that moved on a little can `resume`; None without any."""
         return None
@@ -180,6 +192,8 @@ class Workspace(ABC):
 
     problem: IkProblem
     counters: IntArray
+    vectors: Array
+    """One number for each variable, in rows; where the search stands is the row X."""
 
     @abstractmethod
     def load(self, q0: ArrayLike | None) -> Array:
@@ -259,6 +273,12 @@ class CompiledSearch(Search):
         history = self._history
         if history is not None and self.workspace.counters[ITERATIONS] > len(history):
             history.append(self.workspace.cost)
+
+    @property
+    def x(self) -> Array:
+        """See Search."""
+        workspace = self.workspace
+        return super().x if workspace.counters[PHASE] == NEW else workspace.vectors[X].copy()
 
     def memory(self) -> Any:
         """See Search."""

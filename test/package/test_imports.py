@@ -57,7 +57,7 @@ ORDERS = {
         {'main'},
         {'tools', '__main__'},
     ],
-    'ik_viewer': [{'__init__', 'arm'}],
+    'ik_viewer': [{'__init__', 'arm'}, {'compare'}],
 }
 FLOORS = {
     (package, room): floor

@@ -36,6 +36,21 @@ def test_a_result_before_the_first_advance_is_the_start(solver):
     assert result.cost == pytest.approx(independent_cost(case.problem, q))
 
 
+@every_solver
+def test_a_search_stands_where_its_last_iteration_led(solver):
+    case = CASES['start outside the limits']()
+    search = make_solver(solver).begin(case.problem, case.q0)
+    q, x = case.problem.start(case.q0)
+    q[case.problem.variables] = x
+    np.testing.assert_array_equal(search.q, q)
+    for _ in range(4):
+        search.run(Budget(iterations=1))
+        cost = independent_cost(case.problem, search.q)
+        assert search.workspace.cost == pytest.approx(cost, rel=1e-9)
+    assert search.result().cost <= cost * (1.0 + 1e-9)
+    assert (search.q != q).any()
+
+
 class FakeClock:
     """Advances by `step` seconds every time somebody looks."""
 

@@ -1,0 +1,82 @@
+"""Who is compared: a solver with its defaults, or true to a paper by one of its presets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ik_core import SOLVERS, Solver, make_solver
+from ik_core.exceptions import InvalidOption
+from ik_core.solvers.readiness import Kernels, kernels_of
+
+PAPERS: Mapping[str, str] = {
+    'buss_pure': '[Buss2009]',
+    'buss_clamped': '[Buss2009], clamped',
+    'coursework': '[Dorta2014]',
+    'engell_erleben': '[EngellErleben2011]',
+    'state_of_the_art': '[Engell2007]',
+    'tau_one': '[EngellErleben2011]',
+}
+"""Whose method a preset is; one that is not here goes by its own name."""
+
+COLOURS = ('#D55E00', '#CC79A7', '#0072B2', '#009E73', '#E69F00', '#56B4E9')
+"""Of the places; those of Okabe and Ito, which the colour-blind tell apart too."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A solver that takes part. `preset` is a paper's options, None its own defaults."""
+
+    solver: str
+    preset: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called on the page: the solver, and the paper that it is true to."""
+        words = self.solver.replace('_', ' ')
+        paper = PAPERS.get(self.preset or '', self.preset)
+        return words if self.preset is None else f'{words} {paper}'
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What its preset sets. Raises InvalidOption."""
+        if self.preset is None:
+            return {}
+        return SOLVERS[self.solver].presets[self.preset]
+
+    @property
+    def kernels(self) -> Kernels:
+        """What is to be compiled for it. Raises InvalidOption."""
+        return kernels_of(self.solver, self.options)
+
+    def make(self) -> Solver:
+        """A solver of its own. Raises InvalidOption."""
+        return make_solver(self.solver, preset=self.preset)
+
+
+def all_contestants() -> list[Contestant]:
+    """Every solver, followed by its presets."""
+    return [
+        Contestant(name, preset)
+        for name, kind in SOLVERS.items()
+        for preset in (None, *kind.presets)
+    ]
+
+
+def contestant_named(name: str) -> Contestant:
+    """The one of this name on the page. Raises InvalidOption."""
+    for contestant in all_contestants():
+        if contestant.name == name:
+            return contestant
+    raise InvalidOption(f'nobody of the name {name!r} can be compared')
+
+
+LINE_SEARCH: Sequence[Contestant] = (
+    Contestant('jacobian_transpose', 'engell_erleben'),
+    Contestant('pseudoinverse', 'engell_erleben'),
+    Contestant('projected_gradient', 'tau_one'),
+    Contestant('levenberg_marquardt'),
+)
+"""The comparison of [EngellErleben2011]: the transpose at its fixed step, the Jacobian inverse of
+Blender, the projected line search; and ours."""

@@ -1,0 +1,120 @@
+"""All contestants together: frame by frame, none of them keeping the others waiting.
+
+They take turns on one thread. Who does not come back in time, as from an update of seconds, keeps
+that thread for itself, and the others go on in a new one. So the page never waits, and the others
+only once.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from .contestants import Contestant
+from .run import Run, Stage, Standing
+from .start import Start
+
+UNTIL_THE_END = 10**9
+"""Updates a frame: as many as its time allows."""
+
+PATIENCE = 0.1
+"""[s] By which a frame may be late before somebody is left behind."""
+
+
+class Lane:
+    """A thread that does one thing at a time, and is idle in between."""
+
+    def __init__(self, name: str) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def ask(self, work: Callable[[], None]) -> bool:
+        """Have it done; False where it is still busy. `work` never raises."""
+        if not self._idle.is_set():
+            return False
+        self._idle.clear()
+        self._work.put(work)
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for it to be idle, at most so long; whether it is."""
+        return self._idle.wait(max(0.0, seconds))
+
+    def close(self) -> None:
+        """End the thread, once it is idle."""
+        self._work.put(None)
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+            self._idle.set()
+
+
+class Race:
+    """The runs of some contestants from one start."""
+
+    def __init__(self, contestants: Sequence[Contestant], start: Start) -> None:
+        self.start = start
+        self.runs = [Run(contestant, start) for contestant in contestants]
+        self._lock = threading.Lock()
+        self._lane = Lane('compare')
+        self._at_work = 0
+        self._left_behind: dict[int, Lane] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether all are done or have failed."""
+        return all(run.over for run in self.runs)
+
+    @property
+    def standings(self) -> list[Standing]:
+        """How they stand, in their order."""
+        return [run.standing for run in self.runs]
+
+    def advance(self, updates: int, seconds: float) -> list[Standing]:
+        """A frame: at most so many updates of each, and about so long [s] for all together.
+
+        Returns how they stand. Those that compile, or are in the midst of a slow update, stand
+        where they were.
+        """
+        deadline = time.perf_counter() + seconds + PATIENCE
+        waiting = [i for i, run in enumerate(self.runs) if not run.over]
+        share = seconds / max(len(waiting), 1)
+        together = [i for i in waiting if i not in self._left_behind]
+        self._lane.ask(partial(self._take_turns, self._lane, together, updates, share))
+        for i in set(waiting) - set(together):
+            self._left_behind[i].ask(partial(self.runs[i].advance, updates, share))
+        if not self._lane.wait(deadline - time.perf_counter()):
+            self._leave_behind()
+        return self.standings
+
+    def close(self) -> None:
+        """End all threads, and the compilers; a slow update ends first, beside all else."""
+        for run in self.runs:
+            run.close()
+        for lane in (self._lane, *self._left_behind.values()):
+            lane.close()
+
+    @property
+    def compiling(self) -> list[str]:
+        """Whose kernels are being compiled."""
+        return [r.contestant.name for r in self.runs if r.standing.stage is Stage.COMPILING]
+
+    def _take_turns(self, lane: Lane, runs: Sequence[int], updates: int, share: float) -> None:
+        for i in runs:
+            with self._lock:
+                if lane is not self._lane:  # it is another one that they take turns on by now
+                    return
+                self._at_work = i
+            self.runs[i].advance(updates, share)
+
+    def _leave_behind(self) -> None:
+        """Who is at work now keeps the thread; the others get another."""
+        with self._lock:
+            self._left_behind[self._at_work] = self._lane
+            self._lane = Lane('compare')

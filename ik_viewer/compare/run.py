@@ -1,0 +1,166 @@
+"""One contestant at work: its solve, in steps that one can watch.
+
+It runs without rate control and is shown where its last update led, be that better or worse; once
+it is done, its answer. What it takes is measured apart, by the same solve in one go: a solve that
+is looked at after every update takes longer.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from ik_core import Budget, IkProblem, IkResult
+from ik_core.exceptions import IkError
+from ik_core.maths.rotations import Array
+from ik_core.optim.search import Search
+from ik_core.solvers.readiness import Preparation, is_ready
+
+from .contestants import Contestant
+from .start import Start
+
+MEASURING = Budget(seconds=0.3)
+"""For the solve in one go."""
+MEASURED = 3
+"""Of so many solves the fastest counts: the machine has other things to do as well."""
+
+
+class Stage(Enum):
+    """What a contestant does; the value is what the page says."""
+
+    WAITING = 'waiting'
+    COMPILING = 'compiling, once for each version'
+    RUNNING = 'running'
+    DONE = 'done'
+    FAILED = 'failed'
+
+
+@dataclass
+class Curve:
+    """Its errors by iteration; the first are those at the start."""
+
+    iterations: list[int] = field(default_factory=list)
+    position: list[float] = field(default_factory=list)
+    orientation: list[float] = field(default_factory=list)
+
+    def add(self, iteration: int, position: float, orientation: float) -> None:
+        """Add a point."""
+        self.iterations.append(iteration)
+        self.position.append(position)
+        self.orientation.append(orientation)
+
+
+class Standing(NamedTuple):
+    """How a contestant stands, a value.
+
+    `q` (n,) and its largest errors [m, rad]; `text` says how it ended or why it failed. `time`
+    [s] is that of the whole solve in one go, `update_time` [s] of one update of it; 0 while they
+    are not known.
+    """
+
+    stage: Stage
+    q: Array
+    iterations: int = 0
+    position_error: float = 0.0
+    orientation_error: float = 0.0
+    text: str = ''
+    time: float = 0.0
+    update_time: float = 0.0
+
+
+class Run:
+    """The solve of one contestant from a start. One thread at a time calls `advance`."""
+
+    def __init__(self, contestant: Contestant, start: Start) -> None:
+        self.contestant = contestant
+        self.curve = Curve()
+        self.standing = Standing(Stage.WAITING, start.q0)
+        self._start = start
+        self._search: Search | None = None
+        self._judge: IkProblem | None = None
+        self._preparation: Preparation | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.standing.stage in (Stage.DONE, Stage.FAILED)
+
+    def advance(self, updates: int, seconds: float) -> None:
+        """Make at most so many updates within so many seconds; never raises.
+
+        The last update may take longer: nothing can interrupt it.
+        """
+        if self.over:
+            return
+        try:
+            if self._is_prepared():
+                self._advance(updates, time.perf_counter() + seconds)
+        except Exception as error:  # whatever a solver raises is its own failure, no one else's
+            self.close()
+            text = str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'
+            self.standing = self.standing._replace(stage=Stage.FAILED, text=text)
+
+    def close(self) -> None:
+        """End what was started for it."""
+        if self._preparation is not None:
+            self._preparation.cancel()
+
+    def _is_prepared(self) -> bool:
+        """Whether its kernels are compiled; they are in another process, while others run."""
+        if self._search is not None:
+            return True
+        if self._preparation is None and not is_ready(self.contestant.kernels):
+            self._preparation = Preparation(self.contestant.kernels)
+            self.standing = self.standing._replace(stage=Stage.COMPILING)
+        if self._preparation is not None:
+            if not self._preparation.done:
+                return False
+            if self._preparation.error is not None:
+                raise self._preparation.error
+        self._begin()
+        return True
+
+    def _begin(self) -> None:
+        self._judge = self._start.problem()
+        self._search = self.contestant.make().begin(self._start.problem(), self._start.q0)
+        self._stand_at(self._search.q, 0)
+
+    def _advance(self, updates: int, deadline: float) -> None:
+        search = self._search
+        assert search is not None
+        for _ in range(updates):
+            done = search.run(Budget(iterations=1))
+            self._stand_at(search.q, self.standing.iterations + 1)
+            if done:
+                self._end(search.result())
+            if done or time.perf_counter() >= deadline:
+                return
+
+    def _stand_at(self, q: Array, iterations: int) -> None:
+        """Note where an update led. Raises ArithmeticError where that is nowhere."""
+        assert self._judge is not None
+        position, orientation = (float(errors.max()) for errors in self._judge.errors(q))
+        if not (math.isfinite(position) and math.isfinite(orientation)):
+            raise ArithmeticError('it ran away: its numbers are not finite')
+        self.curve.add(iterations, position, orientation)
+        self.standing = Standing(Stage.RUNNING, q, iterations, position, orientation)
+
+    def _end(self, result: IkResult) -> None:
+        """Show the answer, then see what it takes in one go."""
+        answer = Standing(
+            Stage.RUNNING,
+            result.q,
+            result.iterations,
+            float(result.position_errors.max()),
+            float(result.orientation_errors.max()),
+            result.status.value,
+        )
+        self.standing = answer
+        problem, solver = self._start.problem(), self.contestant.make()
+        solves = [solver.solve(problem, self._start.q0, MEASURING) for _ in range(MEASURED)]
+        seconds = min(solve.solve_time for solve in solves)
+        each = min(solve.solve_time / max(solve.iterations, 1) for solve in solves)
+        self.standing = answer._replace(stage=Stage.DONE, time=seconds, update_time=each)

@@ -1,0 +1,113 @@
+"""Where a comparison begins: a configuration and goals, the same for all; the stretched arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ik_core import AxisTask, IkProblem, IkStatus, PoseTask, PositionTask, Robot, solve
+from ik_core.exceptions import UnsupportedProblem
+from ik_core.maths.rotations import Array
+from ik_core.tasks import GoalTask
+from ik_core.tasks.reference_motion import total_link_length
+
+from ..arm import GoalKind, TipState
+
+TOWARDS_BASE = 0.2
+"""How far the goal of the stretched arm is from its tip, relative to the arm's length."""
+BENT = 0.01
+"""[rad or m] The joints of the stretched arm are bent by at most so much.
+
+Where it is straight the gradient is exactly 0, and no method of the papers would move at all.
+"""
+FAR = 3.0
+"""Arm's lengths from the shoulder: the goal towards which an arm is stretched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Where the tool (4, 4) of a link is to be: at `target` (4, 4) in the root link's frame."""
+
+    link: str
+    target: Array
+    kind: GoalKind
+    tool: Array
+
+    def tasks(self) -> list[GoalTask]:
+        """What a problem makes of it."""
+        position = self.target[:3, 3]
+        if self.kind is GoalKind.POSE:
+            return [PoseTask(self.link, transform=self.target, tool=self.tool)]
+        tasks: list[GoalTask] = [PositionTask(self.link, position, tool=self.tool)]
+        if self.kind is GoalKind.AXIS:
+            tasks.append(AxisTask(self.link, self.tool[:3, 2], self.target[:3, 2]))
+        return tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A robot at q0 (n,), and its goals. Joints that are frozen stay where they are."""
+
+    robot: Robot
+    q0: Array
+    goals: tuple[Goal, ...]
+    frozen_joints: tuple[str, ...] = ()
+
+    def problem(self) -> IkProblem:
+        """The problem, another one for each contestant. Raises IkError."""
+        tasks = [task for goal in self.goals for task in goal.tasks()]
+        return IkProblem(self.robot, tasks, frozen_joints=self.frozen_joints)
+
+
+def goals_of(tips: Sequence[TipState]) -> tuple[Goal, ...]:
+    """The goals of those tips that have one."""
+    return tuple(Goal(t.link, t.goal, t.kind, t.tool) for t in tips if t.goal is not None)
+
+
+def stretched_arm(robot: Robot, link: str, tool: Array | None = None) -> Start:
+    """The situation that is hard for the papers' methods, for any arm.
+
+    The arm is stretched out as far as its limits let it, and the goal of its tip lies along the
+    arm towards the base. That is the direction in which no joint moves the tip, so the gradient
+    vanishes though the goal is far, and the Jacobian is singular. A root that floats is held.
+    Raises UnsupportedProblem where the arm has no end, as on a rail without limits.
+    """
+    tool = np.eye(4) if tool is None else tool
+    held = tuple(robot.joint_names[i] for i in robot.root_joints)
+    middle = robot.middle_configuration
+    length = total_link_length(robot, link)
+    shoulder, outwards = _outwards(robot, link, middle)
+    goal = PositionTask(link, shoulder + FAR * length * outwards, tool=tool)
+    reached = solve(IkProblem(robot, [goal], frozen_joints=held), middle)
+    if reached.status is not IkStatus.CLOSEST:
+        raise UnsupportedProblem(f'{link!r} is not at the end of an arm that can be stretched out')
+    tip = robot.forward_kinematics(reached.q, link) @ tool
+    along = goal.transform[:3, 3] - tip[:3, 3]
+    target = tip.copy()
+    target[:3, 3] -= TOWARDS_BASE * length * along / np.linalg.norm(along)
+    q0 = _bent(robot, reached.q, held)
+    return Start(robot, q0, (Goal(link, target, GoalKind.POSITION, tool),), held)
+
+
+def _outwards(robot: Robot, link: str, q: Array) -> tuple[Array, Array]:
+    """The first joint of the arm (3,) [m], and the horizontal direction (3,) from it to the tip.
+
+    Where the tip stands above the shoulder there is no such direction, and any will do.
+    """
+    places = robot.root_joints
+    bodies = [k for k in robot.body_path(link) if robot.tree[k, 2] not in places]
+    shoulder = robot.frames(q)[bodies[0], 9:]
+    way = robot.forward_kinematics(q, link)[:3, 3] - shoulder
+    way[2] = 0.0
+    distance = np.linalg.norm(way)
+    outwards = way / distance if distance > BENT else np.array([1.0, 0.0, 0.0])
+    return shoulder, outwards
+
+
+def _bent(robot: Robot, q: Array, held: Sequence[str]) -> Array:
+    """A configuration near q (n,), always the same, inside the limits."""
+    away = np.random.default_rng(0).uniform(-BENT, BENT, robot.n)
+    away[[robot.joint_index(name) for name in held]] = 0.0
+    return np.clip(q + away, robot.lower, robot.upper)

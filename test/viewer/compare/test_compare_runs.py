@@ -1,0 +1,242 @@
+"""A contestant in steps makes the same solve as its solver in one go; and it fails alone."""
+
+import threading
+
+import numpy as np
+import pytest
+from support import robots
+
+import ik_core as ik
+from ik_core import IkStatus
+from ik_core.optim.workspace import State
+from ik_core.solvers.base import IterativeSolver
+from ik_viewer.arm import GoalKind, TipState
+from ik_viewer.compare import run as run_module
+from ik_viewer.compare.contestants import Contestant, all_contestants
+from ik_viewer.compare.race import Race
+from ik_viewer.compare.run import Run, Stage
+from ik_viewer.compare.start import Start, goals_of, stretched_arm
+
+LONG = 1e9
+"""[s] No frame ends for want of time."""
+
+
+@pytest.fixture(autouse=True)
+def compiled_at_once(monkeypatch):
+    """Kernels are compiled where they are first needed, not in another process."""
+    monkeypatch.setattr(run_module, 'is_ready', lambda kernels: True)
+
+
+def start_of(name='arm5', kind=GoalKind.POSITION, seed=3):
+    robot, rng = robots.shipped(name), np.random.default_rng(seed)
+    link = robots.tip_of(robot)
+    target = robot.forward_kinematics(robots.random_q(robot, rng, margin=0.3), link)
+    goals = goals_of([TipState(link, np.eye(4), kind, target)])
+    return Start(robot, robots.random_q(robot, rng, margin=0.3), goals)
+
+
+def finished(run, updates=50):
+    for _ in range(10_000):
+        if run.over:
+            return run.standing
+        run.advance(updates, LONG)
+    raise AssertionError(f'{run.contestant.name} does not end')
+
+
+@pytest.mark.parametrize('contestant', all_contestants(), ids=lambda c: f'{c.solver}-{c.preset}')
+def test_a_run_in_steps_goes_the_way_of_the_solver_alone(contestant):
+    start = start_of()
+    alone = ik.make_solver(contestant.solver, preset=contestant.preset, record_history=True).solve(
+        start.problem(), start.q0
+    )
+    run = Run(contestant, start)
+    standing = finished(run, updates=7)
+    assert standing.stage is Stage.DONE
+    assert standing.text == alone.status.value
+    assert standing.iterations == alone.iterations
+    np.testing.assert_allclose(standing.q, alone.q, atol=1e-12)
+    costs = np.square(run.curve.position)[1:]
+    assert run.curve.iterations == [*range(len(costs) + 1)]
+    np.testing.assert_allclose(costs[: len(alone.history) - 1], alone.history[:-1], rtol=1e-6)
+
+
+def test_a_frame_has_as_many_updates_as_it_is_given_and_one_where_time_is_up():
+    run = Run(Contestant('jacobian_transpose', 'engell_erleben'), start_of())
+    run.advance(7, LONG)
+    assert run.standing.iterations == 7
+    run.advance(10**9, 0.0)
+    assert run.standing.iterations == 8
+    assert run.standing.stage is Stage.RUNNING
+
+
+def test_it_is_shown_where_it_stands_and_not_at_its_best():
+    start = stretched_arm(robots.shipped('panda'), 'panda_hand_tcp')
+    run = Run(Contestant('jacobian_transpose', 'coursework'), start)
+    search = run.contestant.make().begin(start.problem(), start.q0)
+    costs = []
+    for _ in range(500):
+        run.advance(1, LONG)
+        search.run(ik.Budget(iterations=1))
+        costs.append(start.problem().errors(run.standing.q)[0].max())
+        assert run.standing.position_error == costs[-1]
+    assert min(costs) == pytest.approx(search.result().position_errors.max())
+    assert np.diff(costs).max() > 0.0
+
+
+def test_the_goal_of_the_page_is_asked_for_as_the_page_has_it():
+    tool = np.eye(4)
+    tool[:3, 3] = 0.02, 0.01, 0.1
+    robot = robots.shipped('panda')
+    link, q = 'panda_hand', np.clip(np.full(robot.n, 0.4), robot.lower, robot.upper)
+    target = robot.forward_kinematics(q, link) @ tool
+    turned = target.copy()
+    turned[:3, :2] = target[:3, 1::-1] * [1.0, -1.0]  # a quarter turn about its z axis
+    expected = {GoalKind.POSE: np.pi / 2.0, GoalKind.AXIS: 0.0, GoalKind.POSITION: 0.0}
+    for kind, angle in expected.items():
+        start = Start(robot, q, goals_of([TipState(link, tool, kind, turned)]))
+        position, orientation = start.problem().errors(q)
+        assert position.max() == pytest.approx(0.0, abs=1e-12)
+        assert orientation.max() == pytest.approx(angle, abs=1e-7)
+    up = turned.copy()
+    up[:3, :3] = turned[:3, :3] @ np.diag([1.0, -1.0, -1.0])
+    start = Start(robot, q, goals_of([TipState(link, tool, GoalKind.AXIS, up)]))
+    assert start.problem().errors(q)[1].max() == pytest.approx(np.pi)
+    assert goals_of([TipState(link, tool)]) == ()
+
+
+class Strange(IterativeSolver):
+    """Does in its step what the test says."""
+
+    name = 'strange'
+    act = staticmethod(lambda problem, state: state)
+
+    def start(self, problem, at):
+        return State(at)
+
+    def step(self, problem, state):
+        return type(self).act(problem, state)
+
+
+@pytest.fixture
+def strange(monkeypatch):
+    """Makes a contestant whose step is the function that is given."""
+
+    def make(act):
+        kind = type('Strange', (Strange,), {'act': staticmethod(act)})
+        monkeypatch.setitem(ik.SOLVERS, 'strange', kind)
+        return Contestant('strange')
+
+    return make
+
+
+def fail(problem, state):
+    raise ZeroDivisionError('no such number')
+
+
+def test_who_raises_fails_alone_and_says_why(strange):
+    race = Race([strange(fail), Contestant('levenberg_marquardt')], start_of())
+    while not race.over:
+        race.advance(5, 0.05)
+    race.close()
+    failed, sound = race.standings
+    assert failed.stage is Stage.FAILED
+    assert failed.text == 'ZeroDivisionError: no such number'
+    assert sound.text == IkStatus.REACHED.value
+
+
+def test_an_unknown_solver_or_a_goal_of_nothing_fails_with_a_sentence():
+    run = Run(Contestant('levenberg_markwart'), start_of())
+    run.advance(1, LONG)
+    assert run.standing.stage is Stage.FAILED
+    assert "did you mean 'levenberg_marquardt'" in run.standing.text
+    start = start_of()
+    run = Run(Contestant('levenberg_marquardt'), Start(start.robot, start.q0, ()))
+    run.advance(1, LONG)
+    assert 'at least one goal' in run.standing.text
+
+
+def run_away(problem, state):
+    at = problem.at(state.at.x)
+    at.x = np.full_like(at.x, np.nan)
+    return State(at)
+
+
+def test_who_runs_away_fails_and_is_not_drawn_there(strange):
+    run = Run(strange(run_away), start_of())
+    while not run.over:
+        run.advance(5, LONG)
+    assert run.standing.stage is Stage.FAILED
+    assert np.isfinite(run.standing.q).all()
+
+
+def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting(strange):
+    let_go, entered = threading.Event(), threading.Event()
+
+    def hang(problem, state):
+        entered.set()
+        assert let_go.wait(60.0)
+        return state
+
+    others = [Contestant('levenberg_marquardt'), Contestant('projected_gradient')]
+    race = Race([others[0], strange(hang), others[1]], start_of())
+    try:
+        for _ in range(10_000):
+            first, stuck, last = race.advance(3, 0.05)  # would not come back if it waited
+            if Stage.DONE is first.stage is last.stage:
+                break
+        assert entered.is_set()
+        assert stuck.stage is not Stage.DONE
+        assert first.text == last.text == IkStatus.REACHED.value
+    finally:
+        let_go.set()
+    while not race.over:
+        race.advance(3, 0.05)
+    assert race.standings[1].stage is Stage.DONE
+    race.close()
+
+
+class Compiler:
+    """Stands in for a compiler that takes its time."""
+
+    def __init__(self, kernels):
+        self.kernels, self.done, self.error, self.cancelled = kernels, False, None, False
+
+    def cancel(self):
+        self.cancelled = True
+
+
+@pytest.fixture
+def compilers(monkeypatch):
+    """Of transposes; all else is ready."""
+    made = []
+    monkeypatch.setattr(run_module, 'is_ready', lambda k: k.solver != 'jacobian_transpose')
+    monkeypatch.setattr(
+        run_module, 'Preparation', lambda kernels: made.append(Compiler(kernels)) or made[-1]
+    )
+    return made
+
+
+def test_others_run_while_one_is_compiled_and_it_says_so(compilers):
+    transpose = Contestant('jacobian_transpose')
+    race = Race([transpose, Contestant('levenberg_marquardt')], start_of())
+    while race.standings[1].stage is not Stage.DONE:
+        race.advance(5, 0.05)
+    assert race.standings[0].stage is Stage.COMPILING
+    assert race.compiling == ['jacobian transpose']
+    assert [compiler.kernels for compiler in compilers] == [transpose.kernels]
+    compilers[0].done = True
+    race.advance(5, 0.05)
+    assert race.standings[0].stage is Stage.RUNNING
+    race.close()
+
+
+def test_what_is_compiled_for_nobody_is_given_up_and_what_failed_is_said(compilers):
+    race = Race([Contestant('jacobian_transpose')], start_of())
+    race.advance(1, 0.05)
+    race.close()
+    assert compilers[0].cancelled
+    run = Run(Contestant('jacobian_transpose'), start_of())
+    run.advance(1, LONG)
+    compilers[1].done, compilers[1].error = True, RuntimeError('no compiler')
+    run.advance(1, LONG)
+    assert run.standing.text == 'RuntimeError: no compiler'
