@@ -42,6 +42,11 @@ class Ring:
         self._values[self._count % self.SIZE] = value
         self._count += 1
 
+    @property
+    def size(self) -> int:
+        """How many values are there."""
+        return min(self._count, self.SIZE)
+
     def percentiles(self, *percents: float) -> list[float]:
         """Percentiles of what is there; 0 where nothing is."""
         values = self._values[: self._count] or self._values[:1]

@@ -1,6 +1,6 @@
 """The robot that a node moves: what the parameters make of a robot description.
 
-`Model` joins the robot, the problem (one pose task per tip) and the tracker that follows its
+`Model` joins the robot, the problem (one goal per tip) and the tracker that follows its
 goals. It knows no node and no topic, only the names that topics are made of.
 """
 
@@ -15,7 +15,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ik_core import Demonstration, IkProblem, PoseTask, Robot, load_motion, load_urdf
+from ik_core import (
+    Demonstration,
+    IkProblem,
+    PoseTask,
+    PositionAxisTask,
+    PositionTask,
+    Robot,
+    load_motion,
+    load_urdf,
+)
 from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
@@ -26,7 +35,12 @@ from ik_core.tracking.instructions import Instruction
 from ik_core.tracking.recording import Recorder
 
 from .imitation import Imitation, drawing
-from .parameters.options import Limits, NodeParameters, Tool
+from .parameters.options import GOAL_KINDS, Limits, NodeParameters, Tool
+
+GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
+    zip(GOAL_KINDS, (PoseTask, PositionTask, PositionAxisTask), strict=True)
+)
+"""By what counts of them."""
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
@@ -46,7 +60,7 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     if isinstance(source, Path) and not source.is_file():
         raise UrdfError(f'urdf_path: there is no file {source}')
     robot = load_urdf(source)
-    model = Model(robot, replace(parameters, joint_limits={}, tools={}))
+    model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
     model.tracker.warm()
     make_ready(kernels_of(*_solver(parameters)))
     return robot
@@ -175,6 +189,10 @@ class Model:
         transform[:3, 3] = tool.xyz
         return transform
 
+    def goal_kind(self, tip_link: str) -> str:
+        """What counts of the goals of a tip: one of GOAL_KINDS."""
+        return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
+
     def needed_joints(self) -> tuple[str, ...]:
         """The joints whose positions must be known to start from a measured state."""
         joints = {*self._chain_joints(), *self.commanded_joints()}
@@ -201,7 +219,7 @@ class Model:
         before, self.parameters, self.limits = self.parameters, parameters, limits
         self.following_errors = following_errors(self.robot, parameters)
         if _problem_options(parameters) != _problem_options(before):
-            self.tracker.set_problem(self.problem(self._pose_goals()))
+            self.tracker.set_problem(self.problem(self._goals()))
         if parameters.tracker != before.tracker:
             self.tracker.set_options(self._tracker_options())
         if _example_options(parameters) != _example_options(before):
@@ -226,7 +244,7 @@ class Model:
         options = self.parameters.example
         if self._demonstration is None or options.beta == 0.0:
             return None
-        return Imitation(self.problem(self._pose_goals()), self._demonstration, options)
+        return Imitation(self.problem(self._goals()), self._demonstration, options)
 
     def _demonstration_in_file(self) -> Demonstration | None:
         path = self.parameters.example.file
@@ -312,7 +330,7 @@ class Model:
     def _new_tracker(self, governor: Governor) -> Tracker:
         solver, options = _solver(self.parameters)
         return Tracker(
-            self.problem(self._pose_goals()),
+            self.problem(self._goals()),
             self.parameters.node.rate,
             limits=self.limits,
             solver=solver,
@@ -336,12 +354,14 @@ class Model:
             orientation_length=node.orientation_length,
         )
 
-    def _pose_goals(self) -> list[PoseTask]:
+    def _goals(self) -> list[GoalTask]:
         """One for each tip."""
-        return [
-            PoseTask(tip, transform=self._middle(tip), tool=self.tool(tip))
-            for tip in self.tip_links
-        ]
+        goals: list[GoalTask] = []
+        for tip in self.tip_links:
+            goal = GOALS[self.goal_kind(tip)](tip, tool=self.tool(tip))
+            goal.set_target(self._middle(tip))
+            goals.append(goal)
+        return goals
 
     def _frozen_joints(self) -> tuple[str, ...]:
         """The joints that stay where they are: those asked for, and what would move base_link."""
@@ -393,9 +413,9 @@ def _solver(parameters: NodeParameters) -> tuple[str, dict[str, object]]:
 
 
 def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """What belongs to the problem: tolerances and tools."""
-    node, tools = parameters.node, dict(parameters.tools)
-    return node.position_tolerance, node.orientation_tolerance, node.orientation_length, tools
+    """What belongs to the problem: tolerances, tools, and what counts of goals."""
+    node, of_tips = parameters.node, (dict(parameters.tools), dict(parameters.goal_kinds))
+    return node.position_tolerance, node.orientation_tolerance, node.orientation_length, of_tips
 
 
 def _example_options(parameters: NodeParameters) -> tuple[object, ...]:

@@ -41,6 +41,8 @@ from .model import Model
 from .motion import Motion
 from .outputs.codes import StatusCode
 from .outputs.diagnostics import Diagnostics
+from .outputs.following import SOLUTION_PERIOD, GoalsInForce, Solution
+from .outputs.goal_log import GoalLog
 from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
@@ -128,8 +130,11 @@ class IkNode(GuardedNode):
     def _make_chores(self) -> None:
         self._markers = Markers(self, self._shown)
         self._chores = Chores(
+            (SOLUTION_PERIOD, Solution(self, self._shown).publish),
             (SAMPLING_PERIOD, self._markers.sample),
             (STATUS_PERIOD, self._health.publish_status),
+            (STATUS_PERIOD, GoalsInForce(self, self._shown).publish),
+            (STATUS_PERIOD, GoalLog(self, self._health, self._shown).follow),
             (STATUS_PERIOD, self._interactive.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
             (DIAGNOSTICS_PERIOD, self._motion.look_for_rivals),
@@ -261,7 +266,7 @@ class IkNode(GuardedNode):
         return self._motion.model
 
     def _shown(self) -> tuple[Model | None, Command | None]:
-        """What markers are for: what is moved, while it ticks."""
+        """What is shown: what is moved, while it ticks, and its last command."""
         return (self._moved() if self._motion.is_ticking else None), self._health.command
 
     def _ready(self) -> Model:

@@ -1,7 +1,15 @@
 """What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
 
 from .base import JointTask, Task
-from .goals import AxisTask, GoalTask, OrientationTask, PoseTask, PositionTask, TwoAxisTask
+from .goals import (
+    AxisTask,
+    GoalTask,
+    OrientationTask,
+    PoseTask,
+    PositionAxisTask,
+    PositionTask,
+    TwoAxisTask,
+)
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
 from .reference_motion import (
@@ -21,6 +29,7 @@ __all__ = [
     'ManipulabilityTask',
     'OrientationTask',
     'PoseTask',
+    'PositionAxisTask',
     'PositionTask',
     'PostureTask',
     'SmoothnessTask',

@@ -284,6 +284,31 @@ class AxisTask(GoalTask):
         self._note_what_is_set()
 
 
+class PositionAxisTask(GoalTask):
+    """The origin of the link (or of its tool) at a position, its z axis in a direction.
+
+    A goal of 5 dof: `transform` (4, 4) has that origin and that z axis; the roll about it is free.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        transform: ArrayLike | None = None,
+        *,
+        position_weight: float = 1.0,
+        axis_weight: float = 1.0,
+        tool: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(
+            link,
+            _not_negative(position_weight, 'position_weight'),
+            _not_negative(axis_weight, 'axis_weight'),
+            tool,
+        )
+        self.rotation = kernels.AXIS
+        self.set_target(transform)
+
+
 def _weights(values: ArrayLike, name: str) -> tuple[Array, Array | None]:
     """The weights (3,), and the principal axes (3, 3) that they are for; None: x, y and z."""
     if not is_matrix(values):

@@ -180,11 +180,11 @@ class Coordinator:
                 f'a problem for {", ".join(problem.goal_links)}; '
                 f'this tracker moves {", ".join(before.goal_links)} of {self._robot.name}'
             )
-        tools = zip(problem.goals, before.goals, strict=True)
-        same_tools = all(np.array_equal(new.tool, old.tool) for new, old in tools)
+        goals = zip(problem.goals, before.goals, strict=True)
+        same = all(type(new) is type(old) and (new.tool == old.tool).all() for new, old in goals)
         self._solver.set_problem(problem, self.motion.limits)
         self._look_at_problem()
-        if same_tools:
+        if same:
             self._set_targets()
             self._invalidate()
         else:

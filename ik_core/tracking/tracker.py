@@ -246,10 +246,11 @@ class Tracker:
         self.apply(SetSolver(solver, options))
 
     def set_problem(self, problem: IkProblem) -> None:
-        """Change tolerances, tools or weights: goals for the same links of the same robot.
+        """Change tolerances, tools, weights or what of a pose counts (the goals' types).
 
-        The motion goes on. Where tools changed, the goals are given again, to the new ones, and
-        twists end. Raises InvalidOption, UnsupportedProblem, and keeps the last one.
+        The goals are for the same links of the same robot. The motion goes on. Where tools or
+        types changed, the goals are given again, to the new ones, and twists end. Raises
+        InvalidOption, UnsupportedProblem, and keeps the last one.
         """
         self.apply(SetProblem(problem))
 

@@ -98,14 +98,14 @@ class Diagnostics:
     def publish_status(self) -> None:
         """~/status, if anything of it changed since the last time."""
         self._hazards = self._look_for_hazards()
-        shown = (self._code(), self._errors(), self._shown_condition(), self._hazards.worst)
+        shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
         now = (*shown, self.concerns, self.refused.total(), self.meter.late_ticks)
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
 
     def publish_diagnostics(self) -> None:
-        """/diagnostics: the status with all counters."""
+        """/diagnostics: the status with all counters; `since_last`: since the message before."""
         status = self._status()
         status.values.extend(_key_values(self._totals()))
         message = DiagnosticArray(status=[*self._limits(), status])
@@ -123,7 +123,14 @@ class Diagnostics:
                 values=_key_values(limits_in_force(self._model)),
             )
 
-    def _code(self) -> StatusCode:
+    @property
+    def hazards(self) -> Hazards:
+        """What to beware of, as it was when the status was published."""
+        return self._hazards
+
+    @property
+    def code(self) -> StatusCode:
+        """What the node is doing."""
         state = self._state()
         if state is not StatusCode.ACTIVE or self.command is None:
             return state
@@ -134,17 +141,18 @@ class Diagnostics:
         has_goals = model is None or model.tracker.has_goals
         return StatusCode.JOGGING if moves and not has_goals else code
 
-    def _errors(self) -> tuple[tuple[str, float, float], ...]:
-        """Tip, position error [m] and orientation error [rad], as published."""
+    def _errors(self) -> tuple[tuple[str, str, float, float], ...]:
+        """Tip, what counts of its goal, position [m] and orientation [rad] error, as published."""
         if self.command is None or self._model is None:
             return ()
-        pairs = zip(
+        tips = zip(
             self._model.tip_links,
-            self.command.position_errors.tolist(),
-            self.command.orientation_errors.tolist(),
+            map(self._model.goal_kind, self._model.tip_links),
+            (round(metres, 7) for metres in self.command.position_errors.tolist()),
+            (round(radians, 7) for radians in self.command.orientation_errors.tolist()),
             strict=True,
         )
-        return tuple((tip, round(metres, 7), round(radians, 7)) for tip, metres, radians in pairs)
+        return tuple(tips)
 
     def _look_for_hazards(self) -> Hazards:
         if self._model is None or self.command is None or self._state() is not StatusCode.ACTIVE:
@@ -155,7 +163,7 @@ class Diagnostics:
         return f'{self._hazards.condition_number:.3g}'
 
     def _status(self) -> DiagnosticStatus:
-        code, hazard = self._code(), self._hazards.worst
+        code, hazard = self.code, self._hazards.worst
         bound = self._hazards.joints_at_bound if hazard is Hazard.JOINT_BOUND else ()
         concerns = self.concerns if code in OF_STATE else ()
         parts = (code.text, ', '.join(concerns), hazard.text, ', '.join(bound))
@@ -168,7 +176,7 @@ class Diagnostics:
         )
 
     def _details(self) -> Iterable[tuple[str, object]]:
-        code, hazard = self._code(), self._hazards.worst
+        code, hazard = self.code, self._hazards.worst
         yield 'code', code.key
         yield 'code_number', code.number
         yield 'warning', hazard.key
@@ -177,13 +185,15 @@ class Diagnostics:
             yield 'condition_number', self._shown_condition()
         if self._hazards.joints_at_bound:
             yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
-        for tip, metres, radians in self._errors():
+        for tip, kind, metres, radians in self._errors():
+            yield f'{tip}.goal_kind', kind
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
-            yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
+            if kind != 'position':  # else it does not count: there is none
+                yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
         if self.command is not None:
-            yield 'iterations', self._iterations
-            yield 'restarts', self.command.restarts
-            yield 'solve_time [us]', f'{1e6 * self._solve_time:.1f}'
+            yield 'iterations_since_goal', self._iterations
+            yield 'restarts_of_search', self.command.restarts
+            yield 'solve_time_since_goal [us]', f'{1e6 * self._solve_time:.1f}'
         yield 'late_ticks', self.meter.late_ticks
         yield 'refused', self.refused.total()
         for reason, count in sorted(self.refused.items()):
@@ -192,11 +202,12 @@ class Diagnostics:
     def _totals(self) -> Iterable[tuple[str, object]]:
         ticks, since = self._ticks_reported
         now = time.monotonic()
-        yield 'rate [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
+        yield 'rate_since_last [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
         yield 'ticks', self.meter.ticks
         yield 'errors', self.errors
         yield 'restarts_total', self._restarts.total
-        yield 'slowest_tick_solve [us]', f'{1e6 * self._slowest_tick:.1f}'
+        yield 'slowest_tick_solve_since_last [us]', f'{1e6 * self._slowest_tick:.1f}'
+        yield 'percentiles_of_last [ticks]', self.meter.durations.size
         median, p99 = self.meter.durations.percentiles(50, 99)
         yield 'tick_time.p50 [us]', f'{1e-3 * median:.1f}'
         yield 'tick_time.p99 [us]', f'{1e-3 * p99:.1f}'

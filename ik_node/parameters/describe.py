@@ -40,7 +40,10 @@ INTRODUCTIONS = {
 The node, and how it follows goals. They are for the tool centre point where a tip has one, in
 its frame, by position [m] and roll, pitch, yaw [rad]; for example
     tools.panda_hand.xyz: [0.0, 0.0, 0.1034]
-    tools.panda_hand.rpy: [0.0, 0.0, 0.0]""",
+    tools.panda_hand.rpy: [0.0, 0.0, 0.0]
+Of a goal's pose all counts, or for a tip only its position, or its position and the direction of
+its z axis; of twists, and of where a tip is held, counts the same:
+    goal_kind.panda_hand: position  # pose, position or axis""",
     'joint_limits': """\
 Limits of the motion. Those of the URDF hold; a joint's own can only tighten them, for example
     joint_limits.panda_joint1.lower: -1.5
@@ -48,8 +51,8 @@ Limits of the motion. Those of the URDF hold; a joint's own can only tighten the
     joint_limits.panda_joint1.velocity: 0.5
     joint_limits.panda_joint1.acceleration: 2.0
 The defaults are for joints whose URDF gives none. Without any, a joint may jump as fast as the
-goal does. /diagnostics has the limits in force. Limits and tools that are set while the node runs
-stay for the next robot, as far as it has those joints and tips.""",
+goal does. /diagnostics has the limits in force. Limits, tools and kinds of goals that are set
+while the node runs stay for the next robot, as far as it has those joints and tips.""",
 }
 """What stands before the parameters of a group; the group is the first part of their names."""
 

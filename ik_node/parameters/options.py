@@ -6,7 +6,7 @@ the tracker's options are their own. `specs` makes ROS parameters of them.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ TIGHTEST = 1e-12
 """The smallest tolerance [m, rad] that a goal can be reached to."""
 PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
 """What a planar goal can keep of the tip's own height and tilt."""
+GOAL_KINDS = ('pose', 'position', 'axis')
+"""What counts of a goal's pose; axis: its position and the direction of its z axis."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class NodeParameters:
-    """All parameters at one moment, checked. `joint_limits` is by joint name, `tools` by tip."""
+    """All parameters at one moment, checked.
+
+    `joint_limits` is by joint name, `tools` and `goal_kinds` by tip.
+    """
 
     node: NodeOptions
     tracker: TrackerOptions
@@ -220,3 +225,4 @@ class NodeParameters:
     joint_limits: Mapping[str, Limits]
     tools: Mapping[str, Tool]
     example: ExampleOptions = ExampleOptions()
+    goal_kinds: Mapping[str, str] = field(default_factory=dict)

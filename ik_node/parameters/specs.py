@@ -2,7 +2,8 @@
 
 A field of an option dataclass becomes one ROS parameter: the node's own options under their own
 names, the tracker's too, every solver's as `<solver>.<option>`, the limits of every joint of the
-loaded robot as `joint_limits.<joint>.<limit>`, the tools of its tips as `tools.<tip>.<part>`.
+loaded robot as `joint_limits.<joint>.<limit>`, the tools of its tips as `tools.<tip>.<part>`, and
+what counts of their goals as `goal_kind.<tip>`.
 A new option or a new solver needs no line here.
 """
 
@@ -18,7 +19,7 @@ from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
-from .options import ExampleOptions, NodeOptions, TwistScale
+from .options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
@@ -247,6 +248,21 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
             ('xyz', 'position', 'm'),
             ('rpy', 'orientation (fixed-axis roll, pitch, yaw)', 'rad'),
         )
+    ]
+
+
+def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
+    """What counts of the goals of every tip."""
+    return [
+        Spec(
+            name=f'goal_kind.{tip}',
+            kind=str,
+            default=GOAL_KINDS[0],
+            doc=f'what counts of the goals of {tip}, of its twists and of where it is held; axis: '
+            'position and direction of the z axis',
+            choices=GOAL_KINDS,
+        )
+        for tip in tip_links
     ]
 
 

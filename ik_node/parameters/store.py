@@ -23,11 +23,18 @@ from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
 from .options import ExampleOptions, Limits, NodeOptions, NodeParameters, Tool, TwistScale
-from .specs import Spec, fixed_specs, following_error_specs, limit_specs, tool_specs
+from .specs import (
+    Spec,
+    fixed_specs,
+    following_error_specs,
+    goal_kind_specs,
+    limit_specs,
+    tool_specs,
+)
 
 Values = Mapping[str, Any]
 
-OF_A_ROBOT = ('joint_limits.', 'tools.')
+OF_A_ROBOT = ('joint_limits.', 'tools.', 'goal_kind.')
 """Parameters that are declared once the robot is known."""
 MISSPELT = 0.75
 """Likeness to a name from which on another is taken for it."""
@@ -37,10 +44,10 @@ class Parameters:
     """Declares the parameters of a node, checks changes, and gives snapshots.
 
     `locked` is true while the node is configured: static parameters then refuse to change.
-    `changed` is true from an accepted change until the next `take`. Limits and tools that were set
-    while running are kept for the next robot, as far as it has those joints and tips. Raises
-    InvalidOption, here and in `declare_robot`, when the values that the node was started with are
-    refused.
+    `changed` is true from an accepted change until the next `take`. Limits, tools and kinds of
+    goals that were set while running are kept for the next robot, as far as it has those joints
+    and tips. Raises InvalidOption, here and in `declare_robot`, when the values that the node was
+    started with are refused.
     """
 
     def __init__(self, node: Node) -> None:
@@ -63,9 +70,11 @@ class Parameters:
         return self._build(self._values())
 
     def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
-        """Declare the limits of the joints and the tools of the tips, in place of those before."""
+        """Declare what is of the joints and of the tips, in place of that of those before."""
         tips = tuple(dict.fromkeys(tip_links))
-        specs = [*limit_specs(robot), *following_error_specs(robot), *tool_specs(tips)]
+        of_joints, of_tips = (limit_specs, following_error_specs), (tool_specs, goal_kind_specs)
+        specs = [s for make in of_joints for s in make(robot)]
+        specs += [s for make in of_tips for s in make(tips)]
         kept = {s.name: self._kept[s.name] for s in specs if s.accepts(self._kept.get(s.name))}
         for values in (kept, {}):
             self.undeclare_robot()
@@ -93,7 +102,7 @@ class Parameters:
         return spec.same(value, self._node.get_parameter(name).value)
 
     def undeclare_robot(self) -> None:
-        """Forget the limits of the joints and the tools; `joint_limits.default` stays."""
+        """Forget what is of joints and tips; `joint_limits.default` stays."""
         self._joints = self._tips = ()
         for name in self._specs.keys() - self._permanent:
             self._node.undeclare_parameter(name)
@@ -178,6 +187,7 @@ class Parameters:
                 {tip: _make(Tool, read, f'tools.{tip}.') for tip in self._tips}
             ),
             example=_make(ExampleOptions, read, 'example.'),
+            goal_kinds=MappingProxyType({tip: read[f'goal_kind.{tip}'] for tip in self._tips}),
         )
 
 

@@ -42,6 +42,7 @@ START_PATIENCE = 300.0
 POSITION_TOLERANCE = 1e-5
 ORIENTATION_TOLERANCE = 1e-4
 """What counts as reached here [m, rad]: the node's own tolerances."""
+SOLVE_TIME = 'solve_time_since_goal [us]'
 STREAM_RATE = 50.0
 STREAM_RADIUS = 0.1
 
@@ -133,8 +134,8 @@ class Observer:
 
     def _on_status(self, message: DiagnosticStatus) -> None:
         values = {pair.key: pair.value for pair in message.values}
-        if 'solve_time [us]' in values:
-            self.solve_times.append(1e-6 * float(values['solve_time [us]']))
+        if SOLVE_TIME in values:
+            self.solve_times.append(1e-6 * float(values[SOLVE_TIME]))
 
     def spin_until(self, condition: Callable[[], bool], deadline: float) -> bool:
         """Handle messages until the condition holds; false at the deadline (monotonic) [s]."""

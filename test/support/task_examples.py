@@ -14,6 +14,9 @@ GOALS = {
     ik.PositionTask: lambda robot, link, rng: ik.PositionTask(link, weights=(2.0, 1.0, 0.5)),
     ik.OrientationTask: lambda robot, link, rng: ik.OrientationTask(link, weights=(0.5, 1.0, 2.0)),
     ik.AxisTask: lambda robot, link, rng: ik.AxisTask(link, rng.normal(size=3), weight=2.0),
+    ik.PositionAxisTask: lambda robot, link, rng: ik.PositionAxisTask(
+        link, axis_weight=0.7, tool=robots.random_transform(rng, 0.2)
+    ),
     ik.TwoAxisTask: lambda robot, link, rng: ik.TwoAxisTask(link, weight=0.6),
 }
 

@@ -19,6 +19,7 @@ from ...tasks import (
     ManipulabilityTask,
     OrientationTask,
     PoseTask,
+    PositionAxisTask,
     PositionTask,
     PostureTask,
     SmoothnessTask,
@@ -130,6 +131,15 @@ def _axis(task: AxisTask) -> Arguments:
     }
 
 
+def _position_axis(task: PositionAxisTask) -> Arguments:
+    return {
+        'link': task.link,
+        'position_weight': task.position_weights,
+        'axis_weight': task.rotation_weights,
+        'tool': task.tool,
+    }
+
+
 def _posture(task: PostureTask) -> Arguments:
     return {'rest': task.rest, 'weights': task.weights}
 
@@ -184,6 +194,7 @@ DESCRIBED_BY: dict[type[Task], Callable[[Any], Arguments]] = {
     OrientationTask: _orientation,
     TwoAxisTask: _two_axes,
     AxisTask: _axis,
+    PositionAxisTask: _position_axis,
     PostureTask: _posture,
     SmoothnessTask: _smoothness,
     LimitAvoidanceTask: _limit_avoidance,

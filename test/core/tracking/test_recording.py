@@ -255,6 +255,7 @@ def tasks_of(robot):
         ik.OrientationTask(TIP, quaternion, weights=matrix[:3, :3], tool=tool),
         ik.SmoothnessTask(rng.uniform(robot.lower, robot.upper), stiffness=matrix),
         ik.TwoAxisTask(TIP, quaternion, weight=0.4, tool=tool),
+        ik.PositionAxisTask(TIP, tool @ tool, position_weight=1.3, axis_weight=0.2, tool=tool),
         ik.AxisTask(TIP, rng.normal(size=3), rng.normal(size=3), weight=0.7, cone=0.2),
         ik.PostureTask(rng.uniform(robot.lower, robot.upper), weights=rng.uniform(size=robot.n)),
         ik.PostureTask(weights=0.2),

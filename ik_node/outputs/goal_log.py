@@ -1,0 +1,90 @@
+"""What became of a goal, in the log: one line where it is reached, blocked, or out of reach.
+
+A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is
+being dragged, and says nothing; the last one does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+
+from rclpy.node import Node
+
+from ik_core.maths.rotations import Array
+from ik_core.tracking import Command
+
+from ..model import Model
+from ..texts import cut
+from .codes import StatusCode
+from .diagnostics import Diagnostics
+
+STEADY = 0.5
+"""[s] How long a goal stays the same before what became of it is worth a line."""
+OUTCOMES = {
+    StatusCode.REACHED: ('goal reached', 'is within'),
+    StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
+    StatusCode.CLOSEST: ('goal out of reach', 'comes no closer than'),
+}
+
+
+class GoalLog:
+    """Logs each outcome of a goal once.
+
+    `look` gives what is moved and its last command, None for neither.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        look: Callable[[], tuple[Model | None, Command | None]],
+    ) -> None:
+        self._node, self._health, self._look = node, health, look
+        self._goals: tuple[object, ...] = ()
+        self._since = 0.0
+        self._said: set[StatusCode] = set()
+
+    def follow(self) -> None:
+        """See what became of the goals; called now and then."""
+        model, command = self._look()
+        if model is None or command is None or not model.tracker.has_goals:
+            self._goals = ()
+            return
+        now, goals = time.monotonic(), tuple(map(_bytes, model.tracker.goals))
+        if goals != self._goals:
+            self._goals, self._since, self._said = goals, now, set()
+        code = self._health.code
+        if code in OUTCOMES and code not in self._said and now - self._since >= STEADY:
+            self._said.add(code)
+            self._say(code, model, command)
+
+    def _say(self, code: StatusCode, model: Model, command: Command) -> None:
+        what, how = OUTCOMES[code]
+        tips = ', '.join(_distances(model, command, how, code is not StatusCode.REACHED))
+        hazard, joints = self._health.hazards.worst.text, self._health.hazards.joints_at_bound
+        why = ': '.join(filter(None, (hazard, ', '.join(joints))))
+        if code is StatusCode.REACHED:
+            self._node.get_logger().info(cut(f'{what}: {tips}'))
+        else:
+            self._node.get_logger().warning(cut(f'{what}: {tips}' + (f'; {why}' if why else '')))
+
+
+def _distances(model: Model, command: Command, how: str, missed_only: bool) -> Iterable[str]:
+    """Such as 'panda_hand comes no closer than 12.3 mm and 0.4 deg', for each tip with a goal."""
+    node, tracker = model.parameters.node, model.tracker
+    errors = zip(command.position_errors, command.orientation_errors, strict=True)
+    for tip, goal, (metres, radians) in zip(model.tip_links, tracker.goals, errors, strict=True):
+        missed = metres > node.position_tolerance or radians > node.orientation_tolerance
+        if goal is not None and (missed or not missed_only):
+            angle = '' if model.goal_kind(tip) == 'position' else f' and {_degrees(radians)}'
+            yield f'{tip} {how} {1e3 * metres:.3g} mm{angle}'
+
+
+def _degrees(radians: float) -> str:
+    return f'{math.degrees(radians):.3g} deg'
+
+
+def _bytes(goal: Array | None) -> bytes:
+    return b'' if goal is None else goal.tobytes()

@@ -1,0 +1,77 @@
+"""What became of a goal is in the log once: reached, blocked, or out of reach and by how much.
+
+The slide ends at 1 m, so the distances are known.
+"""
+
+import time
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from rcl_interfaces.msg import Log
+from support.slide import at, slide
+
+WORDS = ('goal reached', 'out of reach', 'blocked')
+
+
+@pytest.fixture(scope='module')
+def node():
+    with slide(acceleration=50.0) as it:
+        it._listen(Log, '/rosout', 1000)
+        yield it
+
+
+def lines(node):
+    """What was logged of goals."""
+    mine = node.namespace.strip('/')
+    return [
+        m.msg
+        for m in node.inbox['/rosout']
+        if m.name.startswith(mine) and any(word in m.msg for word in WORDS)
+    ]
+
+
+def until_line(node, before):
+    """The one line that is new."""
+    node.until(lambda: len(lines(node)) > before, 'a line')
+    assert len(lines(node)) == before + 1
+    return lines(node)[-1]
+
+
+def test_each_outcome_is_one_line_that_says_how_far(node):
+    before = len(lines(node))
+    node.send_goal(at(0.3))
+    assert 'goal reached: carriage is within' in until_line(node, before)
+    node.send_goal(at(1.25))
+    text = until_line(node, before + 1)
+    assert 'out of reach: carriage comes no closer than 250 mm and 0 deg' in text
+    assert text.endswith('; at a joint limit: x')
+    for _ in range(30):  # the same goal again is no other goal
+        node.send_goal(at(1.25))
+        node.more_states(10)
+    assert len(lines(node)) == before + 2
+
+
+def test_a_way_that_is_blocked_is_told(node):
+    node.send_goal(at(0.0))
+    node.until_code('reached')
+    assert node.set_parameters(move='linear').successful
+    before = len(lines(node))
+    node.send_goal(at(1.125))
+    assert 'blocked: carriage stops short by 12' in until_line(node, before)
+    assert node.set_parameters(move='joint').successful
+
+
+def test_a_stream_says_nothing_until_it_ends(node):
+    node.send_goal(at(-0.5))
+    node.until_code('reached')
+    node.until(lambda: 'goal reached' in lines(node)[-1], 'the line')
+    before, end = len(lines(node)), time.monotonic() + 2.0
+    x = -0.5
+    while time.monotonic() < end:
+        x += 1e-3
+        node.send_goal(at(x))
+        node.more_states(2)
+    assert len(lines(node)) == before
+    assert 'goal reached' in until_line(node, before)
