@@ -7,11 +7,10 @@ not reached. Everything else worth knowing is a *note*.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -41,11 +40,6 @@ ZERO = 1e-9
 CONSISTENT = 1e-6
 DIFFERENCE = 1e-5
 FEW = 10
-
-ASSUMED_VELOCITY = {'rad': 1.0, 'm': 0.1}
-LARGEST_ACCELERATION = 5.0
-SPEED_UP_TIME = 0.5
-"""Suggested where the description says nothing: slow, and reached in this time [s]."""
 
 SAID_OTHERWISE = ('no velocity limit', 'can not move')
 """Warnings of the loader that this report has in its own words."""
@@ -102,10 +96,16 @@ class Report:
     notes: tuple[str, ...]
 
 
-def check(path: Path, tips: Sequence[str] = (), goals: int = 200) -> Report:
+def check(
+    path: Path,
+    tips: Sequence[str] = (),
+    goals: int = 200,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
     """The report on a URDF file for these tips, by default those that the node would take.
 
-    `goals` random poses are solved for at each tip. Raises UrdfError, FrameNotFound, and
+    `goals` random poses are solved for at each tip; `progress` is called with how many of all are
+    done. Raises UrdfError, FrameNotFound, and
     UnsupportedProblem for a tip that no joint moves.
     """
     robot = load_urdf(path)
@@ -116,11 +116,18 @@ def check(path: Path, tips: Sequence[str] = (), goals: int = 200) -> Report:
         _joint_report(robot, i, efforts.get(name, math.inf), i in moved)
         for i, name in enumerate(robot.joint_names)
     )
-    reports = tuple(_tip_report(robot, tip, why, goals) for tip, why in chosen)
+    reports = []
+    for number, (tip, why) in enumerate(chosen):
+
+        def show(done: int, before: int = goals * number) -> None:
+            if progress is not None:
+                progress(before + done, goals * len(chosen))
+
+        reports.append(_tip_report(robot, tip, why, goals, show))
     return Report(
         robot,
         joints,
-        reports,
+        tuple(reports),
         problems=tuple(_problems(joints, reports, bool(tips))),
         notes=tuple(_notes(robot, joints, reports)),
     )
@@ -206,7 +213,9 @@ def _remarks(unit: str, lower: float, upper: float, velocity: float) -> Iterable
 # --- tips --------------------------------------------------------------------------------------
 
 
-def _tip_report(robot: Robot, link: str, why: str, goals: int) -> TipReport:
+def _tip_report(
+    robot: Robot, link: str, why: str, goals: int, show: Callable[[int], None]
+) -> TipReport:
     goal = PoseTask(link)
     problem = IkProblem(robot, [goal])
     start = problem.default_configuration
@@ -214,7 +223,7 @@ def _tip_report(robot: Robot, link: str, why: str, goals: int) -> TipReport:
     zero[problem.variables] = problem.limits.project(np.zeros(len(problem.variables)))
     reach = reach_bounds(problem, start).workspace
     samples = _random_configurations(problem, goals)
-    errors, times = _solve_for_poses(problem, goal, samples)
+    errors, times = _solve_for_poses(problem, goal, samples, show)
     reached = (errors <= (problem.position_tolerance, problem.orientation_tolerance)).all(axis=1)
     worst = errors[reached].max(axis=0, initial=0.0)
     directions = max(_directions(problem, reach, q) for q in samples[:FEW])
@@ -245,19 +254,23 @@ def _random_configurations(problem: IkProblem, count: int) -> Array:
     return q
 
 
-def _solve_for_poses(problem: IkProblem, goal: PoseTask, samples: Array) -> tuple[Array, Array]:
+def _solve_for_poses(
+    problem: IkProblem, goal: PoseTask, samples: Array, show: Callable[[int], None]
+) -> tuple[Array, Array]:
     """Errors (N, 2) [m, rad], by forward kinematics, and times (N,) [s] of solving for the
     poses at some configurations (N, n)."""
     solver = make_solver()
     robot = problem.robot
     errors, times = np.empty((len(samples), 2)), np.empty(len(samples))
     for i in (0, *range(len(samples))):  # the first one twice: it compiles
+        show(i)
         target = robot.forward_kinematics(samples[i], goal.link)
         goal.set_target(target)
         started = time.perf_counter()
         q = solver.solve(problem).q
         times[i] = time.perf_counter() - started
         errors[i] = pose_error(robot.forward_kinematics(q, goal.link), target)
+    show(len(samples))
     return errors, times
 
 
@@ -370,58 +383,3 @@ def _listed(what: str, names: Iterable[str], most: int = sys.maxsize) -> Iterabl
     more = f' and {len(found) - most} more' if len(found) > most else ''
     if found:
         yield f'{what}: {shown}{more}'
-
-
-# --- parameters for the node ---------------------------------------------------------------------
-
-
-def suggested_yaml(report: Report) -> str:
-    """Parameters for ik_node, as a file: the tips, and limits that the description lacks."""
-    robot = report.robot
-    tips = ', '.join(_quoted(tip.link) for tip in report.tips)
-    lines = [
-        f'# Suggested by `ik check` for {robot.name}: limits to begin with. What is marked',
-        '# "assumed" is in no description: take it from the data sheet.',
-        '/**:',
-        '  ros__parameters:',
-        f'    base_link: {_quoted(robot.base_link)}',
-        *([f'    tip_links: [{tips}]'] if tips else []),
-        '    joint_limits:',
-        '      default:',
-        f'        velocity: {_number(ASSUMED_VELOCITY["m"])}',
-        f'        acceleration: {_number(ASSUMED_VELOCITY["m"] / SPEED_UP_TIME)}',
-    ]
-    for joint in report.joints:
-        if joint.moves_a_tip:
-            lines += _joint_lines(joint)
-    return '\n'.join(lines) + '\n'
-
-
-def _joint_lines(joint: JointReport) -> list[str]:
-    """The limits of a joint: the acceleration, and a velocity where there is no sensible one."""
-    rows = []
-    velocity = joint.velocity
-    if velocity > FASTEST[joint.unit]:
-        velocity = ASSUMED_VELOCITY[joint.unit]
-        rows.append(('velocity', velocity, f'{joint.unit}/s'))
-    acceleration = min(velocity / SPEED_UP_TIME, LARGEST_ACCELERATION)
-    rows.append(('acceleration', acceleration, f'{joint.unit}/s^2'))
-    if '.' in joint.name:  # rcl forgets where it is after a mapping whose name has a dot
-        return [
-            f'      {_quoted(f"{joint.name}.{limit}")}: {_number(value)}  # [{unit}] assumed'
-            for limit, value, unit in rows
-        ]
-    return [
-        f'      {_quoted(joint.name)}:',
-        *(f'        {limit}: {_number(value)}  # [{unit}] assumed' for limit, value, unit in rows),
-    ]
-
-
-def _number(value: float) -> str:
-    """A double as YAML has it, with three digits."""
-    return np.format_float_positional(value, precision=3, fractional=False, trim='0')
-
-
-def _quoted(name: str) -> str:
-    """A name that YAML takes for text, whatever it looks like."""
-    return json.dumps(name)

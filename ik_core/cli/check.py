@@ -14,7 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..analysis.self_test import Report, TipReport, check, suggested_yaml
+from ..analysis.first_limits import suggested_yaml
+from ..analysis.self_test import Report, TipReport, check
+from ..progress import ProgressLine
 from ..robot.shipped import robot_path
 from .command import add_json, add_robot, new_parser
 from .text import as_json, quantity, table
@@ -36,14 +38,21 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add('--goals', type=_count, default=200, metavar='N', help='random poses to solve for')
-    add('--yaml', type=Path, metavar='FILE', help='write suggested parameters for ik_node')
+    add(
+        '--yaml',
+        type=Path,
+        metavar='FILE',
+        help='write parameters for the first runs of ik_node: slow limits for every joint',
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the robot and print the report; the exit code."""
-    report = check(robot_path(arguments.robot), arguments.tips, arguments.goals)
+    path = robot_path(arguments.robot)
+    with ProgressLine('check') as line:
+        report = check(path, arguments.tips, arguments.goals, line.show)
     if arguments.yaml:
         arguments.yaml.write_text(suggested_yaml(report), encoding='utf-8')
     print(as_json(_data(report)) if arguments.json else _text(report))

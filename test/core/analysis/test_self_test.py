@@ -9,7 +9,8 @@ from support.robots import SHIPPED, URDF
 
 import ik_core as ik
 from ik_core.analysis import self_test as module
-from ik_core.analysis.self_test import check, suggested_yaml
+from ik_core.analysis.first_limits import ACCELERATION, VELOCITY, suggested_yaml
+from ik_core.analysis.self_test import check
 from ik_core.cli.main import main
 
 FINE = {'type': 'revolute', 'lower': '-2', 'upper': '2.5', 'velocity': '1.5', 'effort': '9'}
@@ -284,6 +285,16 @@ def read_by_the_node(path, text, file):
         context.try_shutdown()
 
 
+FAST_GRIPPER = """
+<link name="f0"/><link name="f1"/>
+<joint name="f0" type="prismatic"><parent link="l6"/><child link="f0"/>
+  <limit lower="0" upper="0.5" velocity="3"/></joint>
+<joint name="f1" type="prismatic"><parent link="l6"/><child link="f1"/>
+  <mimic joint="f0" multiplier="-4"/><limit lower="-9" upper="9" velocity="20"/></joint>
+"""
+"""A finger, and another that mimics it four times as fast."""
+
+
 @pytest.mark.parametrize('name', ['panda', 'dual_arm', 'chains5'])
 def test_the_node_takes_the_suggested_yaml_as_it_is(name, tmp_path):
     path = URDF / f'{name}.urdf'
@@ -294,26 +305,48 @@ def test_the_node_takes_the_suggested_yaml_as_it_is(name, tmp_path):
     assert unread == []
     assert taken.node.base_link == robot.base_link
     assert taken.node.tip_links == tuple(tip.link for tip in report.tips)
-    assert np.isfinite(limits.velocity).all()
-    assert np.isfinite(limits.acceleration).all()
-    given = np.isfinite(robot.velocity)
-    assert (limits.velocity[given] == robot.velocity[given]).all()
+    assert set(limits.velocity) == {VELOCITY, *robot.velocity[robot.velocity < VELOCITY]}
+    assert set(limits.acceleration) == {ACCELERATION}
 
 
-def test_what_the_description_lacks_is_suggested_and_odd_names_survive(tmp_path):
-    text = arm({'velocity': None}, {'velocity': '200'}, {'type': 'prismatic', 'velocity': '0'})
+def test_odd_names_survive_and_only_a_slower_joint_keeps_its_own_velocity(tmp_path):
+    text = arm(
+        {'velocity': None}, {'velocity': '200'}, {'type': 'prismatic', 'velocity': '0.0412'}
+    )
     for old, new in (('j0', 'yes'), ('j1', 'a.b'), ('j2', '12'), ('l6', 'null'), ('l0', 'no: 1')):
         text = text.replace(f'"{old}"', f'"{new}"')
     path = tmp_path / 'odd.urdf'
     path.write_text(text)
-    report = check(path, goals=1)
-    _, taken, limits, unread = read_by_the_node(
-        path, suggested_yaml(report), tmp_path / 'suggested.yaml'
-    )
+    yaml = suggested_yaml(check(path, goals=1))
+    _, taken, limits, unread = read_by_the_node(path, yaml, tmp_path / 'suggested.yaml')
     assert unread == []
     assert (taken.node.base_link, taken.node.tip_links) == ('no: 1', ('null',))
-    np.testing.assert_allclose(limits.velocity, [1.0, 1.0, 0.1, 1.5, 1.5, 1.5])
-    np.testing.assert_allclose(limits.acceleration, [2.0, 2.0, 0.2, 3.0, 3.0, 3.0])
+    np.testing.assert_array_equal(limits.velocity, [0.1, 0.1, 0.0412, 0.1, 0.1, 0.1])
+    np.testing.assert_array_equal(limits.acceleration, 0.5)
+    for said in ('has no limit', 'allows 200, if it means that', 'allows 1.5\n'):
+        assert f'# [rad/s] the description {said}' in yaml
+
+
+def test_driven_by_the_suggested_yaml_no_joint_is_faster_than_it_says(tmp_path):
+    """Goals jump all over the reach of an arm whose description allows 3.14 rad/s."""
+    path = tmp_path / 'fast.urdf'
+    path.write_text(arm(*[{'velocity': '3.14'}] * 6, extra=FAST_GRIPPER))
+    yaml = suggested_yaml(check(path, ['l6', 'f1'], goals=1))
+    robot, _, limits, _ = read_by_the_node(path, yaml, tmp_path / 'suggested.yaml')
+    problem = ik.IkProblem(robot, [ik.PoseTask('l6'), ik.PositionTask('f1')])
+    tracker = ik.Tracker(problem, 100.0, limits=limits, q0=robot.middle_configuration)
+    rng, now, path_of_q = np.random.default_rng(0), 0.0, [tracker.q]
+    for tick in range(240):
+        if tick % 80 == 0:
+            goal = rng.uniform(robot.lower, robot.upper)
+            for index, link in enumerate(('l6', 'f1')):
+                tracker.set_goal(index, robot.forward_kinematics(goal, link), now)
+        now += 0.01
+        path_of_q.append(tracker.tick(now).q)
+    rates = np.abs(np.diff(path_of_q, axis=0)).max(axis=0) / 0.01
+    assert (rates[:6] > 0.5 * VELOCITY).all()  # all of them do move
+    assert rates.max() <= VELOCITY + 1e-9
+    assert 4.0 * rates[6] <= VELOCITY + 1e-9  # of the finger that mimics
 
 
 def test_a_robot_without_joints_has_a_problem_and_a_yaml_that_loads(tmp_path):

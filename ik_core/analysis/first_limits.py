@@ -1,0 +1,74 @@
+"""Parameters for the first runs of ik_node on a robot, as a file; `ik check --yaml` writes them.
+
+Every joint gets limits of its own: `joint_limits.default` counts only where a description has no
+limit, and most have one that is far too fast for a first run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+from .self_test import FASTEST, JointReport, Report
+
+VELOCITY, ACCELERATION = 0.1, 0.5
+"""[rad/s or m/s, rad/s^2 or m/s^2] To begin with: slow enough for a hand on the emergency stop."""
+
+HEAD = """\
+# Made by `ik check` for {name}: limits for the first runs, of every joint. When the robot does
+# what it should, raise them joint by joint, up to the data sheet. Where a joint has no velocity
+# here that of its description holds, and only without one the default.
+/**:
+  ros__parameters:
+"""
+
+
+def suggested_yaml(report: Report) -> str:
+    """Parameters for ik_node: the base, the tips, and limits that hold back every joint."""
+    robot = report.robot
+    tips = ', '.join(_quoted(tip.link) for tip in report.tips)
+    lines = [
+        f'    base_link: {_quoted(robot.base_link)}',
+        *([f'    tip_links: [{tips}]'] if tips else []),
+        '    joint_limits:',
+        *_lines('default', _rates()),
+    ]
+    for joint in report.joints:
+        lines += _lines(joint.name, _joint_rates(joint))
+    for name, mimic in robot.mimic_joints.items():
+        lines += _lines(name, _rates(f'  # {name} mimics {mimic.joint}'))
+    return HEAD.format(name=robot.name) + '\n'.join(lines) + '\n'
+
+
+def _rates(remark: str = '') -> list[str]:
+    return [f'velocity: {VELOCITY}{remark}', f'acceleration: {ACCELERATION}']
+
+
+def _joint_rates(joint: JointReport) -> list[str]:
+    """A joint's lines; the node refuses a limit above that of the description."""
+    unit, allowed = joint.unit, joint.velocity
+    velocity = f'velocity: {VELOCITY}  # [{unit}/s] the description {_said(joint)}'
+    acceleration = f'acceleration: {ACCELERATION}  # [{unit}/s^2]'
+    return [acceleration] if allowed <= VELOCITY else [velocity, acceleration]
+
+
+def _said(joint: JointReport) -> str:
+    """What the description says of a joint's velocity."""
+    if joint.velocity == math.inf:
+        return 'has no limit'
+    doubt = ', if it means that' if joint.velocity > FASTEST[joint.unit] else ''
+    return f'allows {joint.velocity:g}{doubt}'
+
+
+def _lines(joint: str, rates: list[str]) -> list[str]:
+    """The parameters of a joint."""
+    if '.' in joint:  # rcl forgets where it is after a mapping whose name has a dot
+        split = [rate.split(':', 1) for rate in rates]
+        return [f'      {_quoted(f"{joint}.{limit}")}:{value}' for limit, value in split]
+    name = joint if joint == 'default' else _quoted(joint)
+    return [f'      {name}:', *(f'        {rate}' for rate in rates)]
+
+
+def _quoted(name: str) -> str:
+    """A name that YAML takes for text, whatever it looks like."""
+    return json.dumps(name)
