@@ -25,6 +25,7 @@ from .exceptions import (
     UnsupportedProblem,
     UrdfError,
 )
+from .maths.transforms import transform
 from .optim.search import Budget
 from .problem import IkProblem
 from .result import IkResult, IkStatus
@@ -129,4 +130,5 @@ __all__ = [
     'solve_batch',
     'solve_best',
     'total_link_length',
+    'transform',
 ]

@@ -27,8 +27,8 @@ from ..maths.rotations import (
     Array,
     IntArray,
     is_rigid,
-    refuse_transform,
 )
+from ..maths.transforms import check_frame, frame_id, plain_transform, refuse_transform
 from ..options import whole_number
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
@@ -83,7 +83,7 @@ class BatchResult:
 
 def solve_batch(
     problem: IkProblem,
-    targets: ArrayLike,
+    targets: Any,
     q0: ArrayLike | None = None,
     random_seed: int = 0,
     *,
@@ -95,7 +95,8 @@ def solve_batch(
     """Solve the problem for N sets of targets: the results of N single solves, on all cores.
 
     targets (N, goals, 4, 4), or (N, 4, 4) for one goal : for the goals in the order of
-        `problem.goals`, each as its `set_target` takes it; the problem itself is not changed
+        `problem.goals`; or a list of what `ik_core.transform` takes, or a ROS PoseArray. The
+        problem is not changed
     q0 : where to start, (n,) for all, (N, n) one for each, or None as in `solve`; joints that
         the problem does not move keep their value in it
     threads : by default as many as there are cores that this process may use
@@ -108,7 +109,7 @@ def solve_batch(
     other, where threads do not help.
     """
     many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
-    transforms = checked_targets(targets, len(problem.goals))
+    transforms = checked_targets(targets, problem)
     starts = checked_starts(problem, q0, len(transforms))
     return many.run(transforms, starts, progress=progress)
 
@@ -286,10 +287,11 @@ def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResul
     )
 
 
-def checked_targets(targets: ArrayLike, goals: int) -> Array:
+def checked_targets(targets: Any, problem: IkProblem) -> Array:
     """Targets as (N, goals, 4, 4); InvalidGoal names the first that is no rigid transform."""
+    goals = len(problem.goals)
     try:
-        array = np.array(targets, float)
+        array = np.array(_plain_targets(targets, problem.robot.base_link), float)
     except (TypeError, ValueError) as error:
         raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
     if array.ndim == 3 and goals == 1:
@@ -302,6 +304,15 @@ def checked_targets(targets: ArrayLike, goals: int) -> Array:
             if not is_rigid(transform, LARGEST, ORTHOGONALITY_TOLERANCE):
                 refuse_transform(transform, f'targets[{i}, {goal}]')
     return array
+
+
+def _plain_targets(targets: Any, root: str, depth: int = 2) -> Any:
+    """Targets as numbers: lists may have transforms of all kinds in them, or be a PoseArray."""
+    check_frame(frame_id(targets), root)
+    targets = getattr(targets, 'poses', targets)
+    if depth > 0 and isinstance(targets, (list, tuple)):
+        return [_plain_targets(target, root, depth - 1) for target in targets]
+    return plain_transform(targets)
 
 
 def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:

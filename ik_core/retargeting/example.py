@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidOption
-from ..maths.rotations import Array, checked_transform
+from ..maths.rotations import Array
+from ..maths.transforms import checked_transform
 from ..options import exact_number
 from ..robot.motion import Motion
 from ..robot.robot import Robot

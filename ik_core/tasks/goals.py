@@ -2,7 +2,8 @@
 
 The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A
 goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's
-frame, in metres; quaternions are (x, y, z, w), of any length but zero.
+frame, in metres; quaternions are (x, y, z, w), of any length but zero. `maths.transforms` reads
+them, and tools, in all the forms that scipy, pinocchio, spatialmath and ROS have for them.
 
 A goal can be a region: a box about the target for the position or the rotation vector, given by
 its half widths, or a cone about a direction. All of it is as good as the target itself: residuals
@@ -11,18 +12,20 @@ and errors count from its edge.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal, InvalidOption
-from ..maths.rotations import (
-    LARGEST,
-    Array,
+from ..maths.rotations import Array, finite_vector, matrix_onto_axis, transform_of
+from ..maths.transforms import (
+    check_frame,
     checked_transform,
-    finite_vector,
-    matrix_from_quaternion,
-    matrix_onto_axis,
-    transform_of,
+    frame_id,
+    plain_vector,
+    point,
+    rotation_matrix,
 )
 from ..robot.robot import Robot
 from . import kernels
@@ -46,7 +49,7 @@ class GoalTask(Task):
         link: str,
         position_weights: ArrayLike,
         rotation_weights: ArrayLike,
-        tool: ArrayLike | None = None,
+        tool: Any = None,
         position_axes: str = 'root',
         position_box: ArrayLike = 0.0,
         orientation_box: ArrayLike = 0.0,
@@ -62,7 +65,9 @@ class GoalTask(Task):
         self.position_box = _not_negative(position_box, 'position_box')
         self.orientation_box = _not_negative(orientation_box, 'orientation_box')
         self.cone = float(_not_negative(cone, 'cone')[0])
-        self.tool = np.eye(4) if tool is None else checked_transform(tool)
+        check_frame(frame_id(tool), link)
+        self.tool = np.eye(4) if tool is None else checked_transform(tool, 'tool')
+        self.frame_id = ''
         self.target = np.full(12, np.nan)
         if not (self.position_weights.any() or self.rotation_weights.any()):
             raise InvalidOption(f'the goal for {link!r} asks for nothing: all weights are 0')
@@ -78,26 +83,34 @@ class GoalTask(Task):
 
     def set_target(
         self,
-        transform: ArrayLike | None = None,
+        transform: Any = None,
         *,
-        position: ArrayLike | None = None,
+        position: Any = None,
         quaternion: ArrayLike | None = None,
+        rpy: ArrayLike | None = None,
+        rotation: Any = None,
+        normalise: bool = False,
     ) -> None:
-        """Move the goal: to `transform` (4, 4), or by `position` (3,) and `quaternion` (4,).
+        """Move the goal: to `transform` (4, 4), or by `position` (3,) and one orientation.
 
-        What is not given stays. Nothing changes where InvalidGoal is raised: for numbers that
-        are not finite, a zero quaternion, a matrix that is no rigid transform.
+        That is `quaternion` (4,), `rpy` (3,) [rad] or `rotation`; `ik_core.transform` tells what
+        else of these may be objects of scipy, pinocchio, spatialmath and ROS, and what `normalise`
+        mends. What is not given stays. Nothing changes where InvalidGoal is raised: for numbers
+        that are not finite, a zero quaternion, a matrix that is no rigid transform.
         """
         target = self.target.copy()
+        frames = {frame_id(value): None for value in (transform, position) if value is not None}
         if transform is not None:
-            rigid = checked_transform(transform)
+            rigid = checked_transform(transform, normalise=normalise)
             target[:9].reshape(3, 3)[:] = rigid[:3, :3]
             target[9:] = rigid[:3, 3]
-        if quaternion is not None:
-            target[:9] = matrix_from_quaternion(quaternion).ravel()
+        turn = rotation_matrix(quaternion, rpy, rotation, normalise=normalise)
+        if turn is not None:
+            target[:9] = turn.ravel()
         if position is not None:
-            target[9:] = finite_vector(position, 3, 'position', LARGEST)
+            target[9:] = point(position)
         self.target[:] = target
+        self.frame_id = next(filter(None, frames), '') if frames else self.frame_id
         self._note_what_is_set()
 
     def _note_what_is_set(self) -> None:
@@ -131,12 +144,20 @@ class GoalTask(Task):
         """The targets (..., 12) as they are packed."""
         return targets
 
-    def check_target(self) -> None:
-        """Raise InvalidGoal where something that the goal asks for has no target yet."""
+    def check_target(self, root: str = '') -> None:
+        """Raise InvalidGoal where something that the goal asks for has no target yet.
+
+        Or where its target was a message in another frame than `root`.
+        """
         if self._missing:
             raise InvalidGoal(
                 f'the goal for {self.link!r} has no {" and no ".join(sorted(self._missing))}; '
                 'give it one with set_target'
+            )
+        if self.frame_id and root and self.frame_id != root:
+            raise InvalidGoal(
+                f'the goal for {self.link!r} is in the frame {self.frame_id!r}; the root of this '
+                f'robot is {root!r}: transform the goal there first, as tf2 does'
             )
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
@@ -162,19 +183,23 @@ class PoseTask(GoalTask):
     `position_axes`: the axes in which the position weights and box act, 'root' or 'goal'; those
     of the orientation act in the goal's axes. `position_box` [m], `orientation_box` [rad]: half
     widths, one or (3,), of the region that is as good as the target; of rotation vectors.
+    `transform`, `rpy`, `rotation` and `normalise` are those of `set_target`.
     """
 
     def __init__(
         self,
         link: str,
-        position: ArrayLike | None = None,
+        position: Any = None,
         quaternion: ArrayLike | None = None,
-        transform: ArrayLike | None = None,
+        transform: Any = None,
         *,
+        rpy: ArrayLike | None = None,
+        rotation: Any = None,
+        normalise: bool = False,
         position_weights: ArrayLike = 1.0,
         orientation_weights: ArrayLike = 1.0,
         position_axes: str = 'root',
-        tool: ArrayLike | None = None,
+        tool: Any = None,
         position_box: ArrayLike = 0.0,
         orientation_box: ArrayLike = 0.0,
     ) -> None:
@@ -187,35 +212,46 @@ class PoseTask(GoalTask):
             position_box,
             orientation_box,
         )
-        self.set_target(transform, position=position, quaternion=quaternion)
+        self.set_target(
+            transform,
+            position=position,
+            quaternion=quaternion,
+            rpy=rpy,
+            rotation=rotation,
+            normalise=normalise,
+        )
 
 
 class PositionTask(GoalTask):
     """The origin of the link (or of its tool) should be at a position.
 
     `weights`: one, (3,), or a symmetric positive semidefinite matrix (3, 3). With `position_axes`
-    'goal' they act in the axes of the target's orientation, which
-    `quaternion` gives. `box` [m]: half widths, one or (3,), of the region that is as good.
+    'goal' they act in the axes of the target's orientation, which `quaternion`, `rpy` or
+    `rotation` gives. `box` [m]: half widths, one or (3,), of the region that is as good.
     """
 
     def __init__(
         self,
         link: str,
-        position: ArrayLike | None = None,
+        position: Any = None,
         quaternion: ArrayLike | None = (0.0, 0.0, 0.0, 1.0),
         *,
+        rpy: ArrayLike | None = None,
+        rotation: Any = None,
         weights: ArrayLike = 1.0,
         position_axes: str = 'root',
-        tool: ArrayLike | None = None,
+        tool: Any = None,
         box: ArrayLike = 0.0,
     ) -> None:
         super().__init__(link, weights, 0.0, tool, position_axes, box)
         self.set_target(position=position, quaternion=quaternion)
+        self.set_target(rpy=rpy, rotation=rotation)
 
 
 class OrientationTask(GoalTask):
     """The link should have an orientation; the weights, one, (3,) or (3, 3), act in its axes.
 
+    `quaternion`, `rpy` or `rotation`: one of them, as in `set_target`.
     `box` [rad]: half widths, one or (3,), of the rotation vectors from the target, in its axes,
     that are as good.
     """
@@ -225,12 +261,14 @@ class OrientationTask(GoalTask):
         link: str,
         quaternion: ArrayLike | None = None,
         *,
+        rpy: ArrayLike | None = None,
+        rotation: Any = None,
         weights: ArrayLike = 1.0,
-        tool: ArrayLike | None = None,
+        tool: Any = None,
         box: ArrayLike = 0.0,
     ) -> None:
         super().__init__(link, 0.0, weights, tool, orientation_box=box)
-        self.set_target(quaternion=quaternion)
+        self.set_target(quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
 class TwoAxisTask(GoalTask):
@@ -245,13 +283,15 @@ class TwoAxisTask(GoalTask):
         link: str,
         quaternion: ArrayLike | None = None,
         *,
+        rpy: ArrayLike | None = None,
+        rotation: Any = None,
         weight: float = 1.0,
-        tool: ArrayLike | None = None,
+        tool: Any = None,
     ) -> None:
         super().__init__(link, 0.0, _not_negative(weight, 'weight'), tool)
         self.rotation = kernels.TWO_AXES
         self.rotation_weights = np.repeat(self.rotation_weights, 2)
-        self.set_target(quaternion=quaternion)
+        self.set_target(quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
 class AxisTask(GoalTask):
@@ -336,7 +376,7 @@ def _axes(name: str) -> int:
 
 
 def _unit(vector: ArrayLike, name: str) -> Array:
-    v = finite_vector(vector, 3, name)
+    v = finite_vector(plain_vector(vector, name), 3, name)
     largest = np.max(np.abs(v))
     if largest == 0.0:
         raise InvalidGoal(f'{name} is zero, which is no direction')

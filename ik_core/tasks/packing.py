@@ -32,6 +32,7 @@ class PackedGoals:
         patterns: Sequence[Pattern] = (),
     ) -> None:
         self.goals = tuple(goals)
+        self._root = robot.base_link
         of_goals = [(part, i) for i, goal in enumerate(goals) for part in parts_of(goal)]
         self._patterns = [PatternPart(pattern) for pattern in patterns]
         self._owners = [i for _, i in of_goals]
@@ -49,10 +50,10 @@ class PackedGoals:
     def load(self, q: Array) -> None:
         """Take over the goals' targets, and from q (n,) the joints that are no variables.
 
-        Raises InvalidGoal where a target is not set.
+        Raises InvalidGoal where a target is not set, or is in the frame of another link.
         """
         for i, part in enumerate(self.parts):
-            part.check_target()
+            part.check_target(self._root)
             self.targets[i] = part.target
         if self._patterns:
             self._load_patterns()

@@ -29,7 +29,7 @@ class Goal(Protocol):
     @property
     def has_geometric_columns(self) -> bool: ...
 
-    def check_target(self) -> None: ...
+    def check_target(self, root: str = '') -> None: ...
 
     def turned(self, targets: Array) -> Array: ...
 
@@ -81,9 +81,9 @@ class Part:
         """The target (12,)."""
         return self.turned(self._goal.target)
 
-    def check_target(self) -> None:
+    def check_target(self, root: str = '') -> None:
         """See GoalTask."""
-        self._goal.check_target()
+        self._goal.check_target(root)
 
     def turned(self, targets: Array) -> Array:
         """The part's targets (..., 12) for those of the goal."""
@@ -126,7 +126,7 @@ class PatternPart:
         """See GoalTask."""
         return targets
 
-    def check_target(self) -> None:
+    def check_target(self, root: str = '') -> None:
         """Raise InvalidGoal where there is no example yet."""
         self._pattern.blocks()
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
-from ..maths.rotations import Array, checked_transform, finite_vector
+from ..maths.rotations import Array, finite_vector
+from ..maths.transforms import checked_transform
 from ..optim.search import Clock
 from ..problem import IkProblem
 from .goal_solver import GoalSolver, Phase

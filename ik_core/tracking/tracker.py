@@ -54,6 +54,7 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import IkError, InvalidOption
 from ..maths.rotations import Array
+from ..maths.transforms import check_frame, frame_id, plain_transform
 from ..optim.search import Clock, default_clock
 from ..problem import IkProblem
 from ..solvers import Solver
@@ -203,13 +204,15 @@ class Tracker:
     def set_goal(
         self,
         index: int,
-        transform: ArrayLike | None,
+        transform: Any,
         now: float,
         *,
         twist: ArrayLike | None = None,
         move: str | None = None,
     ) -> None:
         """Give tip `index` the goal `transform` (4, 4) in the root link's frame; None drops it.
+
+        `ik_core.transform` tells what else it may be, as a ROS PoseStamped.
 
         twist (6,) : the velocity of the goal in the root link's frame [m/s, rad/s], where it
             moves on; else `feed_forward` takes it from the goals before
@@ -218,7 +221,8 @@ class Tracker:
         Raises InvalidGoal, and keeps the last goal, where the transform is not finite or not
         rigid, or where there is no such tip.
         """
-        self.apply(SetGoal(index, transform, now, twist, move))
+        check_frame(frame_id(transform), self._robot.base_link)
+        self.apply(SetGoal(index, plain_transform(transform), now, twist, move))
 
     def set_twist(self, index: int, linear: ArrayLike, angular: ArrayLike, now: float) -> None:
         """Carry tip `index` on by a twist, in the root link's frame, until `twist_timeout`.

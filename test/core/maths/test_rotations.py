@@ -207,36 +207,3 @@ def test_matrix_onto_axis_is_a_rotation_whose_z_is_the_axis():
         np.testing.assert_allclose(matrix[:, 2], axis, atol=1e-15)
         np.testing.assert_allclose(matrix.T @ matrix, np.eye(3), atol=1e-14)
         assert np.linalg.det(matrix) == pytest.approx(1.0)
-
-
-def test_checked_transform_copies():
-    given = transform(frame(Rotation.random(random_state=1), [1, 2, 3]))
-    checked = rotations.checked_transform(given.tolist())
-    np.testing.assert_array_equal(checked, given)
-    assert rotations.checked_transform(given) is not given
-
-
-def broken(row, column, value):
-    transform = np.eye(4)
-    transform[row, column] = value
-    return transform
-
-
-@pytest.mark.parametrize(
-    ('transform', 'match'),
-    [
-        (np.eye(3), 'shape'),
-        (broken(0, 3, np.nan), 'not finite'),
-        (broken(1, 1, np.inf), 'not finite'),
-        (broken(0, 0, 1.0 + 1e-5), 'not a rotation'),
-        (broken(0, 1, 1e-5), 'not a rotation'),
-        (broken(2, 2, -1.0), 'reflection'),
-        (broken(3, 0, 1e-5), 'last row'),
-        (broken(3, 3, 2.0), 'last row'),
-        ('identity', 'not made of numbers'),
-        ([[1, 2], [3]], 'not made of numbers'),
-    ],
-)
-def test_checked_transform_refuses(transform, match):
-    with pytest.raises(InvalidGoal, match=match):
-        rotations.checked_transform(transform)

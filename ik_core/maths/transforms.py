@@ -1,0 +1,233 @@
+"""The one place where transforms are read, in all the forms in which others have them.
+
+An array (4, 4); an object with `homogeneous` (pinocchio's SE3), `A` (spatialmath's SE3) or
+`as_matrix()` (scipy's RigidTransform); a ROS Pose, PoseStamped, Transform or TransformStamped.
+They are known by what they have, so that none of these packages is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidGoal, InvalidOption
+from .rotations import (
+    LARGEST,
+    ORTHOGONALITY_TOLERANCE,
+    Array,
+    finite_vector,
+    is_rigid,
+    matrix_from_quaternion,
+    matrix_from_rpy,
+)
+
+LARGEST_MEND = 0.1
+"""How far `normalise` lets a matrix stretch a vector: beyond it, it is no rounded rotation."""
+
+PLAIN = (np.ndarray, list, tuple)
+
+
+def transform(
+    value: Any = None,
+    *,
+    position: Any = None,
+    quaternion: ArrayLike | None = None,
+    rpy: ArrayLike | None = None,
+    rotation: Any = None,
+    normalise: bool = False,
+    frame: str = '',
+) -> Array:
+    """A rigid transform (4, 4) [m] of whatever describes one.
+
+    value : an array (4, 4), pinocchio's or spatialmath's SE3, scipy's RigidTransform, a ROS Pose,
+        PoseStamped, Transform or TransformStamped; by default the identity
+    position : (3,) [m], or a ROS Point or Vector3, in the place of the value's
+    quaternion (x, y, z, w), rpy : the orientation instead of the value's, one of them; `rpy` are
+        roll, pitch and yaw [rad] about fixed axes, as in URDF
+    rotation : the same as a matrix (3, 3), scipy's Rotation, an SO3 or a ROS Quaternion
+    normalise : take the nearest rotation of a matrix that is off by rounding
+    frame : the frame that a stamped message has to be in; by default any
+
+    Raises InvalidGoal where numbers are not finite or it is not rigid, and by how much it is off;
+    InvalidOption where two orientations are given.
+    """
+    result = np.eye(4) if value is None else checked_transform(value, normalise=normalise)
+    check_frame(frame_id(value), frame)
+    turn = rotation_matrix(quaternion, rpy, rotation, normalise=normalise)
+    if turn is not None:
+        result[:3, :3] = turn
+    if position is not None:
+        result[:3, 3] = point(position, frame=frame)
+    return result
+
+
+def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = False) -> Array:
+    """`value` as a new array (4, 4) of floats; InvalidGoal where it is no rigid transform."""
+    t = _numbers(plain_transform(value), name)
+    if t.shape != (4, 4):
+        raise InvalidGoal(f'{name} has shape {t.shape}; (4, 4) is needed')
+    if normalise:
+        t[:3, :3] = nearest_rotation(t[:3, :3], name)
+    if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):
+        refuse_transform(t, name)
+    return t
+
+
+def rotation_matrix(
+    quaternion: ArrayLike | None, rpy: ArrayLike | None, rotation: Any, *, normalise: bool = False
+) -> Array | None:
+    """The matrix (3, 3) of the one orientation that is given; None where there is none."""
+    given = {'quaternion': quaternion, 'rpy': rpy, 'rotation': rotation}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise InvalidOption(f'an orientation is given twice, as {" and as ".join(names)}')
+    if quaternion is not None:
+        if hasattr(quaternion, 'as_matrix'):
+            raise InvalidGoal('a quaternion is (x, y, z, w); give a Rotation as rotation=')
+        return matrix_from_quaternion(quaternion)
+    if rpy is not None:
+        return matrix_from_rpy(finite_vector(rpy, 3, 'rpy (roll, pitch, yaw)', LARGEST).tolist())
+    return None if rotation is None else _checked_rotation(rotation, normalise)
+
+
+def point(value: Any, name: str = 'position', *, frame: str = '') -> Array:
+    """A position (3,) [m]: numbers, or a ROS Point, Vector3 or PointStamped."""
+    check_frame(frame_id(value), frame)
+    return finite_vector(plain_vector(value, name), 3, name, LARGEST)
+
+
+def plain_vector(value: Any, name: str) -> Any:
+    """What of a vector's kinds is three numbers, yet to be checked; what is none, as it is."""
+    if isinstance(value, PLAIN):
+        if np.shape(value) == (4, 4):
+            raise InvalidGoal(f'{name} has shape (4, 4); (3,) is needed: give it as transform=')
+        return value
+    for part in ('point', 'vector'):
+        value = getattr(value, part, value)
+    if hasattr(value, 'x') and hasattr(value, 'y') and hasattr(value, 'z'):
+        return value.x, value.y, value.z
+    if plain_transform(value) is not value:
+        raise InvalidGoal(f'{name} is a whole transform: give it as transform=')
+    return value
+
+
+def plain_transform(value: Any) -> Any:
+    """The transform of an object as numbers (4, 4), yet to be checked; what is none, as it is."""
+    if isinstance(value, PLAIN):
+        return value
+    for name in ('homogeneous', 'A'):
+        if hasattr(value, name):
+            return getattr(value, name)
+    if hasattr(value, 'as_matrix'):
+        return value.as_matrix()
+    message = _without_stamp(value)
+    parts = [('position', 'orientation'), ('translation', 'rotation')]
+    for position, orientation in parts:
+        if hasattr(message, position) and hasattr(message, orientation):
+            matrix = np.eye(4)
+            matrix[:3, :3] = matrix_from_quaternion(_quaternion(getattr(message, orientation)))
+            matrix[:3, 3] = point(getattr(message, position))
+            return matrix
+    return value
+
+
+def frame_id(value: Any) -> str:
+    """The frame that a stamped message names; '' of all else. TF 1's leading slash is none."""
+    return str(getattr(getattr(value, 'header', None), 'frame_id', '')).lstrip('/')
+
+
+def check_frame(given: str, needed: str) -> None:
+    """Raise InvalidGoal where a frame is another one than is needed; '' is any."""
+    if given and needed and given != needed:
+        raise InvalidGoal(
+            f'it is in the frame {given!r}; {needed!r} is needed: transform it first, as tf2 does'
+        )
+
+
+def nearest_rotation(matrix: Array, name: str) -> Array:
+    """The rotation nearest to a matrix (3, 3), in the sense of least squares.
+
+    Raises InvalidGoal where that is too far away, or a reflection is nearer.
+    """
+    if not np.isfinite(matrix).all():
+        raise InvalidGoal(f'{name} has a number that is not finite: {matrix.tolist()}')
+    u, stretches, vt = np.linalg.svd(matrix)
+    rotation: Array = u @ vt
+    if np.abs(stretches - 1.0).max() > LARGEST_MEND or np.linalg.det(rotation) < 0.0:
+        raise InvalidGoal(
+            f'{name}: no rotation is near: it stretches by {stretches.min():.3g} to '
+            f'{stretches.max():.3g}, with the determinant {np.linalg.det(matrix):.3g}'
+        )
+    return rotation
+
+
+def refuse_transform(t: Array, name: str) -> NoReturn:
+    """Raise InvalidGoal that says why t (4, 4) is no rigid transform."""
+    finite_vector(t.ravel(), 16, name, LARGEST)
+    block = f'the upper left (3, 3) block of {name}'
+    if not _is_rotation(t[:3, :3]):
+        _refuse_rotation(t[:3, :3], block)
+    raise InvalidGoal(f'the last row of {name} is {t[3].tolist()}, not (0, 0, 0, 1)')
+
+
+def _checked_rotation(value: Any, normalise: bool) -> Array:
+    m = _numbers(_plain_rotation(value), 'rotation')
+    if m.shape != (3, 3):
+        raise InvalidGoal(f'rotation has shape {m.shape}; (3, 3) is needed')
+    if normalise:
+        return nearest_rotation(m, 'rotation')
+    finite_vector(m.ravel(), 9, 'rotation')
+    if not _is_rotation(m):
+        _refuse_rotation(m, 'rotation')
+    return m
+
+
+def _plain_rotation(value: Any) -> Any:
+    if isinstance(value, PLAIN):
+        return value
+    if hasattr(value, 'as_matrix'):
+        return value.as_matrix()
+    if hasattr(value, 'w') and hasattr(value, 'x'):
+        return matrix_from_quaternion(_quaternion(value))
+    return getattr(value, 'A', value)
+
+
+def _is_rotation(matrix: Array) -> bool:
+    """Whether a finite matrix (3, 3) is a rotation, within what is allowed."""
+    return _off_orthogonal(matrix) <= ORTHOGONALITY_TOLERANCE and np.linalg.det(matrix) > 0.0
+
+
+def _refuse_rotation(matrix: Array, name: str) -> NoReturn:
+    off, determinant = _off_orthogonal(matrix), float(np.linalg.det(matrix))
+    if off <= ORTHOGONALITY_TOLERANCE:
+        raise InvalidGoal(f'{name} is a reflection, with the determinant {determinant:.6g}')
+    raise InvalidGoal(
+        f"{name} is not a rotation matrix R: R'R is off the identity by {off:.2g}, where "
+        f'{ORTHOGONALITY_TOLERANCE:g} is allowed, and the determinant is {determinant:.6g}; '
+        'normalise=True takes the nearest rotation'
+    )
+
+
+def _off_orthogonal(matrix: Array) -> float:
+    return float(np.abs(matrix.T @ matrix - np.eye(3)).max())
+
+
+def _without_stamp(message: Any) -> Any:
+    """The Pose of a PoseStamped or a PoseWithCovarianceStamped, the Transform of its own."""
+    for name in ('pose', 'pose', 'transform'):
+        if not callable(getattr(message, name, None)):
+            message = getattr(message, name, message)
+    return message
+
+
+def _quaternion(message: Any) -> tuple[Any, ...]:
+    return tuple(getattr(message, name, np.nan) for name in 'xyzw')
+
+
+def _numbers(value: Any, name: str) -> Array:
+    try:
+        return np.array(value, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
