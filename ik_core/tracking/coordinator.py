@@ -351,9 +351,8 @@ class Coordinator:
 
     def _allowance(self, now: float) -> Allowance:
         """What the tips may do in this tick."""
-        options = self._options
-        timeout, share = options.twist_timeout, self._jog_share()
-        return Allowance(now, self._period, self._speeds, timeout, jog_share=share)
+        timeout = self._options.twist_timeout
+        return Allowance(now, self._period, self._speeds, timeout, jog_share=self._jog_share())
 
     def _jog_share(self) -> float:
         """The share of its speed that a jog keeps: less on the way into a singularity."""
