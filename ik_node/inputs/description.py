@@ -1,7 +1,8 @@
 """Where the robot comes from: a parameter, a file, or the topic robot_description.
 
 Loading takes up to a minute on the first start ever, since it compiles kernels; it runs beside
-the node's own threads.
+the node's own threads. The robot that is moved is told on ~/robot_description, wherever it came
+from: for programs that show it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..parameters.store import Parameters
 from .subscriptions import Inputs
 
 TOPIC = 'robot_description'
+IN_FORCE = '~/robot_description'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 POLL_PERIOD = 0.02
 """[s] How often a node that loads its robot checks whether it is to end."""
@@ -48,6 +50,7 @@ class Description:
         self._node, self._settings = node, settings
         self._stopping, self._on_news = stopping, on_news
         self._input = Inputs(node, health)
+        self._in_force = node.create_publisher(String, IN_FORCE, LATCHED)
         self._loading: Job[Robot] | None = None
         self._latest: str | Path = ''
         self.source: str | Path = ''
@@ -69,7 +72,8 @@ class Description:
     def close(self) -> None:
         """Unsubscribe, and forget what is being loaded."""
         self._input.close()
-        self._loading, self._latest, self.source = None, '', ''
+        self._loading, self._latest = None, ''
+        self._set_source('')
 
     def poll(self) -> None:
         """Handle what came."""
@@ -94,7 +98,12 @@ class Description:
         """What was loaded is moved now, or it was refused and what was moved before is kept."""
         self._loading = None
         if accepted:
-            self.source = self._latest
+            self._set_source(self._latest)
+
+    def _set_source(self, source: str | Path) -> None:
+        if source != self.source:
+            self.source = source
+            self._in_force.publish(String(data=_text_of(source)))
 
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
         self._latest = source
@@ -110,3 +119,13 @@ class Description:
         if message.data != self._latest:
             self._load(message.data, self._settings.take())
             self._on_news()
+
+
+def _text_of(source: str | Path) -> str:
+    """A description, also where it is in a file; '' where that is gone by now."""
+    if isinstance(source, str):
+        return source
+    try:
+        return source.read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return ''

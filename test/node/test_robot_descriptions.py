@@ -5,7 +5,17 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from support.node_harness import URDF, check_states, is_still, load, reachable_goal, world
+from lifecycle_msgs.msg import Transition
+from std_msgs.msg import String
+from support.node_harness import (
+    LATCHED,
+    URDF,
+    check_states,
+    is_still,
+    load,
+    reachable_goal,
+    world,
+)
 from support.panda_world import (
     ACCELERATION,
     RATE,
@@ -124,3 +134,25 @@ def test_base_link_names_the_frame_of_goals_and_stays_where_it_is():
         np.testing.assert_allclose(robot.forward_kinematics(there, tip, base), goal, atol=1e-3)
         assert there[lift] == start[lift]
         check_states(node.states, robot, RATE, 2.0, ACCELERATION)
+
+
+def test_the_node_tells_which_robot_it_moves_wherever_that_came_from():
+    told = 'ik_node/robot_description'
+    with topic_world(tip_links=['']) as node:
+        node._listen(String, told, LATCHED)
+        node.send_description(text_of('panda'))
+        node.until(lambda: node.inbox[told], 'a robot')
+        assert node.inbox[told][-1].data == text_of('panda')
+        node.send_description(BROKEN)
+        node.until(lambda: int(node.diagnostics.get('errors', 0)) > 0, 'a refusal')
+        node.send_description(text_of('ur5e'))
+        node.until(lambda: len(node.inbox[told]) > 1, 'another robot')
+        assert node.inbox[told][-1].data == text_of('ur5e')
+    with panda_world() as node:  # from a file, and to one who comes late
+        node.more_states(1)
+        node._listen(String, told, LATCHED)
+        node.until(lambda: node.inbox[told], 'the robot')
+        assert node.inbox[told][-1].data == text_of('panda')
+        assert node.transition(Transition.TRANSITION_DEACTIVATE)
+        assert node.transition(Transition.TRANSITION_CLEANUP)
+        node.until(lambda: node.inbox[told][-1].data == '', 'no robot')
