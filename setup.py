@@ -58,7 +58,7 @@ setup(
         'bench': ['matplotlib'],
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
-        'viewer': ['viser~=1.1'],
+        'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
         'dask': ['distributed'],
         'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
         'pybullet': ['pybullet'],

@@ -38,12 +38,14 @@ class Description:
     folder : of the URDF file that the user named: meshes are found relative to it. None where the
         text came by a message, whose mesh names open nothing but what is in `mesh_folders`
     mesh_folders : named by the user; the packages of package:// are looked for in them
+    up : the axis of the root link that points up, '+z', or '+y' for motion capture
     """
 
     robot: Robot
     urdf: str = ''
     folder: Path | None = None
     mesh_folders: tuple[Path, ...] = ()
+    up: str = '+z'
 
 
 class TipState(NamedTuple):

@@ -57,7 +57,12 @@ ORDERS = {
         {'main'},
         {'tools', '__main__'},
     ],
-    'ik_viewer': [{'__init__', 'arm'}, {'compare'}],
+    'ik_viewer': [
+        {'__init__', 'arm'},
+        {'drawing', 'local', 'compare'},
+        {'page'},
+        {'view'},
+    ],
 }
 FLOORS = {
     (package, room): floor

@@ -39,6 +39,8 @@ UNDECLARED = {
     'matplotlib',
     'distributed',
     'pinocchio',
+    'viser',
+    'trimesh',  # comes with viser
     'adapters',  # of `ik bench peers`: beside the program that imports it
 }  # used where installed
 

@@ -1,0 +1,35 @@
+"""Colours of states, from the palette of Okabe and Ito, which is safe for the colour-blind."""
+
+from __future__ import annotations
+
+from .shapes import Colour
+
+GREEN: Colour = (0, 158, 115)
+BLUE: Colour = (0, 114, 178)
+ORANGE: Colour = (230, 159, 0)
+RED: Colour = (213, 94, 0)
+PURPLE: Colour = (204, 121, 167)
+SKY: Colour = (86, 180, 233)
+GREY: Colour = (140, 146, 156)
+
+OF_CODES: dict[str, Colour] = {
+    'reached': GREEN,
+    'tracking': BLUE,
+    'closest': ORANGE,
+    'blocked': RED,
+    'searching': PURPLE,
+    'stale': GREY,
+    'paused': GREY,
+    'idle': GREY,
+}
+"""Of the codes of ~/status."""
+
+
+def colour_of(code: str) -> Colour:
+    """The colour of a state; one that is not known here is trouble."""
+    return OF_CODES.get(code, RED)
+
+
+def hex_of(colour: Colour) -> str:
+    """As HTML has it."""
+    return '#{:02x}{:02x}{:02x}'.format(*colour)

@@ -1,0 +1,115 @@
+"""One gizmo for each tip: dragged, it gives the tip's goal; else it stands where the goal is.
+
+Callbacks only note where a gizmo was dragged to; the next frame gives it to the arm. So a goal is
+given at most once a frame, the newest one, however many events a browser sends. A gizmo that is
+dragged is never moved from here, and for a moment after neither: what the arm tells of its goal
+is older than what the hand did.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ik_core.maths.rotations import Array, matrix_from_quaternion
+
+from ..arm import GoalKind, Moment, TipState
+from ..drawing.figure import wxyz_of
+from .stage import Stage, tip_poses
+
+SIZE = 0.16
+"""Of the robot's size."""
+HOLD = 0.4
+"""[s] After a drag, until the arm knows of the goal."""
+UNSEEN = 1e-6
+"""[m, and in a rotation matrix] Gizmos are not moved by less."""
+
+
+class Gizmos:
+    """The gizmos of all tips; a `Part`."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage = stage
+        self.each = [Gizmo(stage, i, tip) for i, tip in enumerate(moment.tips)]
+
+    def show(self, moment: Moment) -> None:
+        """Give what was dragged to the arm, and follow the goals that come from elsewhere."""
+        poses = tip_poses(self._stage.robot, moment)
+        for gizmo, tip, pose in zip(self.each, moment.tips, poses, strict=True):
+            gizmo.give()
+            gizmo.follow(pose if tip.goal is None else tip.goal, tip.kind)
+
+    def remove(self) -> None:
+        """Take them out of the scene."""
+        for gizmo in self.each:
+            gizmo.remove()
+
+
+class Gizmo:
+    """The gizmo of a tip."""
+
+    def __init__(self, stage: Stage, index: int, tip: TipState) -> None:
+        self._stage, self._index = stage, index
+        self.kind = tip.kind
+        self._dragging: set[int | None] = set()
+        self._dragged: Array | None = None
+        self._let_go = -np.inf
+        self._stands = np.full((4, 4), np.nan)
+        self._node = stage.server.scene.add_transform_controls(
+            f'/goals/tip_{index}',
+            scale=SIZE * stage.size,
+            line_width=3.0,
+            depth_test=False,
+            opacity=0.9,
+        )
+        self._node.on_update(stage.guarded(self._on_update))
+
+    def choose(self, kind: GoalKind) -> None:
+        """Let another part of the pose count, from now on."""
+        self.kind = kind
+        self._stage.arm.set_goal(self._index, self.pose, kind)
+        self._let_go = time.monotonic()
+        self._node.disable_rotations = kind is GoalKind.POSITION
+
+    def give(self) -> None:
+        """Give the arm the goal that it was dragged to, if it was."""
+        goal, self._dragged = self._dragged, None
+        if goal is not None:
+            self._stage.arm.set_goal(self._index, goal, self.kind)
+
+    def follow(self, goal: Array, kind: GoalKind) -> None:
+        """Stand at a goal (4, 4), unless a hand is on it."""
+        if self._dragging or time.monotonic() - self._let_go < HOLD:
+            return
+        if self.kind is not kind:
+            self.kind = kind
+            self._node.disable_rotations = kind is GoalKind.POSITION
+        if np.abs(goal - self._stands).max() <= UNSEEN:
+            return
+        self._stands = goal
+        self._node.position, self._node.wxyz = goal[:3, 3], wxyz_of(goal)
+
+    @property
+    def pose(self) -> Array:
+        """Where it stands (4, 4), in the root link's frame."""
+        pose = np.eye(4)
+        pose[:3, :3] = matrix_from_quaternion(np.roll(self._node.wxyz, -1))
+        pose[:3, 3] = self._node.position
+        return pose
+
+    def remove(self) -> None:
+        """Take it out of the scene."""
+        self._node.remove()
+
+    def _on_update(self, event: Any) -> None:
+        if event.phase == 'end':
+            self._dragging.discard(event.client_id)
+        else:
+            self._dragging.add(event.client_id)
+            self._stage.choice.tip = self._index
+        self._let_go = time.monotonic()
+        self._stands = np.full((4, 4), np.nan)
+        if event.phase != 'start':
+            self._dragged = self.pose

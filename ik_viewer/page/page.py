@@ -1,0 +1,128 @@
+"""`Page`: looks at an arm, 60 times a second, and shows what it saw in every browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..arm import Arm, Description, Moment
+from .goals import Goals
+from .scene import Scene
+from .server import Surroundings, start_server, url_of
+from .stage import Choice, Notices, Part, Stage, error_text
+from .status import Status
+
+FRAME_RATE = 60.0
+"""[Hz] At most."""
+UNWATCHED = 0.2
+"""[s] Between two frames while no browser is there."""
+ENDING = 5.0
+"""[s] How long `close` waits for the frame that is under way."""
+
+MakePart = Callable[[Stage, Moment], Part]
+
+PARTS: tuple[MakePart, ...] = (Goals, Scene)
+"""The parts of a page, in the order of their tabs."""
+
+
+class Page:
+    """A page about an arm, on a server; both are the caller's to close.
+
+    parts : what it is made of, for each robot anew
+    """
+
+    def __init__(self, arm: Arm, server: Any, parts: Sequence[MakePart] = PARTS) -> None:
+        self._arm, self.server, self._make = arm, server, tuple(parts)
+        self.notices = Notices(server)
+        self.status = Status(server, self.notices)
+        self.parts: list[Part] = []
+        self._about: tuple[Description, tuple[str, ...]] | None = None
+        self._tabs: Any = None
+        self._surroundings: Surroundings | None = None
+        self._shown = float('-inf')
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is, for a browser on this machine."""
+        return url_of(self.server)
+
+    def start(self) -> None:
+        """Show frames from now on, in a thread."""
+        self._thread = threading.Thread(target=self._run, name='page', daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Show no more frames."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(ENDING)
+
+    def frame(self) -> None:
+        """Show how the arm is now; what goes wrong becomes a notice."""
+        try:
+            self._frame()
+        except Exception as error:
+            self.notices.say(error_text(error))
+
+    def _run(self) -> None:
+        wake = time.monotonic()
+        while not self._ended.wait(max(wake - time.monotonic(), 0.0)):
+            self.frame()
+            period = 1.0 / FRAME_RATE if self.server.get_clients() else UNWATCHED
+            wake = max(wake + period, time.monotonic())
+
+    def _frame(self) -> None:
+        for notice in self._arm.take_notices():
+            self.notices.say(notice)
+        description, moment = self._arm.description, self._arm.look()
+        with self.server.atomic():
+            if description is not None and moment is not None:
+                self._set_about(description, moment)
+            self.status.show(moment)
+            if moment is not None and moment.time != self._shown:
+                self._shown = moment.time
+                for part in self.parts:
+                    part.show(moment)
+        self.server.flush()
+
+    def _set_about(self, description: Description, moment: Moment) -> None:
+        """Make the parts anew where it is another robot, or other tips."""
+        links = tuple(tip.link for tip in moment.tips)
+        if self._about is not None:
+            before, tips = self._about
+            if before is description and tips == links:
+                return
+        self._about = (description, links)
+        self._clear()
+        self._surroundings = Surroundings(self.server, description, moment.q)
+        self._tabs = self.server.gui.add_tab_group()
+        self.server.gui.set_panel_label(description.robot.name)
+        stage = Stage(
+            self.server,
+            self._arm,
+            description,
+            self.notices,
+            self._tabs,
+            self._surroundings.size,
+            Choice(),
+        )
+        for make in self._make:
+            self.parts.append(make(stage, moment))
+
+    def _clear(self) -> None:
+        parts, self.parts = self.parts, []
+        for part in parts:
+            part.remove()
+        if self._tabs is not None:
+            self._tabs.remove()
+
+
+def open_page(arm: Arm, host: str, port: int | None, parts: Sequence[MakePart] = PARTS) -> Page:
+    """A page that shows frames, on a server of its own. Raises InvalidOption."""
+    page = Page(arm, start_server(host, port), parts)
+    page.start()
+    return page

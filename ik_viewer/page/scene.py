@@ -1,0 +1,122 @@
+"""The robot in the scene, and what is drawn around it: ghost, traces, goals, ellipsoid, frames."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+
+from ..arm import Moment
+from ..drawing.appearance import shapes_of
+from ..drawing.colours import SKY
+from ..drawing.figure import Figure
+from ..drawing.marks import Ellipsoid, GoalMark, Trace
+from .stage import Stage, tip_poses
+
+GHOST_OPACITY = 0.3
+APART = 2e-3
+"""[rad or m] A solution that is nearer hides behind the robot: it is not drawn."""
+BALL, TRACE_STEP, AXES = 0.018, 0.002, 0.09
+"""Of the robot's size."""
+
+
+class Scene:
+    """A `Part`: the robot, with a tab to choose what is drawn beside it."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage = stage
+        scene, robot, size = stage.server.scene, stage.robot, stage.size
+        shapes, notices = shapes_of(stage.description)
+        self.figure = Figure(scene, '/robot', robot, shapes)
+        self.ghost = Figure(scene, '/ghost', robot, shapes, colour=SKY, opacity=GHOST_OPACITY)
+        self.ghost.visible = False
+        links = enumerate(moment.tips)
+        self.traces = [Trace(scene, f'/trace/tip_{i}', TRACE_STEP * size) for i, _ in links]
+        self.marks = [
+            GoalMark(scene, f'/mark/tip_{i}', BALL * size) for i in range(len(moment.tips))
+        ]
+        self.ellipsoids = [
+            Ellipsoid(scene, f'/ellipsoid/tip_{i}') for i in range(len(moment.tips))
+        ]
+        self._frames = 0
+        self._add_toggles()
+        for notice in notices:
+            stage.notices.say(notice)
+
+    def show(self, moment: Moment) -> None:
+        """Draw all of it at a moment."""
+        self.figure.show(moment.q)
+        self._show_ghost(moment)
+        poses = tip_poses(self._stage.robot, moment)
+        for tip, pose, trace, mark in zip(
+            moment.tips, poses, self.traces, self.marks, strict=True
+        ):
+            mark.show(None if tip.goal is None else tip.goal[:3, 3], moment.code)
+            trace.add(pose[:3, 3])
+        self._frames += 1
+        if self._frames % 3 == 0:  # what changes slowly, or is much to send
+            self._show_traces()
+            self._show_ellipsoids(moment, poses)
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        scene = self._stage.server.scene
+        for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid'):
+            scene.remove_by_name(name)
+        self._folder.remove()
+
+    def _add_toggles(self) -> None:
+        gui, stage = self._stage.server.gui, self._stage
+        with stage.tabs.add_tab('View', 'eye') as self._folder:
+            self._with_ghost = gui.add_checkbox(
+                'Ghost', True, hint='Where the solver wants the joints, before limits of speed'
+            )
+            self._with_trace = gui.add_checkbox('Trace', True, hint='Where the tips were lately')
+            self._with_ellipsoid = gui.add_checkbox(
+                'Manipulability',
+                False,
+                hint='How far the tip comes in each direction at unit speed of the joints',
+            )
+            self._with_axes = gui.add_checkbox(
+                'Joint frames', False, hint='The axis of a joint is blue'
+            )
+            shadows = gui.add_checkbox('Shadows', False, hint='Slow without a graphics card')
+            clear = gui.add_button('Clear traces')
+        self._with_axes.on_update(stage.guarded(lambda _: self._show_axes()))
+        shadows.on_update(
+            stage.guarded(
+                lambda _: stage.server.scene.configure_default_lights(cast_shadow=shadows.value)
+            )
+        )
+        clear.on_click(stage.guarded(lambda _: self._clear_traces()))
+
+    def _show_ghost(self, moment: Moment) -> None:
+        solution = moment.solution
+        apart = solution is not None and bool(np.abs(solution - moment.q).max() > APART)
+        visible = apart and bool(self._with_ghost.value)
+        if visible and solution is not None:
+            self.ghost.show(solution)
+        if visible != self.ghost.visible:
+            self.ghost.visible = visible
+
+    def _show_traces(self) -> None:
+        for trace in self.traces:
+            if trace.visible != self._with_trace.value:
+                trace.visible = self._with_trace.value
+            if trace.visible:
+                trace.draw()
+
+    def _show_ellipsoids(self, moment: Moment, poses: list[Array]) -> None:
+        robot = self._stage.robot
+        for tip, pose, ellipsoid in zip(moment.tips, poses, self.ellipsoids, strict=True):
+            if ellipsoid.visible != self._with_ellipsoid.value:
+                ellipsoid.visible = self._with_ellipsoid.value
+            if ellipsoid.visible:
+                ellipsoid.show(robot, moment.q, tip.link, pose)
+
+    def _clear_traces(self) -> None:
+        for trace in self.traces:
+            trace.clear()
+
+    def _show_axes(self) -> None:
+        self.figure.show_axes(self._with_axes.value, AXES * self._stage.size)

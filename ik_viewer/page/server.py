@@ -1,0 +1,119 @@
+"""The web server: its address, and how the scene around the robot looks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+from typing import Any
+
+import numpy as np
+
+from ik_core.exceptions import InvalidOption
+from ik_core.maths.rotations import Array
+
+from ..arm import Description
+from .stage import body_origins
+
+HOST, PORT, PORTS = '127.0.0.1', 8080, 100
+BRAND = (38, 84, 124)
+VIEW = np.array([0.80, -1.0, 0.50])
+"""Where the camera is, seen from the robot, where z is up."""
+DISTANCE, FIELD_OF_VIEW = 2.6, np.radians(45.0)
+MISSING = "the viewer needs viser: pip install 'ik_node[viewer]'"
+
+
+def start_server(host: str = HOST, port: int | None = None) -> Any:
+    """A viser server at an address.
+
+    port : None for the first free one from 8080 on
+
+    Raises InvalidOption where viser is not installed or the port is taken.
+    """
+    try:
+        import viser
+    except ImportError:
+        raise InvalidOption(MISSING) from None
+    chosen = first_free_port(host) if port is None else port
+    if port is not None and not is_free(host, port):
+        raise InvalidOption(f'port {port} of {host} is taken: choose another with --port')
+    with contextlib.redirect_stdout(io.StringIO()):  # it greets, also where it is asked not to
+        server = viser.ViserServer(host=host, port=chosen, label='ik', verbose=False)
+    server.gui.configure_theme(
+        control_width='large',
+        show_logo=False,
+        show_share_button=False,
+        brand_color=BRAND,
+    )
+    server.gui.main_panel.dock_right()
+    server.scene.configure_default_lights(cast_shadow=False)  # which is slow without a GPU
+    return server
+
+
+def url_of(server: Any) -> str:
+    """What to open in a browser on this machine."""
+    host = server.get_host()
+    shown = 'localhost' if host in ('127.0.0.1', '0.0.0.0', '::') else host
+    return f'http://{shown}:{server.get_port()}'
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether a server can have this port; 0 is any that is free."""
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def first_free_port(host: str) -> int:
+    """The first one from 8080 on. Raises InvalidOption where none is free."""
+    for port in range(PORT, PORT + PORTS):
+        if is_free(host, port):
+            return port
+    raise InvalidOption(f'no port of {host} from {PORT} to {PORT + PORTS - 1} is free')
+
+
+class Surroundings:
+    """The floor, the light and where one looks from, for a robot at a configuration."""
+
+    def __init__(self, server: Any, description: Description, q: Array) -> None:
+        points = body_origins(description.robot, q)
+        low, high = points.min(axis=0), points.max(axis=0)
+        up = 1 if description.up == '+y' else 2
+        self.size = max(float(np.linalg.norm(high - low)), 0.1)
+        server.scene.set_up_direction(description.up)
+        self._add_floor(server, up, min(float(low[up]), 0.0) - 1e-3 * self.size)
+        look_at = 0.5 * (low + high)
+        view = VIEW if up == 2 else VIEW[[0, 2, 1]] * [1.0, 1.0, -1.0]
+        self._look(server, look_at, look_at + DISTANCE * self.size * view / np.linalg.norm(view))
+
+    def _add_floor(self, server: Any, up: int, height: float) -> None:
+        step = 10.0 ** np.floor(np.log10(self.size))
+        position = np.zeros(3)
+        position[up] = height
+        self.floor = server.scene.add_grid(
+            '/floor',
+            plane='xz' if up == 1 else 'xy',
+            infinite_grid=True,
+            cell_size=0.1 * step,
+            section_size=step,
+            cell_color=(226, 229, 234),
+            section_color=(198, 204, 213),
+            cell_thickness=0.6,
+            section_thickness=1.0,
+            fade_distance=14.0 * self.size,
+            shadow_opacity=0.16,
+            position=position,
+        )
+
+    def _look(self, server: Any, look_at: Array, position: Array) -> None:
+        server.initial_camera.look_at = look_at
+        server.initial_camera.position = position
+        server.initial_camera.fov = FIELD_OF_VIEW
+        server.initial_camera.near = 0.002 * self.size
+        for client in server.get_clients().values():
+            client.camera.look_at, client.camera.position = look_at, position

@@ -1,0 +1,110 @@
+"""What the parts of a page have in common: where they are shown, and which arm they are about."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ik_core import Robot
+from ik_core.exceptions import IkError
+from ik_core.maths.rotations import Array
+
+from ..arm import Arm, Description, Moment
+
+Callback = Callable[[Any], None]
+AsyncCallback = Callable[[Any], Awaitable[None]]
+
+KEPT_NOTICES = 6
+
+
+class Part(Protocol):
+    """A part of the page, for one robot."""
+
+    def show(self, moment: Moment) -> None:
+        """Show a moment; called for every frame."""
+
+    def remove(self) -> None:
+        """Take all of it off the page."""
+
+
+class Notices:
+    """Sentences for people: a bubble in every browser, and the last ones to read again."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self.last: deque[tuple[str, str]] = deque(maxlen=KEPT_NOTICES)
+        self.version = 0
+
+    def say(self, text: str) -> None:
+        """Show a sentence."""
+        self.last.appendleft((time.strftime('%H:%M:%S'), text))
+        self.version += 1
+        for client in self._server.get_clients().values():
+            client.add_notification(title='Notice', body=text, auto_close_seconds=8.0)
+
+
+@dataclass
+class Choice:
+    """What is chosen on the page, for all parts: the tip that is moved."""
+
+    tip: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A robot on the page.
+
+    size [m] : how far the robot reaches, about; what is drawn beside it is in proportion
+    tabs : the tab group of the panel, for parts with a tab of their own
+    """
+
+    server: Any
+    arm: Arm
+    description: Description
+    notices: Notices
+    tabs: Any
+    size: float
+    choice: Choice = field(default_factory=Choice)
+
+    @property
+    def robot(self) -> Robot:
+        """The robot that is shown."""
+        return self.description.robot
+
+    def guarded(self, callback: Callback) -> AsyncCallback:
+        """A callback for viser, in order with all others; what it raises becomes a notice."""
+
+        async def call(event: Any) -> None:
+            try:
+                callback(event)
+            except Exception as error:
+                self.notices.say(error_text(error))
+
+        return call
+
+    def by_user(self, callback: Callback) -> AsyncCallback:
+        """As `guarded`, for what a person changed in a browser, not this program."""
+        return self.guarded(lambda event: None if event.client is None else callback(event))
+
+
+def error_text(error: Exception) -> str:
+    """What people should know of an error."""
+    return str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'
+
+
+def tip_poses(robot: Robot, moment: Moment) -> list[Array]:
+    """Where the tool centre points (4, 4) of all tips are, in the root link's frame."""
+    frames = robot.frames(moment.q)
+    return [robot.link_transform(frames, tip.link) @ tip.tool for tip in moment.tips]
+
+
+def body_origins(robot: Robot, q: Array) -> Array:
+    """The origins of the root, all bodies and all links (..., 3) in the root link's frame."""
+    frames = robot.frames(q)
+    links = [robot.link_transform(frames, link)[:3, 3] for link in robot.places]
+    return np.array([np.zeros(3), *frames[:, 9:], *links])

@@ -1,0 +1,160 @@
+"""The head of the panel: what the arm is at, in words, numbers and curves; the last notices."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..arm import Moment, TipState
+from ..drawing.colours import GREY, colour_of, hex_of
+from .stage import Notices
+
+PERIOD = 0.1
+"""[s] Numbers that change more often can't be read."""
+SPAN = 10.0
+"""[s] That the curves show."""
+SMALLEST = 1e-6
+"""[mm] and [ms] What is less is drawn as this: the curves have logarithmic scales."""
+
+
+class Status:
+    """The sentence, the errors, the curves and the notices. It stays when the robot changes."""
+
+    def __init__(self, server: Any, notices: Notices) -> None:
+        self._notices = notices
+        self._head = server.gui.add_html(lost('waiting for the arm'))
+        self.curves = Curves(server.gui)
+        self._list = server.gui.add_html('', order=1e6)
+        self._shown = self._seen = -np.inf
+        self._version = -1
+
+    def show(self, moment: Moment | None) -> None:
+        """Show a moment; None: the arm is gone."""
+        now = time.monotonic()
+        if moment is not None:
+            self.curves.add(moment, now)
+        if now - self._shown < PERIOD:
+            return
+        self._shown = now
+        text = lost('the arm does not answer') if moment is None else head(moment)
+        if text != self._head.content:
+            self._head.content = text
+        self.curves.draw(now)
+        self._show_notices()
+
+    def _show_notices(self) -> None:
+        if self._version != self._notices.version:
+            self._version = self._notices.version
+            self._list.content = listed(self._notices)
+
+
+class Curves:
+    """The farthest tip's distance from its goal and the time of solving, over the last seconds."""
+
+    def __init__(self, gui: Any) -> None:
+        self._samples: deque[tuple[float, float, float]] = deque()
+        self._distance = _plot(gui, 'distance to the goal [mm]', hex_of(colour_of('tracking')))
+        self._solving = _plot(gui, 'solve time [ms]', hex_of(colour_of('closest')))
+        self._last = -np.inf
+
+    def add(self, moment: Moment, now: float) -> None:
+        """Take a moment in, at most 30 a second."""
+        if now - self._last < 1.0 / 30.0:
+            return
+        self._last = now
+        farthest = max((tip.position_error for tip in moment.tips), default=0.0)
+        sample = (now, 1e3 * farthest, 1e3 * moment.solve_time)
+        self._samples.append(sample)
+        while self._samples[0][0] < now - SPAN:
+            self._samples.popleft()
+
+    def draw(self, now: float) -> None:
+        """Send them."""
+        if len(self._samples) < 2:
+            return
+        times, distances, solving = np.array(self._samples).T
+        self._distance.data = (times - now, np.maximum(distances, SMALLEST))
+        self._solving.data = (times - now, np.maximum(solving, SMALLEST))
+
+
+def _plot(gui: Any, title: str, colour: str) -> Any:
+    from viser import uplot
+
+    start = np.array([-SPAN, 0.0])
+    return gui.add_uplot(
+        (start, np.full(2, SMALLEST)),
+        (
+            uplot.Series(label='s'),
+            uplot.Series(
+                label=title, stroke=colour, width=2, points=uplot.Series_Points(show=False)
+            ),
+        ),
+        title=title,
+        scales={
+            'x': uplot.Scale(time=False, auto=False, range=(-SPAN, 0.0)),
+            'y': uplot.Scale(distr=3, log=10, auto=True),
+        },
+        legend=uplot.Legend(show=False),
+        height=120,
+    )
+
+
+def head(moment: Moment) -> str:
+    """The state and the errors of all tips, as HTML."""
+    dot = hex_of(colour_of(moment.code))
+    rows = ''.join(_row(tip) for tip in moment.tips)
+    numbers = (
+        f'solving {1e3 * moment.solve_time:.2f} ms'
+        f' &middot; {moment.iterations} iterations'
+        f' &middot; condition {_condition(moment.condition_number)}'
+    )
+    return (
+        f'{_sentence(dot, moment.code, moment.text)}'
+        '<table style="width:100%;font-size:0.8rem;margin:0 0 0.3rem;'
+        f'font-variant-numeric:tabular-nums;border-collapse:collapse">{rows}</table>'
+        f'<div style="font-size:0.75rem;color:#6b7280;font-variant-numeric:tabular-nums">'
+        f'{numbers}</div>'
+    )
+
+
+def lost(text: str) -> str:
+    """As `head`, where there is nothing to tell."""
+    return _sentence(hex_of(GREY), 'no arm', text)
+
+
+def _sentence(dot: str, code: str, text: str) -> str:
+    return (
+        '<div style="display:flex;gap:0.5rem;align-items:center;margin:0.2rem 0 0.3rem">'
+        f'<span style="background:{dot};color:white;border-radius:0.8rem;font-weight:600;'
+        f'padding:0.05rem 0.6rem;font-size:0.85rem">{html.escape(code)}</span>'
+        f'<span style="font-size:0.85rem">{html.escape(text)}</span></div>'
+    )
+
+
+def _row(tip: TipState) -> str:
+    none = '<td colspan="2" style="text-align:right;color:#9ca3af">no goal</td>'
+    numbers = (
+        f'<td style="text-align:right">{1e3 * tip.position_error:.3f} mm</td>'
+        f'<td style="text-align:right">{np.degrees(tip.orientation_error):.3f}&deg;</td>'
+    )
+    return f'<tr><td>{html.escape(tip.link)}</td>{none if tip.goal is None else numbers}</tr>'
+
+
+def _condition(number: float) -> str:
+    if number == 0.0:
+        return '&ndash;'
+    return f'{number:.1f}' if np.isfinite(number) else '&infin;'
+
+
+def listed(notices: Notices) -> str:
+    """The last notices, as HTML."""
+    rows = ''.join(
+        f'<div style="margin-top:0.25rem"><span style="color:#9ca3af">{when}</span> '
+        f'{html.escape(text)}</div>'
+        for when, text in notices.last
+    )
+    return f'<div style="font-size:0.75rem;color:#4b5563">{rows}</div>'

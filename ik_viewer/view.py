@@ -1,0 +1,113 @@
+"""`ik view ROBOT`: a robot in the browser, dragged by its tips, without ROS.
+
+ik view panda
+ik view my_robot.urdf --mesh-folder ~/ros/src/my_robot_description
+ik view dual_arm --tip left_tool --tip right_tool --solver jacobian_transpose
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from ik_core import SOLVERS
+from ik_core.exceptions import IkError, InvalidOption
+from ik_core.robot.shipped import load_robot, robot_path
+
+from .arm import Description
+from .local.arm import RATE, LocalArm
+from .page.page import open_page
+from .page.server import HOST, PORT
+
+BAD_INPUT = 2
+MOTION_CAPTURE = ('.asf', '.bvh')
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Show a robot until Ctrl-C; the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return _run(arguments)
+    except (IkError, OSError) as error:
+        print(f'error: {error}', file=sys.stderr)
+        return BAD_INPUT
+
+
+def describe(name: str, mesh_folders: Sequence[Path] = ()) -> Description:
+    """The robot of a URDF, ASF or BVH file, or a shipped robot by its name, and what to draw.
+
+    Meshes are found below `mesh_folders`, the folder of the file and, where it is part of one, the
+    ROS package that it is in. Raises IkError.
+    """
+    for folder in mesh_folders:
+        if not folder.is_dir():
+            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
+    robot = load_robot(name)
+    if Path(name).suffix.lower() in MOTION_CAPTURE:
+        return Description(robot, up='+y')
+    path = robot_path(name).resolve()
+    package = [folder for folder in path.parents if (folder / 'package.xml').is_file()][:1]
+    return Description(
+        robot,
+        path.read_text(encoding='utf-8', errors='replace'),
+        path.parent,
+        (*mesh_folders, *package),
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    description = describe(arguments.robot, arguments.mesh_folder)
+    values = {'solver': arguments.solver} if arguments.solver else {}
+    arm = LocalArm(description, arguments.tip, rate=arguments.rate, values=values)
+    try:
+        page = open_page(arm, arguments.host, arguments.port)
+        print(f'{description.robot.name} is on {page.url} (Ctrl-C ends)', flush=True)
+        _wait_for_the_end()
+        page.close()
+        page.server.stop()
+    finally:
+        arm.close()
+    return 0
+
+
+def _wait_for_the_end() -> None:
+    """Wait for Ctrl-C, or to be asked to end."""
+    ended = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: ended.set())
+    ended.wait()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='ik view', description='a robot in the browser', allow_abbrev=False
+    )
+    parser.add_argument(
+        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'
+    )
+    parser.add_argument(
+        '--tip', action='append', default=[], metavar='LINK', help='to move; may be repeated'
+    )
+    parser.add_argument(
+        '--mesh-folder',
+        action='append',
+        default=[],
+        type=Path,
+        metavar='DIR',
+        help='where meshes are: a package, or a folder of packages; may be repeated',
+    )
+    parser.add_argument('--host', default=HOST, help=f'address to listen at ({HOST})')
+    parser.add_argument(
+        '--port', type=int, default=None, help=f'the first free one from {PORT} on by default'
+    )
+    parser.add_argument('--rate', type=float, default=RATE, help=f'ticks per second ({RATE:g})')
+    parser.add_argument('--solver', choices=sorted(SOLVERS), help='levenberg_marquardt by default')
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())
