@@ -16,7 +16,8 @@ from pathlib import Path
 
 from ik_core import SOLVERS
 from ik_core.exceptions import IkError, InvalidOption
-from ik_core.robot.shipped import load_robot, robot_path
+from ik_core.robot.load import load_robot
+from ik_core.robot.shipped import robot_path
 
 from .arm import Description
 from .local.arm import RATE, LocalArm

@@ -1,6 +1,6 @@
 """The visuals of a URDF as shapes. The text may come from anybody over a topic.
 
-It is read with the caution of `ik_core.robot.urdf`: no DOCTYPE, and at most as many bytes,
+It is read with the caution of `ik_core.robot.urdf_filter`: no DOCTYPE, and at most as many bytes,
 elements and levels as a robot description may have. A visual that makes no sense is left out,
 with a remark: what can't be drawn is no reason not to move the robot. Files are opened by
 `mesh_files` alone.
@@ -20,7 +20,7 @@ import numpy as np
 from ik_core import Robot
 from ik_core.exceptions import UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
-from ik_core.robot.urdf import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
+from ik_core.robot.urdf_filter import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
 
 from .shapes import Box, Colour, Cylinder, Solid, Sphere
 
