@@ -37,16 +37,17 @@ def add_parser(commands: Any) -> None:
     add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
     add('robot', metavar='ROBOT', help='a URDF file, a shipped robot, or a figure: .asf, .bvh')
     add('--out', metavar='FILE', type=Path, required=True, help='the motion: .csv or .npz')
-    _add_source(parser)
-    _add_maps(parser)
+    add_source(parser)
+    add_maps(parser)
     _add_weights(parser)
-    _add_place(parser)
+    add_place(parser)
     add_json(parser)
     add('--quiet', action='store_true', help='no progress line (there is none but on a terminal)')
     parser.set_defaults(run=run)
 
 
-def _add_source(parser: argparse.ArgumentParser) -> None:
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """The options that say what the motion is and was made on."""
     add = parser.add_argument
     add('--source', metavar='ROBOT', help='what a .csv or .npz was made on (default: ROBOT)')
     add('--skeleton', metavar='FILE', type=Path, help='.asf of an .amc (default: beside it)')
@@ -55,13 +56,14 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     add('--floating-base', action='store_true', help='the base of the robot moves, as if it flew')
 
 
-def _add_maps(parser: argparse.ArgumentParser) -> None:
+def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> None:
+    """The options that say what follows what."""
     add = parser.add_argument
     add(
         '--links',
         nargs='+',
         type=_pair,
-        required=True,
+        required=links_needed,
         metavar='SOURCE=ROBOT',
         help='links whose paths are followed, and by which links',
     )
@@ -86,7 +88,8 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
     add('--open-limits', action='store_true', help='without the limits of the joints')
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """The options that take the paths into the robot's frame."""
     add = parser.add_argument
     add('--scale', type=_scale, default=1.0, help="of the paths, or 'length': the robot's")
     add('--xyz', nargs=3, type=float, default=(0, 0, 0), metavar=('X', 'Y', 'Z'), help='move [m]')
@@ -113,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         made = retarget(
             motion,
             robot,
-            _mapping(arguments.links, '--links'),
+            mapping_of(arguments.links, '--links'),
             source=source,
             **_options(arguments),
             progress=line.show,
@@ -127,13 +130,13 @@ def run(arguments: argparse.Namespace) -> int:
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What the command line says of how to retarget."""
     return {
-        'joints': {} if arguments.no_joints else _mapping(arguments.joints, '--joints'),
+        'joints': {} if arguments.no_joints else mapping_of(arguments.joints, '--joints'),
         'beta': arguments.beta,
         'velocity_weights': arguments.velocity_weight,
         'acceleration_weights': arguments.acceleration_weight,
         'stiffness': arguments.stiffness,
         'scale': arguments.scale,
-        'transform': _transform(arguments.xyz, arguments.rpy),
+        'transform': transform_of(arguments.xyz, arguments.rpy),
         'base_link': arguments.base_link,
         'keep_limits': not arguments.open_limits,
         'solver': arguments.solver,
@@ -159,8 +162,8 @@ def _scale(text: str) -> Any:
     return text if text == 'length' else float(text)
 
 
-def _mapping(pairs: Sequence[tuple[str, str]] | None, option: str) -> Any:
-    """The pairs as a mapping, None where there are none."""
+def mapping_of(pairs: Sequence[tuple[str, str]] | None, option: str) -> Any:
+    """The pairs as a mapping, None where there are none. Raises UsageError."""
     if pairs is None:
         return None
     mapping = dict(pairs)
@@ -169,7 +172,7 @@ def _mapping(pairs: Sequence[tuple[str, str]] | None, option: str) -> Any:
     return mapping
 
 
-def _transform(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
+def transform_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = matrix_from_rpy(rpy), xyz
     return transform

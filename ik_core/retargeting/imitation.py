@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..problem import IkProblem
+from ..result import IkResult
 from ..robot.robot import Robot
 from ..solvers import make_solver, solve
 from ..tasks import EndEffectorPatternTask, JointPatternTask, PositionTask, SmoothnessTask, Task
@@ -69,16 +70,29 @@ class Imitation:
         """The joints (frames, n) of all frames, and in which the cost is at its least."""
         positions = np.empty((len(self.example), self.robot.n))
         converged = np.zeros(len(positions), bool)
-        search = make_solver(solver, **options)
-        q = self._first(q0)
-        for frame in range(len(positions)):
-            self._go_on_to(frame, q)
-            result = search.solve(self._problem, q)
-            q = positions[frame] = result.q
-            converged[frame] = result.success
+        for frame, result in enumerate(self.frames(solver, options, q0)):
+            positions[frame], converged[frame] = result.q, result.success
             if progress is not None:
                 progress(frame + 1, len(positions))
         return positions, converged
+
+    def frames(
+        self,
+        solver: str,
+        options: Mapping[str, Any],
+        q: ArrayLike | None = None,
+        first: int = 0,
+    ) -> Iterator[IkResult]:
+        """The answer for frame `first`, then for each one after it.
+
+        q : (n,) where the first one begins: there, the robot is in the frame before
+        """
+        search, last = make_solver(solver, **options), self._first(q, first)
+        for frame in range(first, len(self.example)):
+            self._go_on_to(frame, last)
+            result = search.solve(self._problem, last)
+            last = result.q
+            yield result
 
     def _pattern_tasks(self, weights: Weights) -> list[EndEffectorPatternTask | JointPatternTask]:
         """E-errors of all links, then the A-error."""
@@ -121,17 +135,17 @@ class Imitation:
         task = SmoothnessTask(middle, stiffness=weights.stiffness, length=self._length)
         return [task]
 
-    def _first(self, q0: ArrayLike | None) -> Array:
-        """Where the first frame begins: at the example's posture, as far as there is one."""
+    def _first(self, q0: ArrayLike | None, frame: int) -> Array:
+        """Where a first frame begins: at the example's posture, as far as there is one."""
         if q0 is not None:
             return self.robot.checked(q0, 'q0')
         example = self.example
-        start = np.clip(example.postures[0], *self._limits)
+        start = np.clip(example.postures[frame], *self._limits)
         if example.mapped.all():
             return start
         goals = [
             PositionTask(link, position)
-            for link, position in zip(example.links, example.paths[0], strict=True)
+            for link, position in zip(example.links, example.paths[frame], strict=True)
         ]
         return solve(IkProblem(self.robot, goals), start, restarts=FIRST_RESTARTS).q
 

@@ -59,8 +59,9 @@ ORDERS = {
     ],
     'ik_viewer': [
         {'__init__', 'arm'},
-        {'drawing', 'local', 'compare'},
+        {'drawing', 'local'},
         {'page'},
+        {'compare', 'play'},
         {'view'},
     ],
 }

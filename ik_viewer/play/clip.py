@@ -1,0 +1,94 @@
+"""What is played: a motion of its own figure, and the robot that imitates it, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ik_core import Motion, Robot
+from ik_core.exceptions import InvalidOption
+from ik_core.maths.rotations import Array
+from ik_core.retargeting.example import Example, Scale, example_of, link_paths
+from ik_core.tasks.reference_motion import total_link_length
+
+USUAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head')
+"""Of figures of the CMU database: what is followed where nobody says otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """A motion: q (frames, n) of `source`, which stands at `placed` (4, 4) in the scene."""
+
+    source: Robot
+    q: Array
+    period: float
+    placed: Array
+
+    @classmethod
+    def of(cls, source: Robot, motion: Motion, transform: ArrayLike | None = None) -> Clip:
+        """The clip of a motion. Raises InvalidMotion where it is not one of that robot."""
+        placed = np.eye(4) if transform is None else np.array(transform, float)
+        return cls(source, motion.positions_of(source), motion.period, placed)
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def paths(self, links: tuple[str, ...]) -> Array:
+        """Where links of the source are (frames, links, 3) [m], in the scene."""
+        paths = link_paths(self.source, self.q, links)
+        return paths @ self.placed[:3, :3].T + self.placed[:3, 3]
+
+
+@dataclass(frozen=True, eq=False)
+class Imitator:
+    """A robot, the example that it imitates, and `length` [m], L of [TakKo] section 4.3."""
+
+    robot: Robot
+    example: Example
+    length: float
+
+
+def imitator_of(
+    clip: Clip,
+    motion: Motion,
+    robot: Robot,
+    links: Mapping[str, str],
+    *,
+    joints: Mapping[str, str] | None = None,
+    scale: Scale = 1.0,
+    base_link: str | None = None,
+) -> Imitator:
+    """A robot whose links imitate those of the clip, as `ik.retarget` has it. Raises IkError."""
+    example = example_of(
+        motion,
+        clip.source,
+        robot,
+        links,
+        joints=joints,
+        scale=scale,
+        transform=clip.placed,
+        base_link=base_link,
+    )
+    length = max(total_link_length(robot, link) for link in example.links)
+    return Imitator(robot, example, length)
+
+
+def usual_links(source: Robot, robot: Robot) -> dict[str, str]:
+    """What is followed by what where nobody says so: links of the same names.
+
+    Hands, feet and head of a figure; else the ends of all chains. Raises InvalidOption where
+    the two have none in common.
+    """
+    shared = [link for link in USUAL_LINKS if link in source.places and link in robot.places]
+    ends = set(source.tips()) & set(robot.tips())
+    names = shared or sorted(ends)
+    if not names:
+        raise InvalidOption(
+            f'{source.name} and {robot.name} have no ends of the same name: say with --links '
+            f'which of {", ".join(source.tips())} is followed by which of '
+            f'{", ".join(robot.tips())}'
+        )
+    return {name: name for name in names}

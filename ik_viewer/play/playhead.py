@@ -1,0 +1,36 @@
+"""Which frame of a clip is shown: a clock that can be stopped, moved, and run slower or faster."""
+
+from __future__ import annotations
+
+from ik_core.exceptions import InvalidOption
+
+
+class Playhead:
+    """The time of a clip of so many `frames`, `period` [s] apart; at the end it begins again."""
+
+    def __init__(self, frames: int, period: float) -> None:
+        if frames < 1 or not period > 0.0:
+            raise InvalidOption(f'{frames} frames, {period!r} s apart, are no clip')
+        self.frames, self.period = frames, period
+        self.time = 0.0
+        self.speed = 1.0
+        self.playing = True
+
+    @property
+    def duration(self) -> float:
+        """How long the clip is [s]: each frame is shown for a period."""
+        return self.frames * self.period
+
+    @property
+    def frame(self) -> int:
+        """The frame that is shown."""
+        return min(int(self.time / self.period + 1e-9), self.frames - 1)
+
+    def advance(self, seconds: float) -> None:
+        """So much time [s] went by."""
+        if self.playing:
+            self.time = (self.time + self.speed * seconds) % self.duration
+
+    def go_to(self, frame: int) -> None:
+        """Show a frame; one beyond the ends is that end."""
+        self.time = min(max(frame, 0), self.frames - 1) * self.period
