@@ -12,7 +12,7 @@ from ik_core import Robot
 from .inputs.goals import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
-from .model import Model, goal_topic, tip_links
+from .model import Model, goal_topic, tip_links, twist_topic
 from .motion import Motion
 from .outputs.diagnostics import Diagnostics
 from .parameters.store import Parameters
@@ -39,7 +39,8 @@ class Installation:
     def check_topics(self, robot: Robot) -> None:
         """Raise InvalidTopicNameException, before anything changes, for links with long names."""
         for tip in tip_links(robot, self._settings.take()):
-            validate_full_topic_name(self._node.resolve_topic_name(goal_topic(tip)))
+            for topic in (goal_topic(tip), twist_topic(tip)):
+                validate_full_topic_name(self._node.resolve_topic_name(topic))
 
     def install(self, robot: Robot) -> None:
         """Move `robot` from now on. Whatever fails is raised, and the one before stays."""

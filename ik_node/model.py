@@ -73,8 +73,17 @@ def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
 
 def goal_topic(tip_link: str) -> str:
     """The topic of a tip's goals: characters that a topic may not have become '_'."""
-    token = re.sub(r'[^A-Za-z0-9_]', '_', tip_link)
-    return f'_{token}/goal_pose' if token[:1].isdigit() else f'{token}/goal_pose'
+    return f'{_token(tip_link)}/goal_pose'
+
+
+def twist_topic(tip_link: str) -> str:
+    """The topic of a tip's twists, likewise."""
+    return f'{_token(tip_link)}/delta_twist_cmds'
+
+
+def _token(link: str) -> str:
+    token = re.sub(r'[^A-Za-z0-9_]', '_', link)
+    return f'_{token}' if token[:1].isdigit() else token
 
 
 def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:

@@ -25,7 +25,7 @@ from ..conversions import (
     time_to_seconds,
     twist_to_vectors,
 )
-from ..model import Model
+from ..model import Model, twist_topic
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.options import NodeParameters
 from .frames import Frames, FrameSource, Pending
@@ -76,7 +76,7 @@ class Goals:
         listen(PoseStamped, 'goal_pose_2d', 0, self._on_planar_pose)
         listen(PoseArray, 'goal_poses', ALL_TIPS, self._on_poses, LARGEST_ARRAY)
         listen(PointStamped, 'clicked_point', 0, self._on_point)
-        self._common.listen(TwistStamped, '~/delta_twist_cmds', self._on_twist)
+        self._common.listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0))
 
     def open_tips(self, model: Model) -> None:
         """Subscribe to the topics of this model's tips, in place of those before."""
@@ -84,6 +84,8 @@ class Goals:
         self._frames = Frames(model.robot, model.base_link, self._others)
         for tip, topic in enumerate(model.goal_topics):
             self._listen(self._by_tip, PoseStamped, topic, tip, partial(self._on_pose, tip))
+        for tip, link in enumerate(model.tip_links):
+            self._by_tip.listen(TwistStamped, twist_topic(link), partial(self._on_twist, tip))
 
     def close_tips(self) -> None:
         """Unsubscribe from the topics of the tips."""
@@ -199,15 +201,15 @@ class Goals:
         goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
         self.put(0, goal)
 
-    def _on_twist(self, message: TwistStamped) -> None:
-        """Jog the first tip: velocities of its origin, along and about the axes of the frame."""
+    def _on_twist(self, tip: int, message: TwistStamped) -> None:
+        """Jog a tip: velocities of its origin, along and about the axes of the frame."""
         model = self._ready()
         turn = self._frame_of(model, message.header)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
         jog = Jog(turn @ linear, turn @ angular)
         if not np.isfinite(jog).all():
             raise Refused('not_finite', 'the twist is not finite in the frame of the root link')
-        self._new[0] = jog, self._seconds()
+        self._new[tip] = jog, self._seconds()
 
     def _frame_of(self, model: Model, header: Header) -> Array:
         """The header's frame in the root's; Refused for an old stamp where goals time out."""

@@ -73,7 +73,7 @@ class NodeOptions:
     )
     command_in_type: str = option(
         'speed_units',
-        'how ~/delta_twist_cmds are given: in m/s and rad/s, or from -1 to 1 (see scale)',
+        'how twists are given: in m/s and rad/s, or from -1 to 1 (see scale)',
         choices=('speed_units', 'unitless'),
     )
     joint_limit_margin: float = option(

@@ -182,5 +182,6 @@ def test_it_follows_the_schema_of_sros2():
 def test_nothing_is_allowed_by_a_wildcard_but_the_goals_of_tips():
     given, options = read_policy('')
     rights = given.union(*options.values())
-    assert {right.name for right in rights if '*' in right.name} == {'/*/goal_pose'}
+    wild = {right.name for right in rights if '*' in right.name}
+    assert wild == {'/*/goal_pose', '/*/delta_twist_cmds'}
     assert {right.what for right in rights} == {'publish', 'subscribe', 'reply'}

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import TwistStamped
-from support.node_harness import is_still
+from support.node_harness import URDF, is_still, load, world
 from support.panda_world import TIP, is_at, moved, panda_world, tip_of
 from support.twists import JOG, jog, twist
 
@@ -92,3 +92,19 @@ def test_a_goal_after_a_jog_and_a_jog_after_a_goal(panda, robot):
     jog(panda, twist(linear=(0.0, 0.0, -0.1)), lambda: moved(robot, panda, start) > 0.01, 'a jog')
     panda.until(lambda: is_still(panda.more_states(1)[-1]), 'rest')
     assert moved(robot, panda, start) > 0.01, 'it went back to the goal before'
+
+
+def test_each_tip_has_twists_of_its_own():
+    robot, tips = load('dual_arm'), ('left_palm', 'right_palm')
+    with world(urdf_path=str(URDF / 'dual_arm.urdf'), tip_links=list(tips)) as arms:
+        first = arms.more_states(1)[-1]
+        start = [tip_of(robot, first, tip) for tip in tips]
+        publisher = arms.publisher(TwistStamped, 'right_palm/delta_twist_cmds')
+
+        def shift(i):
+            arms.more_states(1)
+            publisher.publish(twist(linear=(0.0, 0.0, 0.1)))
+            return (tip_of(robot, arms.states[-1], tips[i]) - start[i])[:3, 3]
+
+        arms.until(lambda: shift(1)[2] > 0.03, 'the right one to go up')
+        np.testing.assert_allclose(shift(0), 0.0, atol=2e-3)
