@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .display import angle, counted, length
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
 from .options import exact_number
@@ -91,6 +92,15 @@ class IkProblem:
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
+
+    def __repr__(self) -> str:
+        moved = f'{len(self.variables)} of {counted(self.robot.n, "joint")} move'
+        tasks = [f'  {task!r}' for task in (*self.goals, *self.other_tasks)]
+        tasks += [f'  secondary: {task!r}' for task in self.secondary]
+        tasks += [f'  constraint: {constraint!r}' for constraint in self.constraints.constraints]
+        reached = f'{length(self.position_tolerance)}, {angle(self.orientation_tolerance)}'
+        head = f'<IkProblem for {self.robot.name!r}: {moved}, reached within {reached}'
+        return '\n'.join([head, *tasks]) + '>'
 
     def clone(self) -> IkProblem:
         """An independent problem with its own goals, for another thread or a search beside."""

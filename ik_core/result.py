@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from .display import angle, html_table, length, numbers, time
 from .maths.rotations import Array
 
 
@@ -41,6 +42,24 @@ class IkResult:
     restarts: int
     solve_time: float
     history: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = ', '.join(f'{name} {value}' for name, value in self._rows()[1:])
+        return f'<IkResult {self.status.name}: {shown}>'
+
+    def _repr_html_(self) -> str:
+        """What `repr` tells as a table."""
+        return html_table(self.status.value, (), self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
+            ('status', self.status.name),
+            ('position error', length(max(self.position_errors, default=0.0))),
+            ('orientation error', angle(max(self.orientation_errors, default=0.0))),
+            ('iterations', f'{self.iterations} ({self.restarts} restarts)'),
+            ('time', time(self.solve_time)),
+            ('q', numbers(self.q)),
+        ]
 
     @property
     def success(self) -> bool:

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..display import angle, html_table, length
+from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from ..options import whole_number
@@ -70,6 +72,22 @@ class Solutions:
     complete: bool
     searches: int
     solve_time: float
+
+    def __repr__(self) -> str:
+        what = 'all' if self.complete else 'perhaps not all'
+        singular = f', {self.singular.sum()} singular' if self.singular.any() else ''
+        errors = [e.max(initial=0.0) for e in (self.position_errors, self.orientation_errors)]
+        return (
+            f'<Solutions: {len(self)} ({what}{singular}) by {self.searches:,} searches '
+            f'in {time_text(self.solve_time)}, errors up to {length(errors[0])} and '
+            f'{angle(errors[1])}>'
+        )
+
+    def _repr_html_(self) -> str:
+        """A row for every solution."""
+        q = [[f'{value:.4f}' for value in row] for row in self.q]
+        head = ('', *(f'q[{j}]' for j in range(self.q.shape[1])))
+        return html_table(repr(self)[1:-1], head, [(i, *row) for i, row in enumerate(q)])
 
     def __len__(self) -> int:
         return len(self.q)

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED
+from ..display import angle, counted, html_table, length
+from ..display import time as time_text
 from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
 from ..maths.rotations import (
     LARGEST,
@@ -64,6 +66,32 @@ class BatchResult:
     restarts: IntArray
     solve_time: float = 0.0
 
+    def __repr__(self) -> str:
+        head = f'<BatchResult of {counted(len(self), "problem")} in {time_text(self.solve_time)}'
+        rows = [f'{row[0]}: {row[1]:,} ({_worst_of(row)})' for row in self._rows()]
+        return '\n  '.join([head, *rows]) + '>'
+
+    def _repr_html_(self) -> str:
+        """How the problems ended, as a table."""
+        caption = f'{counted(len(self), "problem")} in {time_text(self.solve_time)}'
+        head = ('status', 'problems', 'position error', 'orientation error', 'iterations')
+        return html_table(caption, head, self._rows())
+
+    def _rows(self) -> list[tuple[str, int, str, str, str]]:
+        """Of every status: how many, the largest errors, the median of the iterations."""
+        rows = []
+        for status in (status for status in IkStatus if (self.status == status).any()):
+            these = self.status == status
+            worst = (errors[these].max(initial=0.0) for errors in self._errors())
+            position, orientation = worst
+            iterations = f'{np.median(self.iterations[these]):.0f} (median)'
+            shown = (length(position), angle(orientation))
+            rows.append((status.name, int(these.sum()), *shown, iterations))
+        return rows
+
+    def _errors(self) -> tuple[Array, Array]:
+        return self.position_errors, self.orientation_errors
+
     def __len__(self) -> int:
         return len(self.q)
 
@@ -79,6 +107,10 @@ class BatchResult:
             int(self.restarts[i]),
             self.solve_time / len(self),
         )
+
+
+def _worst_of(row: tuple[str, int, str, str, str]) -> str:
+    return f'errors up to {row[2]} and {row[3]}, iterations {row[4]}'
 
 
 def solve_batch(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..display import counted, length, listed, time
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import default_clock
@@ -46,6 +47,14 @@ class Retargeted:
     converged: NDArray[np.bool_]
     length: float
     seconds: float
+
+    def __repr__(self) -> str:
+        errors = self.link_errors
+        worst = f', links off by {length(errors.max())} at most' if errors.size else ''
+        return (
+            f'<Retargeted: {counted(len(self.motion), "frame")} in {time(self.seconds)}, '
+            f'{int(self.converged.sum()):,} at their least; by {listed(self.links)}{worst}>'
+        )
 
     @property
     def frames_per_second(self) -> float:

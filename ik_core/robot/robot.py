@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..display import counted, html_table, listed
 from ..exceptions import FrameNotFound, InvalidConfiguration, UnsupportedProblem
 from ..maths.rotations import Array, transform_of
 from .joints import (
@@ -112,8 +114,21 @@ class Robot:
         )
 
     def __repr__(self) -> str:
-        joints = ', '.join(self.joint_names)
-        return f'<Robot {self.name!r}: {self.n} joints ({joints}), {len(self.link_names)} links>'
+        joints = f'{counted(self.n, "joint")} ({listed(self.joint_names)})'
+        ends = f'{counted(len(self.link_names), "link")} from {self.base_link!r}'
+        tips = f' to {listed(map(repr, self.tips()))}' if self.n else ''
+        return f'<Robot {self.name!r}: {joints}, {ends}{tips}>'
+
+    def _repr_html_(self) -> str:
+        """The joints as a table."""
+        rows = []
+        for i, (name, kind, unit) in enumerate(
+            zip(self.joint_names, self.joint_types, self.joint_units, strict=True)
+        ):
+            limits = (self.lower[i], self.upper[i], self.velocity[i])
+            rows.append((i, name, kind, *(f'{limit:.4g}' for limit in limits), unit))
+        head = ('', 'joint', 'type', 'lower', 'upper', 'velocity', 'unit (per s)')
+        return html_table(repr(self)[1:-1], head, rows)
 
     @cached_property
     def _kernel_arrays(self) -> tuple[NDArray[np.int64], Array]:
@@ -279,6 +294,29 @@ class Robot:
             values[joint] = mimic.multiplier * values[mimic.joint] + mimic.offset
         return values
 
+    def q(self, values: Any, default: ArrayLike | None = None) -> Array:
+        """The configuration (n,) of positions [rad or m] by name: the inverse of `joint_values`.
+
+        values : a mapping, or an object with `name` and `position`, as a JointState has them.
+            Mimic joints may be among them; they follow others, so that theirs do not count
+        default (n,) : where joints are that have no value; without it each needs one
+
+        Raises FrameNotFound for a joint that the robot does not have, InvalidConfiguration for
+        missing joints and for what is no finite number.
+        """
+        given = _positions_by_name(values)
+        for name in given:
+            if name not in self.mimic_joints:
+                self.joint_index(name)
+        missing = [joint for joint in self.joint_names if joint not in given]
+        if missing and default is None:
+            raise InvalidConfiguration(
+                f'no position of {listed(missing)}: give one for each of the {self.n} joints of '
+                f'{self.name!r}, or a default'
+            )
+        rest = np.zeros(self.n) if default is None else self.checked(default, 'default')
+        return self.checked([given.get(j, rest[i]) for i, j in enumerate(self.joint_names)])
+
     def tips(self) -> list[str]:
         """The links where movable chains end, the longest chain first.
 
@@ -344,6 +382,24 @@ class Robot:
         links = [link for link in self.link_names if self.places[link].body == body]
         named = [link for link in links if TOOL_NAME.search(link)]
         return max(named or links, key=lambda link: self.places[link].depth)
+
+
+def _positions_by_name(values: Any) -> dict[str, Any]:
+    """Positions by joints, of a mapping or a JointState."""
+    if isinstance(values, Mapping):
+        return dict(values)
+    try:
+        names, positions = list(values.name), list(values.position)
+    except (AttributeError, TypeError):
+        raise InvalidConfiguration(
+            f'{type(values).__name__}: positions by name are needed, a mapping or a JointState'
+        ) from None
+    if len(names) != len(positions):
+        raise InvalidConfiguration(f'{len(names)} names with {len(positions)} positions')
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise InvalidConfiguration(f'joints named twice: {listed(dict.fromkeys(twice))}')
+    return dict(zip(names, positions, strict=True))
 
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> str:

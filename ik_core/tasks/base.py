@@ -18,6 +18,13 @@ class Task(ABC):
     a row is scaled by its square root; rows with weight 0 are left out.
     """
 
+    def __repr__(self) -> str:
+        return f'{type(self).__name__}({", ".join(self._shown())})'
+
+    def _shown(self) -> list[str]:
+        """What `repr` tells of it."""
+        return [repr(link) for link in self.links]
+
     @property
     def links(self) -> tuple[str, ...]:
         """The links that it is about: the joints that move one of them are a problem's

@@ -17,8 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..display import numbers
 from ..exceptions import InvalidGoal, InvalidOption
-from ..maths.rotations import Array, finite_vector, matrix_onto_axis, transform_of
+from ..maths.rotations import (
+    Array,
+    finite_vector,
+    matrix_onto_axis,
+    quaternion_from_matrix,
+    transform_of,
+)
 from ..maths.transforms import (
     check_frame,
     checked_transform,
@@ -112,6 +119,29 @@ class GoalTask(Task):
         self.target[:] = target
         self.frame_id = next(filter(None, frames), '') if frames else self.frame_id
         self._note_what_is_set()
+
+    def _shown(self) -> list[str]:
+        """The link, what is asked for of it, and what of the rest is not as by default."""
+        parts = [repr(self.link)]
+        is_axis = self.rotation == kernels.AXIS
+        if self.position_weights.any():
+            parts.append(_shown('position', self.target[9:]))
+        if self.rotation_weights.any() and is_axis:
+            parts.append(f'axis={numbers(self.tool[:3, 2])}')
+            parts.append(_shown('direction', self.target[[2, 5, 8]]))
+        elif self.rotation_weights.any():
+            turn = self.target[:9].reshape(3, 3)
+            is_set = not np.isnan(turn).any()
+            parts.append(_shown('quaternion', quaternion_from_matrix(turn) if is_set else turn))
+        for name, weights in zip(('position', 'orientation'), self.given_weights, strict=True):
+            if (weights != 1.0).any() and weights.any():
+                parts.append(f'{name}_weights={numbers(weights)}')
+        for name in ('position_box', 'orientation_box', 'cone'):
+            if np.any(getattr(self, name)):
+                parts.append(f'{name}={numbers(getattr(self, name))}')
+        if not is_axis and (self.tool != np.eye(4)).any():
+            parts.append(f'tool at {numbers(self.tool[:3, 3])}')
+        return parts
 
     def _note_what_is_set(self) -> None:
         if self._missing:
@@ -347,6 +377,10 @@ class PositionAxisTask(GoalTask):
         )
         self.rotation = kernels.AXIS
         self.set_target(transform)
+
+
+def _shown(name: str, values: Array) -> str:
+    return f'no {name} yet' if np.isnan(values).any() else f'{name}={numbers(values)}'
 
 
 def _weights(values: ArrayLike, name: str) -> tuple[Array, Array | None]:

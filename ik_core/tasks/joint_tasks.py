@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..display import numbers
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..robot.robot import Robot
@@ -25,6 +26,10 @@ class PostureTask(JointTask):
     def __init__(self, rest: ArrayLike | None = None, *, weights: ArrayLike = 1.0) -> None:
         self.rest = None if rest is None else np.array(rest, float)
         self.weights = checked_weights(weights)
+
+    def _shown(self) -> list[str]:
+        rest = 'the middle of the limits' if self.rest is None else numbers(self.rest)
+        return [f'rest={rest}', f'weights={numbers(self.weights)}']
 
     def set_rest(self, rest: ArrayLike) -> None:
         """Rest at another posture (n,)."""
@@ -56,6 +61,9 @@ class SmoothnessTask(JointTask):
             self._rows: Array | None = np.sqrt(values)[:, np.newaxis] * axes.T  # R'R = L^2 M
         else:
             self.weights, self._rows = checked_weights(stiffness) * length**2, None
+
+    def _shown(self) -> list[str]:
+        return [f'previous={numbers(self.previous)}', f'weights={numbers(self.weights)}']
 
     @property
     def couples_joints(self) -> bool:
@@ -95,6 +103,9 @@ class LimitAvoidanceTask(JointTask):
 
     def __init__(self, *, weight: float = 1.0) -> None:
         self.weight = float(checked_weights(weight))
+
+    def _shown(self) -> list[str]:
+        return [f'weight={numbers(self.weight)}']
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
         """The scales and the middles, (n,) each; the residual is within sqrt(weight / n)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..display import numbers
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..robot.kinematics import PRISMATIC
@@ -41,6 +42,10 @@ class ManipulabilityTask(Task):
         self.rows = ROWS[rows]
         self.reference = reference
         self.scale = np.array([1.0, 1.0, 1.0, length, length, length])
+
+    def _shown(self) -> list[str]:
+        rows = next(name for name, part in ROWS.items() if part == self.rows)
+        return [repr(self.link), f'rows={rows!r}', f'weight={numbers(self.weight)}']
 
     @property
     def links(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..display import numbers
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array, finite_vector
 from ..robot.robot import Robot
@@ -52,6 +53,11 @@ class ReferenceMotionTask(ABC):
         self.period = period
         self._example: list[Array] = []  # Y of this frame and up to two before, newest first
         self._achieved: list[Array] = []  # y of the up to two frames before, newest first
+
+    def _shown(self) -> list[str]:
+        links = [repr(link) for link in getattr(self, 'links', ())]
+        example = numbers(self._example[0]) if self._example else 'none yet'
+        return [*links, f'example={example}', f'weights={numbers(self.weights)}']
 
     @abstractmethod
     def value(self, robot: Robot, q: ArrayLike) -> Array:

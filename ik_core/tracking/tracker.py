@@ -52,6 +52,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..maths.rotations import Array
 from ..maths.transforms import check_frame, frame_id, plain_transform
@@ -124,6 +125,7 @@ class Tracker:
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
         self._robot, self._clock = robot, ObservedClock(clock)
+        self._links = tuple(problem.goal_links)
         self._observer: Observer | None = None
         limits.check_size(robot.n)
         if governor is None:
@@ -135,6 +137,14 @@ class Tracker:
         self._parts = Coordinator(problem, rate, governor, posture, self._clock)
         self._parts.apply(SetOptions(options or TrackerOptions()))
         self._parts.apply(SetSolver(solver, solver_options))
+
+    def __repr__(self) -> str:
+        tips = [
+            f'{link!r} {"without a goal" if goal is None else f"to {numbers(goal[:3, 3])}"}'
+            for link, goal in zip(self._links, self.goals, strict=True)
+        ]
+        state = 'paused' if self.paused else 'at rest' if self.at_rest else 'moving'
+        return f'<Tracker of {self._robot.name!r} at {self.rate:g} Hz, {state}: {listed(tips)}>'
 
     @classmethod
     def resume(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:

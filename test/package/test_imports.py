@@ -17,7 +17,7 @@ ORDERS = {
         {'exceptions', 'version', '_jit'},
         {'_compiling'},
         {'progress'},
-        {'options', 'maths'},
+        {'options', 'maths', 'display'},
         {'robot', 'result'},
         {'tasks'},
         {'problem'},

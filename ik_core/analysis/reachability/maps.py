@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...display import counted
 from ...exceptions import InvalidOption
 from ...maths.rotations import Array
 from ...optim.search import default_clock
@@ -80,6 +81,16 @@ class ReachabilityMap:
                 manipulability=arrays.get('manipulability'),
                 settings=settings,
             )
+
+    def __repr__(self) -> str:
+        whose = f'{self.settings["link"]!r} of {self.settings["robot"]!r}'
+        size = ' x '.join(map(str, self.grid.shape))
+        reached = int(np.count_nonzero(self.reached))
+        return (
+            f'<ReachabilityMap of {whose}: {size} voxels of {self.grid.step:g} m, '
+            f'{counted(self.orientations, "orientation")}; {reached:,} are reached, '
+            f'{self.volume:.3g} m^3>'
+        )
 
     @property
     def fraction(self) -> Array:

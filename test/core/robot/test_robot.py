@@ -1,6 +1,7 @@
 """What a Robot says of itself: names, limits, mimics, groups, tips, and what it refuses."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def slide(name, parent, child, lower=0.0, upper=0.1, **more):
 
 def test_its_repr_is_one_line():
     robot = robot_of(hinge('a', 'base', 'b'), slide('c', 'b', 'tip'), name='arm')
-    assert repr(robot) == "<Robot 'arm': 2 joints (a, c), 3 links>"
+    assert repr(robot) == ("<Robot 'arm': 2 joints (a, c), 3 links from 'base' to 'tip'>")
 
 
 def test_arrays_run_over_independent_joints_in_the_order_of_the_source():
@@ -281,3 +282,61 @@ def test_a_robot_without_joints_still_has_links():
     assert robot.tips() == []
     assert robot.forward_kinematics([], 'b')[:3, 3].tolist() == [1, 2, 3]
     assert robot.jacobian([], 'b').shape == (6, 0)
+
+
+def joint_state(values):
+    return SimpleNamespace(name=list(values), position=list(values.values()))
+
+
+@pytest.mark.parametrize('name', robots.SHIPPED)
+def test_positions_by_name_are_q_again(name):
+    robot = robots.shipped(name)
+    q = robots.random_q(robot, np.random.default_rng(1))
+    values = robot.joint_values(q)
+    backwards = dict(reversed(values.items()))
+    for form in (values, backwards, joint_state(backwards)):
+        np.testing.assert_array_equal(robot.q(form), q)
+    only_q = {joint: values[joint] for joint in robot.joint_names}
+    np.testing.assert_array_equal(robot.q(only_q), q)
+
+
+def test_a_joint_state_of_ros_is_read():
+    state = pytest.importorskip('sensor_msgs.msg').JointState()
+    robot = robots.shipped('ur5e')
+    q = robots.random_q(robot, np.random.default_rng(2))
+    state.name, state.position = list(robot.joint_names), q.tolist()
+    np.testing.assert_array_equal(robot.q(state), q)
+
+
+def test_missing_joints_take_the_default():
+    robot = robots.shipped('ur5e')
+    first = robot.joint_names[0]
+    q = robot.q({first: 0.5}, default=robot.middle_configuration)
+    assert q[0] == 0.5
+    np.testing.assert_array_equal(q[1:], robot.middle_configuration[1:])
+    with pytest.raises(InvalidConfiguration, match=r'no position of shoulder_lift'):
+        robot.q({first: 0.5})
+
+
+UR5E = dict.fromkeys(robots.shipped('ur5e').joint_names, 0.0)
+
+
+@pytest.mark.parametrize(
+    ('values', 'error', 'match'),
+    [
+        ({**UR5E, 'elbo_joint': 0.0}, FrameNotFound, 'did you mean elbow_joint'),
+        ({**UR5E, 'elbow_joint': np.nan}, InvalidConfiguration, 'not finite at elbow_joint'),
+        ({**UR5E, 'elbow_joint': 'up'}, InvalidConfiguration, 'not made of numbers'),
+        ({**UR5E, 'elbow_joint': [0.0, 1.0]}, InvalidConfiguration, 'not made of numbers'),
+        ([0.0] * 6, InvalidConfiguration, 'list: positions by name'),
+        (
+            SimpleNamespace(name=[*UR5E, 'elbow_joint'], position=[0.0] * 7),
+            InvalidConfiguration,
+            'twice: elbow_joint$',
+        ),
+        (SimpleNamespace(name=[*UR5E], position=[]), InvalidConfiguration, '6 names with 0 pos'),
+    ],
+)
+def test_positions_that_make_no_q_are_refused(values, error, match):
+    with pytest.raises(error, match=match):
+        robots.shipped('ur5e').q(values)
