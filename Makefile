@@ -22,11 +22,12 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test lint format bench papers soak clean help
+.PHONY: demo test docs lint format bench papers soak clean help
 
 help:
 	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table'
 	@echo 'make test                 build with colcon, run the tests'
+	@echo 'make docs                 the documentation, into build/docs; a warning is an error'
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
@@ -44,6 +45,11 @@ demo:
 
 test:
 	@python=$$(scripts/environment test) && exec scripts/test "$$python"
+
+docs:
+	@python=$$(scripts/environment docs) && \
+	"$$python" -m sphinx -W --keep-going -q -b html docs build/docs && \
+	echo "$$PWD/build/docs/index.html"
 
 lint:
 	@python=$$(scripts/environment lint) && \

@@ -63,6 +63,7 @@ setup(
         'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],  # what jerk-limited moves are compared with
+        'docs': ['sphinx', 'myst-parser', 'furo'],
         'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },
     entry_points={

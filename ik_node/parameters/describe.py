@@ -59,11 +59,12 @@ while the node runs stay for the next robot, as far as it has those joints and t
 
 def describe(specs: Iterable[Spec]) -> str:
     """The YAML file that documents these parameters."""
-    groups = groupby(specs, _group)
+    groups = groupby(specs, group_of)
     return HEADER + ''.join(line for name, group in groups for line in _section(name, group))
 
 
-def _group(spec: Spec) -> str:
+def group_of(spec: Spec) -> str:
+    """The first part of a parameter's name; empty for the node's own."""
     group, dot, _ = spec.name.partition('.')
     return group if dot else ''
 
@@ -77,14 +78,18 @@ def _section(name: str, specs: Iterable[Spec]) -> Iterator[str]:
         yield from _comment(_explanation(spec))
         off = '' if spec.name in SHIPPED else '#'
         value = SHIPPED.get(spec.name, spec.default)
-        yield f'{INDENT}{off}{spec.name}: {_yaml(value)}\n'
+        yield f'{INDENT}{off}{spec.name}: {yaml_value(value)}\n'
 
 
 def _introduction(group: str) -> str:
     if group not in SOLVERS:
         return INTRODUCTIONS.get(group, group)
-    summary = (import_module(SOLVERS[group].__module__).__doc__ or '').split('\n\n')[0]
-    return f'solver: {group}\n{summary}'
+    return f'solver: {group}\n{solver_summary(group)}'
+
+
+def solver_summary(name: str) -> str:
+    """The first paragraph of what a solver's module says of it."""
+    return (import_module(SOLVERS[name].__module__).__doc__ or '').split('\n\n')[0]
 
 
 def _comment(text: str) -> Iterator[str]:
@@ -97,15 +102,16 @@ def _explanation(spec: Spec) -> str:
     unit = f' [{spec.unit}]' if spec.unit else ''
     facts = (
         spec.doc + unit,
-        _range(spec),
+        range_text(spec),
         f'one of {", ".join(spec.choices)}' if spec.choices else '',
-        f'default: {_yaml(spec.default)}' if spec.name in SHIPPED else '',
+        f'default: {yaml_value(spec.default)}' if spec.name in SHIPPED else '',
         'static' if spec.static else '',
     )
     return '; '.join(filter(None, facts))
 
 
-def _range(spec: Spec) -> str:
+def range_text(spec: Spec) -> str:
+    """Such as '1 to 10000', or '' for what has no bounds."""
     if spec.kind not in (int, float) or spec.bounds == UNBOUNDED:
         return ''
     low, high = spec.bounds
@@ -116,7 +122,7 @@ def _range(spec: Spec) -> str:
     return f'{low:g} to {high:g}' if math.isfinite(low) else f'at most {high:g}'
 
 
-def _yaml(value: Any) -> str:
+def yaml_value(value: Any) -> str:
     """A value as YAML that ROS reads in the right type: 1e-05 without a point would be text."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -168,18 +168,6 @@ def test_pip_puts_commands_on_the_path_and_files_into_share(tmp_path):
     assert shared == {*SHARED, 'package.xml'}
 
 
-def test_the_readme_examples_run():
-    blocks = (ROOT / 'README.md').read_text(encoding='utf-8').split('```')
-    examples = [block.removeprefix('python') for block in blocks if block.startswith('python')]
-    assert examples
-    for example in examples:
-        done = run(sys.executable, '-c', example, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
-        for failure in ('CLOSEST', 'LIMIT', 'False', 'nan'):
-            assert failure not in done.stdout, example
-
-
 # The scripts behind make
 
 

@@ -1,0 +1,64 @@
+"""README and docs: short where promised, whole, and without a dead link."""
+
+import re
+
+import pytest
+from support.pages import PAGES, links, name, prose
+from support.places import ROOT
+
+import ik_core as ik
+
+API = '\n'.join(path.read_text('utf-8') for path in sorted((ROOT / 'docs' / 'api').glob('*.rst')))
+DOCUMENTED = re.findall(r'^\.\. (?:auto\w+|data):: (\w+)$', API, re.M)
+DRAWING = (ROOT / 'docs' / 'pictures' / 'architecture.svg').read_text('utf-8')
+
+
+def anchors(path):
+    """The anchors of a page, as GitHub and MyST make them of its headings."""
+    found = re.findall(r'^#+ +(.*)$', prose(path), re.M)
+    kept = (re.sub(r'[^\w\- ]', '', heading.lower()) for heading in found)
+    return {heading.strip().replace(' ', '-') for heading in kept}
+
+
+def test_the_readme_is_short():
+    assert (ROOT / 'README.md').read_text('utf-8').count('\n') <= 150
+
+
+@pytest.mark.parametrize('page', PAGES, ids=name)
+def test_every_link_leads_somewhere(page):
+    for link in links(page):
+        target, _, anchor = link.partition('#')
+        if '://' in link or link.startswith('mailto:'):
+            continue
+        path = (page.parent / target) if target else page
+        assert path.exists(), f'{name(page)}: {link}'
+        if anchor and path.suffix == '.md' and 'include}' not in path.read_text('utf-8'):
+            assert anchor in anchors(path), f'{name(page)}: {link}'
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = {'index'}
+    for page in PAGES:
+        for toc in re.findall(r'```\{toctree\}\n(.*?)```', page.read_text('utf-8'), re.S):
+            listed |= {line.strip() for line in toc.splitlines() if not line.startswith(':')}
+    pages = {path.relative_to(ROOT / 'docs') for path in (ROOT / 'docs').rglob('*.md')}
+    assert {str(path.with_suffix('')) for path in pages} - {'api/index'} <= listed | {'api/index'}
+
+
+def test_the_api_pages_have_every_public_name_once():
+    assert sorted(DOCUMENTED) == sorted(ik.__all__)
+
+
+def test_every_picture_is_shown():
+    shown = {link.rpartition('/')[2] for page in PAGES for link in links(page)}
+    assert {path.name for path in (ROOT / 'docs' / 'pictures').iterdir()} <= shown
+
+
+def test_the_drawing_has_the_rooms_that_there_are():
+    drawn = set(re.findall(r'(\w+)/', re.sub(r'https?://[^"]*', '', DRAWING)))
+    drawn = {room for room in drawn if f'>{room}/' in DRAWING or f'and {room}/' in DRAWING}
+    rooms = {p.name for p in (ROOT / 'ik_core').iterdir() if (p / '__init__.py').is_file()}
+    assert rooms <= drawn
+    assert all(
+        any((ROOT / top / room).is_dir() for top in ('ik_core', 'ik_node')) for room in drawn
+    )

@@ -1,0 +1,97 @@
+"""docs/interface.md: made from the code, and what running nodes say of themselves."""
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from support.node_harness import ROOT, URDF, world
+
+from ik_core import SOLVERS
+from ik_node.parameters.specs import fixed_specs
+from ik_node.tools.interface_page import (
+    ALWAYS,
+    BEHIND,
+    POSITION,
+    PUBLISHERS,
+    SERVICES,
+    SUBSCRIPTIONS,
+    TRAJECTORY,
+    page,
+)
+
+TIP = 'panda_hand_tcp'
+BY_FILE = {'urdf_path': str(URDF / 'panda.urdf'), 'tip_links': TIP, 'interactive_markers': False}
+OF_EVERY_NODE = {'rosout', 'parameter_events', '~/transition_event', '/tf', '/tf_static', '/clock'}
+STATE = '`output: joint_state`'
+
+
+def test_the_page_is_current():
+    command = 'python -m ik_node.tools.interface_page > docs/interface.md'
+    assert (ROOT / 'docs' / 'interface.md').read_text('utf-8') == page(), f'{command} is due'
+
+
+def test_the_page_has_every_parameter_and_solver():
+    text = page()
+    assert all(f'| `{spec.name}` |' in text for spec in fixed_specs())
+    assert all(f'### `{solver}`' in text for solver in SOLVERS)
+
+
+def names(it, found):
+    """The names that a node uses, as the page has them, with their types."""
+    own, root = f'{it.namespace}/ik_node', f'{it.namespace}/'
+    short = {}
+    for full, kinds in found:
+        name = f'~{full.removeprefix(own)}' if full.startswith(own + '/') else full
+        name = name.removeprefix(root).replace(f'{TIP}/', '<tip>/')
+        if name.lstrip('/') not in OF_EVERY_NODE and name not in OF_EVERY_NODE:
+            short[name] = kinds[0]
+    return short
+
+
+def of(endpoints, *when):
+    return {e.name: e.kind for e in endpoints if e.when in (ALWAYS, *when)}
+
+
+def ask(it, what):
+    """What the node has as 'publisher', 'subscriber' or 'service'; {} before it is seen."""
+    if ('ik_node', it.namespace) not in it.node.get_node_names_and_namespaces():
+        return {}
+    question = getattr(it.node, f'get_{what}_names_and_types_by_node')
+    return names(it, question('ik_node', it.namespace))
+
+
+def until_it_has(it, what, wanted):
+    """Wait until the node has these names and types, and no others."""
+    try:
+        it.until(lambda: ask(it, what) == wanted, f'{what}s', seconds=60.0)
+    except AssertionError:
+        assert ask(it, what) == wanted
+
+
+@pytest.mark.parametrize(
+    ('output', 'when'),
+    [('joint_state', STATE), ('joint_trajectory', TRAJECTORY), ('position_command', POSITION)],
+)
+def test_topics_and_types_are_those_of_a_running_node(output, when):
+    measured = () if output == 'joint_state' else (BEHIND,)
+    with world(**BY_FILE, output=output) as it:
+        until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, *measured))
+        until_it_has(it, 'publisher', of(PUBLISHERS, when))
+
+
+def test_services_are_those_of_a_running_node():
+    with world(**BY_FILE) as it:
+        own = of(SERVICES)
+
+        def offered():
+            found = ask(it, 'service').items()
+            return {n: k for n, k in found if k.startswith(('std_srvs', 'moveit_msgs'))}
+
+        it.until(lambda: offered() == own, f'the services {own}', seconds=60.0)
+
+
+def test_a_robot_may_come_by_topic():
+    given = {name: value for name, value in BY_FILE.items() if name != 'urdf_path'}
+    with world(**given) as it:
+        it.send_description((URDF / 'panda.urdf').read_text())
+        until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, 'no robot by parameter'))
