@@ -90,10 +90,16 @@ SUBSCRIPTIONS = (
         "a goal for the first tip's position; it keeps its orientation",
     ),
     Endpoint(
+        '<tip>/delta_twist_cmds',
+        'geometry_msgs/msg/TwistStamped',
+        ALWAYS,
+        'jogs a tip about its origin, as with MoveIt Servo; see `twist_timeout`',
+    ),
+    Endpoint(
         '~/delta_twist_cmds',
         'geometry_msgs/msg/TwistStamped',
         ALWAYS,
-        'jogs the first tip about its origin, as with MoveIt Servo; see `twist_timeout`',
+        'the same for the first tip',
     ),
     Endpoint(
         'example_trajectory',
