@@ -63,6 +63,7 @@ from .tasks import (
     example_guided_tasks,
     total_link_length,
 )
+from .tasks.check import check_task
 from .tracking import Command, MotionLimits, Tracker, TrackerOptions, TrackStatus
 from .version import __version__
 
@@ -115,6 +116,7 @@ __all__ = [
     'UnsupportedProblem',
     'UrdfError',
     '__version__',
+    'check_task',
     'example_guided_tasks',
     'linkage',
     'load_mocap',

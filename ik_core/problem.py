@@ -17,6 +17,7 @@ from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
 from .tasks import GoalTask, JointTask, Task
+from .tasks.check import check_task, rows_of_task
 from .tasks.packing import PackedGoals
 
 
@@ -48,6 +49,7 @@ class IkProblem:
     position_tolerance [m], orientation_tolerance [rad] : what counts as reached, per goal
     orientation_length [m/rad] : how much position one radian is worth where a goal is out of
         reach: the closest point has the least weighted sum of position^2 + (length angle)^2
+    check_jacobians : for those who write tasks: every solve begins with `check_task` at its start
 
     A problem moves only joints that move one of its goals' links, or all joints where a task asks
     for that (`Task.moves_all_joints`): `variables`, indices into q, which `columns` selects
@@ -69,12 +71,14 @@ class IkProblem:
         position_tolerance: float = 1e-5,
         orientation_tolerance: float = 1e-4,
         orientation_length: float = 0.2,
+        check_jacobians: bool = False,
     ) -> None:
         self.robot = robot
         self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
         self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))
         self.secondary = tuple(secondary)
         self.frozen_joints = tuple(frozen_joints)
+        self.check_jacobians = check_jacobians
         self.position_tolerance = _positive(position_tolerance, 'position_tolerance', 'm')
         self.orientation_tolerance = _positive(
             orientation_tolerance, 'orientation_tolerance', 'rad'
@@ -154,6 +158,9 @@ class IkProblem:
         """Read the targets, and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.packed.load(q)
+        if self.check_jacobians:
+            for task in (*self.goals, *self.other_tasks, *self.secondary):
+                check_task(task, self.robot, q)
         if self.other_tasks or self.secondary:  # which look at the whole robot
             self._q = q.copy()
         return q
@@ -212,9 +219,9 @@ class IkProblem:
     def rows_of(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
         """The residuals and Jacobians, over the variables, of tasks that are no goals."""
         self._q[self.variables] = x
-        residual = np.concatenate([task.residual(self.robot, self._q) for task in tasks])
-        jacobian = np.vstack([task.jacobian(self.robot, self._q) for task in tasks])
-        return residual, jacobian[:, self.variables]
+        rows = [rows_of_task(task, self.robot, self._q) for task in tasks]
+        residual = np.concatenate([residual for residual, _ in rows])
+        return residual, np.vstack([jacobian for _, jacobian in rows])[:, self.variables]
 
     def _find_variables(self) -> np.ndarray:
         """The joints that move a link that a task is about; without any link, all joints."""

@@ -1,0 +1,96 @@
+"""Is a task's Jacobian the derivative of its residual? For those who write tasks of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import UnsupportedProblem
+from ..maths.rotations import Array
+from ..robot.robot import Robot
+from .base import Task
+
+STEP = 1e-6
+"""[rad or m] Half of the way over which differences are taken."""
+TOLERANCE = 1e-5
+"""How far an entry may be off, as a share of the largest one, which counts as at least 1."""
+TRIALS = 3
+FAR = 3.0
+"""[rad or m] Where joints without limits are tried."""
+
+
+def rows_of_task(task: Task, robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
+    """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
+
+    Raises UnsupportedProblem where their shapes do not fit together.
+    """
+    residual = np.asarray(task.residual(robot, q), float)
+    jacobian = np.asarray(task.jacobian(robot, q), float)
+    if residual.ndim != 1:
+        raise UnsupportedProblem(
+            f'{task!r}: its residual has shape {residual.shape}, where (rows,) is needed'
+        )
+    if jacobian.shape != (len(residual), robot.n):
+        raise UnsupportedProblem(
+            f'{task!r}: its residual has {len(residual)} rows and the robot {robot.n} joints, so '
+            f'its Jacobian should be {(len(residual), robot.n)}; it is {jacobian.shape}'
+        )
+    return residual, jacobian
+
+
+def check_task(
+    task: Task, robot: Robot, q: ArrayLike | None = None, *, tolerance: float = TOLERANCE
+) -> None:
+    """Compare a task's Jacobian with central differences of its residual.
+
+    q (n,) : where; by default at three configurations inside the limits
+    tolerance : how far an entry may be off, as a share of the Jacobian's largest one or of 1
+
+    Raises UnsupportedProblem that names the entry that is worst, and both values. Where a residual
+    has a kink, as at the wall of a box, there is no derivative, and another q has to do.
+    """
+    for point in _inside(robot) if q is None else [robot.checked(q)]:
+        residual, jacobian = rows_of_task(task, robot, point)
+        differences = np.empty_like(jacobian)
+        for j in range(robot.n):
+            differences[:, j] = _difference(task, robot, point, j, len(residual))
+        _compare(task, robot, jacobian, differences, tolerance)
+
+
+def _inside(robot: Robot) -> list[Array]:
+    """Configurations inside the limits, the same ones each time."""
+    rng = np.random.default_rng(0)
+    lower, upper = np.maximum(robot.lower, -FAR), np.minimum(robot.upper, FAR)
+    return [rng.uniform(np.minimum(lower, upper), upper) for _ in range(TRIALS)]
+
+
+def _difference(task: Task, robot: Robot, q: Array, j: int, rows: int) -> Array:
+    """Column j (rows,) by central differences."""
+    ends = []
+    for sign in (1.0, -1.0):
+        moved = q.copy()
+        moved[j] += sign * STEP
+        ends.append(np.asarray(task.residual(robot, moved), float))
+        if ends[-1].shape != (rows,):
+            raise UnsupportedProblem(
+                f'{task!r}: its residual has {rows} rows at one q and {ends[-1].shape} at another'
+            )
+    column: Array = (ends[0] - ends[1]) / (2.0 * STEP)
+    return column
+
+
+def _compare(
+    task: Task, robot: Robot, jacobian: Array, differences: Array, tolerance: float
+) -> None:
+    if not jacobian.size:
+        return
+    off = np.abs(jacobian - differences)
+    off[~np.isfinite(off)] = np.inf
+    i, j = np.unravel_index(int(np.argmax(off)), off.shape)
+    size = max(1.0, np.abs(differences[np.isfinite(differences)]).max(initial=0.0))
+    if off[i, j] > tolerance * size:
+        raise UnsupportedProblem(
+            f'{task!r}: its Jacobian is not the derivative of its residual: row {i}, column {j} '
+            f'({robot.joint_names[j]}) is {jacobian[i, j]:.6g}, and differences of the residual '
+            f'give {differences[i, j]:.6g}'
+        )

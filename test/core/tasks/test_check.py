@@ -1,0 +1,98 @@
+"""Tasks of one's own: Jacobians of the wrong shape, or that are no derivatives, are refused."""
+
+import numpy as np
+import pytest
+from support import robots
+from support.task_examples import OTHERS
+
+import ik_core as ik
+
+ROBOT = robots.shipped('panda')
+TIP = 'panda_hand'
+START = ROBOT.middle_configuration
+
+
+class Height(ik.Task):
+    """The height of a link, and its Jacobian as `change` leaves it."""
+
+    def __init__(self, change=lambda jacobian: jacobian, rows=lambda residual: residual):
+        self.change, self.rows = change, rows
+
+    @property
+    def links(self):
+        return (TIP,)
+
+    def residual(self, robot, q):
+        return self.rows(robot.forward_kinematics(q, TIP)[2:3, 3] - 0.5)
+
+    def jacobian(self, robot, q):
+        return self.change(robot.jacobian(q, TIP)[2:3])
+
+
+def wrong_sign(jacobian):
+    jacobian[0, 3] *= -1.0
+    return jacobian
+
+
+def problem_of(task, where='tasks', **options):
+    goal = ik.OrientationTask(TIP, [1.0, 0.0, 0.0, 0.0])
+    if where == 'secondary':
+        return ik.IkProblem(ROBOT, [goal], secondary=[task], **options)
+    return ik.IkProblem(ROBOT, [goal, task], **options)
+
+
+BAD_SHAPES = {
+    'too few columns': (lambda j: j[:, :-1], r'should be \(1, 8\); it is \(1, 7\)'),
+    'flat': (lambda j: j[0], r'it is \(8,\)'),
+    'transposed': (lambda j: j.T, r'it is \(8, 1\)'),
+    'too many rows': (lambda j: np.vstack([j, j]), r'residual has 1 rows .* it is \(2, 8\)'),
+}
+
+
+@pytest.mark.parametrize('where', ['tasks', 'secondary'])
+@pytest.mark.parametrize('shape', BAD_SHAPES)
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'bfgs', 'trust_region'])
+def test_a_jacobian_of_the_wrong_shape_is_refused(shape, where, solver):
+    change, match = BAD_SHAPES[shape]
+    with pytest.raises(ik.UnsupportedProblem, match=rf"Height\('{TIP}'\): .*{match}"):
+        ik.solve(problem_of(Height(change), where), START, solver=solver)
+
+
+def test_a_residual_that_is_no_row_of_numbers_is_refused():
+    with pytest.raises(ik.UnsupportedProblem, match=r'residual has shape \(\), where \(rows,\)'):
+        ik.solve(problem_of(Height(rows=lambda r: r[0])), START)
+
+
+def test_a_right_jacobian_passes():
+    ik.check_task(Height(), ROBOT)
+    assert ik.solve(problem_of(Height(), check_jacobians=True), START).q is not None
+
+
+@pytest.mark.parametrize('kind', OTHERS, ids=lambda kind: kind.__name__)
+def test_the_jacobians_of_the_library_pass(kind):
+    ik.check_task(OTHERS[kind](ROBOT, TIP, np.random.default_rng(1)), ROBOT)
+
+
+@pytest.mark.parametrize('where', ['tasks', 'secondary'])
+def test_a_jacobian_that_is_no_derivative_is_told_row_column_and_both_values(where):
+    q = START + 0.1
+    right = ROBOT.jacobian(q, TIP)[2, 3]
+    said = rf'row 0, column 3 \(panda_joint4\) is {-right:.6g}, .* give {right:.6g}'
+    with pytest.raises(ik.UnsupportedProblem, match=said):
+        ik.check_task(Height(wrong_sign), ROBOT, q)
+    with pytest.raises(ik.UnsupportedProblem, match=said):
+        ik.solve(problem_of(Height(wrong_sign), where, check_jacobians=True), q)
+    ik.solve(problem_of(Height(wrong_sign), where), q)  # nobody asked
+
+
+@pytest.mark.parametrize('factor', [1.001, np.nan])
+def test_small_faults_and_what_is_no_number_are_seen(factor):
+    with pytest.raises(ik.UnsupportedProblem, match='not the derivative'):
+        ik.check_task(Height(lambda jacobian: factor * jacobian), ROBOT)
+
+
+def test_rows_that_come_and_go_are_seen():
+    task = Height()
+    task.residual = lambda robot, q: np.zeros(int((np.asarray(q) <= START).all()))
+    with pytest.raises(ik.UnsupportedProblem, match='1 rows at one q'):
+        ik.check_task(task, ROBOT, START)
