@@ -24,7 +24,7 @@ class Goals:
         self.gizmos = Gizmos(stage, moment)
         self._paused = moment.code == 'paused'
         gui = stage.server.gui
-        with stage.tabs.add_tab('Goals', 'target') as self._folder:
+        with stage.tabs.add_tab('Goals') as self._folder:
             self._tip = self._add_tip(gui)
             self._kind = gui.add_dropdown(
                 'What counts',

@@ -9,8 +9,12 @@ from typing import Any
 
 from ..arm import Arm, Description, Moment
 from .goals import Goals
+from .jog import Jog
+from .joints import Joints
 from .scene import Scene
 from .server import Surroundings, start_server, url_of
+from .settings import Settings
+from .solver import Solver
 from .stage import Choice, Notices, Part, Stage, error_text
 from .status import Status
 
@@ -23,7 +27,7 @@ ENDING = 5.0
 
 MakePart = Callable[[Stage, Moment], Part]
 
-PARTS: tuple[MakePart, ...] = (Goals, Scene)
+PARTS: tuple[MakePart, ...] = (Goals, Jog, Solver, Joints, Settings, Scene)
 """The parts of a page, in the order of their tabs."""
 
 
@@ -111,7 +115,10 @@ class Page:
             Choice(),
         )
         for make in self._make:
-            self.parts.append(make(stage, moment))
+            try:
+                self.parts.append(make(stage, moment))
+            except Exception as error:  # the others are of use without it
+                self.notices.say(error_text(error))
 
     def _clear(self) -> None:
         parts, self.parts = self.parts, []

@@ -67,7 +67,7 @@ class Scene:
 
     def _add_toggles(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('View', 'eye') as self._folder:
+        with stage.tabs.add_tab('View') as self._folder:
             self._with_ghost = gui.add_checkbox(
                 'Ghost', True, hint='Where the solver wants the joints, before limits of speed'
             )

@@ -19,7 +19,9 @@ HOST, PORT, PORTS = '127.0.0.1', 8080, 100
 BRAND = (38, 84, 124)
 VIEW = np.array([0.80, -1.0, 0.50])
 """Where the camera is, seen from the robot, where z is up."""
-DISTANCE, FIELD_OF_VIEW = 2.6, np.radians(45.0)
+DISTANCE, FIELD_OF_VIEW = 2.3, np.radians(40.0)
+FLOOR, FLOOR_PIECES, FLOOR_COLOUR = 2.5, 12, (196, 203, 213)
+"""The radius of the floor, of the robot's size; the pieces and the colour of its lines."""
 MISSING = "the viewer needs viser: pip install 'ik_node[viewer]'"
 
 
@@ -92,22 +94,13 @@ class Surroundings:
         self._look(server, look_at, look_at + DISTANCE * self.size * view / np.linalg.norm(view))
 
     def _add_floor(self, server: Any, up: int, height: float) -> None:
-        step = 10.0 ** np.floor(np.log10(self.size))
-        position = np.zeros(3)
-        position[up] = height
-        self.floor = server.scene.add_grid(
-            '/floor',
-            plane='xz' if up == 1 else 'xy',
-            infinite_grid=True,
-            cell_size=0.1 * step,
-            section_size=step,
-            cell_color=(226, 229, 234),
-            section_color=(198, 204, 213),
-            cell_thickness=0.6,
-            section_thickness=1.0,
-            fade_distance=14.0 * self.size,
-            shadow_opacity=0.16,
-            position=position,
+        step = 10.0 ** np.floor(np.log10(0.7 * self.size))
+        points, colours = floor_lines(0.5 * step, FLOOR * self.size)
+        points[..., 2] = height
+        if up == 1:
+            points = points[..., [0, 2, 1]]
+        server.scene.add_line_segments(
+            '/floor', points, colours, thickness=1.0, thickness_units='screen'
         )
 
     def _look(self, server: Any, look_at: Array, position: Array) -> None:
@@ -117,3 +110,22 @@ class Surroundings:
         server.initial_camera.near = 0.002 * self.size
         for client in server.get_clients().values():
             client.camera.look_at, client.camera.position = look_at, position
+
+
+def floor_lines(step: float, radius: float) -> tuple[Array, Array]:
+    """Lines `step` [m] apart as pieces (N, 2, 3) in the plane z = 0, and their colours.
+
+    They fade with the distance from the middle, and end at `radius` [m]. A shader that does the
+    same for an endless plane takes most of the time of a frame where there is no graphics card.
+    """
+    count = int(radius / step)
+    at = step * np.arange(-count, count + 1)
+    along = np.linspace(-1.0, 1.0, FLOOR_PIECES + 1)
+    reach = np.sqrt(np.maximum(radius**2 - at**2, 0.0))
+    lines = np.stack([np.outer(reach, along), np.outer(at, np.ones_like(along))], axis=-1)
+    both = np.concatenate([lines, lines[..., ::-1]])
+    ends = np.concatenate([both, np.zeros((*both.shape[:2], 1))], axis=-1)
+    share = np.clip(np.linalg.norm(ends, axis=-1, keepdims=True) / radius, 0.0, 1.0)
+    tints = np.array(FLOOR_COLOUR) + (255.0 - np.array(FLOOR_COLOUR)) * share
+    pieces = [np.stack([each[:, :-1], each[:, 1:]], axis=2) for each in (ends, tints)]
+    return pieces[0].reshape(-1, 2, 3), pieces[1].reshape(-1, 2, 3).astype(np.uint8)

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..arm import Moment, TipState
-from ..drawing.colours import GREY, colour_of, hex_of
+from ..drawing.colours import BLUE, GREY, ORANGE, colour_of, hex_of
+from ..drawing.shapes import Colour
 from .stage import Notices
 
 PERIOD = 0.1
 """[s] Numbers that change more often can't be read."""
+CURVE_PERIOD = 0.2
+"""[s] Curves are much to draw for a browser."""
 SPAN = 10.0
 """[s] That the curves show."""
-SMALLEST = 1e-6
-"""[mm] and [ms] What is less is drawn as this: the curves have logarithmic scales."""
+DISTANCES, TIMES = (1e-3, 1e3), (1e-2, 1e2)
+"""[mm], [ms] What the logarithmic scales of the curves show."""
 
 
 class Status:
@@ -27,7 +30,8 @@ class Status:
     def __init__(self, server: Any, notices: Notices) -> None:
         self._notices = notices
         self._head = server.gui.add_html(lost('waiting for the arm'))
-        self.curves = Curves(server.gui)
+        with server.gui.add_folder('Curves'):
+            self.curves = Curves(server.gui)
         self._list = server.gui.add_html('', order=1e6)
         self._shown = self._seen = -np.inf
         self._version = -1
@@ -57,9 +61,9 @@ class Curves:
 
     def __init__(self, gui: Any) -> None:
         self._samples: deque[tuple[float, float, float]] = deque()
-        self._distance = _plot(gui, 'distance to the goal [mm]', hex_of(colour_of('tracking')))
-        self._solving = _plot(gui, 'solve time [ms]', hex_of(colour_of('closest')))
-        self._last = -np.inf
+        self._distance = _plot(gui, 'distance to the goal [mm]', BLUE, DISTANCES)
+        self._solving = _plot(gui, 'solve time [ms]', ORANGE, TIMES)
+        self._last = self._drawn = -np.inf
 
     def add(self, moment: Moment, now: float) -> None:
         """Take a moment in, at most 30 a second."""
@@ -74,32 +78,34 @@ class Curves:
 
     def draw(self, now: float) -> None:
         """Send them."""
-        if len(self._samples) < 2:
+        if len(self._samples) < 2 or now - self._drawn < CURVE_PERIOD:
             return
+        self._drawn = now
         times, distances, solving = np.array(self._samples).T
-        self._distance.data = (times - now, np.maximum(distances, SMALLEST))
-        self._solving.data = (times - now, np.maximum(solving, SMALLEST))
+        self._distance.data = (times - now, np.clip(distances, *DISTANCES))
+        self._solving.data = (times - now, np.clip(solving, *TIMES))
 
 
-def _plot(gui: Any, title: str, colour: str) -> Any:
+def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> Any:
     from viser import uplot
 
     start = np.array([-SPAN, 0.0])
     return gui.add_uplot(
-        (start, np.full(2, SMALLEST)),
+        (start, np.full(2, values[0])),
         (
             uplot.Series(label='s'),
             uplot.Series(
-                label=title, stroke=colour, width=2, points=uplot.Series_Points(show=False)
+                label=title, stroke=hex_of(colour), width=2, points=uplot.Series_Points(show=False)
             ),
         ),
         title=title,
         scales={
             'x': uplot.Scale(time=False, auto=False, range=(-SPAN, 0.0)),
-            'y': uplot.Scale(distr=3, log=10, auto=True),
+            'y': uplot.Scale(distr=3, log=10, auto=False, range=values),
         },
         legend=uplot.Legend(show=False),
-        height=120,
+        axes=(uplot.Axis(), uplot.Axis(grid=uplot.Axis_Grid(show=False), size=44)),
+        height=110,
     )
 
 
@@ -113,17 +119,17 @@ def head(moment: Moment) -> str:
         f' &middot; condition {_condition(moment.condition_number)}'
     )
     return (
-        f'{_sentence(dot, moment.code, moment.text)}'
+        f'<div style="padding:0 0.6rem">{_sentence(dot, moment.code, moment.text)}'
         '<table style="width:100%;font-size:0.8rem;margin:0 0 0.3rem;'
         f'font-variant-numeric:tabular-nums;border-collapse:collapse">{rows}</table>'
         f'<div style="font-size:0.75rem;color:#6b7280;font-variant-numeric:tabular-nums">'
-        f'{numbers}</div>'
+        f'{numbers}</div></div>'
     )
 
 
 def lost(text: str) -> str:
     """As `head`, where there is nothing to tell."""
-    return _sentence(hex_of(GREY), 'no arm', text)
+    return f'<div style="padding:0 0.6rem">{_sentence(hex_of(GREY), "no arm", text)}</div>'
 
 
 def _sentence(dot: str, code: str, text: str) -> str:
@@ -157,4 +163,4 @@ def listed(notices: Notices) -> str:
         f'{html.escape(text)}</div>'
         for when, text in notices.last
     )
-    return f'<div style="font-size:0.75rem;color:#4b5563">{rows}</div>'
+    return f'<div style="font-size:0.75rem;color:#4b5563;padding:0 0.6rem">{rows}</div>'

@@ -1,0 +1,114 @@
+"""Widgets for settings: what each may be decides how it is shown.
+
+A person's change is given to the arm with the next frame; of text and numbers once they are not
+typed on any more. A change from elsewhere is shown, but not in what is being typed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..arm import Setting
+from .stage import Stage
+
+TYPING = 0.7
+"""[s] Without a key, and what was typed is taken."""
+
+
+class Fields:
+    """Widgets for some of the arm's settings, in the GUI container that is open."""
+
+    def __init__(self, stage: Stage, settings: Iterable[Setting], cut: str = '') -> None:
+        self._stage = stage
+        self._handles = {s.name: self._add(s, s.name.removeprefix(cut)) for s in settings}
+        self._shown: Mapping[str, Setting] | None = None
+        self._changed: dict[str, float] = {}
+
+    def show(self) -> None:
+        """Give the arm what was changed here, and show what was changed elsewhere."""
+        settings = self._stage.arm.settings
+        if self._changed:
+            self._give(settings)
+        if settings is not self._shown:
+            self._shown = settings
+            for name, handle in self._handles.items():
+                if name in settings and name not in self._changed:
+                    handle.value = shown(settings[name])
+
+    def remove(self) -> None:
+        """Take all widgets off the page."""
+        for handle in self._handles.values():
+            handle.remove()
+
+    def _give(self, settings: Mapping[str, Setting]) -> None:
+        now = time.monotonic()
+        due = [name for name, ready in self._changed.items() if ready <= now]
+        values = {}
+        for name in due:
+            del self._changed[name]
+            if name in settings and self._handles[name].value != shown(settings[name]):
+                values[name] = read(settings[name], self._handles[name].value)
+        if values:
+            self._shown = None  # what is refused is shown as it was
+            self._stage.arm.set_settings(values)
+
+    def _add(self, setting: Setting, label: str) -> Any:
+        gui, value = self._stage.server.gui, shown(setting)
+        look = {'hint': hint_of(setting), 'disabled': setting.static}
+        if setting.kind is bool:
+            handle = gui.add_checkbox(words(label), value, **look)
+        elif setting.choices:
+            handle = gui.add_dropdown(words(label), setting.choices, initial_value=value, **look)
+        else:
+            handle = gui.add_text(words(label), value, **look)
+        typed = setting.kind is not bool and not setting.choices
+        handle.on_update(self._stage.by_user(lambda _: self._note(setting.name, typed)))
+        return handle
+
+    def _note(self, name: str, typed: bool) -> None:
+        self._changed[name] = time.monotonic() + (TYPING if typed else 0.0)
+
+
+def words(name: str) -> str:
+    """A setting's name as people write."""
+    return name.replace('_', ' ').replace('.', ' ')
+
+
+def hint_of(setting: Setting) -> str:
+    """What it means, its name, and what it may be."""
+    low, high = setting.bounds
+    bounds = f'; {low:g} to {high:g}' if np.isfinite(low) or np.isfinite(high) else ''
+    static = '; can only be chosen at the start' if setting.static else ''
+    return f'{setting.doc}{bounds}{static} ({setting.name})'
+
+
+def shown(setting: Setting) -> Any:
+    """The value as its widget has it."""
+    if setting.kind is bool or setting.kind is str:
+        return setting.value
+    if setting.kind in (tuple, list):
+        return ', '.join(map(str, setting.value))
+    return f'{setting.value:g}' if setting.kind is float else str(setting.value)
+
+
+def read(setting: Setting, value: Any) -> Any:
+    """The value of a widget as the setting has it; what makes no sense is left to the arm."""
+    if setting.kind in (tuple, list):
+        parts = [part.strip() for part in value.split(',') if part.strip()]
+        return tuple(parts) if setting.kind is tuple else [_number(part) for part in parts]
+    if setting.kind is int:
+        number = _number(value)
+        whole = isinstance(number, float) and number.is_integer()
+        return int(number) if whole else number
+    return _number(value) if setting.kind is float else value
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

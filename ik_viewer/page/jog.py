@@ -1,0 +1,96 @@
+"""The jog pad: the chosen tip by steps, or for as long as a button is held."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+
+from ..arm import Moment
+from .stage import Stage, tip_poses
+
+HOLD_RATE = 20.0
+"""[Hz] Twists while a button is held; they end by themselves after 0.1 s."""
+AXES = {'x': 0, 'y': 1, 'z': 2, 'roll (x)': 3, 'pitch (y)': 4, 'yaw (z)': 5}
+BASE, TIP = 'of the robot', 'of the tip'
+
+
+class Jog:
+    """A `Part`: the tab with the pad."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage, self._moment = stage, moment
+        gui = stage.server.gui
+        self._tab = stage.tabs.add_tab('Jog')
+        with self._tab:
+            self._axes = gui.add_dropdown('Axes', (BASE, TIP))
+            self._add_hold(gui)
+            self._add_steps(gui)
+
+    def show(self, moment: Moment) -> None:
+        """Keep the moment: steps go on from it."""
+        self._moment = moment
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self._tab.remove()
+
+    def _add_hold(self, gui: Any) -> None:
+        with gui.add_folder('Hold to move'):
+            self._direction = gui.add_dropdown('Direction', tuple(AXES))
+            self._linear = gui.add_slider('Speed [mm/s]', 5, 500, 5, 100)
+            self._angular = gui.add_slider('Turning [deg/s]', 1, 90, 1, 30)
+            for sign, icon in ((1.0, 'plus'), (-1.0, 'minus')):
+                button = gui.add_button('Hold', icon=icon)
+                move = self._stage.guarded(partial(self._move, sign))
+                button.on_hold(move, callback_hz=HOLD_RATE)
+
+    def _add_steps(self, gui: Any) -> None:
+        with gui.add_folder('Steps'):
+            self._distance = gui.add_slider('Step [mm]', 1, 100, 1, 10)
+            self._angle = gui.add_slider('Turn [deg]', 1, 45, 1, 5)
+            for first in (0, 3):
+                names = [f'{sign}{axis}' for axis in 'xyz' for sign in ('\u2212', '+')]
+                pad = gui.add_button_group('Turn about' if first else 'Step along', names)
+                pad.on_click(self._stage.guarded(partial(self._step, first)))
+
+    def _move(self, sign: float, _: Any) -> None:
+        twist = np.zeros(6)
+        axis = AXES[self._direction.value]
+        speed = 1e-3 * self._linear.value if axis < 3 else math.radians(self._angular.value)
+        twist[axis] = sign * speed
+        turn = self._turn()
+        self._stage.arm.set_twist(self._stage.choice.tip, turn @ twist[:3], turn @ twist[3:])
+
+    def _step(self, first: int, event: Any) -> None:
+        """Give the tip a goal one step on from its last one, or from where it is."""
+        vector, name = np.zeros(3), event.target.value
+        vector['xyz'.index(name[1])] = 1.0 if name[0] == '+' else -1.0
+        vector = self._turn() @ vector
+        goal = self._goal()
+        if first == 0:
+            goal[:3, 3] += 1e-3 * self._distance.value * vector
+        else:
+            goal[:3, :3] = turn_about(vector, math.radians(self._angle.value)) @ goal[:3, :3]
+        tip = self._stage.choice.tip
+        self._stage.arm.set_goal(tip, goal, self._moment.tips[tip].kind)
+
+    def _goal(self) -> Array:
+        tip = self._stage.choice.tip
+        goal = self._moment.tips[tip].goal
+        return tip_poses(self._stage.robot, self._moment)[tip] if goal is None else goal.copy()
+
+    def _turn(self) -> Array:
+        """The axes (3, 3) that the directions are in, in the root link's frame."""
+        return np.eye(3) if self._axes.value == BASE else self._goal()[:3, :3]
+
+
+def turn_about(axis: Array, angle: float) -> Array:
+    """The rotation (3, 3) by an angle [rad] about a unit vector (3,), by Rodrigues' formula."""
+    x, y, z = axis.tolist()
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + math.sin(angle) * cross + (1.0 - math.cos(angle)) * (cross @ cross)

@@ -1,0 +1,130 @@
+"""Where the joints are, between their limits; and the limits of the one that is chosen."""
+
+from __future__ import annotations
+
+import html
+import time
+from typing import Any
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+
+from ..arm import Moment, Setting
+from ..drawing.colours import BLUE, ORANGE, hex_of
+from .fields import Fields
+from .stage import Stage
+
+PERIOD = 0.2
+"""[s] Between two looks at the numbers."""
+NEAR = 0.02
+"""Of its range: nearer to a limit a joint's bar is orange."""
+
+
+class Joints:
+    """A `Part`: a table of all joints, and sliders for the limits of one."""
+
+    def __init__(self, stage: Stage, _: Moment) -> None:
+        self._stage, self._shown = stage, -np.inf
+        gui, names = stage.server.gui, stage.robot.joint_names
+        self._range: Any = None
+        self._folder: Any = None
+        self._fields: Fields | None = None
+        self._tab = stage.tabs.add_tab('Joints')
+        with self._tab:
+            self._table = gui.add_html('')
+            self._joint = gui.add_dropdown('Limits of', names, visible=self._has_limits(names[0]))
+        self._joint.on_update(stage.guarded(lambda _: self._show_limits()))
+        self._show_limits()
+
+    def show(self, moment: Moment) -> None:
+        """Show where the joints are."""
+        if self._fields is not None:
+            self._fields.show()
+        now = time.monotonic()
+        if now - self._shown < PERIOD:
+            return
+        self._shown = now
+        content = self._rows(moment.q)
+        if content != self._table.content:
+            self._table.content = content
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self._tab.remove()
+
+    def _has_limits(self, joint: str) -> bool:
+        prefix = f'joint_limits.{joint}.'
+        return any(name.startswith(prefix) for name in self._stage.arm.settings)
+
+    def _limits(self, joint: str) -> dict[str, Setting]:
+        """The settings of a joint's limits, by kind."""
+        prefix = f'joint_limits.{joint}.'
+        return {
+            name.removeprefix(prefix): setting
+            for name, setting in self._stage.arm.settings.items()
+            if name.startswith(prefix)
+        }
+
+    def _show_limits(self) -> None:
+        """Make the widgets for the limits of the joint that is chosen."""
+        joint, gui = self._joint.value, self._stage.server.gui
+        limits = self._limits(joint)
+        if self._folder is not None:
+            self._folder.remove()
+        with self._tab:
+            self._folder = gui.add_folder(f'Limits of {joint}', visible=bool(limits))
+        with self._folder:
+            if 'lower' in limits and 'upper' in limits:
+                self._add_range(limits['lower'], limits['upper'])
+                del limits['lower'], limits['upper']
+            self._fields = Fields(self._stage, limits.values(), f'joint_limits.{joint}.')
+
+    def _add_range(self, lower: Setting, upper: Setting) -> None:
+        low, high = lower.bounds[0], upper.bounds[1]
+        if not np.isfinite([low, high]).all() or not low < high:
+            return
+        step = (high - low) / 500.0
+        self._range = self._stage.server.gui.add_multi_slider(
+            'range', low, high, step, (lower.value, upper.value), min_range=step, hint=lower.doc
+        )
+        names = lower.name, upper.name
+        self._range.on_update(self._stage.by_user(lambda _: self._set_range(names)))
+
+    def _set_range(self, names: tuple[str, str]) -> None:
+        values = dict(zip(names, map(float, self._range.value), strict=True))
+        self._stage.arm.set_settings(values)
+
+    def _rows(self, q: Array) -> str:
+        robot = self._stage.robot
+        rows = []
+        for i, name in enumerate(robot.joint_names):
+            low, high = float(robot.lower[i]), float(robot.upper[i])
+            rows.append(row(name, float(q[i]), low, high, robot.joint_units[i]))
+        return f'<div style="font-size:0.78rem;padding:0.3rem 0.6rem">{"".join(rows)}</div>'
+
+
+def row(name: str, value: float, low: float, high: float, unit: str) -> str:
+    """A joint as HTML: its name, its position, and where that is between its limits."""
+    text = f'{np.degrees(value):.1f}&deg;' if unit == 'rad' else f'{1e3 * value:.1f} mm'
+    return (
+        '<div style="display:flex;gap:0.5rem;align-items:center;line-height:1.35">'
+        '<span style="flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">'
+        f'{html.escape(name)}</span>{_bar(value, low, high)}'
+        '<span style="width:4.6em;text-align:right;font-variant-numeric:tabular-nums">'
+        f'{text}</span></div>'
+    )
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    """Where a value is between its limits; nothing where there are none."""
+    if not (np.isfinite([low, high]).all() and low < high):
+        return '<span style="width:38%;color:#9ca3af;text-align:center">no limits</span>'
+    share = min(max((value - low) / (high - low), 0.0), 1.0)
+    colour = hex_of(ORANGE if min(share, 1.0 - share) < NEAR else BLUE)
+    return (
+        '<span style="width:38%;height:0.4rem;background:#e5e7eb;border-radius:0.2rem;'
+        'position:relative">'
+        f'<span style="position:absolute;left:calc({100.0 * share:.1f}% - 0.25rem);top:-0.15rem;'
+        f'width:0.5rem;height:0.7rem;border-radius:0.2rem;background:{colour}"></span></span>'
+    )

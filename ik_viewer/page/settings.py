@@ -1,0 +1,48 @@
+"""All other settings, in folders by what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..arm import Moment, Setting
+from .fields import Fields
+from .stage import Stage
+
+ELSEWHERE = ('solver', 'move')
+"""Shown in other tabs."""
+
+
+class Settings:
+    """A `Part`: a tab with a folder for each group of settings."""
+
+    def __init__(self, stage: Stage, _: Moment) -> None:
+        gui = stage.server.gui
+        self._fields: list[Fields] = []
+        self._tab = stage.tabs.add_tab('Settings')
+        with self._tab:
+            for prefix, settings in groups(stage.arm.settings).items():
+                title = prefix.rstrip('.').replace('_', ' ').replace('.', ': ') or 'following'
+                with gui.add_folder(title.capitalize(), expand_by_default=not prefix):
+                    self._fields.append(Fields(stage, settings, prefix))
+
+    def show(self, moment: Moment) -> None:
+        """Show the values as they are."""
+        for fields in self._fields:
+            fields.show()
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self._tab.remove()
+
+
+def groups(settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
+    """The settings by the prefix of their names, without those that other tabs show."""
+    solvers = settings['solver'].choices if 'solver' in settings else ()
+    found: dict[str, list[Setting]] = {}
+    for setting in settings.values():
+        prefix = setting.name[: setting.name.rfind('.') + 1]
+        of_joint = prefix.startswith('joint_limits.') and prefix != 'joint_limits.default.'
+        if setting.name in ELSEWHERE or of_joint or prefix.rstrip('.') in solvers:
+            continue
+        found.setdefault(prefix, []).append(setting)
+    return found
