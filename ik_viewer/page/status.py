@@ -90,6 +90,7 @@ def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> 
     from viser import uplot
 
     start = np.array([-SPAN, 0.0])
+    grid, ticks = uplot.Axis_Grid(show=False), uplot.Axis_Ticks(show=False)
     return gui.add_uplot(
         (start, np.full(2, values[0])),
         (
@@ -104,7 +105,7 @@ def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> 
             'y': uplot.Scale(distr=3, log=10, auto=False, range=values),
         },
         legend=uplot.Legend(show=False),
-        axes=(uplot.Axis(), uplot.Axis(grid=uplot.Axis_Grid(show=False), size=44)),
+        axes=(uplot.Axis(), uplot.Axis(grid=grid, ticks=ticks, size=44)),
         height=110,
     )
 
