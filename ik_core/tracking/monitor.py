@@ -10,6 +10,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..maths.safe import least_squares, singular_values
 from ..problem import IkProblem
+from ..tasks import GoalTask, kernels
 from ..tasks.packing import PackedGoals
 
 LOOK_AHEAD = 0.01
@@ -24,6 +25,7 @@ class GoalMonitor:
     def __init__(self, problem: IkProblem) -> None:
         self._robot, self._columns = problem.robot, problem.columns
         self._goals = packed_goals(problem)
+        self._redundant_rows = sum(map(_redundant_rows, problem.goals))
 
     def errors(self, q: Array, targets: Iterable[Array]) -> tuple[Array, Array]:
         """The position [m] and orientation [rad] errors, (G,) each."""
@@ -38,8 +40,10 @@ class GoalMonitor:
     def condition_number(self, q: Array, targets: Iterable[Array]) -> float:
         """The largest singular value of the goals' Jacobian by the smallest; inf: singular."""
         self._update(q, targets)
-        values = singular_values(self._goals.jacobian())
-        smallest = values[-1] if values.size else 0.0
+        jacobian = self._goals.jacobian()
+        values = singular_values(jacobian)
+        independent = min(values.size, len(jacobian) - self._redundant_rows)
+        smallest = values[independent - 1] if independent else 0.0
         if not smallest > SINGULAR * values[0]:
             return math.inf
         return float(values[0] / smallest)
@@ -76,6 +80,13 @@ class GoalMonitor:
         goals.load_frozen(q)
         goals.set_targets(list(targets))
         goals.update(q[self._columns])
+
+
+def _redundant_rows(goal: GoalTask) -> int:
+    """How many rows of a goal depend on its others, wherever it is."""
+    if not goal.rotation_weights.any():
+        return 0
+    return {kernels.AXIS: 1, kernels.TWO_AXES: 3}.get(goal.rotation, 0)
 
 
 def packed_goals(problem: IkProblem) -> PackedGoals:

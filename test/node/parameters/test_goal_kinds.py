@@ -97,6 +97,7 @@ def test_of_an_axis_goal_the_roll_is_free(panda, robot):
     )
     until_position(panda, robot, tilted)
     assert float(panda.status[ANGLE]) < 0.3, 'the angle between the axes'
+    assert float(panda.status['condition_number']) < 100.0, 'a roll that is free is no singularity'
     assert roll_error(tip_of(robot, panda.states[-1]), tilted) > 0.5
     set_kind(panda, 'pose')
     until_at(panda, robot, tilted)  # now its roll counts too
