@@ -56,6 +56,7 @@ setup(
         'ros-kilted': ros_wheels('9.1.2', '5.5.0'),
         'test': ['pytest', 'pytest-xdist', 'hypothesis', 'wheel', 'pin', 'example-robot-data'],
         'bench': ['matplotlib'],
+        'complete': ['argcomplete'],
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files

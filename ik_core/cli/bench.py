@@ -1,8 +1,8 @@
 """`ik bench`: run benchmarks and print their rows.
 
-    ik bench                                # all that need nothing but this package
+    ik bench                                # all but the papers and peers
     ik bench solve hard --count 500
-    ik bench peers --peers ours,kdl         # from a clone; installs what it compares with
+    ik bench peers --peers ours,kdl         # in a clone; installs 6 GB to compare with
     ik bench solve --out benchmark          # also CSV and figures
     ik bench papers --out benchmark/papers  # the experiments of the papers, all or by name
     ik bench line_search --mocap DIR        # those that need motion capture
@@ -28,6 +28,7 @@ from ..bench.rows import Row, table, write_csv
 from ..exceptions import InvalidOption
 from ..robot.shipped import TREE
 from .command import REACHED, add_json, new_parser
+from .completion import benchmarks
 
 MOCAP_VARIABLE = 'IK_MOCAP_DIR'
 """The environment's word for `--mocap`."""
@@ -35,15 +36,15 @@ MOCAP_VARIABLE = 'IK_MOCAP_DIR'
 
 def add_parser(commands: Any) -> None:
     """Add `bench` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'bench', 'run a benchmark')
-    listed = '; '.join(f'{name}: {text}' for name, text in _all_names().items())
-    parser.add_argument(
+    parser = new_parser(commands, 'bench', 'run benchmarks', f'{__doc__}\n{_listed()}')
+    names = parser.add_argument(
         'names',
         metavar='NAME',
         nargs='*',
         default=[name for name in BENCHMARKS if name != PEERS],
-        help=f'{listed}. Without a name all but the papers and peers, which installs 6 GB',
+        help='what to measure, see below (default: all but the papers and peers)',
     )
+    names.completer = benchmarks  # type: ignore[attr-defined]
     parser.add_argument('--count', type=int, default=2000, help='random goals per robot')
     parser.add_argument('--out', type=Path, metavar='DIR', help='write CSV and figures there')
     parser.add_argument(
@@ -80,6 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.out and rows:
             _write(module, rows, name, arguments.out)
     return REACHED
+
+
+def _listed() -> str:
+    """All benchmarks with what they measure."""
+    lines = [f'    {name:<16}{text}' for name, text in _all_names().items()]
+    return '\n'.join(['What can be measured:', '', *lines])
 
 
 def _all_names() -> dict[str, str]:

@@ -18,7 +18,7 @@ from ..analysis.first_limits import suggested_yaml
 from ..analysis.self_test import Report, TipReport, check
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
-from .command import add_json, add_robot, new_parser
+from .command import add_json, add_robot, add_tip, new_parser
 from .text import as_json, quantity, table
 
 NO_PROBLEMS, PROBLEMS = 0, 1
@@ -26,16 +26,11 @@ NO_PROBLEMS, PROBLEMS = 0, 1
 
 def add_parser(commands: Any) -> None:
     """Add `check` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'check', 'test a robot description before it drives hardware')
-    add_robot(parser)
-    parser.add_argument(
-        '--tip',
-        metavar='LINK',
-        action='append',
-        default=[],
-        dest='tips',
-        help='a link to move (default: the end of the longest chain); may be repeated',
+    parser = new_parser(
+        commands, 'check', 'test a robot description before it drives hardware', __doc__
     )
+    add_robot(parser)
+    add_tip(parser, several=True)
     add = parser.add_argument
     add('--goals', type=_count, default=200, metavar='N', help='random poses to solve for')
     add(

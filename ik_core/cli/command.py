@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .completion import links, robots
+
 REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; BAD_INPUT comes with one line on stderr that says what is wrong."""
 
@@ -14,17 +16,48 @@ class UsageError(Exception):
     """Arguments that make no sense; its text is what the user reads."""
 
 
-def new_parser(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
-    """The parser of a subcommand, added to those of `ik`."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, allow_abbrev=False)
+def new_parser(
+    commands: Any, name: str, summary: str, doc: str | None = None
+) -> argparse.ArgumentParser:
+    """The parser of a subcommand, added to those of `ik`.
+
+    Its help ends with the examples and explanations of `doc`, a module's docstring: what
+    follows the first line.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f'{summary[:1].upper()}{summary[1:]}.',
+        epilog=examples(doc),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     return parser
+
+
+def examples(doc: str | None) -> str:
+    """What follows the first line of a docstring, which begins with examples."""
+    text = (doc or '').partition('\n\n')[2]
+    return f'examples:\n{text}' if text.startswith('    ik ') else text
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add the argument ROBOT."""
-    parser.add_argument(
-        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'
+    robot = parser.add_argument(
+        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or the name of a shipped robot'
     )
+    robot.completer = robots  # type: ignore[attr-defined]
+
+
+def add_tip(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """Add --tip: `tip`, or with `several` a list `tips`."""
+    text = 'the link to move (default: the end of the longest chain)'
+    more: dict[str, Any] = {'help': text}
+    if several:
+        more = {'help': f'{text}; may be repeated', 'action': 'append', 'default': []}
+        more['dest'] = 'tips'
+    tip = parser.add_argument('--tip', metavar='LINK', **more)
+    tip.completer = links  # type: ignore[attr-defined]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

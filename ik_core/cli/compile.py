@@ -4,7 +4,7 @@
     ik compile damped_least_squares sqp
     ik compile --constraints                # what linear constraints need too: half a minute more
 
-There is one process for each core. What is compiled stays in a cache on disk; `_jit` says where.
+There is one process for each core. What is compiled stays in ~/.cache/ik_core.
 Exit codes: 0 done, 2 bad input.
 """
 
@@ -22,14 +22,16 @@ from ..exceptions import InvalidOption
 from ..solvers import SOLVERS
 from ..solvers.readiness import all_kernels, make_ready, make_ready_for_constraints
 from .command import REACHED, new_parser
+from .completion import solvers
 
 
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'compile', 'compile the solvers, once for each version')
-    parser.add_argument(
+    parser = new_parser(commands, 'compile', 'compile the solvers, once for each version', __doc__)
+    names = parser.add_argument(
         'names', metavar='SOLVER', nargs='*', default=list(SOLVERS), help='by default all'
     )
+    names.completer = solvers  # type: ignore[attr-defined]
     parser.add_argument(
         '--constraints', action='store_true', help='also what linear constraints need'
     )

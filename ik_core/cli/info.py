@@ -1,4 +1,11 @@
-"""`ik info`: the joints, limits and tips of a robot."""
+"""`ik info`: the joints, limits and tips of a robot.
+
+    ik info panda
+    ik info my_robot.urdf --json
+
+The order of the joints is that of `ik solve --q0`, and of q in Python.
+Exit codes: 0 read, 2 bad input.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,7 @@ from .text import as_json, quantity, table
 
 def add_parser(commands: Any) -> None:
     """Add `info` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'info', 'joints, limits, tips')
+    parser = new_parser(commands, 'info', 'the joints, limits and tips of a robot', __doc__)
     add_robot(parser)
     add_json(parser)
     parser.set_defaults(run=run)

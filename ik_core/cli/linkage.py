@@ -20,14 +20,33 @@ from .command import REACHED, check_folder, new_parser
 
 def add_parser(commands: Any) -> None:
     """Add `linkage` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'linkage', 'a linkage of rods as a URDF')
+    parser = new_parser(commands, 'linkage', 'write a linkage of rods as a URDF', __doc__)
     add = parser.add_argument
     add('rods', metavar='N', type=int, help='how many rods')
-    add('--joint', choices=tuple(ORDERS), default='hinge', help='before every rod')
-    add('--length', type=float, nargs='+', default=[0.4], metavar='M', help='of all rods, or each')
-    add('--limits', type=float, nargs=2, metavar=('LOWER', 'UPPER'), help='of every angle [rad]')
-    add('--velocity', type=float, default=math.inf, metavar='V', help='of every angle [rad/s]')
-    add('--out', type=Path, metavar='FILE', help='where to write it; default: the output')
+    add('--joint', choices=tuple(ORDERS), default='hinge', help='the joint before every rod')
+    add(
+        '--length',
+        type=float,
+        nargs='+',
+        default=[0.4],
+        metavar='M',
+        help='the length of all rods, or of each [m]',
+    )
+    add(
+        '--limits',
+        type=float,
+        nargs=2,
+        metavar=('LOWER', 'UPPER'),
+        help='the limits of every angle [rad]',
+    )
+    add(
+        '--velocity',
+        type=float,
+        default=math.inf,
+        metavar='V',
+        help='the speed limit of every angle [rad/s]',
+    )
+    add('--out', type=Path, metavar='FILE', help='where to write it (default: printed)')
     parser.set_defaults(run=run)
 
 

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The `ik` command: what a robot is, and inverse kinematics from the shell.
 
     ik info panda
@@ -29,7 +30,8 @@ from typing import NoReturn
 from ..exceptions import IkError
 from ..version import __version__
 from . import bench, check, compile, info, linkage, mocap, reach, replay, retarget, solve
-from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError
+from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError, examples
+from .completion import complete
 from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 
@@ -54,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     if argv and argv[0] in PROGRAMS:
         return run_program(argv[0], argv[1:])
-    arguments = _parser().parse_args(_shield_negative_numbers(argv))
+    parser = _parser()
+    complete(parser)
+    arguments = parser.parse_args(_shield_negative_numbers(argv))
     code: int = arguments.run(arguments)
     sys.stdout.flush()
     return code
@@ -68,7 +72,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> _Parser:
-    parser = _Parser(prog='ik', description='Inverse kinematics for any URDF.', allow_abbrev=False)
+    parser = _Parser(
+        prog='ik',
+        description='Inverse kinematics for any URDF. `ik COMMAND --help` has examples of each.',
+        epilog=examples(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     parser.add_argument('--version', action='version', version=f'ik_node {__version__}')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     for command in COMMANDS:

@@ -26,7 +26,7 @@ from .text import as_json
 
 def add_parser(commands: Any) -> None:
     """Add `mocap` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'mocap', 'what a motion capture file holds')
+    parser = new_parser(commands, 'mocap', 'what a motion capture file holds', __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='AMC or BVH, or ASF: no motion')
     parser.add_argument(
         '--skeleton', type=Path, metavar='ASF', help="an AMC file's skeleton; default: by its name"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .command import UsageError
+from .completion import robots
 
 PROGRAMS = {
     'view': ('ik_viewer.view:main', 'a robot in the browser, to drag and to watch; needs no ROS'),
@@ -27,7 +28,9 @@ ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or pip install 'ik_n
 def add_parsers(commands: Any) -> None:
     """List the programs in `ik --help`; they are run before any argument is parsed."""
     for name, (_, summary) in PROGRAMS.items():
-        commands.add_parser(name, help=summary, add_help=False)
+        parser = commands.add_parser(name, help=summary, add_help=False)
+        argument = parser.add_argument('arguments', nargs='*')
+        argument.completer = robots
 
 
 def run_program(name: str, arguments: Sequence[str]) -> int:

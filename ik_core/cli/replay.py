@@ -1,5 +1,8 @@
 """`ik replay`: run again, tick by tick, what a node recorded.
 
+    ik replay ik_node_panda_20261121_120000.npz
+    ik replay ik_node_panda_20261121_120000.npz --plot joints.svg
+
 Exit codes: 0 the same to the last bit, 1 it differs, 2 bad input.
 """
 
@@ -17,9 +20,14 @@ from .text import as_json, table
 
 def add_parser(commands: Any) -> None:
     """Add `replay` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'replay', 'run again what a node recorded')
-    parser.add_argument('file', metavar='FILE', type=Path, help='what the node recorded')
-    parser.add_argument('--plot', metavar='FILE', type=Path, help='draw the joints over time')
+    parser = new_parser(commands, 'replay', 'run again what a node recorded', __doc__)
+    parser.add_argument('file', metavar='FILE', type=Path, help='a recording of the node, .npz')
+    parser.add_argument(
+        '--plot',
+        metavar='FILE',
+        type=Path,
+        help='draw the joints over time, recorded and replayed',
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 

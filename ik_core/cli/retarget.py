@@ -1,11 +1,12 @@
 """`ik retarget`: a motion of one robot, or of a person, for a robot of other proportions.
 
-    ik retarget 124_01.amc 141.asf --links lhand=lhand rhand=rhand lfoot=lfoot rfoot=rfoot \
-head=head --out throw.npz
-    ik retarget 124_01.amc talos.urdf --floating-base --no-joints --scale length --rpy 1.5708 0 0 \
---links lhand=gripper_left_base_link rhand=gripper_right_base_link lfoot=left_sole_link \
-rfoot=right_sole_link --out throw.csv
-    ik retarget demonstration.csv iiwa14 --source panda --links panda_hand=iiwa_link_ee --out d.csv
+    ik retarget 124_01.amc 141.asf --out throw.npz \\
+        --links lhand=lhand rhand=rhand lfoot=lfoot rfoot=rfoot head=head
+    ik retarget 124_01.amc talos.urdf --out throw.csv --floating-base --no-joints \\
+        --scale length --rpy 1.5708 0 0 \\
+        --links lhand=gripper_left_base_link rhand=gripper_right_base_link \\
+        lfoot=left_sole_link rfoot=right_sole_link
+    ik retarget demo.csv iiwa14 --out d.csv --source panda --links panda_hand=iiwa_link_ee
 
 Exit codes: 0 written, 1 written, but in some frames no minimum was found, 2 bad input.
 """
@@ -26,16 +27,25 @@ from ..retargeting.sources import load_clip
 from ..robot.load import load_robot
 from ..robot.motion_files import check_suffix, save_motion
 from ..solvers import DEFAULT_SOLVER, SOLVERS
-from .command import NOT_REACHED, REACHED, UsageError, add_json, check_folder, new_parser
+from .command import (
+    NOT_REACHED,
+    REACHED,
+    UsageError,
+    add_json,
+    add_robot,
+    check_folder,
+    new_parser,
+)
+from .completion import solvers
 from .text import as_json, is_number
 
 
 def add_parser(commands: Any) -> None:
     """Add `retarget` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'retarget', 'a motion for a robot of other proportions')
+    parser = new_parser(commands, 'retarget', 'a motion for a robot of other proportions', __doc__)
     add = parser.add_argument
     add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
-    add('robot', metavar='ROBOT', help='a URDF file, a shipped robot, or a figure: .asf, .bvh')
+    add_robot(parser)
     add('--out', metavar='FILE', type=Path, required=True, help='the motion: .csv or .npz')
     add_source(parser)
     add_maps(parser)
@@ -80,21 +90,58 @@ def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> N
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add('--beta', type=float, default=1e-5, help='0: links, 1: joints (default 1e-5)')
-    add('--velocity-weight', type=float, default=0.0, metavar='KV', help='of both errors [s^2]')
-    add('--acceleration-weight', type=float, default=0.0, metavar='KA', help='likewise [s^4]')
-    add('--stiffness', type=float, default=0.0, help='M: how much joints stay where they are')
-    add('--solver', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}')
-    add('--open-limits', action='store_true', help='without the limits of the joints')
+    add(
+        '--beta',
+        type=float,
+        default=1e-5,
+        help='what counts: 0 the links, 1 the joints (default 1e-5)',
+    )
+    add(
+        '--velocity-weight',
+        type=float,
+        default=0.0,
+        metavar='KV',
+        help='weight of the velocities of links and joints [s^2]',
+    )
+    add(
+        '--acceleration-weight',
+        type=float,
+        default=0.0,
+        metavar='KA',
+        help='weight of their accelerations [s^4]',
+    )
+    add('--stiffness', type=float, default=0.0, help='how much joints stay where they are')
+    solver = add(
+        '--solver', metavar='NAME', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}'
+    )
+    solver.completer = solvers  # type: ignore[attr-defined]
+    add('--open-limits', action='store_true', help='joints may leave their limits')
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
     """The options that take the paths into the robot's frame."""
     add = parser.add_argument
-    add('--scale', type=_scale, default=1.0, help="of the paths, or 'length': the robot's")
-    add('--xyz', nargs=3, type=float, default=(0, 0, 0), metavar=('X', 'Y', 'Z'), help='move [m]')
     add(
-        '--rpy', nargs=3, type=float, default=(0, 0, 0), metavar=('R', 'P', 'Y'), help='turn [rad]'
+        '--scale',
+        type=_scale,
+        default=1.0,
+        help="of the paths; 'length': that of the robot's limbs",
+    )
+    add(
+        '--xyz',
+        nargs=3,
+        type=float,
+        default=(0, 0, 0),
+        metavar=('X', 'Y', 'Z'),
+        help='move the paths [m]',
+    )
+    add(
+        '--rpy',
+        nargs=3,
+        type=float,
+        default=(0, 0, 0),
+        metavar=('R', 'P', 'Y'),
+        help='turn the paths [rad]',
     )
     add('--base-link', metavar='LINK', help='paths as this link of the source sees them')
 

@@ -33,6 +33,7 @@ KEYS = {
     'tf2_ros': 'tf2_ros_py',
 }
 UNDECLARED = {
+    'argcomplete',
     'tf2_msgs',
     'interactive_markers',
     'moveit_msgs',

@@ -1,0 +1,82 @@
+"""Angles on the command line, in radians or by --degrees in degrees; joints that are given."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..maths.rotations import Array
+from ..robot.robot import Robot
+from .command import UsageError
+from .text import is_number
+
+JointValue = float | tuple[str, float]
+"""What `--q0` and `--near` take: a number for each joint in order, or joints by their names."""
+
+
+@dataclass(frozen=True)
+class Angles:
+    """The unit of angles, `rad` or `deg`, and how many of it a radian has."""
+
+    unit: str
+    per_radian: float
+
+    def of_joints(self, robot: Robot, q: ArrayLike) -> Array:
+        """Joint values (..., n) [rad or m] as they are shown."""
+        return np.asarray(q, float) * self._scales(robot)
+
+    def to_joints(self, robot: Robot, shown: ArrayLike) -> Array:
+        """Joint values (..., n) as they are given, in [rad or m]."""
+        return np.asarray(shown, float) / self._scales(robot)
+
+    def unit_of(self, robot: Robot, joint: int) -> str:
+        """The unit that a joint is shown in."""
+        return 'm' if robot.joint_units[joint] == 'm' else self.unit
+
+    def by_name(self, robot: Robot, q: Array) -> dict[str, float]:
+        """Joint values (n,) [rad or m] as they are shown, those of mimic joints too."""
+        shown = {}
+        for name, value in robot.joint_values(q).items():
+            mimic = robot.mimic_joints.get(name)
+            joint = robot.joint_index(mimic.joint if mimic else name)
+            shown[name] = value * (self.per_radian if robot.joint_units[joint] == 'rad' else 1.0)
+        return shown
+
+    def _scales(self, robot: Robot) -> Array:
+        return np.array([1.0 if unit == 'm' else self.per_radian for unit in robot.joint_units])
+
+
+RADIANS, DEGREES = Angles('rad', 1.0), Angles('deg', math.degrees(1.0))
+
+
+def joint_value(text: str) -> JointValue:
+    """A value of `--q0` or `--near`."""
+    name, equals, value = text.rpartition('=')
+    if not is_number(value) or (equals and not name):
+        raise argparse.ArgumentTypeError(f'{text!r} should be a number, or JOINT=VALUE')
+    return (name, float(value)) if equals else float(value)
+
+
+def configuration(
+    robot: Robot, given: Sequence[JointValue], others: Array, angles: Angles
+) -> Array:
+    """The configuration (n,) that values mean; joints that are not named stand as in `others`.
+
+    Raises UsageError where names and numbers are mixed, FrameNotFound for a joint that is not
+    there, and InvalidConfiguration for a wrong count of numbers.
+    """
+    named = [value for value in given if isinstance(value, tuple)]
+    if not named:
+        numbers = robot.checked([value for value in given if isinstance(value, float)], 'q0')
+        return angles.to_joints(robot, numbers)
+    if len(named) < len(given):
+        raise UsageError('give a number for every joint, or JOINT=VALUE for some, not both')
+    shown = angles.of_joints(robot, others)
+    for name, value in named:
+        shown[robot.joint_index(name)] = value
+    return angles.to_joints(robot, robot.checked(shown, 'q0'))

@@ -1,0 +1,64 @@
+"""What a shell completes behind `ik`, by argcomplete where it is installed (extra `complete`).
+
+eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from ..bench import BENCHMARKS, papers
+from ..exceptions import IkError
+from ..robot.load import load_robot
+from ..robot.robot import Robot
+from ..robot.shipped import shipped_robots
+from ..solvers import SOLVERS
+
+
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Where a shell asks what could come next, answer it and end; else do nothing."""
+    if '_ARGCOMPLETE' not in os.environ:
+        return
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(parser)
+
+
+def robots(prefix: str = '', **more: Any) -> list[str]:
+    """The shipped robots, and the files and folders that begin so."""
+    from argcomplete.completers import FilesCompleter  # it called this
+
+    return [*shipped_robots(), *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix)]
+
+
+def links(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
+    """The links of the robot that is named before."""
+    robot = _robot(parsed_args)
+    return list(robot.link_names) if robot else []
+
+
+def joints(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
+    """The joints of the robot that is named before."""
+    robot = _robot(parsed_args)
+    return list(robot.joint_names) if robot else []
+
+
+def solvers(**more: Any) -> list[str]:
+    """All solvers."""
+    return list(SOLVERS)
+
+
+def benchmarks(**more: Any) -> list[str]:
+    """All benchmarks."""
+    return [*BENCHMARKS, papers.GROUP, *papers.EXPERIMENTS]
+
+
+def _robot(parsed_args: argparse.Namespace) -> Robot | None:
+    try:
+        return load_robot(parsed_args.robot)
+    except (AttributeError, TypeError, IkError, OSError):
+        return None

@@ -1,0 +1,131 @@
+"""`ik solve ROBOT --poses FILE`: a file of poses in, a file of joint values out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import numpy as np
+
+from ..batch.solve_batch import BatchResult, ManySolves
+from ..maths.rotations import Array
+from ..optim.search import default_clock
+from ..problem import IkProblem
+from ..progress import ProgressLine
+from ..result import IkStatus
+from ..robot.robot import Robot
+from ..solvers.base import Solver
+from ..tasks import PoseTask, PositionTask
+from .angles import Angles
+from .command import NOT_REACHED, REACHED, UsageError, check_folder
+from .poses import Poses, read_poses
+from .text import as_json
+
+BLOCK = 512
+"""Poses that are solved between two looks at the file: what Ctrl-C may lose."""
+ERRORS = ('position_error_m', 'orientation_error_rad')
+
+
+def solve_poses(
+    arguments: argparse.Namespace, robot: Robot, start: Array | None, solver: Solver
+) -> int:
+    """Solve for all poses of the file; exit code 0 where all are reached."""
+    tip = _only_tip(arguments, robot)
+    if arguments.out:
+        check_folder(arguments.out)
+    poses = read_poses(arguments.poses, arguments.angles)
+    goal = (PoseTask if poses.turned else PositionTask)(tip)
+    problem = IkProblem(robot, [goal], frozen_joints=arguments.frozen)
+    q0 = problem.default_configuration if start is None else start
+    run = _Run(problem, solver, poses, arguments.angles)
+    started = default_clock()
+    with _output(arguments) as file, ProgressLine('solve') as line:
+        try:
+            run.write(csv.writer(file, lineterminator='\n'), q0, arguments.path, line)
+        except KeyboardInterrupt:
+            line.end()
+            print(
+                f'ik: interrupted after {run.done:,} of {len(poses.lines):,} poses',
+                file=sys.stderr,
+            )
+            raise
+    _print_summary(arguments, run, default_clock() - started)
+    return REACHED if run.reached == run.done else NOT_REACHED
+
+
+def _only_tip(arguments: argparse.Namespace, robot: Robot) -> str:
+    """The link that the poses are for. Raises UsageError for what does not go with a file."""
+    goals = arguments.goals or []
+    if len(goals) > 1 or any(goal.xyz or goal.rpy or goal.quat for goal in goals):
+        raise UsageError('--poses has the goals of one link: leave out --xyz, --rpy and --quat')
+    if arguments.all or arguments.choose not in ('first', 'nearest'):
+        raise UsageError('--poses takes the first solution of each: leave out --all and --choose')
+    if arguments.json and not arguments.out:
+        raise UsageError('--poses prints CSV: with --json name a file by --out')
+    return (goals[0].link if goals else None) or robot.default_tip()
+
+
+@contextlib.contextmanager
+def _output(arguments: argparse.Namespace) -> Iterator[TextIO]:
+    """The file that is written; with none, what is printed."""
+    if arguments.out is None:
+        yield sys.stdout
+        return
+    with arguments.out.open('w', newline='', encoding='utf-8') as file:
+        yield file
+
+
+class _Run:
+    """Solves poses block by block; `done` and `reached` of them are written by now."""
+
+    def __init__(self, problem: IkProblem, solver: Solver, poses: Poses, angles: Angles) -> None:
+        self.problem, self.poses, self.angles = problem, poses, angles
+        self.many = ManySolves(problem, solver)
+        self.done = self.reached = 0
+
+    def write(self, writer: Any, q0: Array, is_path: bool, line: ProgressLine) -> None:
+        """Write a line for every pose, all from q0 (n,), or each from where the last one ended."""
+        count = len(self.poses.lines)
+        block = BLOCK if self.many.compiled and not is_path else 1
+        names = self.problem.robot.joint_names
+        writer.writerow(['line', *names, 'status', *ERRORS[: 2 if self.poses.turned else 1]])
+        line.show(0, count)
+        for first in range(0, count, block):
+            targets = self.poses.transforms[first : first + block, np.newaxis]
+            batch = self.many.run(targets, np.tile(q0, (len(targets), 1)))
+            writer.writerows(self._rows(first, batch))
+            self.done += len(batch)
+            self.reached += int(batch.success.sum())
+            q0 = batch.q[-1] if is_path else q0
+            line.show(self.done, count)
+
+    def _rows(self, first: int, batch: BatchResult) -> Iterator[list[Any]]:
+        shown = self.angles.of_joints(self.problem.robot, batch.q)
+        for i, q in enumerate(shown.tolist()):
+            status: IkStatus = batch.status[i]
+            errors = [batch.position_errors[i, 0]]
+            if self.poses.turned:
+                errors.append(batch.orientation_errors[i, 0])
+            numbers = [f'{value:.9g}' for value in q]
+            yield [
+                self.poses.lines[first + i],
+                *numbers,
+                status.name.lower(),
+                *(f'{error:.3g}' for error in errors),
+            ]
+
+
+def _print_summary(arguments: argparse.Namespace, run: _Run, seconds: float) -> None:
+    if arguments.out is None:
+        return
+    if arguments.json:
+        data = {'poses': run.done, 'reached': run.reached, 'seconds': seconds}
+        print(as_json({**data, 'joints': str(arguments.out)}))
+        return
+    each = 1e3 * seconds / run.done if run.done else 0.0
+    print(f'{run.reached:,} of {run.done:,} poses reached, {each:.3g} ms each')
+    print(f'written to {arguments.out}')

@@ -1,0 +1,118 @@
+"""How `ik solve` shows what it found: tables for people, data for JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..batch.solve_all import Solutions
+from ..maths.rotations import Array
+from ..problem import IkProblem
+from ..result import IkResult
+from .angles import RADIANS, Angles
+from .text import quantity, table
+
+
+def result_data(
+    problem: IkProblem, solver: str, result: IkResult, angles: Angles
+) -> dict[str, Any]:
+    """As JSON; errors are in metres and in radians whatever the unit of angles."""
+    errors = zip(result.position_errors, result.orientation_errors, strict=True)
+    return {
+        'robot': problem.robot.name,
+        'solver': solver,
+        'success': result.success,
+        'status': result.status.name,
+        'message': result.message,
+        'angle_unit': angles.unit,
+        **_joints(problem, result.q, angles),
+        'goals': [
+            {'link': task.link, 'position_error': position, 'orientation_error': orientation}
+            for task, (position, orientation) in zip(problem.goals, errors, strict=True)
+        ],
+        'iterations': result.iterations,
+        'evaluations': result.evaluations,
+        'restarts': result.restarts,
+        'solve_time': result.solve_time,
+    }
+
+
+def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angles) -> str:
+    """The joints, the goals' errors, and what it took."""
+    effort = (
+        f'{1e3 * result.solve_time:.3g} ms, {result.iterations} iterations, '
+        f'{result.restarts} restarts, {solver}'
+    )
+    tables = _joint_table(problem, result, angles), _goal_table(problem, result)
+    return '\n\n'.join((*tables, f'{result.status.value}\n{effort}'))
+
+
+def _joints(problem: IkProblem, q: Array, angles: Angles) -> dict[str, Any]:
+    robot = problem.robot
+    return {'q': angles.of_joints(robot, q), 'joints': angles.by_name(robot, q)}
+
+
+def _joint_table(problem: IkProblem, result: IkResult, angles: Angles) -> str:
+    robot = problem.robot
+    rows: list[tuple[str, ...]] = [('joint', 'position', '', 'lower', 'upper', '')]
+    columns = [angles.of_joints(robot, q) for q in (result.q, robot.lower, robot.upper)]
+    for i, name in enumerate(robot.joint_names):
+        shown = [quantity(column[i], angles.unit_of(robot, i)) for column in columns]
+        also = '' if robot.joint_units[i] == 'm' else _other_unit(result.q[i], angles)
+        rows.append((name, shown[0], also, *shown[1:], _note(problem, result, i)))
+    return table(rows)
+
+
+def _other_unit(angle: float, angles: Angles) -> str:
+    """An angle [rad] in the unit that is not asked for."""
+    return f'{math.degrees(angle):.2f} deg' if angles is RADIANS else f'{angle:.4f} rad'
+
+
+def _goal_table(problem: IkProblem, result: IkResult) -> str:
+    rows = [('goal', 'position error', 'orientation error')]
+    errors = zip(result.position_errors, result.orientation_errors, strict=True)
+    for task, (p, r) in zip(problem.goals, errors, strict=True):
+        position = f'{1e3 * p:.3g} mm' if task.position_weights.any() else '-'
+        orientation = f'{math.degrees(r):.3g} deg' if task.rotation_weights.any() else '-'
+        rows.append((task.link, position, orientation))
+    return table(rows)
+
+
+def _note(problem: IkProblem, result: IkResult, i: int) -> str:
+    if i not in problem.variables:
+        return 'not moved'
+    robot = problem.robot
+    at_limit = min(result.q[i] - robot.lower[i], robot.upper[i] - result.q[i]) < 1e-9
+    return 'at its limit' if at_limit else ''
+
+
+def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        'robot': problem.robot.name,
+        'angle_unit': angles.unit,
+        'complete': found.complete,
+        'searches': found.searches,
+        'solve_time': found.solve_time,
+        'solutions': [
+            {**_joints(problem, q, angles), 'singular': bool(singular)}
+            for q, singular in zip(found, found.singular, strict=True)
+        ],
+    }
+
+
+def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
+    """One column for each solution, the nearest to the start first."""
+    robot = problem.robot
+    numbers = range(1, len(found) + 1)
+    columns = [angles.of_joints(robot, q) for q in found]
+    joints: list[tuple[str, ...]] = [('joint', *map(str, numbers))]
+    for i, name in enumerate(robot.joint_names):
+        unit = angles.unit_of(robot, i)
+        joints.append((name, *(quantity(q[i], unit) for q in columns)))
+    said = 'complete' if found.complete else 'there may be more'
+    if found.singular.any():
+        said += f', {found.singular.sum()} at a singularity'
+    count = f'{len(found)} solution{"" if len(found) == 1 else "s"}, {said}'
+    effort = f'{1e3 * found.solve_time:.3g} ms, {found.searches} searches'
+    return '\n\n'.join((table(joints), f'{count}\n{effort}'))

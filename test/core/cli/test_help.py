@@ -1,0 +1,87 @@
+"""Help: every command has examples, every example is understood, and shells complete them."""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from support.places import ROOT
+from support.robots import python_path
+
+from ik_core.cli.main import COMMANDS, _parser, _shield_negative_numbers, main
+from ik_core.cli.programs import PROGRAMS
+from ik_core.solvers import SOLVERS
+
+NAMES = [command.__name__.rpartition('.')[2] for command in COMMANDS]
+
+
+def help_of(capsys, *argv):
+    with pytest.raises(SystemExit) as ended:
+        main([*argv, '--help'])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def examples(text):
+    """The arguments of the examples in a help text."""
+    lines = text.partition('\nexamples:\n')[2].replace('\\\n', ' ').splitlines()
+    found = [line.partition('#')[0].partition(' > ')[0] for line in lines]
+    return [shlex.split(line)[1:] for line in found if line.startswith('    ik ')]
+
+
+@pytest.mark.parametrize('argv', [(), *((name,) for name in NAMES)], ids=['ik', *NAMES])
+def test_every_example_of_the_help_is_understood(argv, capsys):
+    found = examples(help_of(capsys, *argv))
+    assert found
+    for arguments in found:
+        if arguments[0] not in PROGRAMS:
+            assert argv in ((), (arguments[0],))
+            parsed = _parser().parse_args(_shield_negative_numbers(arguments))
+            assert callable(parsed.run)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_every_option_is_explained_and_fits_a_terminal(name, capsys):
+    (commands,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for action in commands.choices[name]._actions:
+        assert action.help, action.option_strings
+    assert max(map(len, help_of(capsys, name).splitlines())) <= 99
+
+
+CASES = {
+    'ik so': {'solve'},
+    'ik info sca': {'scara'},
+    'ik view iiw': {'iiwa14'},
+    'ik solve panda --tip panda_hand': {'panda_hand', 'panda_hand_tcp'},
+    'ik solve ur5e --xyz 1 2 3 --frozen wrist_1': {'wrist_1_joint'},
+    'ik solve panda --solver penal': {'penalty'},
+    'ik compile penal': {'penalty'},
+    'ik bench scaling': {'scaling', 'scaling_papers'},
+    'ik solve no_such.urdf --tip ': set(),
+}
+
+
+@pytest.mark.parametrize(('line', 'answers'), CASES.items(), ids=CASES)
+def test_a_shell_completes_robots_links_joints_and_solvers(line, answers, tmp_path):
+    pytest.importorskip('argcomplete')
+    asked = {
+        '_ARGCOMPLETE': '1',
+        '_ARGCOMPLETE_IFS': '\n',
+        '_ARGCOMPLETE_STDOUT_FILENAME': str(tmp_path / 'answers'),
+        'COMP_LINE': line,
+        'COMP_POINT': str(len(line)),
+        'NUMBA_DISABLE_JIT': '1',
+    }
+    environment = {**os.environ, **asked, 'PYTHONPATH': python_path(ROOT)}
+    subprocess.run(
+        [sys.executable, '-m', 'ik_core'], env=environment, cwd=tmp_path, timeout=120, check=False
+    )
+    found = (tmp_path / 'answers').read_text().split('\n')
+    assert {answer.strip() for answer in found if answer.strip()} - {'answers'} == answers
+
+
+def test_the_solvers_are_all_named_in_the_help(capsys):
+    text = ' '.join(help_of(capsys, 'solve').split())
+    assert ', '.join(SOLVERS) in text
