@@ -58,6 +58,7 @@ edit. A robot that is loaded brings more parameters:
 |---|---|
 | `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | can only tighten the URDF's |
 | `joint_limits.<joint>.following_error` | how far a measured joint may be behind its command |
+| `goal_kind.<tip>` | what counts of a tip's goals: `pose`, `position` or `axis` |
 | `tools.<tip>.{xyz,rpy}` | the tool centre point in the tip's frame [m, rad] |
 """
 TRAJECTORY, POSITION = '`output: joint_trajectory`', '`output: position_command`'
@@ -143,6 +144,24 @@ PUBLISHERS = (
         'diagnostic_msgs/msg/DiagnosticArray',
         ALWAYS,
         'the same with counters and the limits in force, once a second',
+    ),
+    Endpoint(
+        '~/goals',
+        'geometry_msgs/msg/PoseArray',
+        ALWAYS,
+        "each tip's goal, whoever sent it, in the root link's frame; NaN: none; latched",
+    ),
+    Endpoint(
+        '~/solution',
+        'sensor_msgs/msg/JointState',
+        ALWAYS,
+        'where the solver wants the joints; 30 Hz, while somebody listens',
+    ),
+    Endpoint(
+        '~/robot_description',
+        'std_msgs/msg/String',
+        ALWAYS,
+        'the robot that is moved, also where it came from a file; latched; empty: none',
     ),
     Endpoint(
         '~/markers',

@@ -23,7 +23,7 @@ VARIABLES = set(re.findall(r'\b([A-Z_]+)\b', (ROOT / 'Makefile').read_text('utf-
 EXTRAS = set(re.findall(r"^        '([\w-]+)': ", (ROOT / 'setup.py').read_text('utf-8'), re.M))
 PER_ROBOT = re.compile(
     r'joint_limits\.\w+\.(lower|upper|velocity|acceleration|jerk|following_error)'
-    r'|tools\.\w+\.(xyz|rpy)'
+    r'|tools\.\w+\.(xyz|rpy)|goal_kind\.\w+'
 )
 NODE = '/ik_node'
 
