@@ -59,7 +59,7 @@ ORDERS = {
     ],
     'ik_viewer': [
         {'__init__', 'arm'},
-        {'drawing', 'local'},
+        {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play'},
         {'view'},

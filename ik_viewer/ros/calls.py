@@ -1,0 +1,78 @@
+"""Services called without waiting: what came of a call is handled when it has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+
+PATIENCE = 3.0
+"""[s] How long an answer may take."""
+
+
+@dataclass
+class Call:
+    """A call that has no answer yet."""
+
+    client: Any
+    future: Any
+    deadline: float
+    answered: Callable[[Any], None]
+    failed: Callable[[str], None]
+
+
+class Calls:
+    """Calls of services. All of it is for the thread of the node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._clients: dict[str, Any] = {}
+        self._calls: list[Call] = []
+
+    def make(
+        self,
+        kind: Any,
+        name: str,
+        request: Any,
+        answered: Callable[[Any], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Call a service: `answered` gets its answer, or `failed` a sentence."""
+        client = self._client(kind, name)
+        if not client.service_is_ready():
+            failed(f'{name} is not there')
+            return
+        deadline = time.monotonic() + PATIENCE
+        self._calls.append(Call(client, client.call_async(request), deadline, answered, failed))
+
+    def look(self) -> None:
+        """Handle the answers that came, and those that should have."""
+        now, calls = time.monotonic(), self._calls
+        self._calls = [c for c in calls if not c.future.done() and now < c.deadline]
+        for call in calls:
+            if call.future.done():
+                self._answer(call)
+            elif now >= call.deadline:
+                call.client.remove_pending_request(call.future)
+                call.failed(f'{call.client.srv_name} did not answer within {PATIENCE:g} s')
+
+    def drop(self) -> None:
+        """Forget the calls that have no answer yet: who should answer is gone."""
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call.client.remove_pending_request(call.future)
+
+    def _client(self, kind: Any, name: str) -> Any:
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(kind, name)
+        return self._clients[name]
+
+    def _answer(self, call: Call) -> None:
+        error = call.future.exception()
+        if error is not None:
+            call.failed(f'{call.client.srv_name}: {error}')
+        else:
+            call.answered(call.future.result())

@@ -1,0 +1,102 @@
+"""ROS messages as values, and back. Transforms are (4, 4), positions in m, quaternions xyzw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped
+from sensor_msgs.msg import JointState
+
+from ik_core import Robot
+from ik_core.maths.rotations import matrix_from_quaternion, quaternion_from_matrix
+
+from ..arm import Array
+
+REFUSED = 'refused.'
+
+
+@dataclass(frozen=True)
+class Status:
+    """What ~/status said: its code, its sentence, and its values by key."""
+
+    code: str = ''
+    text: str = ''
+    values: dict[str, str] = field(default_factory=dict)
+
+    def number(self, key: str) -> float:
+        """The number of a key; 0 where it is not there."""
+        try:
+            return float(self.values.get(key, '0'))
+        except ValueError:
+            return 0.0
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many messages the node refused, by reason."""
+        keys = (key for key in self.values if key.startswith(REFUSED))
+        return {key[len(REFUSED) :]: int(self.number(key)) for key in keys}
+
+
+def status_of(message: DiagnosticStatus) -> Status:
+    """What the node says about itself."""
+    values = {pair.key: pair.value for pair in message.values}
+    return Status(values.get('code', ''), message.message, values)
+
+
+def goals_of(message: PoseArray) -> list[Array | None]:
+    """The goals (4, 4) of ~/goals; None where a tip has none."""
+    return [transform_of(pose) for pose in message.poses]
+
+
+def transform_of(pose: Pose) -> Array | None:
+    """The transform (4, 4) of a pose; None where it is not finite."""
+    p, o = pose.position, pose.orientation
+    numbers = np.array((p.x, p.y, p.z, o.x, o.y, o.z, o.w))
+    if not np.isfinite(numbers).all() or not numbers[3:].any():
+        return None
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = matrix_from_quaternion(numbers[3:]), numbers[:3]
+    return transform
+
+
+def take_positions(message: JointState, robot: Robot, q: Array) -> None:
+    """Fill q (n,) with what a joint state says of these joints; others stay as they are."""
+    known = dict(zip(message.name, message.position, strict=False))
+    for i, joint in enumerate(robot.joint_names):
+        value = known.get(joint)
+        if value is not None and np.isfinite(value):
+            q[i] = value
+
+
+def goal_message(transform: Array, frame: str) -> PoseStamped:
+    """A goal; without a stamp, which would have to be of the node's clock."""
+    message = PoseStamped()
+    message.header.frame_id = frame
+    _set(message.pose.position, 'xyz', transform[:3, 3].tolist())
+    _set(message.pose.orientation, 'xyzw', quaternion_from_matrix(transform[:3, :3]).tolist())
+    return message
+
+
+def twist_message(linear: Array, angular: Array, frame: str) -> TwistStamped:
+    """A twist along and about the axes of a frame."""
+    message = TwistStamped()
+    message.header.frame_id = frame
+    _set(message.twist.linear, 'xyz', linear)
+    _set(message.twist.angular, 'xyz', angular)
+    return message
+
+
+def topic_of(link: str, topic: str) -> str:
+    """A topic of a tip: characters that it may not have become '_', as the node has it."""
+    token = re.sub(r'[^A-Za-z0-9_]', '_', link)
+    return f'_{token}/{topic}' if token[:1].isdigit() else f'{token}/{topic}'
+
+
+def _set(message: Any, names: Sequence[str], values: Sequence[float] | Array) -> None:
+    for name, value in zip(names, values, strict=True):
+        setattr(message, name, float(value))

@@ -1,0 +1,173 @@
+"""The parameters of the node, as settings: read when it appears, followed by parameter events.
+
+They are asked for a few at a time: the node does not tick while it answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from rcl_interfaces.msg import ParameterEvent
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParametersAtomically,
+)
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import QoSProfile
+
+from ..arm import Setting
+from .calls import Calls
+from .settings import converted, parameters_of, setting_of
+
+AT_ONCE = 16
+"""Parameters in a request."""
+QUIET = 0.3
+"""[s] Without one that comes or goes, until they are read again; a robot brings hundreds."""
+NOT_SHOWN = ('use_sim_time', 'start_type_description_service', 'qos_overrides.')
+EVENTS = QoSProfile(depth=1000)
+
+
+class Parameters:
+    """The parameters of a node. All of it is for one thread but `settings`, which is a new mapping
+    where anything has changed.
+
+    `say` is told what was refused.
+    """
+
+    def __init__(self, node: Node, name: str, calls: Calls, say: Callable[[str], None]) -> None:
+        self._name, self._calls, self._say = name, calls, say
+        self.settings: Mapping[str, Setting] = {}
+        self._found: dict[str, Setting] = {}
+        self._reading = 0  # the number of the last reading that began
+        self._read_at: float | None = None
+        self._waiting: deque[tuple[dict[str, Any], Callable[[bool], None]]] = deque()
+        self._is_setting = False
+        node.create_subscription(ParameterEvent, '/parameter_events', self._on_event, EVENTS)
+
+    def read(self) -> None:
+        """Read all of them, soon."""
+        self._read_at = time.monotonic() + QUIET
+
+    def forget(self) -> None:
+        """The node is gone."""
+        self.settings, self._read_at = {}, None
+        self._reading += 1
+        self._waiting.clear()
+        self._is_setting = False
+
+    def look(self) -> None:
+        """Do what is due."""
+        if self._read_at is not None and time.monotonic() >= self._read_at:
+            self._read_at = None
+            self._begin_to_read()
+        self._set_next()
+
+    def set(
+        self, values: Mapping[str, Any], done: Callable[[bool], None] = lambda success: None
+    ) -> None:
+        """Set parameters, all or none; of several sets of the same ones that wait, the last."""
+        if self._waiting and self._waiting[-1][0].keys() == values.keys():
+            self._waiting.pop()[1](False)
+        self._waiting.append((dict(values), done))
+
+    # Reading
+
+    def _begin_to_read(self) -> None:
+        self._reading += 1
+        self._found = {}
+        request = ListParameters.Request()
+        answered = partial(self._on_names, self._reading)
+        self._call(ListParameters, 'list_parameters', request, answered, self._try_again)
+
+    def _on_names(self, reading: int, answer: Any) -> None:
+        names = [name for name in answer.result.names if not name.startswith(NOT_SHOWN)]
+        self._read_some(reading, deque(names))
+
+    def _read_some(self, reading: int, left: deque[str]) -> None:
+        """Ask for the next ones; all of them are known once none are left."""
+        if reading != self._reading:
+            return
+        if not left:
+            self.settings = self._found
+            return
+        names = [left.popleft() for _ in range(min(AT_ONCE, len(left)))]
+        self._call(
+            DescribeParameters,
+            'describe_parameters',
+            DescribeParameters.Request(names=names),
+            lambda answer: self._get(reading, left, answer.descriptors),
+            self._try_again,
+        )
+
+    def _get(self, reading: int, left: deque[str], descriptors: Any) -> None:
+        def take(answer: Any) -> None:
+            pairs = zip(descriptors, answer.values, strict=False)
+            self._found |= {d.name: setting_of(d, value) for d, value in pairs}
+            self._read_some(reading, left)
+
+        names = [descriptor.name for descriptor in descriptors]
+        request = GetParameters.Request(names=names)
+        self._call(GetParameters, 'get_parameters', request, take, self._try_again)
+
+    def _try_again(self, reason: str) -> None:
+        """A parameter went while it was asked for, or the node is just coming, or going."""
+        self.read()
+
+    def _on_event(self, event: ParameterEvent) -> None:
+        if event.node != self._name:
+            return
+        if event.new_parameters or event.deleted_parameters:
+            self.read()
+        changed = {
+            each.name: parameter_value_to_python(each.value) for each in event.changed_parameters
+        }
+        self._adopt(changed)
+
+    def _adopt(self, values: Mapping[str, Any]) -> None:
+        known = {name: value for name, value in values.items() if name in self.settings}
+        if known:
+            self.settings = dict(self.settings) | {
+                name: replace(setting, value=converted(setting.kind, known[name]))
+                for name, setting in self.settings.items()
+                if name in known
+            }
+        for name, setting in self._found.items():
+            if name in values:  # while they are being read
+                value = converted(setting.kind, values[name])
+                self._found[name] = replace(setting, value=value)
+
+    # Setting
+
+    def _set_next(self) -> None:
+        if self._is_setting or not self._waiting:
+            return
+        self._is_setting = True
+        values, done = self._waiting.popleft()
+        request = SetParametersAtomically.Request(parameters=parameters_of(values, self.settings))
+
+        def answered(answer: Any) -> None:
+            self._is_setting = False
+            if answer.result.successful:
+                self._adopt(values)
+            else:
+                self._say(answer.result.reason)
+            done(answer.result.successful)
+
+        def failed(reason: str) -> None:
+            self._is_setting = False
+            self._say(reason)
+            done(False)
+
+        name = 'set_parameters_atomically'
+        self._call(SetParametersAtomically, name, request, answered, failed)
+
+    def _call(self, kind: Any, service: str, request: Any, answered: Any, failed: Any) -> None:
+        self._calls.make(kind, f'{self._name}/{service}', request, answered, failed)

@@ -1,0 +1,62 @@
+"""Whether the node is there: it publishes ~/status, and is heard now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+
+LOOK_PERIOD = 0.25
+SILENCE = 5.0
+"""[s] It speaks once a second; one that was killed stays in the graph for longer than this."""
+
+
+class Presence:
+    """Watches for a node by its full name.
+
+    `appeared` is called when a process of that name comes, also in the place of another one;
+    `vanished` when none is left. Both on the thread that calls `look`.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        appeared: Callable[[], None],
+        vanished: Callable[[], None],
+    ) -> None:
+        self._node, self._name = node, name
+        self._appeared, self._vanished = appeared, vanished
+        self._publishers: frozenset[bytes] = frozenset()
+        self._heard = self._next = 0.0
+        node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is in the graph, and not silent."""
+        return bool(self._publishers) and time.monotonic() - self._heard < SILENCE
+
+    def hear(self) -> None:
+        """Note that the node said something."""
+        self._heard = time.monotonic()
+
+    def look(self) -> None:
+        """See whether it is there; often called, it looks now and then."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + LOOK_PERIOD
+        found = self._node.get_publishers_info_by_topic(f'{self._name}/status')
+        before = self._publishers
+        self._publishers = frozenset(bytes(each.endpoint_gid) for each in found)
+        if self._publishers - before:
+            self._heard = now
+            self._appeared()
+        elif before and not self._publishers:
+            self._vanished()
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        if any(status.name.startswith(f'{self._name}: ') for status in message.status):
+            self.hear()

@@ -1,0 +1,123 @@
+"""What the node is told: goals and twists by the topics of its tips.
+
+A goal waits until its kind counts, which is a parameter, and until its topic is heard.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.node import Node
+
+from ..arm import Array, GoalKind, Setting
+from .messages import goal_message, topic_of, twist_message
+from .parameters import Parameters
+
+PATIENCE = 3.0
+"""[s] How long a goal waits."""
+
+
+@dataclass
+class Goal:
+    """A goal (4, 4) that waits; `asked`: its kind was asked for."""
+
+    transform: Array
+    kind: GoalKind
+    since: float
+    asked: bool = False
+
+
+class Sending:
+    """Sends goals and twists to the tips of a node; for the thread of the node.
+
+    namespace : of the topics. `say` is told what could not be sent.
+    """
+
+    def __init__(
+        self, node: Node, namespace: str, parameters: Parameters, say: Callable[[str], None]
+    ) -> None:
+        self._node, self._namespace = node, namespace
+        self._parameters, self._say = parameters, say
+        self._links: tuple[str, ...] = ()
+        self._frame = ''
+        self._goals: list[Any] = []  # publishers
+        self._twists: list[Any] = []
+        self._waiting: dict[int, Goal] = {}
+
+    def begin(self, links: tuple[str, ...], frame: str) -> None:
+        """Send to these tips, in this frame, from now on."""
+        if (links, frame) == (self._links, self._frame):
+            return
+        self.drop()
+        for publisher in (*self._goals, *self._twists):
+            self._node.destroy_publisher(publisher)
+        self._links, self._frame = links, frame
+        self._goals = [self._publisher(PoseStamped, link, 'goal_pose') for link in links]
+        self._twists = [self._publisher(TwistStamped, link, 'delta_twist_cmds') for link in links]
+
+    def drop(self) -> None:
+        """Forget the goals that wait."""
+        self._waiting.clear()
+
+    def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
+        """Send a goal as soon as it can be."""
+        self._waiting[tip] = Goal(transform, kind, time.monotonic())
+
+    def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
+        """Send a twist, if anybody listens."""
+        if tip < len(self._twists):
+            linear, angular = _in_units(linear, angular, self._parameters.settings)
+            self._twists[tip].publish(twist_message(linear, angular, self._frame))
+
+    def look(self) -> None:
+        """Send what can be sent."""
+        for tip, goal in list(self._waiting.items()):
+            if tip < len(self._goals) and self._counts(tip, goal):
+                publisher = self._goals[tip]
+                if publisher.get_subscription_count():
+                    publisher.publish(goal_message(goal.transform, self._frame))
+                    self._waiting.pop(tip, None)
+            if time.monotonic() - goal.since > PATIENCE and self._waiting.get(tip) is goal:
+                del self._waiting[tip]
+                self._say(f'a goal was not sent: the node did not listen for {PATIENCE:g} s')
+
+    def _counts(self, tip: int, goal: Goal) -> bool:
+        """Whether of a tip's goals counts what this one says; otherwise that is asked for."""
+        name, kind = f'goal_kind.{self._links[tip]}', goal.kind
+        setting = self._parameters.settings.get(name)
+        if setting is not None and setting.value == kind.value:
+            return True
+        if setting is not None and not goal.asked:
+            goal.asked = True
+            self._parameters.set({name: kind.value}, lambda success: self._asked(tip, success))
+        return False
+
+    def _asked(self, tip: int, success: bool) -> None:
+        """A kind that was refused: the goal does not count as it should."""
+        goal = self._waiting.get(tip)
+        if goal is not None and goal.asked and not success:
+            del self._waiting[tip]
+
+    def _publisher(self, kind: Any, link: str, topic: str) -> Any:
+        return self._node.create_publisher(kind, f'{self._namespace}/{topic_of(link, topic)}', 1)
+
+
+def _in_units(
+    linear: Array, angular: Array, settings: Mapping[str, Setting]
+) -> tuple[Array, Array]:
+    """A twist as the node takes it: in m/s and rad/s, or as shares of its full speeds."""
+    unit = settings.get('command_in_type')
+    if unit is None or unit.value != 'unitless':
+        return linear, angular
+    full = (settings[name].value for name in ('scale.linear', 'scale.rotational'))
+    shares = (
+        np.asarray(v) / speed if speed else np.zeros(3)
+        for v, speed in zip((linear, angular), full, strict=True)
+    )
+    first, second = (share / max(1.0, np.abs(share).max()) for share in shares)
+    return first, second

@@ -1,0 +1,88 @@
+"""What the node tells: its status, the goals in force, the robot, where the joints are and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseArray
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ik_core import Robot
+
+from ..arm import Array
+from .connection import Latest
+from .messages import Status, goals_of, status_of, take_positions
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PUBLISHERS = 10
+"""Joint states that are looked at of those that came in a frame: there may be several drivers."""
+
+
+class Watch:
+    """Listens to a node by its full name; `status` and `goals` are the last that came.
+
+    `q` (n,) is what joint_states says of the robot: what is commanded with the node's output
+    joint_state, what is measured with the others. `solution` (n,) is None until there is one.
+    `on_status` is called with each status, `on_robot` with each description.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        on_status: Callable[[Status], None],
+        on_robot: Callable[[str], None],
+    ) -> None:
+        self.status = Status()
+        self.goals: list[Array | None] = []
+        self.q = np.zeros(0)
+        self.solution: Array | None = None
+        self._on_status = on_status
+        namespace = name.rpartition('/')[0]
+        self._states = Latest(node, JointState, f'{namespace}/joint_states', PUBLISHERS)
+        self._solutions = Latest(node, JointState, f'{name}/solution')
+        node.create_subscription(DiagnosticStatus, f'{name}/status', self._take_status, LATCHED)
+        node.create_subscription(PoseArray, f'{name}/goals', self._take_goals, LATCHED)
+        topic = f'{name}/robot_description'
+        node.create_subscription(String, topic, lambda message: on_robot(message.data), LATCHED)
+        self._robot: Robot | None = None
+        self._is_new = False
+
+    def forget(self) -> None:
+        """The node is gone."""
+        self.status, self.goals, self.solution = Status(), [], None
+
+    def begin(self, robot: Robot) -> None:
+        """It moves this robot from now on."""
+        self._robot, self.q, self.solution = robot, robot.middle_configuration.copy(), None
+
+    def look(self) -> bool:
+        """Take what came; whether anything did since the last time."""
+        states, solutions = self._states.take(), self._solutions.take()
+        is_new, self._is_new = self._is_new or bool(states or solutions), False
+        if self._robot is not None:
+            self.q = _filled(states, self._robot, self.q)
+            if solutions:
+                self.solution = _filled(solutions, self._robot, self.q)
+        return is_new
+
+    def _take_status(self, message: DiagnosticStatus) -> None:
+        self._is_new, status = True, status_of(message)
+        self._on_status(status)
+        self.status = status
+
+    def _take_goals(self, message: PoseArray) -> None:
+        self._is_new, self.goals = True, goals_of(message)
+
+
+def _filled(messages: list[JointState], robot: Robot, q: Array) -> Array:
+    """What messages say of the joints, the last one last; q (n,) where none does."""
+    filled = q.copy()
+    for message in messages:
+        take_positions(message, robot, filled)
+    return filled
