@@ -48,6 +48,7 @@ from .robot.urdf import load_urdf
 from .solvers import SOLVERS, Solver, make_solver, solve
 from .tasks import (
     AxisTask,
+    CentreOfMassTask,
     EndEffectorPatternTask,
     JointPatternTask,
     LimitAvoidanceTask,
@@ -72,6 +73,7 @@ __all__ = [
     'AxisTask',
     'BatchResult',
     'Budget',
+    'CentreOfMassTask',
     'Command',
     'Demonstration',
     'EndEffectorPatternTask',

@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ from .joints import (
     split_joints,
 )
 from .kinematics import PRISMATIC, body_frames, point_jacobian
+from .mass import Inertial, Masses, centre_of_mass, centre_of_mass_jacobian, masses_of
 
 TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
 """Usual names of the link that goals are meant for."""
@@ -47,7 +48,8 @@ class Robot:
     `lower` and `upper` [rad or m], `velocity` [rad/s or m/s] (inf where there is none),
     `continuous`, and `full_turns`, where one turn more or less is the same posture.
     `tree` (K, 3) and `geometry` (K, 14) are what `kinematics` computes with, K the number of
-    moving joints, mimic ones included; `body_names` (K) are their names.
+    moving joints, mimic ones included; `body_names` (K) are their names. `inertials` are the
+    masses of links, of those that have one.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Robot:
     tree: NDArray[np.int64]
     geometry: Array
     places: Mapping[str, LinkPlace]
+    inertials: Mapping[str, Inertial] = field(default_factory=dict)
 
     @classmethod
     def from_joints(
@@ -75,6 +78,7 @@ class Robot:
         joints: Sequence[Joint],
         warnings: Iterable[str] = (),
         free_joints: Sequence[str] = (),
+        inertials: Mapping[str, Inertial] | None = None,
     ) -> Robot:
         """The robot of a tree of joints, which must be one (`load_urdf` checks that it is).
 
@@ -111,6 +115,7 @@ class Robot:
             tree=tree,
             geometry=geometry,
             places=places,
+            inertials=dict(inertials or {}),
         )
 
     def __repr__(self) -> str:
@@ -286,6 +291,35 @@ class Robot:
         body = self.place(link).body
         point_jacobian(*self._kernel_arrays, frames, body, (x, y, z), columns)
         return columns.T.copy()
+
+    @cached_property
+    def _masses(self) -> Masses:
+        return masses_of(self.inertials, self.places, self.tree)
+
+    @property
+    def mass(self) -> float:
+        """The mass [kg] of all links; 0 where the description has none."""
+        return self._masses.total
+
+    def centre_of_mass(self, q: ArrayLike) -> Array:
+        """The centre of mass (3,) [m] of all links in the root link's frame, at q (n,).
+
+        Raises UnsupportedProblem where the description has no masses.
+        """
+        return centre_of_mass(self._known_masses(), self.frames(q))
+
+    def centre_of_mass_jacobian(self, q: ArrayLike) -> Array:
+        """The derivative (3, n) of `centre_of_mass` [m per rad or m]; raises what that does."""
+        masses, frames = self._known_masses(), self.frames(q)
+        return centre_of_mass_jacobian(masses, frames, self.tree, self.geometry, self.n)
+
+    def _known_masses(self) -> Masses:
+        if self.mass == 0.0:
+            raise UnsupportedProblem(
+                f'robot {self.name!r} has no masses: its links need '
+                '<inertial><origin .../><mass value="..."/></inertial> for a centre of mass'
+            )
+        return self._masses
 
     def joint_values(self, q: ArrayLike) -> dict[str, float]:
         """Positions [rad or m] of all movable joints by name, the mimic ones included."""

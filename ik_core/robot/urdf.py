@@ -30,6 +30,7 @@ from ..maths.rotations import matrix_from_rpy
 from .joints import FLOATING_BASE, carried_by_floating_base
 from .robot import Joint, Mimic, Robot
 from .urdf_filter import filtered, read
+from .urdf_inertials import take_inertials
 
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
 
@@ -63,7 +64,9 @@ def load_urdf(
       can't be obeyed it is ignored, with a warning: then the joint moves by itself if it can. That
       is so if it names a missing joint (as one robot of example-robot-data does), and if either
       joint is fixed, floating or planar and so has no single position.
-    - Of an element given twice in a joint the first counts, with a warning, as in urdfdom.
+    - Of an <inertial>, the mass and its centre are read. One that is broken, or whose mass is
+      negative, is ignored with a warning: only a centre of mass needs it.
+    - Of an element given twice in a joint or link the first counts, with a warning, as in urdfdom.
     - Blank lines or a byte order mark before the XML declaration are skipped, and the encoding it
       names holds for bytes and files; text is already decoded.
     - A DOCTYPE, xacro macros, an oversized or too deep description, two roots, cycles, unknown or
@@ -87,6 +90,7 @@ def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:
 def _robot(text: str | bytes, free_joints: tuple[str, ...], floating_base: bool) -> Robot:
     """The robot of a description that was read."""
     tree, warnings = filtered(text)
+    inertials = take_inertials(tree)
     model = parser.URDF.from_xml_string(ElementTree.tostring(tree, encoding='unicode'))
     links = [link.name for link in model.links]
     _check_unique('link', links)
@@ -98,7 +102,9 @@ def _robot(text: str | bytes, free_joints: tuple[str, ...], floating_base: bool)
         links, joints = carried_by_floating_base(links, joints)
         free_joints = (*free_joints, FLOATING_BASE)
     warnings += _remarks(joints, free_joints)
-    return Robot.from_joints(model.name, links, joints, warnings=warnings, free_joints=free_joints)
+    return Robot.from_joints(
+        model.name, links, joints, warnings, free_joints=free_joints, inertials=inertials
+    )
 
 
 def _check_unique(what: str, names: Iterable[str]) -> None:

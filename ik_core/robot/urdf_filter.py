@@ -20,11 +20,14 @@ MAX_DEPTH = 50
 MAX_ELEMENTS = 200_000
 MAX_LINKS = 5_000
 MAX_NAME = 256
+LARGEST = 1e9  # [kg] or [m], of inertials
 
 _KINDS = ('revolute', 'continuous', 'prismatic', 'fixed', 'floating', 'planar')
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     'robot': ('link', 'joint'),
+    'link': ('inertial',),
+    'inertial': ('origin', 'mass'),
     'joint': ('origin', 'parent', 'child', 'axis', 'limit', 'mimic'),
 }
 
@@ -95,8 +98,8 @@ def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
     except (LookupError, ValueError) as error:  # an unknown encoding, a lone surrogate
         raise UrdfError(f"the robot description can't be decoded: {error}") from None
     assert handler.robot is not None
-    _check_robot(handler.robot)
-    return handler.robot, list(handler.repeated)
+    remarks = _check_robot(handler.robot)
+    return handler.robot, [*handler.repeated, *remarks]
 
 
 class _Filter:
@@ -139,7 +142,9 @@ class _Filter:
         parent = self._open[-1]
         if parent is None or tag not in _CHILDREN.get(parent.tag, ()):
             return None
-        if parent.tag == 'joint' and parent.find(tag) is not None:
+        if parent.tag == 'inertial' and parent.find(tag) is not None:
+            return None
+        if parent.tag != 'robot' and parent.find(tag) is not None:
             self.repeated[f'{_name(parent)}: a second <{tag}> is ignored'] = None
             return None
         if tag in self._kept:
@@ -149,15 +154,37 @@ class _Filter:
         return ElementTree.SubElement(parent, tag, attributes)
 
 
-def _check_robot(robot: ElementTree.Element) -> None:
-    """Check all text that was kept, and reduce the attributes to those that are read."""
+def _check_robot(robot: ElementTree.Element) -> list[str]:
+    """Check all text that was kept, and reduce the attributes to those that are read; remarks."""
+    remarks = []
     if not len(robot):
         raise UrdfError('the robot is empty: it needs at least one <link name="...">')
     for element in robot:
         if element.tag == 'joint':
             _check_joint(element)
         _keep_attributes(element, _name(element))
+        remarks += _without_broken_inertial(element)
     _keep_attributes(robot, 'robot')
+    return remarks
+
+
+def _without_broken_inertial(link: ElementTree.Element) -> list[str]:
+    """Leave an inertial out that can't be one: nothing but a centre of mass needs it."""
+    inertial = link.find('inertial')
+    if inertial is None:
+        return []
+    try:
+        if inertial.find('mass') is None:
+            raise UrdfError('<mass value="..."/> is missing')
+        inertial.attrib.clear()
+        for element in inertial:
+            _keep_attributes(element, f'<{element.tag}>')
+            if any(abs(float(x)) > LARGEST for x in element.get('xyz', '').split()):
+                raise UrdfError('<origin> is too large; use metres')
+    except UrdfError as error:
+        link.remove(inertial)
+        return [f'{_name(link)}: its inertial is ignored: {error}']
+    return []
 
 
 def _check_joint(joint: ElementTree.Element) -> None:
@@ -196,6 +223,10 @@ def _is_number(text: str) -> bool:
         return False
 
 
+def _is_not_negative(text: str) -> bool:
+    return _is_number(text) and 0.0 <= float(text) <= LARGEST
+
+
 def _is_vector(text: str) -> bool:
     numbers = text.split()
     return len(numbers) == 3 and all(map(_is_number, numbers))
@@ -203,6 +234,7 @@ def _is_vector(text: str) -> bool:
 
 _NAME = (_is_name, f'a name of 1 to {MAX_NAME} printable characters')
 _NUMBER = (_is_number, 'one finite number')
+_NOT_NEGATIVE = (_is_not_negative, 'one finite number that is not negative')
 _VECTOR = (_is_vector, '3 finite numbers with blanks between them')
 
 # What is read of each element: the attribute, its check and what is right, and the text that
@@ -218,6 +250,7 @@ _ATTRIBUTES: dict[str, tuple[_Attribute, ...]] = {
     'parent': (('link', _NAME, None),),
     'child': (('link', _NAME, None),),
     'limit': (('lower', _NUMBER, '0'), ('upper', _NUMBER, '0'), ('velocity', _NUMBER, '0')),
+    'mass': (('value', _NOT_NEGATIVE, None),),
     'mimic': (('joint', _NAME, None), ('multiplier', _NUMBER, '1'), ('offset', _NUMBER, '0')),
 }
 

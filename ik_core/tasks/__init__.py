@@ -1,6 +1,7 @@
 """What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
 
 from .base import JointTask, Task
+from .centre_of_mass import CentreOfMassTask
 from .goals import (
     AxisTask,
     GoalTask,
@@ -21,6 +22,7 @@ from .reference_motion import (
 
 __all__ = [
     'AxisTask',
+    'CentreOfMassTask',
     'EndEffectorPatternTask',
     'GoalTask',
     'JointPatternTask',

@@ -57,7 +57,7 @@ def test_html_is_escaped():
 
 @pytest.mark.parametrize('kind', EXAMPLES, ids=lambda kind: kind.__name__)
 def test_every_task_is_one_short_line(kind):
-    robot = robots.shipped('panda')
+    robot = robots.weighed('panda')
     link = robots.tip_of(robot)
     shown = repr(EXAMPLES[kind](robot, link, np.random.default_rng(1)))
     assert re.fullmatch(rf'{kind.__name__}\(.*\)', shown)

@@ -29,6 +29,23 @@ def shipped(name):
     return ik.load_urdf(URDF / f'{name}.urdf')
 
 
+@functools.cache
+def weighed(name):
+    """The shipped robot with a mass in every link, whose centre is not at the link's origin."""
+    return ik.load_urdf(weighed_text(name))
+
+
+def weighed_text(name):
+    """The description of `weighed`."""
+    root, rng = ElementTree.parse(URDF / f'{name}.urdf').getroot(), np.random.default_rng(1)
+    for link in root.iterfind('link'):
+        inertial = ElementTree.SubElement(link, 'inertial')
+        xyz = ' '.join(map(str, rng.uniform(-0.2, 0.2, 3)))
+        ElementTree.SubElement(inertial, 'origin', xyz=xyz)
+        ElementTree.SubElement(inertial, 'mass', value=str(rng.uniform(0.1, 3.0)))
+    return ElementTree.tostring(root, encoding='unicode')
+
+
 def tip_of(robot):
     """One tip: that of the longest chain."""
     return robot.tips()[0]

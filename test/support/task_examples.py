@@ -1,7 +1,9 @@
 """One example of every kind of task, for the tests that run over all of them.
 
 Each makes a task for a link of a robot, with numbers from a random generator; a goal's target is
-set by who asks for it. `test_task_contract.py` misses a task that has no example.
+set by who asks for it.
+The robot has to have masses, as those of `robots.weighed`.
+`test_task_contract.py` misses a task that has no example.
 """
 
 import ik_core as ik
@@ -45,6 +47,9 @@ def _moved(task, value, robot, rng):
 
 
 OTHERS = {
+    ik.CentreOfMassTask: lambda robot, link, rng: ik.CentreOfMassTask(
+        robot.centre_of_mass(robots.random_q(robot, rng)), weights=(2.0, 1.0, 0.0)
+    ),
     ik.PostureTask: lambda robot, link, rng: ik.PostureTask(
         robots.random_q(robot, rng), weights=rng.uniform(0.1, 2.0, robot.n)
     ),

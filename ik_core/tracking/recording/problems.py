@@ -12,6 +12,7 @@ from ...problem import IkProblem
 from ...robot.robot import Robot
 from ...tasks import (
     AxisTask,
+    CentreOfMassTask,
     EndEffectorPatternTask,
     GoalTask,
     JointPatternTask,
@@ -140,6 +141,10 @@ def _position_axis(task: PositionAxisTask) -> Arguments:
     }
 
 
+def _centre_of_mass(task: CentreOfMassTask) -> Arguments:
+    return {'position': task.position, 'weights': task.weights}
+
+
 def _posture(task: PostureTask) -> Arguments:
     return {'rest': task.rest, 'weights': task.weights}
 
@@ -195,6 +200,7 @@ DESCRIBED_BY: dict[type[Task], Callable[[Any], Arguments]] = {
     TwoAxisTask: _two_axes,
     AxisTask: _axis,
     PositionAxisTask: _position_axis,
+    CentreOfMassTask: _centre_of_mass,
     PostureTask: _posture,
     SmoothnessTask: _smoothness,
     LimitAvoidanceTask: _limit_avoidance,

@@ -81,7 +81,8 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
     recorded = columns['q'].reshape(-1, robot.n)
     statuses = [STATUSES[i].value for i in columns['status'].tolist()]
     differs = (recorded[: len(replayed)] != replayed).any(axis=1)
-    differs |= [c.status.value != s for c, s in zip(commands, statuses, strict=False)]
+    pairs = zip(commands, statuses, strict=False)
+    differs |= np.array([c.status.value != s for c, s in pairs], bool)  # there may be none
     differs |= columns['iterations'][: len(commands)] != [c.iterations for c in commands]
     first = int(np.argmax(differs)) if differs.any() else None
     return Replay(

@@ -7,7 +7,7 @@ from support.task_examples import OTHERS
 
 import ik_core as ik
 
-ROBOT = robots.shipped('panda')
+ROBOT = robots.weighed('panda')
 TIP = 'panda_hand'
 START = ROBOT.middle_configuration
 

@@ -41,7 +41,7 @@ def test_every_task_has_an_example():
 @every_task
 @every_robot
 def test_the_jacobian_is_the_derivative_of_the_residual(kind, name):
-    robot = robots.shipped(name)
+    robot = robots.weighed(name)
     task, q = example(kind, robot)
     central = robots.central_differences(lambda p: task.residual(robot, p), q, 1e-6)
     assert np.abs(central).max() > 1e-3
@@ -50,7 +50,7 @@ def test_the_jacobian_is_the_derivative_of_the_residual(kind, name):
 
 @every_task
 def test_a_task_looks_at_q_and_leaves_it_alone(kind):
-    robot = robots.shipped('panda')
+    robot = robots.weighed('panda')
     task, q = example(kind, robot)
     q.flags.writeable = False
     before = task.residual(robot, q)
@@ -62,7 +62,7 @@ def test_a_task_looks_at_q_and_leaves_it_alone(kind):
 
 @every_task
 def test_only_joints_that_move_its_links_count(kind):
-    robot = robots.shipped('dual_arm')
+    robot = robots.weighed('dual_arm')
     task, q = example(kind, robot)
     moved = {joint for link in task.links for joint in robot.chain(link)}
     others = sorted(set(range(robot.n)) - (moved or set(range(robot.n))))
@@ -73,7 +73,7 @@ def test_only_joints_that_move_its_links_count(kind):
 
 @every_task
 def test_a_problem_stacks_the_residual_and_its_clone_has_its_own_tasks(kind):
-    robot = robots.shipped('panda')
+    robot = robots.weighed('panda')
     task, q = example(kind, robot)
     problem = ik.IkProblem(robot, [task], orientation_length=1.0)
     expected = task.residual(robot, q)
@@ -90,7 +90,7 @@ def test_a_problem_stacks_the_residual_and_its_clone_has_its_own_tasks(kind):
 @every_goal
 @pytest.mark.parametrize('name', ['panda', 'ur5e', 'scara'])
 def test_a_goal_that_is_in_reach_is_reached(kind, name):
-    robot = robots.shipped(name)
+    robot = robots.weighed(name)
     task, q = example(kind, robot)
     result = ik.solve(ik.IkProblem(robot, [task]), q)
     assert result.success, result.message
@@ -100,7 +100,7 @@ def test_a_goal_that_is_in_reach_is_reached(kind, name):
 
 @every_goal
 def test_a_goal_without_a_target_is_refused(kind):
-    robot = robots.shipped('panda')
+    robot = robots.weighed('panda')
     link = robots.tip_of(robot)
     goal = EXAMPLES[kind](robot, link, np.random.default_rng(1))
     with pytest.raises(ik.InvalidGoal, match=link):
@@ -109,7 +109,7 @@ def test_a_goal_without_a_target_is_refused(kind):
 
 @every_other_task
 def test_a_secondary_task_is_honoured_where_the_goal_leaves_freedom(kind):
-    robot = robots.shipped('panda')
+    robot = robots.weighed('panda')
     task, q = example(kind, robot)
     goal = ik.OrientationTask(robots.tip_of(robot))
     aim = robots.random_q(robot, np.random.default_rng(6), margin=0.3)
@@ -124,7 +124,7 @@ def test_a_secondary_task_is_honoured_where_the_goal_leaves_freedom(kind):
 
 @every_other_task
 def test_a_task_beside_a_goal_is_weighed_against_it(kind):
-    robot = robots.shipped('panda')
+    robot = robots.weighed('panda')
     task, q = example(kind, robot)
     link = robots.tip_of(robot)
     goal = ik.PositionTask(link, robot.forward_kinematics(q, link)[:3, 3])

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.places import ROOT, URDF
-from support.robots import python_path
+from support.robots import python_path, weighed, weighed_text
 
 import ik_core as ik
 from ik_core import tasks
@@ -258,6 +258,7 @@ def tasks_of(robot):
         ik.PositionAxisTask(TIP, tool @ tool, position_weight=1.3, axis_weight=0.2, tool=tool),
         ik.AxisTask(TIP, rng.normal(size=3), rng.normal(size=3), weight=0.7, cone=0.2),
         ik.PostureTask(rng.uniform(robot.lower, robot.upper), weights=rng.uniform(size=robot.n)),
+        ik.CentreOfMassTask([0.1, 0.2, 0.3], weights=(1.0, 0.4, 0.0)),
         ik.PostureTask(weights=0.2),
         ik.SmoothnessTask(rng.uniform(robot.lower, robot.upper), stiffness=0.3, length=1.7),
         ik.LimitAvoidanceTask(weight=0.6),
@@ -266,7 +267,7 @@ def tasks_of(robot):
     ]
 
 
-PANDA = ik.load_urdf(URDF / 'panda.urdf')
+PANDA = weighed('panda')
 TASKS = tasks_of(PANDA)
 
 
@@ -305,7 +306,7 @@ def test_a_task_that_is_not_the_librarys_is_refused():
 @pytest.mark.parametrize('index', range(len(TASKS)))
 def test_a_run_with_any_task_below_the_goal_replays(index, tmp_path):
     task = TASKS[index]
-    recorder = Recorder((URDF / 'panda.urdf').read_text())
+    recorder = Recorder(weighed_text('panda'))
     goal = ik.PoseTask(TIP, orientation_weights=0.0)
     problem = ik.IkProblem(PANDA, [goal], secondary=[task])
     limits = MotionLimits.of(PANDA, acceleration=20.0)

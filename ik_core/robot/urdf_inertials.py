@@ -1,0 +1,25 @@
+"""Masses and their centres, out of the tree of elements that `urdf_filter` makes."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+
+from .mass import Inertial
+
+
+def take_inertials(tree: ElementTree.Element) -> dict[str, Inertial]:
+    """The inertials of links, by name, which are taken out of the tree; those with a mass."""
+    inertials = {}
+    for link in tree.iterfind('link'):
+        element = link.find('inertial')
+        if element is None:
+            continue
+        link.remove(element)
+        mass = float(element.find('mass').get('value', '0'))  # type: ignore[union-attr]
+        origin = element.find('origin')
+        centre = [0.0] * 3 if origin is None else [float(x) for x in origin.get('xyz', '').split()]
+        if mass > 0.0:
+            inertials[link.get('name', '')] = Inertial(mass, np.array(centre))
+    return inertials

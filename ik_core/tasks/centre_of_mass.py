@@ -1,0 +1,62 @@
+"""The centre of mass of the robot: balance, or loads that stay near a point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..display import numbers
+from ..exceptions import InvalidGoal, InvalidOption
+from ..maths.rotations import Array
+from ..maths.transforms import point
+from ..robot.robot import Robot
+from .base import Task
+from .weights import checked_weights
+
+
+class CentreOfMassTask(Task):
+    """The robot's centre of mass should be at a position: sqrt(weights) (c(q) - position).
+
+    `position` (3,) [m] is in the root link's frame; with a floating base that is the world.
+    `weights`, one or (3,): 0 leaves a component free, as (1, 1, 0) the height. The masses are
+    those of the description's <inertial>; a robot without any is refused (UnsupportedProblem).
+    """
+
+    def __init__(self, position: Any = None, *, weights: ArrayLike = 1.0) -> None:
+        given = checked_weights(weights)
+        if given.shape not in ((), (3,)) or not given.any():
+            raise InvalidOption(f'weights {weights!r}: one number or three, not all 0')
+        self.weights = np.broadcast_to(given, 3).copy()
+        self.rows = np.flatnonzero(self.weights)
+        self.position: Array | None = None
+        if position is not None:
+            self.set_target(position)
+
+    def set_target(self, position: Any) -> None:
+        """Move the target (3,) [m]. Raises InvalidGoal."""
+        self.position = point(position)
+
+    def _shown(self) -> list[str]:
+        place = (
+            'no position yet' if self.position is None else f'position={numbers(self.position)}'
+        )
+        return [place, f'weights={numbers(self.weights)}']
+
+    @property
+    def moves_all_joints(self) -> bool:
+        """See Task."""
+        return True
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual (rows,) [m] at q (n,)."""
+        if self.position is None:
+            raise InvalidGoal('the centre of mass has no position to be at; call set_target')
+        away = robot.centre_of_mass(q) - self.position
+        return (np.sqrt(self.weights) * away)[self.rows]
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The exact derivative (rows, n) of `residual` with respect to q."""
+        rates = robot.centre_of_mass_jacobian(q)
+        return (np.sqrt(self.weights)[:, np.newaxis] * rates)[self.rows]
