@@ -36,11 +36,14 @@ from ik_core.tracking.recording import Recorder
 
 from .imitation import Imitation, drawing
 from .parameters.options import GOAL_KINDS, Limits, NodeParameters, Tool
+from .texts import cut
 
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS, (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
 """By what counts of them."""
+BLANK = '\ufeff \t\r\n'
+"""What may come before XML."""
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
@@ -59,6 +62,9 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     """
     if isinstance(source, Path) and not source.is_file():
         raise UrdfError(f'urdf_path: there is no file {source}')
+    if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
+        text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
+        raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
     model.tracker.warm()

@@ -156,3 +156,15 @@ def test_the_node_tells_which_robot_it_moves_wherever_that_came_from():
         assert node.transition(Transition.TRANSITION_DEACTIVATE)
         assert node.transition(Transition.TRANSITION_CLEANUP)
         node.until(lambda: node.inbox[told][-1].data == '', 'no robot')
+
+
+def test_a_message_opens_no_file():
+    """Text that is no XML would be the name of a shipped robot, or of a file."""
+    with topic_world() as node:
+        for name in ('panda', str(URDF / 'panda.urdf')):
+            before = int(node.diagnostics.get('errors', 0))
+            node.send_description(name)
+            node.until(lambda n=before: int(node.diagnostics.get('errors', 0)) > n, 'a refusal')
+        assert not node.states
+        node.send_description('\n' + text_of('panda'))
+        node.more_states(1)
