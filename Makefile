@@ -2,7 +2,7 @@
 # see scripts/environment, and README.md for what is installed where.
 
 PYTHON ?= python3
-DURATION ?= 20
+DURATION ?=
 BENCHES ?=
 PAPERS ?= benchmark/papers
 MINUTES ?= 10
@@ -25,7 +25,8 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 .PHONY: demo test docs lint format bench papers soak clean help
 
 help:
-	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table'
+	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table, in the browser, too;'
+	@echo '                          VIEWER=0 without'
 	@echo 'make test                 build with colcon, run the tests'
 	@echo 'make docs                 the documentation, into build/docs; a warning is an error'
 	@echo 'make lint                 ruff and mypy'
@@ -41,7 +42,8 @@ help:
 	@echo 'ROS_WHEELS=kilted that ROS 2 where none is sourced (jazzy by default).'
 
 demo:
-	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.demo --duration $(DURATION)
+	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.demo \
+	$(if $(DURATION),--duration $(DURATION)) $(if $(filter 0,$(VIEWER)),--no-viewer)
 
 test:
 	@python=$$(scripts/environment test) && exec scripts/test "$$python"

@@ -72,6 +72,7 @@ setup(
             'ik = ik_core.cli.main:main',
             'ik_node = ik_node.main:main',
             'ik_demo = ik_node.tools.demo:main',
+            'ik_viewer = ik_viewer.main:main',
         ],
     },
 )

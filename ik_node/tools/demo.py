@@ -5,17 +5,21 @@ goals, reads joint_states. Whether a goal was reached, and by how much it was mi
 out here, by forward kinematics on the joint states that came; only the solve time is what
 the node reports (~/status). The exit code is 0 if all reachable goals were reached.
 
-It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot.
+It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot. Beside it
+the viewer serves its page on this machine (`--no-viewer`, or VIEWER=0: none). On a terminal, and
+without a duration, the arm then waits for what is dragged there, until Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,8 +37,10 @@ from ik_core.robot.shipped import shared_file
 
 from ..conversions import transform_to_pose
 from .process import running
+from .viewer import viewing
 
 RATE = 250.0
+DURATION = 20.0
 TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
 START_PATIENCE = 300.0
@@ -239,8 +245,8 @@ def parameters(urdf: Path) -> dict[str, object]:
     }
 
 
-def run(duration: float, context: rclpy.Context) -> int:
-    """Run the demo on a context; its exit code."""
+def run(duration: float, context: rclpy.Context, *, viewer: bool, stays: bool) -> int:
+    """Run the demo on a context; its exit code. `stays`: afterwards, where there is a page."""
     urdf = shared_file('urdf/panda.urdf')
     began = time.monotonic()
     observer = Observer(load_urdf(urdf), context)
@@ -248,12 +254,31 @@ def run(duration: float, context: rclpy.Context) -> int:
         with running('ik_node', parameters=parameters(urdf)) as process:
             if not wait_for_states(observer, process):
                 return 1
-            print(f'\nik_node publishes after {time.monotonic() - began:.1f} s\n\n{HEADER}')
-            missed = drive(observer, goals(duration), duration)
+            print(f'\nik_node publishes after {time.monotonic() - began:.1f} s')
+            with viewing() if viewer else nullcontext('') as url:
+                code = show(observer, duration, url)
+                if url and stays:
+                    wait_for_drags(url, process)
+                return code
     finally:
         observer.close()
+
+
+def show(observer: Observer, duration: float, url: str) -> int:
+    """Drive the arm through its goals, and print the table; the exit code."""
+    if url:
+        print(f'watch it in the browser: {url}')
+    print(f'\n{HEADER}', flush=True)
+    missed = drive(observer, goals(duration), duration)
     print(f'\n{"all reachable goals reached" if not missed else f"{missed} goals not reached"}')
     return 1 if missed else 0
+
+
+def wait_for_drags(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Leave the arm to the page, until Ctrl-C or the end of the node."""
+    print(f'now drag it yourself: {url} (Ctrl-C ends)', flush=True)
+    with suppress(KeyboardInterrupt):
+        process.wait()
 
 
 def drive(observer: Observer, plan: list[Goal], duration: float) -> int:
@@ -271,16 +296,9 @@ def drive(observer: Observer, plan: list[Goal], duration: float) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; 0 if all reachable goals were reached."""
-    parser = argparse.ArgumentParser(
-        prog='ik_node.tools.demo', description='Drive a Panda with goals.'
-    )
-    parser.add_argument(
-        '--duration',
-        type=float,
-        default=float(os.environ.get('DURATION', '20')),
-        help='seconds of driving, after the node is ready',
-    )
-    duration = parser.parse_args(arguments).duration
+    given = _parser().parse_args(arguments)
+    is_endless = math.isnan(given.duration)
+    duration, stays = (DURATION if is_endless else given.duration), is_endless and _is_terminal()
     domain = 60 + os.getpid() % 40
     os.environ['ROS_DOMAIN_ID'] = str(domain)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -288,12 +306,37 @@ def main(arguments: list[str] | None = None) -> int:
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     try:
-        return run(duration, context)
+        return run(duration, context, viewer=given.viewer, stays=stays)
     except KeyboardInterrupt:
         print('\nstopped')
         return 130
     finally:
         context.try_shutdown()
+
+
+def _is_terminal() -> bool:
+    """Whether somebody is there who can end it."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='ik_node.tools.demo', description='Drive a Panda with goals.'
+    )
+    parser.add_argument(
+        '--duration',
+        type=float,
+        default=float(os.environ.get('DURATION') or 'nan'),
+        help=f'seconds of driving, after the node is ready ({DURATION:g}), and then the end',
+    )
+    parser.add_argument(
+        '--no-viewer',
+        dest='viewer',
+        action='store_false',
+        default=os.environ.get('VIEWER', '1') != '0',
+        help='no page in the browser',
+    )
+    return parser
 
 
 if __name__ == '__main__':

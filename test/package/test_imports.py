@@ -62,7 +62,7 @@ ORDERS = {
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play'},
-        {'view'},
+        {'view', 'main'},
     ],
 }
 FLOORS = {

@@ -14,7 +14,7 @@ from support.installed_tree import ROOT, copy_tree, install_like_colcon, run, si
 import ik_core as ik
 
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
-COMMANDS = {'ik', 'ik_node', 'ik_demo'}
+COMMANDS = {'ik', 'ik_node', 'ik_demo', 'ik_viewer'}
 SHARED = sorted(
     str(path.relative_to(ROOT))
     for folder, pattern in (('launch', '*.py'), ('config', '*'), ('urdf', '*'))

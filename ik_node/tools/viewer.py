@@ -1,0 +1,48 @@
+"""The viewer beside a program, as a process of its own: `ik_node` never imports it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .process import running
+
+PATIENCE = 60.0
+"""[s] How long it may take until it serves the page."""
+NICENESS = 5
+"""What it takes of the processor must not be what the node needs."""
+
+
+@contextmanager
+def viewing(node: str = 'ik_node') -> Iterator[str]:
+    """The page about a node, until the context is left; its URL, '' where there can be none.
+
+    It says itself what it lacks, in a line.
+    """
+    with running('ik_viewer.main', node, pipes=True) as process:
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        yield _url(process)
+
+
+def _url(process: subprocess.Popen[bytes]) -> str:
+    """What the viewer says that it is on; '' where it ends without, or takes too long."""
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(process, said), daemon=True).start()
+    try:
+        return said.get(timeout=PATIENCE)
+    except queue.Empty:
+        return ''
+
+
+def _read(process: subprocess.Popen[bytes], said: queue.SimpleQueue[str]) -> None:
+    """Read all that it says, so that it never waits for a reader."""
+    for line in process.stdout or ():
+        found = re.search(rb'https?://\S+', line)
+        if found:
+            said.put(found[0].decode())
+    said.put('')

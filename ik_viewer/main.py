@@ -1,0 +1,104 @@
+"""The command `ik_viewer`: the page about a running node, in the browser.
+
+    ik_viewer                                         # of /ik_node
+    ros2 run ik_node ik_viewer --ros-args -r __ns:=/left
+    ik_viewer /left/ik_node --port 8081 --mesh-folder ~/ros/src/my_robot_description
+
+It needs a ROS 2 and viser; where one of them is missing, a sentence says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from ik_core.exceptions import IkError, InvalidOption
+
+from .page.page import open_page
+from .page.server import HOST, PORT
+
+NO_ROS = (
+    "ik_viewer: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
+    "or install the wheels: pip install '.[fast,ros,viewer]'. Without ROS: ik view ROBOT"
+)
+BAD_INPUT = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Show a node until SIGINT or SIGTERM; 0 then, 1 without ROS, 2 for what can't be."""
+    ended = _ended_by_signals()
+    try:
+        from .ros.process import own_arguments, running_ros
+    except ModuleNotFoundError as error:
+        print(NO_ROS.format(missing=error.name), file=sys.stderr)
+        return 1
+    given = sys.argv[1:] if argv is None else list(argv)
+    try:
+        with running_ros(given):
+            _show(_parser().parse_args(own_arguments(given)), ended)
+    except (IkError, OSError) as error:
+        print(f'ik_viewer: {error}', file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
+def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
+    from .ros.arm import RosArm
+
+    for folder in arguments.mesh_folder:
+        if not folder.is_dir():
+            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
+    arm = RosArm(arguments.node, mesh_folders=arguments.mesh_folder)
+    try:
+        page = open_page(arm, arguments.host, arguments.port)
+        print(f'{arm.name} is on {page.url} (Ctrl-C ends)', flush=True)
+        ended.wait()
+        page.close()
+        page.server.stop()
+    finally:
+        arm.close()
+
+
+def _ended_by_signals() -> threading.Event:
+    """Is set at SIGINT or SIGTERM."""
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    return ended
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='ik_viewer',
+        usage='%(prog)s [NODE] [options] [--ros-args ...]',
+        description='A running ik_node in the browser: watch it, drag its tips, set it.',
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        'node',
+        metavar='NODE',
+        nargs='?',
+        default='ik_node',
+        help='the name of the node, also with its namespace (ik_node)',
+    )
+    parser.add_argument('--host', default=HOST, help=f'address to listen at ({HOST})')
+    parser.add_argument(
+        '--port', type=int, default=None, help=f'the first free one from {PORT} on by default'
+    )
+    parser.add_argument(
+        '--mesh-folder',
+        action='append',
+        default=[],
+        type=Path,
+        metavar='DIR',
+        help='where meshes are: a package, or a folder of packages; may be repeated',
+    )
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Start ik_node, and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
+
+Takes the arguments of ik.launch.py as well; `rviz:=true` opens RViz beside. It needs viser, which
+has no rosdep key: `pip install viser`. For a node that runs already: `ros2 run ik_node ik_viewer`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
+ARGUMENTS = [
+    ('host', '127.0.0.1', 'address that the page is served at: 0.0.0.0 for other machines, too'),
+    ('port', '', 'port of the page; empty: the first free one from 8080 on'),
+    ('mesh_folders', '', 'where meshes are, beside the package of urdf: folders, with blanks'),
+]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What ros2 launch runs."""
+    return LaunchDescription(
+        [
+            *(DeclareLaunchArgument(n, default_value=v, description=d) for n, v, d in ARGUMENTS),
+            IncludeLaunchDescription(PythonLaunchDescriptionSource(str(IK_LAUNCH))),
+            OpaqueFunction(function=viewer),
+        ]
+    )
+
+
+def viewer(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Start the page, in the namespace of the node."""
+    given = {n: LaunchConfiguration(n).perform(context) for n, _, _ in ARGUMENTS}
+    folders = shlex.split(given['mesh_folders'])
+    folders += package_of(LaunchConfiguration('urdf').perform(context))
+    return [
+        Node(
+            package='ik_node',
+            executable='ik_viewer',
+            name='ik_viewer',
+            namespace=LaunchConfiguration('namespace'),
+            arguments=[
+                *('--host', given['host']),
+                *(('--port', given['port']) if given['port'] else ()),
+                *(part for folder in folders for part in ('--mesh-folder', folder)),
+            ],
+            output='screen',
+        )
+    ]
+
+
+def package_of(urdf: str) -> list[str]:
+    """Return the folder of the ROS package that a robot's file is in, if it is in one."""
+    path = Path(urdf).expanduser()
+    if not path.is_file():
+        return []
+    packages = (folder for folder in path.resolve().parents if (folder / 'package.xml').is_file())
+    return [str(folder) for folder in packages][:1]

@@ -1,0 +1,80 @@
+"""The demo: its page, without which it goes on, and what it does on a terminal."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from support.places import ROOT
+from support.robots import python_path
+
+SHORT = 'from ik_node.tools import demo; demo.DURATION = 3.0; raise SystemExit(demo.main())'
+"""One goal, in as long as it may take where no duration is given."""
+
+
+def environment(*paths, **variables):
+    """That of a process which finds the package, and before it what is in `paths`."""
+    inherited = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
+    path = os.pathsep.join([*map(str, paths), python_path(ROOT)])
+    return {**inherited, 'PYTHONPATH': path, 'DURATION': '', **variables}
+
+
+def without_a_terminal(**options):
+    """What a demo that ends by itself has done."""
+    return subprocess.run(
+        [sys.executable, '-c', SHORT],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300.0,
+        **options,
+    )
+
+
+def test_without_viser_it_says_so_in_a_line_and_goes_on(tmp_path):
+    (tmp_path / 'viser.py').write_text('raise ImportError("none")')
+    done = without_a_terminal(env=environment(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith('ik_viewer')]
+    assert len(lines) == 1
+    assert 'needs viser' in lines[0]
+    assert 'all reachable goals reached' in done.stdout
+    assert 'http' not in done.stdout
+
+
+def test_with_viewer_0_nothing_is_served():
+    done = without_a_terminal(env=environment(VIEWER='0'))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'http' not in done.stdout
+    assert 'ik_viewer' not in done.stderr
+
+
+def test_on_a_terminal_the_arm_waits_for_drags_until_ctrl_c():
+    pytest.importorskip('viser')
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, '-c', SHORT], env=environment(), stdin=theirs, stdout=theirs
+    )
+    os.close(theirs)
+    try:
+        with os.fdopen(ours, 'rb', buffering=0) as terminal:
+            text = b''
+            while b'Ctrl-C ends' not in text:
+                text += terminal.read(1000)
+            assert b'all reachable goals reached' in text
+            (url,) = set(re.findall(rb'http://localhost:\d+', text))
+            with urllib.request.urlopen(url.decode(), timeout=10.0) as page:
+                assert page.status == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60.0) == 0
+    finally:
+        process.kill()
+        process.wait()

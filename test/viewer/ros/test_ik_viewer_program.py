@@ -1,0 +1,100 @@
+"""The program `ik_viewer`: what it lacks it says in a sentence."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('viser')
+
+from support.node_harness import DOMAIN
+from support.places import ROOT
+from support.robots import python_path
+
+MISSING = 'import sys; sys.modules[{!r}] = None; from ik_viewer.main import main; sys.exit(main())'
+
+
+def start(*arguments, code=''):
+    """The program as a process, on a domain of the tests."""
+    environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
+    environment |= {'PYTHONPATH': python_path(ROOT), 'ROS_DOMAIN_ID': str(DOMAIN)}
+    program = ['-c', code] if code else ['-m', 'ik_viewer.main']
+    return subprocess.Popen(
+        [sys.executable, *program, *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(*arguments, code=''):
+    """Exit code, stdout and stderr of one that ends by itself."""
+    process = start(*arguments, code=code)
+    out, err = process.communicate(timeout=120.0)
+    return process.returncode, out, err
+
+
+def test_it_serves_a_page_on_this_machine_until_it_is_stopped():
+    process = start('/nowhere/ik_node', '--port', '0', '--ros-args', '-r', '__node:=page')
+    try:
+        line = process.stdout.readline()
+        assert line.startswith('/nowhere/ik_node is on http://localhost:'), line
+        with urllib.request.urlopen(re.search(r'http\S+', line)[0], timeout=10.0) as page:
+            assert page.status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30.0) == 0
+        assert process.stderr.read() == ''
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def test_a_port_that_is_taken_is_a_sentence():
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = said('--port', str(port))
+    assert code == 2
+    assert err.startswith(f'ik_viewer: port {port} of 127.0.0.1 is taken')
+    assert err.count('\n') == 1
+
+
+@pytest.mark.parametrize(
+    ('module', 'code', 'sentence'),
+    [('rclpy', 1, "rclpy can't be imported; source a ROS 2"), ('viser', 2, 'needs viser: pip')],
+)
+def test_what_is_missing_is_a_sentence(module, code, sentence):
+    found, _, err = said(code=MISSING.format(module))
+    assert found == code
+    assert sentence in err
+    assert err.count('\n') == 1
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (('--mesh-folder', '/no/folder'), 'no such folder'),
+        (('--ros-args', '-r', 'a:=b:=c'), 'a:=b:=c'),
+        (('a node',), 'Invalid topic name'),
+        (('--nod',), 'unrecognized'),
+    ],
+)
+def test_arguments_that_are_wrong_are_told(arguments, words):
+    code, _, err = said(*arguments)
+    assert code == 2
+    assert words in err
+    assert 'Traceback' not in err
+
+
+def test_its_help_shows_its_arguments():
+    code, out, _ = said('--help')
+    assert code == 0
+    assert all(word in out for word in ('NODE', '--host', '--port', '--mesh-folder', '--ros-args'))
