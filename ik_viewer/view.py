@@ -20,8 +20,9 @@ from ik_core.robot.load import load_robot
 from ik_core.robot.shipped import robot_path
 
 from .arm import Description
+from .compare.panel import Compare
 from .local.arm import RATE, LocalArm
-from .page.page import open_page
+from .page.page import PARTS, open_page
 from .page.server import HOST, PORT
 
 BAD_INPUT = 2
@@ -65,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     values = {'solver': arguments.solver} if arguments.solver else {}
     arm = LocalArm(description, arguments.tip, rate=arguments.rate, values=values)
     try:
-        page = open_page(arm, arguments.host, arguments.port)
+        page = open_page(arm, arguments.host, arguments.port, (*PARTS, Compare))
         print(f'{description.robot.name} is on {page.url} (Ctrl-C ends)', flush=True)
         _wait_for_the_end()
         page.close()

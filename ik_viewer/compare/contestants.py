@@ -10,6 +10,8 @@ from ik_core import SOLVERS, Solver, make_solver
 from ik_core.exceptions import InvalidOption
 from ik_core.solvers.readiness import Kernels, kernels_of
 
+from ..drawing.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
+
 PAPERS: Mapping[str, str] = {
     'buss_pure': '[Buss2009]',
     'buss_clamped': '[Buss2009], clamped',
@@ -20,8 +22,15 @@ PAPERS: Mapping[str, str] = {
 }
 """Whose method a preset is; one that is not here goes by its own name."""
 
-COLOURS = ('#D55E00', '#CC79A7', '#0072B2', '#009E73', '#E69F00', '#56B4E9')
-"""Of the places; those of Okabe and Ito, which the colour-blind tell apart too."""
+NAMES: Mapping[str, str] = {
+    'levenberg_marquardt': 'Levenberg-Marquardt (ours)',
+    'bfgs': 'BFGS',
+    'sqp': 'SQP',
+}
+"""Of solvers that are not called by plain words."""
+
+COLOURS = (RED, PURPLE, BLUE, GREEN, ORANGE, SKY)
+"""Of the places, which the colour-blind tell apart too."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Contestant:
     @property
     def name(self) -> str:
         """What it is called on the page: the solver, and the paper that it is true to."""
-        words = self.solver.replace('_', ' ')
+        words = NAMES.get(self.solver, self.solver.replace('_', ' ').capitalize())
         paper = PAPERS.get(self.preset or '', self.preset)
         return words if self.preset is None else f'{words} {paper}'
 

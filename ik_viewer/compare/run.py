@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from ik_core import Budget, IkProblem, IkResult
+from ik_core import Budget, IkProblem, IkResult, IkStatus
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.optim.search import Search
@@ -69,6 +69,11 @@ class Standing(NamedTuple):
     text: str = ''
     time: float = 0.0
     update_time: float = 0.0
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is at the goals."""
+        return self.text == IkStatus.REACHED.value
 
 
 class Run:

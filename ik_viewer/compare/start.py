@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ik_core import AxisTask, IkProblem, IkStatus, PoseTask, PositionTask, Robot, solve
+from ik_core import IkProblem, IkStatus, PoseTask, PositionTask, Robot, solve
 from ik_core.exceptions import UnsupportedProblem
 from ik_core.maths.rotations import Array
 from ik_core.tasks import GoalTask
@@ -35,15 +35,14 @@ class Goal:
     kind: GoalKind
     tool: Array
 
-    def tasks(self) -> list[GoalTask]:
-        """What a problem makes of it."""
-        position = self.target[:3, 3]
-        if self.kind is GoalKind.POSE:
-            return [PoseTask(self.link, transform=self.target, tool=self.tool)]
-        tasks: list[GoalTask] = [PositionTask(self.link, position, tool=self.tool)]
-        if self.kind is GoalKind.AXIS:
-            tasks.append(AxisTask(self.link, self.tool[:3, 2], self.target[:3, 2]))
-        return tasks
+    def task(self) -> GoalTask:
+        """What a problem makes of it; of an axis, turns about it are free, as on the page."""
+        if self.kind is GoalKind.POSITION:
+            return PositionTask(self.link, self.target[:3, 3], tool=self.tool)
+        weights = (1.0, 1.0, 0.0 if self.kind is GoalKind.AXIS else 1.0)
+        return PoseTask(
+            self.link, transform=self.target, orientation_weights=weights, tool=self.tool
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ class Start:
 
     def problem(self) -> IkProblem:
         """The problem, another one for each contestant. Raises IkError."""
-        tasks = [task for goal in self.goals for task in goal.tasks()]
+        tasks = [goal.task() for goal in self.goals]
         return IkProblem(self.robot, tasks, frozen_joints=self.frozen_joints)
 
 

@@ -11,10 +11,11 @@ from ik_core.maths.rotations import Array
 
 from .colours import SKY, colour_of
 from .figure import wxyz_of
+from .shapes import Colour
 
 TRACE_POINTS = 400
 """The oldest points of a trace are forgotten."""
-TRACE_COLOUR = (0, 114, 178)
+TRACE_COLOUR: Colour = (0, 114, 178)
 ELLIPSOID_TIME = 0.25
 """[s] The ellipsoid reaches as far as the tip comes in this time at unit joint velocities."""
 
@@ -22,8 +23,8 @@ ELLIPSOID_TIME = 0.25
 class Trace:
     """Where a tip was lately: a line of at most TRACE_POINTS points, `step` [m] apart."""
 
-    def __init__(self, scene: Any, name: str, step: float) -> None:
-        self._scene, self._name, self._step = scene, name, step
+    def __init__(self, scene: Any, name: str, step: float, colour: Colour = TRACE_COLOUR) -> None:
+        self._scene, self._name, self._step, self._colour = scene, name, step, colour
         self._points: list[Array] = []
         self._node: Any = None
         self._visible = True
@@ -54,7 +55,7 @@ class Trace:
         self._node = self._scene.add_line_segments(
             self._name,
             segments,
-            TRACE_COLOUR,
+            self._colour,
             thickness=2.5,
             thickness_units='screen',
             visible=self._visible,

@@ -46,6 +46,8 @@ class Scene:
     def show(self, moment: Moment) -> None:
         """Draw all of it at a moment."""
         self.figure.show(moment.q)
+        if self.figure.visible != self._stage.choice.robot:
+            self.figure.visible = self._stage.choice.robot
         self._show_ghost(moment)
         poses = tip_poses(self._stage.robot, moment)
         for tip, pose, trace, mark in zip(

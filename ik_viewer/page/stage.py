@@ -50,9 +50,10 @@ class Notices:
 
 @dataclass
 class Choice:
-    """What is chosen on the page, for all parts: the tip that is moved."""
+    """What is chosen on the page, for all parts: the tip that is moved, whether the robot shows."""
 
     tip: int = 0
+    robot: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,304 @@
+"""The comparison on the page: a tab to choose who takes part, ghosts, traces, numbers, curves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ik_core.exceptions import InvalidOption
+from ik_core.maths.rotations import Array
+
+from ..arm import Moment
+from ..drawing.colours import hex_of
+from ..drawing.figure import Figure
+from ..drawing.marks import Trace
+from ..drawing.shapes import Colour
+from ..drawing.skeleton import skeleton
+from ..page.stage import Stage
+from .contestants import COLOURS, LINE_SEARCH, Contestant, all_contestants, contestant_named
+from .race import UNTIL_THE_END, Race
+from .run import Run
+from .start import Goal, Start, goals_of, stretched_arm
+from .table import plotted, table
+
+RATE, BUDGET = 30.0, 0.015
+"""[Hz], [s] Frames of the solvers, and what all of them together may take of one."""
+PERIOD = 0.2
+"""[s] Between two pictures of the table and the curves."""
+AGAIN = 0.3
+"""[s] Between two starts while a goal is dragged."""
+NOBODY = '(nobody)'
+PACES = {
+    '1 update a frame': 1,
+    '4 updates a frame': 4,
+    '16 updates a frame': 16,
+    'as many as there is time for': UNTIL_THE_END,
+}
+OPACITY = 0.6
+BALL, TRACE_STEP = 0.014, 0.001
+"""Of the robot's size."""
+BLACK: Colour = (40, 44, 52)
+
+
+class Director:
+    """Lets a race go on in a thread of its own, frame by frame, until it is over."""
+
+    def __init__(self) -> None:
+        self.updates = PACES['4 updates a frame']
+        self.race: Race | None = None
+        self._wake = threading.Event()
+        self._closed = False
+        threading.Thread(target=self._run, name='compare director', daemon=True).start()
+
+    def begin(self, contestants: Sequence[Contestant], start: Start) -> Race:
+        """Begin a race; the one before ends."""
+        self.end()
+        self.race = Race(contestants, start)
+        self._wake.set()
+        return self.race
+
+    def end(self) -> None:
+        """End the race."""
+        race, self.race = self.race, None
+        if race is not None:
+            race.close()
+
+    def close(self) -> None:
+        """End the race and the thread."""
+        self.end()
+        self._closed = True
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._closed:
+            race, began = self.race, time.perf_counter()
+            if race is None or race.over:
+                self._wake.wait()
+                self._wake.clear()
+                continue
+            race.advance(self.updates, BUDGET)
+            time.sleep(max(1.0 / RATE - (time.perf_counter() - began), 0.001))
+
+
+class Ghost:
+    """A contestant in the scene: its robot, and the way of its tip."""
+
+    def __init__(self, stage: Stage, index: int, run: Run, goal: Goal) -> None:
+        scene, robot = stage.server.scene, stage.robot
+        name, colour = f'/compare/ghost_{index}', COLOURS[index]
+        self.run, self._goal, self._robot = run, goal, robot
+        self._figure = Figure(scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY)
+        self._trace = Trace(scene, f'{name}_trace', TRACE_STEP * stage.size, colour)
+
+    def show(self) -> None:
+        """Draw it where it stands."""
+        q = self.run.standing.q
+        self._figure.show(q)
+        tip = self._robot.forward_kinematics(q, self._goal.link) @ self._goal.tool
+        self._trace.add(tip[:3, 3])
+        self._trace.draw()
+
+
+class Compare:
+    """A `Part`: solvers side by side, on the goals of the page or on the stretched arm."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage, self._moment = stage, moment
+        self._director = Director()
+        self._ghosts: list[Ghost] = []
+        self._q0: Array | None = None
+        self._goals: tuple[Goal, ...] = ()
+        self._began = self._drawn = -np.inf
+        self._complete = False
+        self._add_controls()
+
+    def show(self, moment: Moment) -> None:
+        """Draw the race, and begin another where the goal moved."""
+        self._moment = moment
+        self._begin_again_if_the_goal_moved()
+        self._stage.choice.robot = not self._ghosts or self._with_robot.value
+        for ghost in self._ghosts:
+            ghost.show()
+        race, now = self._director.race, time.monotonic()
+        if race is None or self._complete or now - self._drawn < PERIOD:
+            return
+        self._drawn, self._complete = now, race.over
+        self._show_numbers(race)
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self._director.close()
+        self._clear_scene()
+        self._stage.choice.robot = True
+        self._folder.remove()
+
+    def _add_controls(self) -> None:
+        gui, stage = self._stage.server.gui, self._stage
+        with stage.tabs.add_tab('Compare', 'git-compare') as self._folder:
+            stretched = gui.add_button(
+                'Stretched arm',
+                icon='stretching',
+                hint='An arm stretched out, its goal along the arm towards the base: where no '
+                'joint moves the tip the right way, and simple methods crawl',
+            )
+            here = gui.add_button(
+                'From here to the goal',
+                icon='player-play',
+                color='gray',
+                hint='All begin where the robot is now',
+            )
+            self._pace = gui.add_dropdown('Pace', tuple(PACES), initial_value='4 updates a frame')
+            self._add_places(gui)
+            self._table = gui.add_html('')
+            self._plots: list[Any] = []
+            self._clear = gui.add_button('Clear', icon='trash', color='gray')
+        stretched.on_click(stage.guarded(lambda _: self._stretch()))
+        here.on_click(stage.guarded(lambda _: self._from_here()))
+        self._pace.on_update(stage.guarded(lambda _: self._set_pace()))
+        self._clear.on_click(stage.guarded(lambda _: self._end()))
+
+    def _add_places(self, gui: Any) -> None:
+        names = (NOBODY, *(contestant.name for contestant in all_contestants()))
+        chosen = [contestant.name for contestant in LINE_SEARCH]
+        chosen += [NOBODY] * (len(COLOURS) - len(chosen))
+        with gui.add_folder('Who takes part, and how', expand_by_default=False):
+            self._again = gui.add_checkbox(
+                'Again when the goal moves', True, hint='From the same joints'
+            )
+            self._with_robot = gui.add_checkbox('With the robot', False)
+            self._places = [
+                gui.add_dropdown(f'{i + 1}', names, initial_value=name)
+                for i, name in enumerate(chosen)
+            ]
+
+    def _contestants(self) -> list[Contestant]:
+        names = [place.value for place in self._places if place.value != NOBODY]
+        return [contestant_named(name) for name in names]
+
+    def _set_pace(self) -> None:
+        self._director.updates = PACES[self._pace.value]
+
+    def _stretch(self) -> None:
+        tip = self._moment.tips[self._stage.choice.tip]
+        start = stretched_arm(self._stage.robot, tip.link, tip.tool)
+        self._goals = goals_of(self._moment.tips)
+        self._begin(start)
+
+    def _from_here(self) -> None:
+        self._goals = goals_of(self._moment.tips)
+        if not self._goals:
+            raise InvalidOption('there is no goal yet: drag the gizmo, or take the stretched arm')
+        self._begin(Start(self._stage.robot, self._moment.q.copy(), self._goals))
+
+    def _begin_again_if_the_goal_moved(self) -> None:
+        """Only with the joints of the race before, and not more often than one can see."""
+        goals = goals_of(self._moment.tips)
+        if self._q0 is None or not self._again.value or same_goals(goals, self._goals):
+            return
+        if goals and time.monotonic() - self._began >= AGAIN:
+            self._goals = goals
+            self._begin(Start(self._stage.robot, self._q0, goals))
+
+    def _begin(self, start: Start) -> None:
+        contestants = self._contestants()
+        if not contestants:
+            raise InvalidOption('nobody takes part: choose somebody')
+        self._clear_scene()
+        race = self._director.begin(contestants, start)
+        self._q0, self._began, self._complete = start.q0, time.monotonic(), False
+        self._ghosts = [
+            Ghost(self._stage, i, run, start.goals[0]) for i, run in enumerate(race.runs)
+        ]
+        for i, goal in enumerate(start.goals):
+            self._stage.server.scene.add_icosphere(
+                f'/compare/goal_{i}',
+                radius=BALL * self._stage.size,
+                color=BLACK,
+                position=goal.target[:3, 3],
+                cast_shadow=False,
+            )
+        self._make_plots(race)
+        self._show_numbers(race)
+
+    def _show_numbers(self, race: Race) -> None:
+        self._table.content = table(race.runs, COLOURS[: len(race.runs)])
+        curves = [run.curve for run in race.runs]
+        for turned, plot in enumerate(self._plots):
+            data = plotted(curves, bool(turned))
+            plot.data, scales = data, _scales(data[0][-1])
+            if scales != plot.scales:
+                plot.scales = scales
+
+    def _make_plots(self, race: Race) -> None:
+        """Of positions, and of orientations where a goal has one: a line for each contestant."""
+        for plot in self._plots:
+            plot.remove()
+        turned = any(goal.kind.value != 'position' for goal in race.start.goals)
+        titles = ['position error [mm] by update', 'orientation error [deg] by update']
+        with self._folder:
+            self._plots = [
+                _plot(self._stage.server.gui, title, race.runs, self._clear.order - 0.5)
+                for title in titles[: 1 + turned]
+            ]
+
+    def _end(self) -> None:
+        self._director.end()
+        self._q0 = None
+        self._clear_scene()
+        self._table.content = ''
+        for plot in self._plots:
+            plot.remove()
+        self._plots = []
+
+    def _clear_scene(self) -> None:
+        self._ghosts = []
+        self._stage.server.scene.remove_by_name('/compare')
+
+
+def same_goals(goals: Sequence[Goal], others: Sequence[Goal]) -> bool:
+    """Whether the same is asked of the same links."""
+    return len(goals) == len(others) and all(
+        a.link == b.link and a.kind is b.kind and np.abs(a.target - b.target).max() < 1e-9
+        for a, b in zip(goals, others, strict=True)
+    )
+
+
+def _plot(gui: Any, title: str, runs: Sequence[Run], order: float) -> Any:
+    from viser import uplot
+
+    lines = [
+        uplot.Series(
+            label=run.contestant.name,
+            stroke=hex_of(colour),
+            width=2,
+            points=uplot.Series_Points(show=False),
+        )
+        for run, colour in zip(runs, COLOURS, strict=False)
+    ]
+    data = plotted([run.curve for run in runs])
+    return gui.add_uplot(
+        data,
+        (uplot.Series(label='update'), *lines),
+        title=title,
+        scales=_scales(data[0][-1]),
+        axes=(uplot.Axis(), uplot.Axis(size=58)),
+        legend=uplot.Legend(show=False),
+        height=190,
+        padding=(8, 24, 0, 0),
+        order=order,
+    )
+
+
+def _scales(longest: float) -> dict[str, Any]:
+    """Logarithmic, the updates up to the next power of ten."""
+    from viser import uplot
+
+    end = 10.0 ** np.ceil(np.log10(longest))
+    return {
+        'x': uplot.Scale(time=False, distr=3, log=10, auto=False, range=(1.0, end)),
+        'y': uplot.Scale(distr=3, log=10, auto=True),
+    }

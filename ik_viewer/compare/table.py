@@ -1,0 +1,118 @@
+"""The numbers of a comparison: a table as HTML, and curves as a plot takes them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+
+from ..drawing.colours import hex_of
+from ..drawing.shapes import Colour
+from .run import Curve, Run, Stage, Standing
+
+POINTS = 160
+"""Of a curve, at most about so many."""
+SMALLEST = 1e-3
+"""[mm or deg] What is less is drawn as this: the scale is logarithmic."""
+HEADS = ('', 'error', 'updates', 'an update', 'the solve')
+REACHED, SHORT = '&#10003;', '&#10007;'
+UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'
+
+
+def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
+    """A row for each contestant."""
+    heads = ''.join(f'<th style="text-align:right;font-weight:500">{head}</th>' for head in HEADS)
+    rows = ''.join(_rows(run, colour) for run, colour in zip(runs, colours, strict=True))
+    return (
+        '<table style="width:calc(100% - 0.8rem);font-size:0.75rem;font-variant-numeric:tabular-nums;'
+        'border-collapse:collapse;margin:0.3rem 0">'
+        f'<tr style="color:#6b7280">{heads}</tr>{rows}</table>'
+    )
+
+
+def _rows(run: Run, colour: Colour) -> str:
+    """Its name over its numbers, and how it ended where that is no success."""
+    standing = run.standing
+    dot = f'<span style="color:{hex_of(colour)}">&#9632;</span>'
+    name = f'<b>{html.escape(run.contestant.name)}</b>'
+    cells = ''.join(
+        f'<td style="text-align:right;white-space:nowrap">{cell}</td>'
+        for cell in cells_of(standing)
+    )
+    return (
+        f'<tr style="border-top:1px solid #e5e7eb"><td colspan="{len(HEADS)}">{dot} {name} '
+        f'<span style="color:#6b7280">{html.escape(remark(standing))}</span></td></tr>'
+        f'<tr>{cells}</tr>'
+    )
+
+
+def remark(standing: Standing) -> str:
+    """What the numbers do not say: how it failed, fell short, or why it does not begin."""
+    if standing.stage is Stage.FAILED:
+        return f'failed: {standing.text}'
+    if standing.text:
+        return standing.text.partition(':')[2].strip() or ''
+    return '' if standing.stage is Stage.RUNNING else standing.stage.value
+
+
+def cells_of(standing: Standing) -> list[str]:
+    """The mark, the errors, the updates, the time of one of them and of the whole solve."""
+    if standing.stage in (Stage.WAITING, Stage.COMPILING):
+        return ['', *[UNKNOWN] * (len(HEADS) - 1)]
+    mark = '' if not standing.text else REACHED if standing.reached else SHORT
+    known = standing.time > 0.0
+    return [
+        mark,
+        _errors(standing),
+        f'{standing.iterations}',
+        f'{1e6 * standing.update_time:.1f} &micro;s' if known else UNKNOWN,
+        _duration(standing.time) if known else UNKNOWN,
+    ]
+
+
+def _errors(standing: Standing) -> str:
+    """In millimetres, and in degrees where the goal has an orientation."""
+    position = f'{_short(1e3 * standing.position_error)} mm'
+    if standing.orientation_error == 0.0:
+        return position
+    return f'{position} {_short(np.degrees(standing.orientation_error))}&deg;'
+
+
+def _short(number: float) -> str:
+    """Three digits of a number, none of which is an exponent."""
+    if number >= 100.0:
+        return f'{number:.0f}'
+    return f'{number:.1f}' if number >= 10.0 else f'{number:.3f}'
+
+
+def _duration(seconds: float) -> str:
+    return f'{1e3 * seconds:.3f} ms' if seconds < 0.1 else f'{seconds:.2f} s'
+
+
+def plotted(curves: Sequence[Curve], turned: bool = False) -> tuple[Array, ...]:
+    """The updates (k,), from the first one on, and each curve's errors (k,) [mm], or [deg].
+
+    A curve that has ended stays at its last error. Curves may grow meanwhile.
+    """
+    counts = [len(curve.orientation) for curve in curves]
+    longest = max([3, *counts]) - 1
+    spread = np.round(np.geomspace(1.0, longest, POINTS)).astype(int).tolist()
+    updates = np.unique([*spread, *(count - 1 for count in counts if count > 1)])
+    errors = [
+        _errors_at(curve, count, updates, turned)
+        for curve, count in zip(curves, counts, strict=True)
+    ]
+    return (updates.astype(float), *errors)
+
+
+def _errors_at(curve: Curve, count: int, updates: Array, turned: bool) -> Array:
+    if not count:
+        return np.full(len(updates), SMALLEST)
+    if turned:
+        errors = np.degrees(curve.orientation[:count])
+    else:
+        errors = 1e3 * np.array(curve.position[:count])
+    return np.maximum(errors[np.minimum(updates, count - 1)], SMALLEST)
