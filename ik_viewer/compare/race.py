@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from .contestants import Contestant
-from .run import Run, Stage, Standing
+from .run import Run, Standing
 from .start import Start
 
 UNTIL_THE_END = 10**9
@@ -99,11 +99,6 @@ class Race:
             run.close()
         for lane in (self._lane, *self._left_behind.values()):
             lane.close()
-
-    @property
-    def compiling(self) -> list[str]:
-        """Whose kernels are being compiled."""
-        return [r.contestant.name for r in self.runs if r.standing.stage is Stage.COMPILING]
 
     def _take_turns(self, lane: Lane, runs: Sequence[int], updates: int, share: float) -> None:
         for i in runs:

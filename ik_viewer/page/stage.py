@@ -50,7 +50,7 @@ class Notices:
 
 @dataclass
 class Choice:
-    """What is chosen on the page, for all parts: the tip that is moved, whether the robot shows."""
+    """What is chosen on the page, for all parts: the tip that is moved, and if the robot shows."""
 
     tip: int = 0
     robot: bool = True

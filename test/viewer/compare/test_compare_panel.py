@@ -1,0 +1,166 @@
+"""The comparison on a page without a browser: what begins it, what it shows, what it leaves."""
+
+import time
+
+import numpy as np
+import pytest
+from support import robots
+
+from ik_viewer.arm import Description, GoalKind, Moment, TipState
+from ik_viewer.compare import run as run_module
+from ik_viewer.compare.contestants import LINE_SEARCH
+from ik_viewer.compare.race import Race
+from ik_viewer.compare.run import Curve, Stage, Standing
+from ik_viewer.compare.start import stretched_arm
+from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
+
+pytest.importorskip('viser')
+
+from ik_viewer.compare.panel import NOBODY, Compare
+from ik_viewer.page.server import start_server
+from ik_viewer.page.stage import Notices
+from ik_viewer.page.stage import Stage as PageStage
+
+LINK = 'panda_hand_tcp'
+
+
+@pytest.fixture(autouse=True)
+def compiled_at_once(monkeypatch):
+    monkeypatch.setattr(run_module, 'is_ready', lambda kernels: True)
+
+
+@pytest.fixture(scope='module')
+def server():
+    server = start_server('127.0.0.1', 0)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def stage(server):
+    tabs = server.gui.add_tab_group()
+    description = Description(robots.shipped('panda'))
+    yield PageStage(server, None, description, Notices(server), tabs, 1.0)
+    tabs.remove()
+
+
+def moment_of(stage, goal=None, kind=GoalKind.POSE):
+    q = stage.robot.middle_configuration
+    return Moment(time.monotonic(), q, (TipState(LINK, np.eye(4), kind, goal),), 'idle', '')
+
+
+def goal_at(robot, seed):
+    q = robots.random_q(robot, np.random.default_rng(seed), margin=0.3)
+    return robot.forward_kinematics(q, LINK)
+
+
+@pytest.fixture
+def panel(stage):
+    panel = Compare(stage, moment_of(stage))
+    panel._pace.value = 'as many as there is time for'
+    panel._set_pace()
+    yield panel
+    panel.remove()
+
+
+def shown_until(panel, moment, done):
+    deadline = time.monotonic() + 60.0
+    while not done():
+        assert time.monotonic() < deadline, panel._table.content
+        panel.show(moment)
+        time.sleep(0.005)
+
+
+def is_over(panel):
+    return lambda: panel._complete
+
+
+def test_the_stretched_arm_is_shown_to_its_end(panel, stage):
+    moment = moment_of(stage)
+    panel._stretch()
+    shown_until(panel, moment, is_over(panel))
+    for contestant in LINE_SEARCH:
+        assert contestant.name in panel._table.content
+    assert panel._table.content.count('&#10003;') == 3
+    start = stretched_arm(stage.robot, LINK)
+    np.testing.assert_array_equal(panel._director.race.start.q0, start.q0)
+    (plot,) = panel._plots
+    updates, *errors = plot.data
+    assert updates[0] == 1.0
+    assert len(errors) == len(LINE_SEARCH)
+    assert errors[3][-1] < 0.01 < errors[1][-1]
+
+
+def test_all_begin_where_the_robot_is_and_again_from_there_when_the_goal_moves(panel, stage):
+    first, second = goal_at(stage.robot, 1), goal_at(stage.robot, 2)
+    panel.show(moment_of(stage, first))
+    panel._from_here()
+    shown_until(panel, moment_of(stage, first), is_over(panel))
+    race = panel._director.race
+    np.testing.assert_array_equal(race.start.q0, stage.robot.middle_configuration)
+    assert len(panel._plots) == 2  # of orientations as well
+    shown_until(panel, moment_of(stage, second), lambda: panel._director.race is not race)
+    again = panel._director.race.start
+    np.testing.assert_array_equal(again.q0, race.start.q0)
+    np.testing.assert_array_equal(again.goals[0].target, second)
+    panel._again.value = False
+    race = panel._director.race
+    time.sleep(0.35)
+    panel.show(moment_of(stage, first))
+    assert panel._director.race is race
+
+
+def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, stage):
+    panel.show(moment_of(stage))
+    with pytest.raises(ValueError, match='no goal yet'):
+        panel._from_here()
+    for place in panel._places:
+        place.value = NOBODY
+    with pytest.raises(ValueError, match='nobody takes part'):
+        panel._stretch()
+
+
+def test_the_robot_makes_room_for_the_ghosts_and_comes_back(panel, stage):
+    panel._stretch()
+    panel.show(moment_of(stage))
+    assert not stage.choice.robot
+    panel._end()
+    panel.show(moment_of(stage))
+    assert stage.choice.robot
+    assert panel._table.content == ''
+    assert panel._plots == []
+
+
+def test_numbers_are_in_millimetres_degrees_microseconds_and_milliseconds():
+    q = np.zeros(2)
+    standing = Standing(Stage.DONE, q, 12, 1.5e-3, np.pi / 180.0, 'all goals', 2.5e-3, 3.25e-6)
+    assert cells_of(standing)[1:] == ['1.500 mm 1.000&deg;', '12', '3.2 &micro;s', '2.500 ms']
+    running = Standing(Stage.RUNNING, q, 3, 0.25, 0.0)
+    assert cells_of(running)[:3] == ['', '250 mm', '3']
+    assert remark(Standing(Stage.FAILED, q, text='no <b>')) == 'failed: no <b>'
+    assert remark(Standing(Stage.COMPILING, q)) == Stage.COMPILING.value
+
+
+def test_what_a_solver_says_is_text_and_no_html():
+    race = Race(LINE_SEARCH[:1], stretched_arm(robots.shipped('panda'), LINK))
+    race.runs[0].standing = Standing(Stage.FAILED, np.zeros(8), text='<script>')
+    content = table(race.runs, [(1, 2, 3)])
+    race.close()
+    assert '<script>' not in content
+    assert '&lt;script&gt;' in content
+
+
+def test_curves_have_every_end_and_stay_there():
+    short, long = Curve(), Curve()
+    for k in range(5001):
+        long.add(k, 1.0 / (k + 1.0), 0.1)
+    for k in range(4):
+        short.add(k, 10.0**-k, 0.2)
+    updates, first, second, none = plotted([short, long, Curve()])
+    assert len(updates) < 200
+    assert {1.0, 3.0, 5000.0} <= set(updates)
+    np.testing.assert_allclose(second, 1e3 / (updates + 1.0))
+    np.testing.assert_allclose(first[updates <= 3], 1e3 * 10.0 ** -updates[updates <= 3])
+    assert (first[updates >= 3] == 1.0).all()
+    assert (none == SMALLEST).all()
+    np.testing.assert_allclose(plotted([short], turned=True)[1], np.degrees(0.2))
