@@ -46,6 +46,7 @@ setup(
         files('launch', '*.py'),
         files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
         files('urdf', '*.urdf', '*.xacro'),
+        files('examples', '*.py'),
     ],
     zip_safe=False,
     python_requires='>=3.10',

@@ -3,6 +3,7 @@
 import contextlib
 import doctest
 import io
+import re
 import shutil
 
 import numpy as np
@@ -11,6 +12,7 @@ from support.pages import PAGES, blocks, name
 from support.places import URDF
 
 COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+OPTIONAL = {'pinocchio', 'geometry_msgs', 'sensor_msgs'}
 SCRIPTED = [page for page in PAGES if any(block.kind == 'python' for block in blocks(page))]
 
 
@@ -38,10 +40,15 @@ def test_there_are_snippets():
 
 
 def check(page):
-    """Run the blocks of a page in one go; a `text` block after one says what that prints."""
+    """Run the blocks of a page in one go; a `text` block after one says what that prints.
+
+    A page ends, as skipped, at the first block that needs what is not installed here.
+    """
     names, printed = {'__name__': 'page'}, ''
     for block in blocks(page):
         if block.kind == 'python':
+            for module in OPTIONAL & set(re.findall(r'^(?:import|from) (\w+)', block.text, re.M)):
+                pytest.importorskip(module)
             printed = run(page, block, names)
             assert not any(word in printed for word in ('nan', 'Traceback')), block.text
         elif block.kind == 'text' and printed:

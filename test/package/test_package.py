@@ -17,7 +17,12 @@ PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
 COMMANDS = {'ik', 'ik_node', 'ik_demo', 'ik_viewer'}
 SHARED = sorted(
     str(path.relative_to(ROOT))
-    for folder, pattern in (('launch', '*.py'), ('config', '*'), ('urdf', '*'))
+    for folder, pattern in (
+        ('launch', '*.py'),
+        ('config', '*'),
+        ('urdf', '*'),
+        ('examples', '*.py'),
+    )
     for path in (ROOT / folder).glob(pattern)
 )
 

@@ -6,6 +6,7 @@ line goes unchecked. Lines of ROS need rclpy: `needs_ros`.
 
 import ast
 import importlib
+import importlib.util
 import itertools
 import re
 import shlex
@@ -160,7 +161,9 @@ def service(words):
 
     _, name, kind, *request = words
     assert {endpoint.name: endpoint.kind for endpoint in SERVICES}[relative(name)] == kind
-    fill(interface(kind).Request, yaml.safe_load(request[0]) if request else {})
+    values = yaml.safe_load(request[0]) if request else {}
+    if importlib.util.find_spec(kind.partition('/')[0]):  # moveit_msgs are not everywhere
+        fill(interface(kind).Request, values)
 
 
 def param(words):

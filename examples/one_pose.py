@@ -1,0 +1,14 @@
+# One pose for the hand of a robot: python one_pose.py
+import ik_core as ik
+
+robot = ik.load_urdf('panda')  # or the path of your URDF
+goal = ik.PoseTask('panda_hand_tcp', position=[0.4, 0.2, 0.5], rpy=[3.1416, 0.0, 0.0])
+problem = ik.IkProblem(robot, [goal])
+result = ik.solve(problem)
+print(result.message)
+for name, value in robot.joint_values(result.q).items():
+    print(f'{name:22} {value:8.4f}')
+
+goal.set_target(position=[0.5, 0.0, 0.4])  # the orientation stays
+result = ik.solve(problem, result.q)  # from where the last one ended
+print(result.status.name)

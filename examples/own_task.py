@@ -1,0 +1,25 @@
+# A task of your own: a residual, zero where it is fulfilled, and its Jacobian: python own_task.py
+import numpy as np
+
+import ik_core as ik
+
+
+class SameHeight(ik.Task):
+    """Two links at the same height [m]."""
+
+    links = 'panda_link4', 'panda_hand_tcp'  # the joints that move one of them are free
+
+    def residual(self, robot, q):
+        first, second = (robot.forward_kinematics(q, link)[2, 3] for link in self.links)
+        return np.array([first - second])
+
+    def jacobian(self, robot, q):
+        first, second = (robot.jacobian(q, link)[2] for link in self.links)
+        return (first - second)[np.newaxis]
+
+
+robot = ik.load_urdf('panda')
+goal = ik.PositionTask('panda_hand_tcp', [0.5, 0.0, 0.4])
+level = SameHeight()  # the elbow as high as the hand
+result = ik.solve(ik.IkProblem(robot, [goal], secondary=[level]))
+print(result.status.name, f'{1e3 * level.residual(robot, result.q)[0]:.3f} mm apart in height')

@@ -1,0 +1,14 @@
+# Where a hand can go, as a map of voxels: python reach_map.py
+import ik_core as ik
+
+robot = ik.load_urdf('ur5e')
+made = ik.reachability_map(
+    robot,
+    'tool0',
+    step=0.15,  # [m] fine enough for a first look; `ik reach` makes finer ones, and draws them
+    box=((-1.05, -1.05, 0.15), (1.05, 1.05, 0.15)),  # a slice; left out: all around
+    restarts=20,
+)
+print(made)
+for row in made.reached[::-1, :, 0]:  # x upwards, y to the right
+    print(' '.join('#' if reached else '.' for reached in row))

@@ -1,0 +1,19 @@
+# The motion of one arm for another of other proportions: python retarget_motion.py
+import numpy as np
+
+import ik_core as ik
+
+panda, iiwa = ik.load_urdf('panda'), ik.load_urdf('iiwa14')
+phase = np.linspace(0, 6, 60)[:, np.newaxis] + np.arange(panda.n)
+wave = panda.middle_configuration + 0.3 * np.sin(phase) * (np.arange(panda.n) < 7)
+motion = ik.Motion(panda.joint_names, wave, period=1 / 30)
+made = ik.retarget(
+    motion,
+    iiwa,
+    {'panda_hand_tcp': 'iiwa_link_ee'},  # this link follows the path of that one
+    source=panda,
+    joints={f'panda_joint{i}': f'iiwa_joint_{i}' for i in range(1, 8)},
+    scale='length',
+)
+print(f'{1e3 * made.link_errors.max():.2f} mm from the path at most, {len(made.motion)} frames')
+ik.save_motion(made.motion, 'iiwa.csv')

@@ -1,0 +1,16 @@
+# Two hands on a torso that they share, both at once: python two_arms.py
+import ik_core as ik
+
+robot = ik.load_urdf('dual_arm')
+print(robot.tips())
+left = ik.PositionTask('left_palm', [0.4, 0.25, 1.0])
+right = ik.PositionTask('right_palm', [0.4, -0.25, 1.0])
+problem = ik.IkProblem(robot, [left, right])
+result = ik.solve(problem)
+print(result.status.name, result.position_errors)  # [m], one for each hand
+
+# Where both can't be had, weights say whose error is the smaller.
+left.set_target(position=[0.4, 1.5, 1.0])
+right.set_target(position=[0.4, -1.5, 1.0])
+result = ik.solve(problem, result.q)
+print(result.status.name, result.position_errors.round(3))
