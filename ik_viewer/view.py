@@ -14,8 +14,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ik_core import SOLVERS
 from ik_core.exceptions import IkError, InvalidOption
+from ik_core.maths.rotations import Array
 from ik_core.robot.load import load_robot
 from ik_core.robot.shipped import robot_path
 
@@ -61,10 +64,18 @@ def describe(name: str, mesh_folders: Sequence[Path] = ()) -> Description:
     )
 
 
+def start(description: Description) -> Array | None:
+    """Where a robot begins (n,): a figure as its file draws it; None: others in their middle."""
+    robot = description.robot
+    return None if description.urdf else np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     description = describe(arguments.robot, arguments.mesh_folder)
     values = {'solver': arguments.solver} if arguments.solver else {}
-    arm = LocalArm(description, arguments.tip, rate=arguments.rate, values=values)
+    arm = LocalArm(
+        description, arguments.tip, rate=arguments.rate, q0=start(description), values=values
+    )
     try:
         page = open_page(arm, arguments.host, arguments.port, (*PARTS, Compare))
         print(f'{description.robot.name} is on {page.url} (Ctrl-C ends)', flush=True)

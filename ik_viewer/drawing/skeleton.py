@@ -21,15 +21,16 @@ BONE: Colour = (222, 226, 232)
 JOINT: Colour = (74, 94, 122)
 SHORTEST = 1e-6
 """[m] What is nearer together is at the same place."""
-THICKNESS, THINNEST = 0.11, 0.25
-"""The radius of a bone by its length, and at least by that of a usual one."""
+THICKNESS, THINNEST, USUAL = 0.11, 0.25, 0.75
+"""The radius of a bone by its length, or at least by so much of the length of a usual one, which
+is longer than so many of them."""
 
 
 def skeleton(robot: Robot) -> list[Shape]:
     """Shapes for all bodies of a robot; of one without any extent a ball."""
     bones = list(_bones(robot))
     lengths = [float(np.linalg.norm(end)) for _, end in bones]
-    usual = float(np.median(lengths)) if lengths else 0.1
+    usual = float(np.quantile(lengths, USUAL)) if lengths else 0.1
     shapes: list[Shape] = []
     for (body, end), length in zip(bones, lengths, strict=True):
         radius = THICKNESS * min(max(length, THINNEST * usual), usual)

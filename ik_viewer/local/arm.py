@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ik_core import Robot
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
@@ -39,6 +39,7 @@ class LocalArm:
 
     tips : the links to move; by default all ends of the robot's chains
     rate [Hz] : of its ticks
+    q0 (n,) : where it begins; by default in the middle of its limits
     values : settings that are not at their defaults
 
     Raises IkError where these do not fit the robot.
@@ -50,6 +51,7 @@ class LocalArm:
         tips: Sequence[str] = (),
         *,
         rate: float = RATE,
+        q0: ArrayLike | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
         self.description: Description | None = description
@@ -58,7 +60,8 @@ class LocalArm:
         self._tips = tuple(tips) or tuple(robot.tips()) or (robot.default_tip(),)
         self._kinds = [GoalKind.POSE] * len(self._tips)
         self.settings: Mapping[str, Setting] = changed(all_settings(robot), values or {})
-        self._tracker = self._new_tracker(robot)
+        start = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
+        self._tracker = self._new_tracker(start)
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._notices = deque([*robot.warnings, *unlimited(robot)], MOST_NOTICES)
         self._preparation: Preparation | None = None
@@ -132,10 +135,14 @@ class LocalArm:
                 self._notices.append(str(error))
 
     def _set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        self._tracker.set_goal(tip, transform, time.monotonic())
-        if self._kinds[tip] is not kind:
-            self._kinds[tip] = kind
-            self._tracker.set_problem(self._problem(self.settings))
+        now = time.monotonic()
+        self._tracker.set_goal(tip, transform, now)
+        if self._kinds[tip] is kind:
+            return
+        self._kinds[tip] = kind
+        self._tracker.set_problem(self._problem(self.settings))
+        self._tracker.set_goal(tip, None, now)  # what counts is another goal, so one that jumped,
+        self._tracker.set_goal(tip, transform, now)  # which may be searched for
 
     def _set_settings(self, values: Mapping[str, Any]) -> None:
         settings = changed(self.settings, values)
@@ -199,8 +206,8 @@ class LocalArm:
     def _problem(self, settings: Mapping[str, Setting]) -> Any:
         return problem_of(self._robot, self._tips, self._kinds, settings)
 
-    def _new_tracker(self, robot: Robot) -> Tracker:
-        limits, problem = limits_of(robot, self.settings), self._problem(self.settings)
+    def _new_tracker(self, q0: Array) -> Tracker:
+        limits, problem = limits_of(self._robot, self.settings), self._problem(self.settings)
         solver, options = solver_of(self.settings)
         return Tracker(
             problem,
@@ -209,5 +216,6 @@ class LocalArm:
             solver=solver,
             solver_options=options,
             options=tracker_options(self.settings),
-            governor=Governor(limits, 1.0 / self._rate, problem.robot.middle_configuration),
+            governor=Governor(limits, 1.0 / self._rate, q0),
+            rest=q0,
         )

@@ -19,8 +19,8 @@ from ..arm import GoalKind, Moment, TipState
 from ..drawing.figure import wxyz_of
 from .stage import Stage, tip_poses
 
-SIZE = 0.16
-"""Of the robot's size."""
+SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3
+"""Of the robot's size; the second from so many tips on."""
 HOLD = 0.4
 """[s] After a drag, until the arm knows of the goal."""
 UNSEEN = 1e-6
@@ -32,7 +32,8 @@ class Gizmos:
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage = stage
-        self.each = [Gizmo(stage, i, tip) for i, tip in enumerate(moment.tips)]
+        size = (SIZE if len(moment.tips) < MANY else SIZE_OF_MANY) * stage.size
+        self.each = [Gizmo(stage, i, tip, size) for i, tip in enumerate(moment.tips)]
 
     def show(self, moment: Moment) -> None:
         """Give what was dragged to the arm, and follow the goals that come from elsewhere."""
@@ -50,7 +51,7 @@ class Gizmos:
 class Gizmo:
     """The gizmo of a tip."""
 
-    def __init__(self, stage: Stage, index: int, tip: TipState) -> None:
+    def __init__(self, stage: Stage, index: int, tip: TipState, size: float) -> None:
         self._stage, self._index = stage, index
         self.kind = tip.kind
         self._dragging: set[int | None] = set()
@@ -59,7 +60,7 @@ class Gizmo:
         self._stands = np.full((4, 4), np.nan)
         self._node = stage.server.scene.add_transform_controls(
             f'/goals/tip_{index}',
-            scale=SIZE * stage.size,
+            scale=size,
             line_width=3.0,
             depth_test=False,
             opacity=0.9,

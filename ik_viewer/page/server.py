@@ -94,8 +94,7 @@ class Surroundings:
         self._look(server, look_at, look_at + DISTANCE * self.size * view / np.linalg.norm(view))
 
     def _add_floor(self, server: Any, up: int, height: float) -> None:
-        step = 10.0 ** np.floor(np.log10(0.7 * self.size))
-        points, colours = floor_lines(0.5 * step, FLOOR * self.size)
+        points, colours = floor_lines(round_step(0.15 * self.size), FLOOR * self.size)
         points[..., 2] = height
         if up == 1:
             points = points[..., [0, 2, 1]]
@@ -110,6 +109,12 @@ class Surroundings:
         server.initial_camera.near = 0.002 * self.size
         for client in server.get_clients().values():
             client.camera.look_at, client.camera.position = look_at, position
+
+
+def round_step(length: float) -> float:
+    """The largest of ..., 0.1, 0.2, 0.5, 1, 2, 5, ... that is no longer."""
+    power = 10.0 ** np.floor(np.log10(length))
+    return float(power * max(step for step in (1.0, 2.0, 5.0) if step * power <= length))
 
 
 def floor_lines(step: float, radius: float) -> tuple[Array, Array]:

@@ -1,0 +1,276 @@
+"""The arm in this process: it reaches what it is asked for, and nonsense leaves it as it was."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import robots
+from support.places import URDF
+
+import ik_core as ik
+from ik_core.exceptions import IkError
+from ik_viewer.arm import Description, GoalKind
+from ik_viewer.local.arm import LocalArm
+
+PATIENCE = 120.0
+"""[s] Compiling is part of it where nothing is compiled yet."""
+
+
+@pytest.fixture(scope='module')
+def running():
+    """One arm for all tests; each begins without goals and with nothing to tell."""
+    arm = LocalArm(Description(robots.shipped('panda'), (URDF / 'panda.urdf').read_text()))
+    until(arm, lambda moment: 'getting ready' not in moment.text)
+    yield arm
+    arm.close()
+
+
+@pytest.fixture
+def arm(running):
+    running.pause(False)
+    running.reset()
+    until(running, lambda moment: moment.code == 'idle' and at_rest(running))
+    running.take_notices()
+    return running
+
+
+def at_rest(arm):
+    before = arm.look()
+    until(arm, lambda moment: moment.time > before.time)
+    return np.array_equal(before.q, arm.look().q)
+
+
+def until(arm, condition, seconds=PATIENCE):
+    """The first moment that fulfils a condition."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        moment = arm.look()
+        if condition(moment):
+            return moment
+        time.sleep(0.005)
+    raise AssertionError(f'{moment.code}: {moment.text}; {arm.take_notices()}')
+
+
+def notices_of(arm):
+    """What it says next."""
+    found = []
+    until(arm, lambda _: found.extend(arm.take_notices()) or found)
+    return found
+
+
+def reached(arm, goal):
+    """The tip's pose (4, 4), once the arm says that this goal is reached."""
+
+    def is_there(moment):
+        given = moment.tips[0].goal
+        return moment.code == 'reached' and given is not None and np.allclose(given, goal)
+
+    moment = until(arm, is_there)
+    return pose_at(arm, moment)
+
+
+def pose_at(arm, moment):
+    return arm.description.robot.forward_kinematics(moment.q, moment.tips[0].link)
+
+
+def random_goal(seed):
+    robot, rng = robots.shipped('panda'), np.random.default_rng(seed)
+    q = robots.random_q(robot, rng, margin=0.25)
+    return robot.forward_kinematics(q, robots.tip_of(robot))
+
+
+def turn_between(a, b):
+    return Rotation.from_matrix(a[:3, :3].T @ b[:3, :3]).magnitude()
+
+
+@pytest.mark.parametrize('seed', [1, 2, 3])
+def test_a_pose_is_reached_within_a_tenth_of_a_millimetre(arm, seed):
+    goal = random_goal(seed)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    pose = reached(arm, goal)
+    assert np.linalg.norm(pose[:3, 3] - goal[:3, 3]) < 1e-4
+    assert turn_between(pose, goal) < 1e-3
+
+
+def test_of_a_position_the_orientation_does_not_count(arm):
+    goal = random_goal(4)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    pose = reached(arm, goal)
+    turned = pose @ robots.transform(Rotation.from_euler('xyz', [2.0, 1.0, -2.5]), (0, 0, 0))
+    arm.set_goal(0, turned, GoalKind.POSITION)
+    after = reached(arm, turned)
+    assert np.linalg.norm(after[:3, 3] - turned[:3, 3]) < 1e-4
+    assert turn_between(after, turned) > 0.5
+    assert arm.look().tips[0].kind is GoalKind.POSITION
+
+
+def test_of_an_axis_the_turn_about_it_does_not_count(arm):
+    goal = random_goal(5)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    pose = reached(arm, goal)
+    turned = pose @ robots.transform(Rotation.from_euler('z', 2.0))
+    arm.set_goal(0, turned, GoalKind.AXIS)
+    after = reached(arm, turned)
+    assert np.linalg.norm(after[:3, 3] - turned[:3, 3]) < 1e-4
+    assert np.degrees(np.arccos(min(1.0, after[:3, 2] @ turned[:3, 2]))) < 0.1
+    assert turn_between(after, turned) > 1.0
+
+
+def test_a_kind_that_counts_more_again_moves_the_arm_on(arm):
+    goal = random_goal(6)
+    arm.set_goal(0, goal, GoalKind.POSITION)
+    reached(arm, goal)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    until(
+        arm,
+        lambda m: m.tips[0].kind is GoalKind.POSE and turn_between(pose_at(arm, m), goal) < 1e-3,
+    )
+
+
+@pytest.mark.parametrize(
+    'ask',
+    [
+        lambda arm: arm.set_goal(0, np.full((4, 4), np.nan), GoalKind.POSE),
+        lambda arm: arm.set_goal(0, 2.0 * np.eye(4), GoalKind.POSE),
+        lambda arm: arm.set_goal(7, np.eye(4), GoalKind.POSE),
+        lambda arm: arm.set_goal(-1, np.eye(4), GoalKind.POSITION),
+        lambda arm: arm.set_goal(0, np.zeros(3), GoalKind.POSE),
+        lambda arm: arm.set_goal(0, 'here', GoalKind.POSE),
+        lambda arm: arm.set_twist(0, np.array([np.inf, 0, 0]), np.zeros(3)),
+        lambda arm: arm.set_twist(9, np.zeros(3), np.zeros(3)),
+        lambda arm: arm.set_settings({'solver': 'magic'}),
+        lambda arm: arm.set_settings({'position_tolerance': -1.0}),
+        lambda arm: arm.set_settings({'position_tolerance': 'small'}),
+        lambda arm: arm.set_settings({'no_such': 1.0}),
+        lambda arm: arm.set_settings({'joint_limits.panda_joint1.lower': -9.0}),
+        lambda arm: arm.set_settings({'feed_forward': 1}),
+        lambda arm: arm.set_settings({'updates_per_tick': 1.5}),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence_and_changes_nothing(arm, ask):
+    goal = random_goal(7)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    reached(arm, goal)
+    settings = arm.settings
+    ask(arm)
+    (notice,) = notices_of(arm)
+    assert 'Traceback' not in notice
+    moment = arm.look()
+    np.testing.assert_allclose(moment.tips[0].goal, goal)
+    assert moment.tips[0].kind is GoalKind.POSE
+    assert arm.settings is settings
+
+
+def test_settings_change_all_or_none(arm):
+    before = arm.settings['position_tolerance'].value
+    arm.set_settings({'position_tolerance': 2e-5, 'orientation_tolerance': -1.0})
+    notices_of(arm)
+    assert arm.settings['position_tolerance'].value == before
+
+
+def test_another_solver_solves_with_its_own_options(arm):
+    arm.set_settings({'solver': 'damped_least_squares', 'updates_per_tick': 3})
+    until(arm, lambda _: arm.settings['solver'].value == 'damped_least_squares')
+    goal = random_goal(8)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    until(arm, lambda m: m.iterations > 0)
+    until(arm, lambda m: m.iterations == 3)  # of this solver, since no other has so many a tick
+    arm.set_settings({'solver': 'levenberg_marquardt', 'updates_per_tick': 0})
+    reached(arm, goal)
+
+
+def test_a_tightened_limit_holds(arm):
+    joint, robot = 'panda_joint1', arm.description.robot
+    name = f'joint_limits.{joint}.upper'
+    arm.set_settings({name: -0.2})
+    until(arm, lambda m: m.q[0] <= -0.2 + 1e-9)
+    q = np.array(arm.look().q)
+    q[0] = 1.0
+    goal = robot.forward_kinematics(q, robots.tip_of(robot))
+    arm.set_goal(0, goal, GoalKind.POSE)
+    moment = until(arm, lambda m: m.code in ('closest', 'reached') and m.tips[0].goal is not None)
+    assert moment.q[0] <= -0.2 + 1e-9
+    arm.set_settings({name: float(robot.upper[0])})
+    arm.reset()
+
+
+def test_a_lowered_velocity_slows_it_down(arm):
+    name = 'joint_limits.panda_joint1.velocity'
+    arm.set_settings({name: 0.2})
+    until(arm, lambda _: arm.settings[name].value == 0.2)
+    goal = robots.transform(Rotation.from_euler('z', 1.0)) @ pose_at(arm, arm.look())
+    arm.set_goal(0, goal, GoalKind.POSE)
+    first = until(arm, lambda m: m.code != 'idle')
+    last = until(arm, lambda m: m.time > first.time + 0.6)
+    speed = abs(last.q[0] - first.q[0]) / (last.time - first.time)
+    assert speed <= 0.2 * 1.1
+    arm.set_settings({name: float(arm.description.robot.velocity[0])})
+
+
+def test_paused_it_stands_still_and_keeps_the_goal(arm):
+    arm.pause(True)
+    until(arm, lambda m: m.code == 'paused')
+    goal, q = random_goal(9), arm.look().q
+    arm.set_goal(0, goal, GoalKind.POSE)
+    until(arm, lambda m: m.tips[0].goal is not None)
+    np.testing.assert_array_equal(arm.look().q, q)
+    arm.pause(False)
+    reached(arm, goal)
+
+
+def test_reset_drops_the_goal(arm):
+    goal = random_goal(10)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    reached(arm, goal)
+    arm.reset()
+    moment = until(arm, lambda m: m.code == 'idle')
+    assert moment.tips[0].goal is None
+
+
+def test_a_twist_carries_the_tip_on_and_ends_by_itself(arm):
+    goal = random_goal(11)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    start = reached(arm, goal)
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        arm.set_twist(0, np.array([0.0, 0.0, 0.05]), np.zeros(3))
+        time.sleep(0.02)
+    until(arm, lambda m: m.code == 'idle' and at_rest(arm))
+    moved = pose_at(arm, arm.look())[:3, 3] - start[:3, 3]
+    assert moved[2] > 5e-3
+    assert np.linalg.norm(moved[:2]) < 0.2 * moved[2]
+
+
+def test_its_moments_are_values(arm):
+    moment = arm.look()
+    q = moment.q.copy()
+    arm.set_goal(0, random_goal(12), GoalKind.POSE)
+    until(arm, lambda m: np.abs(m.q - q).max() > 0.05)
+    np.testing.assert_array_equal(moment.q, q)
+
+
+def test_it_says_which_limits_are_its_own_choice():
+    arm = LocalArm(Description(robots.shipped('panda')))
+    try:
+        assert any('acceleration' in notice for notice in arm.take_notices())
+    finally:
+        arm.close()
+    assert arm.look() is None
+
+
+def test_it_refuses_tips_that_are_none():
+    with pytest.raises(IkError, match='no_such'):
+        LocalArm(Description(robots.shipped('panda')), ['no_such'])
+    with pytest.raises(IkError):
+        LocalArm(Description(ik.linkage(2)), rate=-1.0)
+
+
+def test_every_end_of_a_robot_is_a_tip_unless_some_are_named():
+    robot = robots.shipped('dual_arm')
+    for tips, expected in (((), robot.tips()), (robot.tips()[1:], robot.tips()[1:])):
+        arm = LocalArm(Description(robot), tips)
+        try:
+            assert [tip.link for tip in arm.look().tips] == expected
+        finally:
+            arm.close()
