@@ -21,7 +21,6 @@ from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
 from ik_core.tracking import Command, Tracker
-from ik_core.tracking.governor import Governor
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState
 from .model import limits_of, problem_of, solver_of, tracker_options, unlimited
@@ -216,6 +215,5 @@ class LocalArm:
             solver=solver,
             solver_options=options,
             options=tracker_options(self.settings),
-            governor=Governor(limits, 1.0 / self._rate, q0),
-            rest=q0,
+            q0=q0,
         )

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ik_core import SOLVERS, IkProblem, PoseTask, Robot
+from ik_core import SOLVERS, IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot
 from ik_core.maths.rotations import Array
+from ik_core.tasks import GoalTask
 from ik_core.tracking import MotionLimits, TrackerOptions
 
 from ..arm import GoalKind, Setting
@@ -16,12 +17,11 @@ from .settings import options_of
 
 Settings = Mapping[str, Setting]
 
-WEIGHTS: dict[GoalKind, tuple[float, float, float]] = {
-    GoalKind.POSE: (1.0, 1.0, 1.0),
-    GoalKind.POSITION: (0.0, 0.0, 0.0),
-    GoalKind.AXIS: (1.0, 1.0, 0.0),
+GOALS: dict[GoalKind, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = {
+    GoalKind.POSE: PoseTask,
+    GoalKind.POSITION: PositionTask,
+    GoalKind.AXIS: PositionAxisTask,
 }
-"""Of the rotation vector from the goal, in the goal's axes: without z, turns about z are free."""
 
 
 def problem_of(
@@ -29,12 +29,11 @@ def problem_of(
 ) -> IkProblem:
     """One goal for each tip, to be set by the tracker."""
     limits, q = limits_of(robot, settings), robot.middle_configuration
-    goals = [
-        PoseTask(
-            tip, transform=robot.forward_kinematics(q, tip), orientation_weights=WEIGHTS[kind]
-        )
-        for tip, kind in zip(tips, kinds, strict=True)
-    ]
+    goals: list[GoalTask] = []
+    for tip, kind in zip(tips, kinds, strict=True):
+        goal = GOALS[kind](tip)
+        goal.set_target(robot.forward_kinematics(q, tip))
+        goals.append(goal)
     return IkProblem(
         robot,
         goals,

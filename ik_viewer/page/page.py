@@ -89,9 +89,15 @@ class Page:
             self.status.show(moment)
             if moment is not None and moment.time != self._shown:
                 self._shown = moment.time
-                for part in self.parts:
-                    part.show(moment)
+                self._show(moment)
         self.server.flush()
+
+    def _show(self, moment: Moment) -> None:
+        for part in self.parts:
+            try:
+                part.show(moment)
+            except Exception as error:  # the others show it all the same
+                self.notices.say(error_text(error))
 
     def _set_about(self, description: Description, moment: Moment) -> None:
         """Make the parts anew where it is another robot, or other tips."""

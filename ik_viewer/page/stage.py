@@ -20,6 +20,8 @@ Callback = Callable[[Any], None]
 AsyncCallback = Callable[[Any], Awaitable[None]]
 
 KEPT_NOTICES = 6
+QUIET = 3.0
+"""[s] What was just said is not said again."""
 
 
 class Part(Protocol):
@@ -38,10 +40,16 @@ class Notices:
     def __init__(self, server: Any) -> None:
         self._server = server
         self.last: deque[tuple[str, str]] = deque(maxlen=KEPT_NOTICES)
+        self._said: dict[str, float] = {}
         self.version = 0
 
     def say(self, text: str) -> None:
         """Show a sentence."""
+        now = time.monotonic()
+        self._said = {said: when for said, when in self._said.items() if now - when < QUIET}
+        if text in self._said:
+            return
+        self._said[text] = now
         self.last.appendleft((time.strftime('%H:%M:%S'), text))
         self.version += 1
         for client in self._server.get_clients().values():

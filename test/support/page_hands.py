@@ -1,0 +1,64 @@
+"""Does on a page what a person does in a browser: through the callbacks that viser would call."""
+
+import asyncio
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+
+class Hands:
+    """Hands of one browser on a page."""
+
+    def __init__(self, page, client=1):
+        self._page, self._client = page, client
+
+    def widget(self, label):
+        """The input of that label that is on the page."""
+        (found,) = [w for w in self.widgets() if w.label == label]
+        return found
+
+    def widgets(self):
+        """All inputs on the page."""
+        return list(self._page.server.gui._gui_input_handle_from_uuid.values())
+
+    def change(self, label, value):
+        """Give an input a value."""
+        widget = self.widget(label)
+        widget._impl.value = value
+        self._call(widget._impl.update_cb, widget)
+
+    def press(self, label):
+        """Press a button."""
+        widget = self.widget(label)
+        self._call(widget._impl.update_cb, widget)
+
+    def hold(self, widget):
+        """What a button that is held does once."""
+        for callbacks in widget._button_impl.hold_cbs_from_freq.values():
+            self._call(callbacks, widget)
+
+    def grab(self, gizmo):
+        """Begin to drag."""
+        self._drag(gizmo, 'start')
+
+    def drag(self, gizmo, pose):
+        """Drag it to a pose (4, 4)."""
+        node = gizmo._node
+        node._impl.position = np.array(pose[:3, 3])
+        node._impl.wxyz = np.roll(Rotation.from_matrix(pose[:3, :3]).as_quat(), 1)
+        self._drag(gizmo, 'update')
+
+    def let_go(self, gizmo):
+        """End to drag."""
+        self._drag(gizmo, 'end')
+
+    def _drag(self, gizmo, phase):
+        event = SimpleNamespace(phase=phase, client_id=self._client, client=object())
+        for callback in gizmo._node._impl_aux.update_cb:
+            asyncio.run(callback(event))
+
+    def _call(self, callbacks, widget):
+        event = SimpleNamespace(client=object(), client_id=self._client, target=widget)
+        for callback in list(callbacks):
+            asyncio.run(callback(event))

@@ -1,0 +1,53 @@
+"""The page's server: its address, what it needs, and the floor that it lays."""
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip('viser')
+
+from ik_core.exceptions import InvalidOption
+from ik_viewer.page import server
+
+
+@pytest.fixture(scope='module')
+def viser_server():
+    it = server.start_server(port=0)
+    yield it
+    it.stop()
+
+
+def test_without_viser_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'viser', None)
+    with pytest.raises(InvalidOption, match=r"pip install 'ik_node\[viewer\]'"):
+        server.start_server()
+
+
+def test_it_listens_on_this_machine_only_unless_told_otherwise(viser_server):
+    assert viser_server.get_host() == '127.0.0.1'
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_refused(viser_server):
+    with pytest.raises(InvalidOption, match='is taken'):
+        server.start_server(port=viser_server.get_port())
+
+
+def test_the_next_free_port_is_taken_where_none_was_asked_for(monkeypatch):
+    taken = {8080, 8081}
+    monkeypatch.setattr(server, 'is_free', lambda host, port: port not in taken)
+    assert server.first_free_port('127.0.0.1') == 8082
+
+
+def test_the_floor_ends_where_it_has_faded():
+    points, colours = server.floor_lines(0.1, 1.05)
+    reach = np.linalg.norm(points, axis=-1)
+    assert reach.max() == pytest.approx(1.05)
+    rim = colours[reach > 1.04]
+    assert (rim >= 252).all()
+    assert (points[..., 2] == 0.0).all()
+
+
+@pytest.mark.parametrize(('length', 'step'), [(0.15, 0.1), (0.3, 0.2), (0.99, 0.5), (7.0, 5.0)])
+def test_the_floor_has_steps_that_people_count_in(length, step):
+    assert server.round_step(length) == pytest.approx(step)

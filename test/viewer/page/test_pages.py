@@ -1,0 +1,500 @@
+"""The page over an arm that only remembers: what it shows, what it asks for, what it survives."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import robots
+from support.fake_arm import FakeArm
+from support.places import URDF
+
+pytest.importorskip('viser')
+
+from support.page_hands import Hands
+
+import ik_core as ik
+from ik_viewer.arm import GoalKind
+from ik_viewer.page import fields, gizmos, server
+from ik_viewer.page.gizmos import Gizmos
+from ik_viewer.page.goals import Goals
+from ik_viewer.page.page import Page
+from ik_viewer.page.scene import Scene
+
+LATER = 100.0
+"""[s] All that waits for a while is due."""
+
+
+@pytest.fixture(scope='module')
+def viser_server():
+    it = server.start_server(port=0)
+    yield it
+    it.stop()
+
+
+@pytest.fixture
+def made(viser_server):
+    """Makes pages on one server, which is cleared after."""
+
+    def make(arm):
+        page = Page(arm, viser_server)
+        page.frame()
+        return page, Hands(page)
+
+    yield make
+    viser_server.gui.reset()
+    viser_server.scene.reset()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock of the page that goes on when it is told to."""
+    now = [time.monotonic()]
+    monkeypatch.setattr(time, 'monotonic', lambda: now[0])
+
+    def advance(seconds=LATER):
+        now[0] += seconds
+
+    return advance
+
+
+def panda(**more):
+    return FakeArm(robots.shipped('panda'), urdf=(URDF / 'panda.urdf').read_text(), **more)
+
+
+def part(page, kind):
+    return next(p for p in page.parts if isinstance(p, kind))
+
+
+def gizmo_of(page, tip=0):
+    return part(page, Goals).gizmos.each[tip]
+
+
+def some_pose(seed=3):
+    return robots.random_transform(np.random.default_rng(seed))
+
+
+# The gizmos
+
+
+def test_a_gizmo_begins_at_its_tip(made):
+    arm = panda()
+    page, _ = made(arm)
+    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
+    np.testing.assert_allclose(gizmo_of(page).pose, truth, atol=1e-9)
+
+
+def test_dragging_gives_the_arm_the_pose_of_the_gizmo(made):
+    arm, pose = panda(), some_pose()
+    page, hands = made(arm)
+    hands.grab(gizmo_of(page))
+    hands.drag(gizmo_of(page), pose)
+    page.frame()
+    ((tip, goal, kind),) = arm.called('set_goal')
+    assert (tip, kind) == (0, GoalKind.POSE)
+    np.testing.assert_allclose(goal, pose, atol=1e-12)
+
+
+def test_of_many_events_the_newest_is_given_once_a_frame(made):
+    arm = panda()
+    page, hands = made(arm)
+    hands.grab(gizmo_of(page))
+    for seed in range(50):
+        hands.drag(gizmo_of(page), some_pose(seed))
+    page.frame()
+    page.frame()
+    ((_, goal, _),) = arm.called('set_goal')
+    np.testing.assert_allclose(goal, some_pose(49), atol=1e-12)
+
+
+def test_grabbing_alone_gives_no_goal(made):
+    arm = panda()
+    page, hands = made(arm)
+    hands.grab(gizmo_of(page))
+    page.frame()
+    assert arm.called('set_goal') == []
+
+
+def test_a_gizmo_in_a_hand_is_not_moved_by_the_arm(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    hands.grab(gizmo_of(page))
+    hands.drag(gizmo_of(page), some_pose(1))
+    arm.goals[0] = some_pose(2)
+    clock()
+    page.frame()
+    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(1), atol=1e-12)
+
+
+def test_nor_just_after_and_then_it_follows_the_goal_of_the_arm(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    clock()
+    hands.grab(gizmo_of(page))
+    hands.drag(gizmo_of(page), some_pose(1))
+    hands.let_go(gizmo_of(page))
+    arm.goals[0] = some_pose(2)  # an older one
+    page.frame()
+    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(1), atol=1e-12)
+    clock(2.0 * gizmos.HOLD)
+    page.frame()
+    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(2), atol=1e-9)
+
+
+def test_while_one_hand_holds_it_another_that_lets_go_does_not_matter(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    other = Hands(page, client=2)
+    hands.grab(gizmo_of(page))
+    other.grab(gizmo_of(page))
+    other.let_go(gizmo_of(page))
+    stands = gizmo_of(page).pose
+    arm.goals[0] = some_pose(2)
+    clock()
+    page.frame()
+    np.testing.assert_allclose(gizmo_of(page).pose, stands, atol=1e-12)
+
+
+def test_without_a_goal_it_goes_with_the_tip(made, clock):
+    arm = panda()
+    page, _ = made(arm)
+    arm.q = arm.q + 0.2
+    clock()
+    page.frame()
+    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
+    np.testing.assert_allclose(gizmo_of(page).pose, truth, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('word', 'kind'), [('Position', GoalKind.POSITION), ('Position + axis', GoalKind.AXIS)]
+)
+def test_what_counts_is_chosen_for_the_tip_in_hand(made, word, kind):
+    arm = FakeArm(robots.shipped('dual_arm'))
+    page, hands = made(arm)
+    hands.change('Tip', arm.links[1])
+    hands.change('What counts', word)
+    ((tip, goal, given),) = arm.called('set_goal')
+    assert (tip, given) == (1, kind)
+    np.testing.assert_allclose(goal, gizmo_of(page, 1).pose, atol=1e-12)
+    hands.grab(gizmo_of(page, 0))
+    page.frame()
+    assert hands.widget('Tip').value == arm.links[0]
+    assert hands.widget('What counts').value == 'Pose'
+
+
+def test_a_kind_that_is_chosen_elsewhere_is_shown(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    arm.kinds[0] = GoalKind.AXIS
+    clock()
+    page.frame()
+    assert hands.widget('What counts').value == 'Position + axis'
+
+
+# What is asked of the arm by the panel
+
+
+def test_pause_and_reset(made):
+    arm = panda()
+    page, hands = made(arm)
+    hands.press('Pause')
+    arm.code = 'paused'
+    page.frame()
+    hands.press('Go on')
+    hands.press('Drop the goals')
+    assert arm.calls == [('pause', True), ('pause', False), ('reset',)]
+
+
+def test_the_way_to_the_goal_is_a_setting(made):
+    arm = panda()
+    _, hands = made(arm)
+    hands.change('Way to the goal', 'Straight line')
+    assert arm.called('set_settings') == [({'move': 'linear'},)]
+    assert 'Way to the goal' in [w.label for w in hands.widgets()]
+
+
+def test_a_step_of_the_pad_moves_the_goal_by_as_much(made):
+    arm = panda()
+    _, hands = made(arm)
+    hands.change('Step [mm]', 20)
+    pad = hands.widget('Step along')
+    pad._impl.value = '\u2212z'
+    hands.press('Step along')
+    ((_, goal, _),) = arm.called('set_goal')
+    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
+    truth[2, 3] -= 0.02
+    np.testing.assert_allclose(goal, truth, atol=1e-12)
+
+
+def test_a_turn_in_the_tips_axes_goes_on_from_the_goal(made):
+    arm = panda()
+    arm.goals[0] = some_pose()
+    _, hands = made(arm)
+    hands.change('Axes', 'of the tip')
+    hands.change('Turn [deg]', 30)
+    hands.widget('Turn about')._impl.value = '+y'
+    hands.press('Turn about')
+    ((_, goal, _),) = arm.called('set_goal')
+    turn = robots.transform(Rotation.from_euler('y', 30, degrees=True))
+    np.testing.assert_allclose(goal, some_pose() @ turn, atol=1e-12)
+
+
+def test_a_button_that_is_held_sends_twists(made):
+    arm = panda()
+    _, hands = made(arm)
+    hands.change('Direction', 'yaw (z)')
+    hands.change('Turning [deg/s]', 90)
+    plus, minus = (w for w in hands.widgets() if w.label == 'Hold')
+    hands.hold(plus)
+    hands.hold(minus)
+    (_, linear, angular), (_, _, back) = arm.called('set_twist')
+    np.testing.assert_allclose([linear, angular], [[0, 0, 0], [0, 0, np.pi / 2]], atol=1e-12)
+    np.testing.assert_allclose(back, -angular)
+
+
+# Settings
+
+
+def test_a_choice_is_given_with_the_next_frame(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    hands.change('solver', 'second')
+    page.frame()
+    assert arm.called('set_settings') == [({'solver': 'second'},)]
+
+
+def test_typed_numbers_are_given_once_when_typing_ends(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    for text in ('0', '0.', '0.2', '0.25'):
+        hands.change('damping', text)
+        clock(0.5 * fields.TYPING)
+        page.frame()
+    assert arm.called('set_settings') == []
+    clock(fields.TYPING)
+    page.frame()
+    assert arm.called('set_settings') == [({'first.damping': 0.25},)]
+
+
+def test_what_is_refused_is_shown_as_it_is(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    hands.change('damping', 'much')
+    clock()
+    page.frame()
+    assert arm.called('set_settings') == [({'first.damping': 'much'},)]  # the arm says no
+    page.frame()
+    assert hands.widget('damping').value == '1e-05'
+
+
+def test_the_options_are_those_of_the_chosen_solver(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    assert 'damping' in [w.label for w in hands.widgets()]
+    second = replace(arm.settings['solver'], value='second')
+    arm.settings = {**arm.settings, 'solver': second}
+    page.frame()
+    page.frame()
+    labels = [w.label for w in hands.widgets()]
+    assert 'damping' not in labels
+    assert {'steps', 'fast'} <= set(labels)
+    assert hands.widget('solver').value == 'second'
+
+
+def test_all_kinds_of_values_are_read_as_they_are_shown():
+    for setting in panda().settings.values():
+        value = fields.read(setting, fields.shown(setting))
+        assert value == setting.value or list(value) == list(setting.value)
+
+
+def test_static_settings_can_be_seen_but_not_changed(made):
+    _, hands = made(panda())
+    assert hands.widget('rate').disabled
+    assert not hands.widget('jerk').disabled
+
+
+# The scene
+
+
+def test_the_ghost_shows_where_the_solver_wants_the_joints(made):
+    arm = panda()
+    page, hands = made(arm)
+    scene = part(page, Scene)
+    page.frame()
+    assert not scene.ghost.visible
+    arm.solution = arm.q + 0.3
+    page.frame()
+    assert scene.ghost.visible
+    hands.change('Ghost', False)
+    page.frame()
+    assert not scene.ghost.visible
+
+
+def test_the_trace_is_where_the_tip_was_and_does_not_grow_without_end(made):
+    arm, robot = panda(), robots.shipped('panda')
+    page, _ = made(arm)
+    places = []
+    for i in range(600):
+        arm.q = arm.q.copy()
+        arm.q[0] = 0.004 * i - 1.2
+        places.append(robot.forward_kinematics(arm.q, arm.links[0])[:3, 3])
+        part(page, Scene).show(arm.look())
+    points = part(page, Scene).traces[0].points
+    assert 100 < len(points) <= 400
+    assert all(np.linalg.norm(np.array(places) - p, axis=1).min() < 1e-9 for p in points)
+    np.testing.assert_allclose(points[-1], places[-1], atol=0.01)
+
+
+def test_a_goal_has_a_ball_with_the_word_of_its_state(made):
+    arm = panda()
+    page, _ = made(arm)
+    mark = part(page, Scene).marks[0]
+    assert not mark._ball.visible
+    arm.goals[0], arm.code = some_pose(), 'closest'
+    page.frame()
+    assert mark._ball.visible
+    assert mark._label.text == 'closest'
+    np.testing.assert_allclose(mark._ball.position, some_pose()[:3, 3], atol=1e-9)
+
+
+def test_states_look_different_to_everybody():
+    from ik_viewer.drawing.colours import colour_of
+
+    main = [colour_of(code) for code in ('reached', 'tracking', 'closest', 'blocked', 'searching')]
+    assert len(set(main)) == 5
+    assert colour_of('something_new') == colour_of('blocked')
+
+
+# What happens to arms
+
+
+def test_another_robot_takes_the_place_of_the_first(made):
+    arm = panda()
+    page, hands = made(arm)
+    other = FakeArm(robots.shipped('dual_arm'))
+    arm.description, arm.q, arm.links = other.description, other.q, other.links
+    arm.goals, arm.kinds = other.goals, other.kinds
+    page.frame()
+    assert len(part(page, Goals).gizmos.each) == 2
+    assert hands.widget('Tip').options == other.links
+    assert not page.notices.last
+
+
+def test_the_same_robot_is_not_built_again(made):
+    arm = panda()
+    page, _ = made(arm)
+    before = list(page.parts)
+    for _ in range(3):
+        page.frame()
+    assert page.parts == before
+
+
+def test_other_tips_of_the_robot_make_other_gizmos(made):
+    arm = FakeArm(robots.shipped('dual_arm'))
+    page, _ = made(arm)
+    arm.links, arm.goals, arm.kinds = arm.links[:1], arm.goals[:1], arm.kinds[:1]
+    page.frame()
+    assert len(part(page, Goals).gizmos.each) == 1
+
+
+def test_an_arm_that_is_gone_is_said_to_be_and_comes_back(made, clock):
+    arm = panda()
+    page, _ = made(arm)
+    arm.gone = True
+    clock()
+    page.frame()
+    assert 'does not answer' in page.status._head.content
+    arm.gone = False
+    clock()
+    page.frame()
+    assert 'is idle' in page.status._head.content
+
+
+def test_a_page_without_a_robot_waits_for_one(made):
+    arm = panda()
+    description, arm.description, arm.gone = arm.description, None, True
+    page, _ = made(arm)
+    assert page.parts == []
+    arm.description, arm.gone = description, False
+    page.frame()
+    assert page.parts
+
+
+def test_notices_of_the_arm_are_on_the_page(made, clock):
+    arm = panda()
+    page, _ = made(arm)
+    arm.notices.append('a <b>bad</b> goal')
+    clock()
+    page.frame()
+    assert 'a &lt;b&gt;bad&lt;/b&gt; goal' in page.status._list.content
+
+
+def test_an_error_in_a_callback_becomes_a_notice(made):
+    arm = panda()
+    page, hands = made(arm)
+
+    def fail(*_):
+        raise RuntimeError('the wire is cut')
+
+    arm.pause = fail
+    hands.press('Pause')
+    assert 'the wire is cut' in page.notices.last[0][1]
+    page.frame()
+    assert page.parts
+
+
+def test_an_error_in_a_frame_becomes_a_notice_and_the_next_one_is_shown(made):
+    arm = panda()
+    page, _ = made(arm)
+    look, arm.look = arm.look, lambda: 1 / 0
+    page.frame()
+    assert 'ZeroDivisionError' in page.notices.last[0][1]
+    arm.look, arm.q = look, arm.q + 0.1
+    page.frame()
+    drawn = part(page, Scene).figure._drawn
+    np.testing.assert_allclose(drawn[:7], arm.q[:7])
+
+
+def test_the_same_error_in_every_frame_is_said_once(made):
+    arm = panda()
+    page, _ = made(arm)
+    arm.look = lambda: 1 / 0
+    for _ in range(20):
+        page.frame()
+    assert len(page.notices.last) == 1
+
+
+def test_a_part_that_cannot_show_leaves_the_others(made):
+    arm = panda()
+    page, _ = made(arm)
+    page.parts[0].show = lambda moment: 1 / 0
+    arm.q = arm.q + 0.1
+    page.frame()
+    np.testing.assert_allclose(part(page, Scene).figure._drawn[:7], arm.q[:7])
+    assert 'ZeroDivisionError' in page.notices.last[0][1]
+
+
+def test_a_part_that_cannot_be_made_leaves_the_others(viser_server):
+    def broken(stage, moment):
+        raise RuntimeError('no such part')
+
+    page = Page(panda(), viser_server, (broken, Scene))
+    page.frame()
+    assert [type(p) for p in page.parts] == [Scene]
+    assert 'no such part' in page.notices.last[0][1]
+
+
+@pytest.mark.parametrize(
+    'robot',
+    [ik.linkage(60), ik.linkage(5, 'ball'), robots.shipped('buss_double_y')],
+    ids=lambda r: r.name,
+)
+def test_robots_of_all_sorts_have_a_page(made, robot):
+    arm = FakeArm(robot, settings={})
+    page, _ = made(arm)
+    arm.q = arm.q + 0.05
+    page.frame()
+    assert len(page.parts) == 6
+    assert not page.notices.last
+    assert isinstance(part(page, Goals).gizmos, Gizmos)
