@@ -137,7 +137,8 @@ def _mesh(piece: Any, scale: Sequence[float]) -> tuple[Mesh, Colour | None]:
     if len(piece.faces) <= MOST_TO_SMOOTH:
         import trimesh
 
-        piece = trimesh.graph.smooth_shade(piece, angle=SHARP)
+        bare = trimesh.Trimesh(piece.vertices, piece.faces)  # a material slows it tenfold
+        piece = trimesh.graph.smooth_shade(bare, angle=SHARP)
     vertices: Array = np.asarray(piece.vertices, float) * np.asarray(scale, float)
     if not np.isfinite(vertices).all():
         raise MeshError('its vertices are not finite')

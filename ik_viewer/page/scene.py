@@ -11,6 +11,7 @@ from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY
 from ..drawing.figure import Figure
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
+from .server import light
 from .stage import Stage, tip_poses
 
 GHOST_OPACITY = 0.3
@@ -86,9 +87,7 @@ class Scene:
             clear = gui.add_button('Clear traces')
         self._with_axes.on_update(stage.guarded(lambda _: self._show_axes()))
         shadows.on_update(
-            stage.guarded(
-                lambda _: stage.server.scene.configure_default_lights(cast_shadow=shadows.value)
-            )
+            stage.guarded(lambda _: light(stage.server.scene, stage.description.up, shadows.value))
         )
         clear.on_click(stage.guarded(lambda _: self._clear_traces()))
 

@@ -22,6 +22,12 @@ VIEW = np.array([0.80, -1.0, 0.50])
 DISTANCE, FIELD_OF_VIEW = 2.3, np.radians(40.0)
 FLOOR, FLOOR_PIECES, FLOOR_COLOUR = 2.5, 12, (196, 203, 213)
 """The radius of the floor, of the robot's size; the pieces and the colour of its lines."""
+LIGHTS = (
+    ('/light/key', (255, 250, 244), 2.0, (1.5, 3.0, 1.8)),
+    ('/light/fill', (226, 236, 255), 0.8, (-2.0, 1.5, -1.0)),
+)
+"""Beside that of the sky: name, colour, intensity, where from, where y is up."""
+GROUND = (176, 182, 192)
 MISSING = "the viewer needs viser: pip install 'ik_node[viewer]'"
 
 
@@ -48,7 +54,8 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
         brand_color=BRAND,
     )
     server.gui.main_panel.dock_right()
-    server.scene.configure_default_lights(cast_shadow=False)  # which is slow without a GPU
+    server.scene.configure_environment_map(None)  # slow without a GPU: see `light`
+    server.scene.configure_default_lights(False)
     return server
 
 
@@ -79,6 +86,23 @@ def first_free_port(host: str) -> int:
     raise InvalidOption(f'no port of {host} from {PORT} to {PORT + PORTS - 1} is free')
 
 
+def light(scene: Any, up: str, shadows: bool = False) -> None:
+    """A sky, and lights from both sides. Shadows are slow without a GPU, as environments are."""
+    upright = (1.0, 0.0, 0.0, 0.0) if up == '+y' else (0.5**0.5, 0.5**0.5, 0.0, 0.0)
+    scene.add_frame('/light', show_axes=False, wxyz=upright)
+    scene.add_light_hemisphere(
+        '/light/sky', sky_color=(255, 255, 255), ground_color=GROUND, intensity=2.0
+    )
+    for name, colour, intensity, position in LIGHTS:
+        scene.add_light_directional(
+            name,
+            color=colour,
+            intensity=intensity,
+            position=position,
+            cast_shadow=shadows and name == LIGHTS[0][0],
+        )
+
+
 class Surroundings:
     """The floor, the light and where one looks from, for a robot at a configuration."""
 
@@ -88,6 +112,7 @@ class Surroundings:
         up = 1 if description.up == '+y' else 2
         self.size = max(float(np.linalg.norm(high - low)), 0.1)
         server.scene.set_up_direction(description.up)
+        light(server.scene, description.up)
         self._add_floor(server, up, min(float(low[up]), 0.0) - 1e-3 * self.size)
         look_at = 0.5 * (low + high)
         view = VIEW if up == 2 else VIEW[[0, 2, 1]] * [1.0, 1.0, -1.0]
