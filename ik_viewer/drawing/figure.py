@@ -1,24 +1,46 @@
-"""A robot in a scene: a node for each body, within that of its parent, with its shapes.
+"""A robot in a scene: few messages a frame, however many joints and shapes it has.
 
-So all that a browser has to be told of a configuration is how each joint stands: it multiplies
-the transforms itself. A joint that did not move is not sent again.
+Boxes, cylinders and spheres are instances of three solids: where all instances of one are is one
+array. Meshes hang on a node for each body that has any. What stands where it stood is not sent
+again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from ik_core import Robot
-from ik_core.maths.rotations import Array, quaternion_from_matrix, transform_of
-from ik_core.robot.kinematics import KIND, PARENT, PRISMATIC, VARIABLE
+from ik_core.maths.rotations import Array
 
-from .shapes import Box, Colour, Cylinder, Mesh, Shape, Sphere
+from .shapes import Box, Colour, Cylinder, Mesh, Shape, Solid, Sphere
 
 UNSEEN = 1e-6
-"""[rad or m] A joint that moved less stands where it is drawn."""
+"""[rad or m] A robot whose joints moved less stands where it is drawn."""
+STILL = 1e-7
+"""[m, and in a rotation matrix] So does a body."""
+SHARP = np.radians(35.0)
+
+
+class Poses(NamedTuple):
+    """Where the root and the bodies of a robot are: rotations (K + 1, 3, 3), origins (K + 1, 3).
+
+    The root is the first, so that body k is at k + 1.
+    """
+
+    rotations: Array
+    origins: Array
+
+    @classmethod
+    def at(cls, robot: Robot, q: Array) -> Poses:
+        """Those of a robot at q (n,), in its root link's frame."""
+        frames = robot.frames(q)
+        rotations = np.concatenate([np.eye(3)[None], frames[:, :9].reshape(-1, 3, 3)])
+        return cls(rotations, np.concatenate([np.zeros((1, 3)), frames[:, 9:]]))
 
 
 class Figure:
@@ -38,34 +60,55 @@ class Figure:
         colour: Colour | None = None,
         opacity: float | None = None,
     ) -> None:
+        self._scene, self._name, self._robot = scene, name, robot
+        self._drawn: Array = np.full(robot.n, np.inf)
+        self._poses = Poses.at(robot, robot.middle_configuration)
         self._root = scene.add_frame(name, show_axes=False)
-        self._poses = JointPoses(robot)
-        self._bodies: list[Any] = []
-        self._drawn = np.full(len(robot.tree), np.nan)
-        for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
-            path = (self._root if parent < 0 else self._bodies[parent]).name
-            self._bodies.append(scene.add_frame(f'{path}/{k}', show_axes=False))
-        for i, shape in enumerate(shapes):
-            node = self._root if shape.body < 0 else self._bodies[shape.body]
-            tint = shape.colour if colour is None else colour
-            add_shape(scene, f'{node.name}/shape_{i}', shape, tint, opacity)
+        self._axes: Any = None
+        painted = [s if colour is None else s._replace(colour=colour) for s in shapes]
+        self._batches = [
+            Batch(scene, f'{name}/{kind.__name__.lower()}', kind, own, self._poses, opacity)
+            for kind in (Box, Cylinder, Sphere)
+            if (own := [shape for shape in painted if isinstance(shape.solid, kind)])
+        ]
+        meshes = [shape for shape in painted if isinstance(shape.solid, Mesh)]
+        self._bodies = {
+            body: scene.add_frame(f'{name}/body_{body}', show_axes=False)
+            for body in sorted({shape.body for shape in meshes})
+        }
+        for i, shape in enumerate(meshes):
+            add_mesh(scene, f'{self._bodies[shape.body].name}/{i}', shape, opacity)
+        self.show(robot.middle_configuration)
 
     def show(self, q: Array) -> None:
         """Draw it at q (n,)."""
-        values = self._poses.values(q)
-        moved = np.flatnonzero(~(np.abs(values - self._drawn) <= UNSEEN))
-        if not moved.size:
+        if np.max(np.abs(q - self._drawn), initial=0.0) <= UNSEEN:
             return
-        self._drawn[moved] = values[moved]
-        for k in moved.tolist():
-            self._poses.place(self._bodies[k], k, values[k])
+        before, self._poses = self._poses, Poses.at(self._robot, q)
+        first, self._drawn = bool(np.isinf(self._drawn).any()), np.array(q)
+        for batch in self._batches:
+            batch.show(self._poses)
+        if self._axes is not None:
+            self._place_axes(self._axes)
+        for body, node in self._bodies.items():
+            if first or self._has_moved(body + 1, before):
+                rotation = self._poses.rotations[body + 1]
+                node.wxyz, node.position = wxyz_of(rotation), self._poses.origins[body + 1]
 
     def show_axes(self, shown: bool, length: float) -> None:
         """Show the frames of the bodies, whose z is the axis of the joint, or hide them."""
-        for node in (self._root, *self._bodies):
-            node.axes_length, node.axes_radius = length, 0.04 * length
-            node.origin_radius = 0.06 * length
-            node.show_axes = shown
+        if self._axes is None and shown:
+            count = len(self._poses.origins)
+            self._axes = self._scene.add_batched_axes(
+                f'{self._name}/axes',
+                np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+                np.zeros((count, 3)),
+                axes_length=length,
+                axes_radius=0.04 * length,
+            )
+            self._place_axes(self._axes)
+        if self._axes is not None:
+            self._axes.visible = shown
 
     @property
     def visible(self) -> bool:
@@ -80,55 +123,99 @@ class Figure:
         """Take it out of the scene."""
         self._root.remove()
 
+    def _has_moved(self, i: int, before: Poses) -> bool:
+        turned = np.abs(self._poses.rotations[i] - before.rotations[i]).max()
+        shifted = np.abs(self._poses.origins[i] - before.origins[i]).max()
+        return bool(max(turned, shifted) > STILL)
 
-class JointPoses:
-    """The pose of every body of a robot in the frame of its parent, from how its joint stands."""
-
-    def __init__(self, robot: Robot) -> None:
-        self._variable = robot.tree[:, VARIABLE]
-        self._slides = (robot.tree[:, KIND] == PRISMATIC).tolist()
-        self._multiplier, self._offset = robot.geometry[:, 12], robot.geometry[:, 13]
-        self._frames = [transform_of(row) for row in robot.geometry[:, :12]]
-        self._turns = [wxyz_of(frame) for frame in self._frames]
-
-    def values(self, q: Array) -> Array:
-        """How the joint of every body (K,) stands [rad or m]."""
-        return self._multiplier * q[self._variable] + self._offset
-
-    def pose(self, k: int, value: float) -> tuple[Array, Array]:
-        """The unit quaternion w, x, y, z and the position (3,) of a body in its parent's frame."""
-        frame, turn = self._frames[k], self._turns[k]
-        if self._slides[k]:
-            return turn, frame[:3, 3] + value * frame[:3, 2]
-        w, x, y, z = turn
-        c, s = np.cos(0.5 * value), np.sin(0.5 * value)
-        turned = np.array([c * w - s * z, c * x + s * y, c * y - s * x, c * z + s * w])
-        return turned, frame[:3, 3]
-
-    def place(self, node: Any, k: int, value: float) -> None:
-        """Move the node of a body."""
-        node.wxyz, node.position = self.pose(k, value)
+    def _place_axes(self, axes: Any) -> None:
+        axes.batched_wxyzs = wxyz_of(self._poses.rotations)
+        axes.batched_positions = self._poses.origins.astype(np.float32)
 
 
-def wxyz_of(transform: Array) -> Array:
-    """The unit quaternion w, x, y, z of a transform (4, 4)."""
-    return np.roll(quaternion_from_matrix(transform[:3, :3]), 1)
+class Batch:
+    """All solids of a kind of a robot: where each is comes as one array."""
+
+    def __init__(
+        self,
+        scene: Any,
+        name: str,
+        kind: type[Solid],
+        shapes: Sequence[Shape],
+        poses: Poses,
+        opacity: float | None,
+    ) -> None:
+        self._bodies = np.array([shape.body + 1 for shape in shapes])
+        self._rotations = np.array([shape.transform[:3, :3] for shape in shapes])
+        self._shifts = np.array([shape.transform[:3, 3] for shape in shapes])
+        wxyzs, positions = self._places(poses)
+        self._node = scene.add_batched_meshes_simple(
+            name,
+            *unit_solid(kind),
+            wxyzs,
+            positions,
+            batched_scales=np.array([size_of(shape.solid) for shape in shapes], np.float32),
+            batched_colors=np.array([shape.colour for shape in shapes], np.uint8),
+            opacity=opacity,
+            lod='off',
+            cast_shadow=opacity is None,
+            receive_shadow=opacity is None,
+        )
+
+    def show(self, poses: Poses) -> None:
+        """Let them stand on their bodies."""
+        self._node.batched_wxyzs, self._node.batched_positions = self._places(poses)
+
+    def _places(self, poses: Poses) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        rotations = poses.rotations[self._bodies]
+        shifts = (rotations @ self._shifts[:, :, None])[:, :, 0]
+        positions = poses.origins[self._bodies] + shifts
+        wxyzs = wxyz_of(rotations @ self._rotations)
+        return wxyzs.astype(np.float32), positions.astype(np.float32)
 
 
-def add_shape(
-    scene: Any, name: str, shape: Shape, colour: Colour, opacity: float | None = None
-) -> Any:
-    """Add the node of a shape to a scene."""
-    place = {'wxyz': wxyz_of(shape.transform), 'position': shape.transform[:3, 3]}
-    look = {'color': colour, 'opacity': opacity, **place}
-    if opacity is not None:
-        look |= {'cast_shadow': False, 'receive_shadow': False}
-    match shape.solid:
+def unit_solid(kind: type[Solid]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Vertices and faces of a box or a cylinder of size 1, or a sphere of radius 1."""
+    import trimesh
+
+    solids = {
+        Box: lambda: trimesh.creation.box((1.0, 1.0, 1.0)),
+        Cylinder: lambda: trimesh.creation.cylinder(1.0, 1.0, sections=40),
+        Sphere: lambda: trimesh.creation.icosphere(subdivisions=3),
+    }
+    solid = trimesh.graph.smooth_shade(solids[kind](), angle=SHARP)
+    return np.asarray(solid.vertices, np.float32), np.asarray(solid.faces, np.uint32)
+
+
+def size_of(solid: Solid) -> tuple[float, float, float]:
+    """How much larger it is than `unit_solid` along x, y and z."""
+    match solid:
         case Box(size):
-            return scene.add_box(name, dimensions=size, **look)
+            return size
         case Cylinder(radius, length):
-            return scene.add_cylinder(name, radius=radius, height=length, **look)
+            return radius, radius, length
         case Sphere(radius):
-            return scene.add_icosphere(name, radius=radius, **look)
-        case Mesh(vertices, faces):
-            return scene.add_mesh_simple(name, vertices, faces, side='double', **look)
+            return radius, radius, radius
+    return 1.0, 1.0, 1.0
+
+
+def add_mesh(scene: Any, name: str, shape: Shape, opacity: float | None) -> None:
+    """Add the node of a shape that is a mesh."""
+    assert isinstance(shape.solid, Mesh)
+    scene.add_mesh_simple(
+        name,
+        *shape.solid,
+        color=shape.colour,
+        opacity=opacity,
+        side='double',
+        cast_shadow=opacity is None,
+        receive_shadow=opacity is None,
+        wxyz=wxyz_of(shape.transform[:3, :3]),
+        position=shape.transform[:3, 3],
+    )
+
+
+def wxyz_of(rotations: Array) -> Array:
+    """The unit quaternions (..., 4) w, x, y, z of rotation matrices (..., 3, 3)."""
+    quaternions: Array = Rotation.from_matrix(rotations).as_quat()
+    return np.roll(quaternions, 1, axis=-1)

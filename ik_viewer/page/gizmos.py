@@ -90,7 +90,7 @@ class Gizmo:
         if np.abs(goal - self._stands).max() <= UNSEEN:
             return
         self._stands = goal
-        self._node.position, self._node.wxyz = goal[:3, 3], wxyz_of(goal)
+        self._node.position, self._node.wxyz = goal[:3, 3], wxyz_of(goal[:3, :3])
 
     @property
     def pose(self) -> Array:

@@ -39,6 +39,8 @@ class FakeScene:
         node = Node(name=path, kind=kind, args=args, visible=True, moves=0)
         for name, value in {**defaults, **options}.items():
             setattr(node, name, value)
+        if kind == 'batched_meshes_simple':
+            _, _, node.batched_wxyzs, node.batched_positions = args
         self.nodes[path] = node
         node.remove = lambda: self._remove(path)
         return node

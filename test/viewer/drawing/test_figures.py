@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 from support import robots
 from support.fake_scene import FakeScene
 from support.random_trees import trees
 
+pytest.importorskip('trimesh')
+
 import ik_core as ik
 from ik_core.maths.rotations import transform_of
-from ik_viewer.drawing.figure import Figure
-from ik_viewer.drawing.shapes import Box, Cylinder, Shape, Sphere
+from ik_viewer.drawing.figure import Figure, size_of, unit_solid
+from ik_viewer.drawing.shapes import Box, Cylinder, Mesh, Shape, Sphere
 from ik_viewer.drawing.skeleton import skeleton
 
 
@@ -25,9 +28,10 @@ def link_shapes(robot):
 
 def drawn_places(scene, robot):
     """Where the balls of `link_shapes` are, (4, 4), by link."""
-    balls = scene.of_kind('icosphere')
-    by_number = {int(name.rpartition('_')[2]): scene.world(name) for name in balls}
-    return {link: by_number[i] for i, link in enumerate(robot.places)}
+    (balls,) = scene.of_kind('batched_meshes_simple').values()
+    turns = Rotation.from_quat(np.roll(balls.batched_wxyzs, -1, axis=1))
+    places = zip(robot.places, turns, balls.batched_positions, strict=True)
+    return {link: robots.transform(turn, position) for link, turn, position in places}
 
 
 @pytest.mark.parametrize('name', robots.SHIPPED)
@@ -42,7 +46,7 @@ def test_every_link_is_drawn_where_it_is(name):
         truth = robots.slow_poses(joints, robot.joint_values(q), robot.base_link)
         places = drawn_places(scene, robot)
         for link in links:
-            np.testing.assert_allclose(places[link], truth[link], atol=1e-9)
+            np.testing.assert_allclose(places[link], truth[link], atol=1e-5)
 
 
 @settings(max_examples=25, deadline=None)
@@ -55,12 +59,29 @@ def test_so_are_the_links_of_random_trees(tree, seed):
     places = drawn_places(scene, robot)
     for link in robot.link_names:
         truth = robot.forward_kinematics(q, link)
-        np.testing.assert_allclose(places[link], truth, atol=1e-9)
+        np.testing.assert_allclose(places[link], truth, atol=1e-5)
 
 
-def test_only_joints_that_moved_are_sent():
+def triangles(robot):
+    """A mesh at the origin of every link."""
+    triangle = Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.uint32))
+    return [shape._replace(solid=triangle) for shape in link_shapes(robot)]
+
+
+def test_meshes_are_drawn_where_their_links_are():
+    robot, scene = robots.shipped('pr2_like'), FakeScene()
+    figure = Figure(scene, '/robot', robot, triangles(robot))
+    q = robots.random_q(robot, np.random.default_rng(8))
+    figure.show(q)
+    meshes = [scene.world(name) for name in scene.of_kind('mesh_simple')]
+    assert len(meshes) == len(robot.places)
+    for link, place in zip(robot.places, meshes, strict=True):
+        np.testing.assert_allclose(place, robot.forward_kinematics(q, link), atol=1e-5)
+
+
+def test_only_bodies_that_moved_are_sent():
     robot, scene = robots.shipped('panda'), FakeScene()
-    figure = Figure(scene, '/robot', robot, [])
+    figure = Figure(scene, '/robot', robot, triangles(robot))
     q = robot.middle_configuration
     figure.show(q)
     before = {name: node.moves for name, node in scene.nodes.items()}
@@ -68,8 +89,8 @@ def test_only_joints_that_moved_are_sent():
     assert {name: node.moves for name, node in scene.nodes.items()} == before
     q[2] += 0.1
     figure.show(q)
-    (moved,) = (name for name, node in scene.nodes.items() if node.moves != before[name])
-    assert moved.count('/') == 4  # '/robot/0/1/2'
+    moved = {name for name, node in scene.nodes.items() if node.moves != before[name]}
+    assert moved == {f'/robot/body_{k}' for k in range(2, len(robot.tree))}
 
 
 def test_a_joint_that_creeps_is_drawn_in_time():
@@ -81,6 +102,24 @@ def test_a_joint_that_creeps_is_drawn_in_time():
         figure.show(q)
     truth = robot.forward_kinematics(q, link)
     np.testing.assert_allclose(drawn_places(scene, robot)[link], truth, atol=5e-6)
+
+
+@pytest.mark.parametrize(
+    ('solid', 'extent'),
+    [
+        (Box((1.0, 2.0, 3.0)), (1.0, 2.0, 3.0)),
+        (Cylinder(0.5, 3.0), (1.0, 1.0, 3.0)),
+        (Sphere(0.5), (1.0, 1.0, 1.0)),
+    ],
+)
+def test_a_solid_is_drawn_as_large_as_it_is(solid, extent):
+    vertices, faces = unit_solid(type(solid))
+    sized = vertices * size_of(solid)
+    np.testing.assert_allclose(np.ptp(sized, axis=0), extent, rtol=0.01)
+    np.testing.assert_allclose(sized.max(axis=0), -sized.min(axis=0), rtol=0.01)
+    corners = sized[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    assert (np.einsum('ij,ij->i', normals, corners.mean(axis=1)) > 0.0).all()  # outwards
 
 
 def test_a_removed_figure_leaves_nothing():
