@@ -17,19 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from ik_core import SOLVERS
-from ik_core.exceptions import IkError, InvalidOption
+from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
-from ik_core.robot.load import load_robot
-from ik_core.robot.shipped import robot_path
 
 from .arm import Description
 from .compare.panel import Compare
+from .drawing.description import describe
 from .local.arm import RATE, LocalArm
 from .page.page import PARTS, open_page
 from .page.server import HOST, PORT
 
 BAD_INPUT = 2
-MOTION_CAPTURE = ('.asf', '.bvh')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,28 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (IkError, OSError) as error:
         print(f'error: {error}', file=sys.stderr)
         return BAD_INPUT
-
-
-def describe(name: str, mesh_folders: Sequence[Path] = ()) -> Description:
-    """The robot of a URDF, ASF or BVH file, or a shipped robot by its name, and what to draw.
-
-    Meshes are found below `mesh_folders`, the folder of the file and, where it is part of one, the
-    ROS package that it is in. Raises IkError.
-    """
-    for folder in mesh_folders:
-        if not folder.is_dir():
-            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
-    robot = load_robot(name)
-    if Path(name).suffix.lower() in MOTION_CAPTURE:
-        return Description(robot, up='+y')
-    path = robot_path(name).resolve()
-    package = [folder for folder in path.parents if (folder / 'package.xml').is_file()][:1]
-    return Description(
-        robot,
-        path.read_text(encoding='utf-8', errors='replace'),
-        path.parent,
-        (*mesh_folders, *package),
-    )
 
 
 def start(description: Description) -> Array | None:

@@ -1,4 +1,4 @@
-"""`ik view`, `ik node`, `ik demo`: programs of the packages above, which are never imported here.
+"""`ik view`, `ik play`, `ik node`, `ik demo`: programs of the packages above, never imported here.
 
 Each is looked up by its name when it is called, and gets all arguments behind its own. What it
 needs may be missing, since it is an extra: one line says which.
@@ -16,6 +16,10 @@ from .completion import robots
 
 PROGRAMS = {
     'view': ('ik_viewer.view:main', 'a robot in the browser, to drag and to watch; needs no ROS'),
+    'play': (
+        'ik_viewer.play.command:main',
+        'a motion in the browser, and a robot that imitates it',
+    ),
     'node': ('ik_node.main:main', 'the ROS 2 node: goal poses in, joint states out'),
     'demo': ('ik_node.tools.demo:main', 'the ROS 2 node drives a Panda through goals'),
 }
@@ -51,5 +55,5 @@ def _remedy(name: str, module: str) -> str:
     root = module.partition('.')[0]
     if root.startswith('ik_'):
         return 'it is not part of this installation'
-    is_of_ros = name != 'view' or root == 'rclpy' or root.endswith('_msgs')
+    is_of_ros = name not in ('view', 'play') or root == 'rclpy' or root.endswith('_msgs')
     return ROS if is_of_ros else VIEWER

@@ -48,6 +48,7 @@ def add_parser(commands: Any) -> None:
     add_robot(parser)
     add('--out', metavar='FILE', type=Path, required=True, help='the motion: .csv or .npz')
     add_source(parser)
+    add('--out-rate', type=float, metavar='HZ', help='frames a second to make (default: all)')
     add_maps(parser)
     _add_weights(parser)
     add_place(parser)
@@ -62,7 +63,6 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     add('--source', metavar='ROBOT', help='what a .csv or .npz was made on (default: ROBOT)')
     add('--skeleton', metavar='FILE', type=Path, help='.asf of an .amc (default: beside it)')
     add('--rate', type=float, metavar='HZ', help="of a captured clip, in place of its file's")
-    add('--out-rate', type=float, metavar='HZ', help='frames a second to make (default: all)')
     add('--floating-base', action='store_true', help='the base of the robot moves, as if it flew')
 
 

@@ -280,12 +280,13 @@ def _plot(gui: Any, title: str, runs: Sequence[Run], order: float) -> Any:
         for run, colour in zip(runs, COLOURS, strict=False)
     ]
     data = plotted([run.curve for run in runs])
+    grid, ticks = uplot.Axis_Grid(show=False), uplot.Axis_Ticks(show=False)
     return gui.add_uplot(
         data,
         (uplot.Series(label='update'), *lines),
         title=title,
         scales=_scales(data[0][-1]),
-        axes=(uplot.Axis(), uplot.Axis(size=58)),
+        axes=(uplot.Axis(grid=grid, ticks=ticks), uplot.Axis(grid=grid, ticks=ticks, size=58)),
         legend=uplot.Legend(show=False),
         height=190,
         padding=(8, 24, 0, 0),

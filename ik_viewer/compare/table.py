@@ -27,8 +27,8 @@ def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
     heads = ''.join(f'<th style="text-align:right;font-weight:500">{head}</th>' for head in HEADS)
     rows = ''.join(_rows(run, colour) for run, colour in zip(runs, colours, strict=True))
     return (
-        '<table style="width:calc(100% - 0.8rem);font-size:0.75rem;'
-        'font-variant-numeric:tabular-nums;border-collapse:collapse;margin:0.3rem 0">'
+        '<table style="width:calc(100% - 1.2rem);margin:0.3rem 0.6rem;font-size:0.75rem;'
+        'font-variant-numeric:tabular-nums;border-collapse:collapse">'
         f'<tr style="color:#6b7280">{heads}</tr>{rows}</table>'
     )
 

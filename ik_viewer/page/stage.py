@@ -55,6 +55,21 @@ class Notices:
         for client in self._server.get_clients().values():
             client.add_notification(title='Notice', body=text, auto_close_seconds=8.0)
 
+    def guarded(self, callback: Callback) -> AsyncCallback:
+        """A callback for viser, in order with all others; what it raises becomes a notice."""
+
+        async def call(event: Any) -> None:
+            try:
+                callback(event)
+            except Exception as error:
+                self.say(error_text(error))
+
+        return call
+
+    def by_user(self, callback: Callback) -> AsyncCallback:
+        """As `guarded`, for what a person changed in a browser, not this program."""
+        return self.guarded(lambda event: None if event.client is None else callback(event))
+
 
 @dataclass
 class Choice:
@@ -86,19 +101,12 @@ class Stage:
         return self.description.robot
 
     def guarded(self, callback: Callback) -> AsyncCallback:
-        """A callback for viser, in order with all others; what it raises becomes a notice."""
-
-        async def call(event: Any) -> None:
-            try:
-                callback(event)
-            except Exception as error:
-                self.notices.say(error_text(error))
-
-        return call
+        """See Notices."""
+        return self.notices.guarded(callback)
 
     def by_user(self, callback: Callback) -> AsyncCallback:
-        """As `guarded`, for what a person changed in a browser, not this program."""
-        return self.guarded(lambda event: None if event.client is None else callback(event))
+        """See Notices."""
+        return self.notices.by_user(callback)
 
 
 def error_text(error: Exception) -> str:

@@ -1,0 +1,38 @@
+"""The description of a robot that a user names: its file, and where its meshes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ik_core.exceptions import InvalidOption
+from ik_core.robot.load import load_robot
+from ik_core.robot.shipped import robot_path
+
+from ..arm import Description
+
+MOTION_CAPTURE = ('.asf', '.bvh')
+
+
+def describe(
+    name: str, mesh_folders: Sequence[Path] = (), *, floating_base: bool = False
+) -> Description:
+    """The robot of a URDF, ASF or BVH file, or a shipped robot by its name, and what to draw.
+
+    Meshes are found below `mesh_folders`, the folder of the file and, where it is part of one, the
+    ROS package that it is in. floating_base : see `ik.load_urdf`. Raises IkError.
+    """
+    for folder in mesh_folders:
+        if not folder.is_dir():
+            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
+    robot = load_robot(name, floating_base=floating_base)
+    if Path(name).suffix.lower() in MOTION_CAPTURE:
+        return Description(robot, up='+y')
+    path = robot_path(name).resolve()
+    package = [folder for folder in path.parents if (folder / 'package.xml').is_file()][:1]
+    return Description(
+        robot,
+        path.read_text(encoding='utf-8', errors='replace'),
+        path.parent,
+        (*mesh_folders, *package),
+    )

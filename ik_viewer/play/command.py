@@ -1,0 +1,140 @@
+"""`ik play CLIP [ROBOT]`: a motion in the browser, and the robot that imitates it beside.
+
+ik play 124_01.amc 141.asf
+ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \
+--links lhand=gripper_left_base_link rhand=gripper_right_base_link
+ik play wave.csv iiwa14 --source panda --links panda_hand_tcp=iiwa_link_ee
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ik_core import Motion, Robot
+from ik_core.cli.command import UsageError
+from ik_core.cli.retarget import add_maps, add_place, add_source, mapping_of, transform_of
+from ik_core.exceptions import IkError
+from ik_core.retargeting.sources import CAPTURED, load_clip
+
+from ..arm import Description
+from ..drawing.description import MOTION_CAPTURE, describe
+from ..page.server import HOST, PORT, start_server, url_of
+from .clip import Clip, Imitator, imitator_of, usual_links
+from .live import LiveRetargeting, Wish
+from .page import PlayPage
+
+BAD_INPUT = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Play until Ctrl-C; the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return _run(arguments)
+    except (IkError, UsageError, OSError) as error:
+        print(f'error: {error}', file=sys.stderr)
+        return BAD_INPUT
+
+
+def page_of(arguments: argparse.Namespace) -> PlayPage:
+    """The page that the arguments ask for. Raises IkError, UsageError, OSError."""
+    source, motion = load_clip(
+        arguments.clip,
+        skeleton=arguments.skeleton,
+        rate=arguments.rate,
+        robot=arguments.source or arguments.robot,
+    )
+    captured = arguments.clip.suffix.lower() in CAPTURED
+    description = Description(source, up='+y' if captured else '+z')
+    if arguments.robot is not None:
+        description = describe(
+            arguments.robot, arguments.mesh_folder, floating_base=arguments.floating_base
+        )
+    clip = Clip.of(source, motion, _transform(arguments, captured))
+    live = None
+    if arguments.robot is not None:
+        imitator = _imitator(arguments, clip, motion, description.robot)
+        live = LiveRetargeting(imitator, Wish(arguments.beta, not arguments.open_limits))
+    server = start_server(arguments.host, arguments.port)
+    return PlayPage(server, _title(arguments), clip, description, live)
+
+
+def _imitator(arguments: argparse.Namespace, clip: Clip, motion: Motion, robot: Robot) -> Imitator:
+    return imitator_of(
+        clip,
+        motion,
+        robot,
+        mapping_of(arguments.links, '--links') or usual_links(clip.source, robot),
+        joints={} if arguments.no_joints else mapping_of(arguments.joints, '--joints'),
+        scale=arguments.scale,
+        base_link=arguments.base_link,
+    )
+
+
+def _transform(arguments: argparse.Namespace, captured: bool) -> np.ndarray:
+    """Where the clip stands. A captured one has y up, which is turned to a robot's z."""
+    rpy = arguments.rpy
+    standing = arguments.robot is not None and not _is_figure(arguments.robot)
+    if captured and standing and not any(rpy):
+        rpy = (math.pi / 2.0, 0.0, 0.0)
+    return transform_of(arguments.xyz, rpy)
+
+
+def _is_figure(robot: str) -> bool:
+    return Path(robot).suffix.lower() in MOTION_CAPTURE
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    robot = f' and {Path(arguments.robot).stem}' if arguments.robot is not None else ''
+    return f'{arguments.clip.stem}{robot}'
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    page = page_of(arguments)
+    page.start()
+    print(f'{_title(arguments)} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
+    ended = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: ended.set())
+    ended.wait()
+    page.close()
+    page.server.stop()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='ik play',
+        description='a motion in the browser, and a robot that imitates it; see `ik retarget`',
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
+    add(
+        'robot',
+        metavar='ROBOT',
+        nargs='?',
+        help='imitates it: a URDF file, a shipped robot, or a figure: .asf, .bvh',
+    )
+    add_source(parser)
+    add_maps(parser, links_needed=False)
+    add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
+    add('--open-limits', action='store_true', help='begin without the limits of the joints')
+    add_place(parser)
+    add('--mesh-folder', action='append', default=[], type=Path, metavar='DIR',
+        help='where meshes are: a package, or a folder of packages; may be repeated')  # fmt: skip
+    add('--host', default=HOST, help=f'address to listen at ({HOST})')
+    add('--port', type=int, default=None, help=f'the first free one from {PORT} on by default')
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The numbers of a retargeted clip: a table as HTML, curves for a plot, and beta's slider."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+
+from ..drawing.colours import hex_of
+from .paths import colour_of_link
+
+DECADES = 8.0
+"""Of beta on the slider: from 1 down to 1e-8, and 0 at its end."""
+POINTS = 400
+"""Of a curve, at most."""
+SMALLEST, LARGEST = 1e-3, 1e4
+"""[mm] What is less or more is drawn as this: the scale is logarithmic."""
+BACKGROUND = '#6b7280'
+
+
+def beta_of(position: float) -> float:
+    """Beta for a position of the slider from 0 to 1; 0 at its lower end."""
+    return 0.0 if position <= 0.0 else float(10.0 ** (-DECADES * (1.0 - position)))
+
+
+def position_of(beta: float) -> float:
+    """Where the slider stands for a beta."""
+    if beta <= 0.0:
+        return 0.0
+    return float(np.clip(1.0 + np.log10(beta) / DECADES, 0.0, 1.0))
+
+
+def weights_text(beta: float) -> str:
+    """What both weights are."""
+    if beta in (0.0, 1.0):
+        what = 'only the links lead' if beta == 0.0 else 'the joints are copied'
+        return f'alpha = {1.0 - beta:g}, beta = {beta:g}: {what}'
+    return f'alpha = 1 - beta, beta = {beta:.2g}'
+
+
+def error_table(links: Sequence[str], errors: Array, frame: int) -> str:
+    """For each link its distance [mm] now, on the mean and at most; errors (frames, links) [m].
+
+    Frames that are not known are nan, and do not count.
+    """
+    heads = ''.join(
+        f'<th style="text-align:right;font-weight:500">{head}</th>'
+        for head in ('', 'now', 'mean', 'most')
+    )
+    rows = ''.join(_row(link, i, errors[:, i], frame) for i, link in enumerate(links))
+    return (
+        '<table style="width:calc(100% - 1.2rem);margin:0.3rem 0.6rem;font-size:0.8rem;'
+        'font-variant-numeric:tabular-nums;border-collapse:collapse">'
+        f'<tr style="color:{BACKGROUND}">{heads}</tr>{rows}</table>'
+    )
+
+
+def _row(link: str, index: int, errors: Array, frame: int) -> str:
+    known = errors[np.isfinite(errors)]
+    mean, most = (known.mean(), known.max()) if known.size else (np.nan, np.nan)
+    dot = f'<span style="color:{hex_of(colour_of_link(index))}">&#9679;</span>'
+    cells = ''.join(
+        f'<td style="text-align:right">{_millimetres(value)}</td>'
+        for value in (errors[frame], mean, most)
+    )
+    return f'<tr><td>{dot} {html.escape(link)}</td>{cells}</tr>'
+
+
+def _millimetres(distance: float) -> str:
+    return f'{1e3 * distance:.3f} mm' if np.isfinite(distance) else '&ndash;'
+
+
+def error_curves(errors: Array, period: float, frame: int) -> tuple[Array, ...]:
+    """Times (k,) [s], each link's distances (k,) [mm], and a mark at a frame for now."""
+    frames = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), POINTS)).astype(int))
+    if len(frames) < 2:
+        frames = np.array([0, 0])
+    known = np.where(np.isfinite(errors), errors, 0.0)
+    curves = np.clip(1e3 * known[frames], SMALLEST, LARGEST)
+    now = np.full(len(frames), SMALLEST)
+    now[np.argmin(np.abs(frames - frame))] = curves.max()
+    return (frames * period, *curves.T.copy(), now)
