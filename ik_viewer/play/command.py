@@ -129,8 +129,14 @@ def _parser() -> argparse.ArgumentParser:
     add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
     add('--open-limits', action='store_true', help='begin without the limits of the joints')
     add_place(parser)
-    add('--mesh-folder', action='append', default=[], type=Path, metavar='DIR',
-        help='where meshes are: a package, or a folder of packages; may be repeated')  # fmt: skip
+    add(
+        '--mesh-folder',
+        action='append',
+        default=[],
+        type=Path,
+        metavar='DIR',
+        help='where meshes are: a package, or a folder of packages; may be repeated',
+    )
     add('--host', default=HOST, help=f'address to listen at ({HOST})')
     add('--port', type=int, default=None, help=f'the first free one from {PORT} on by default')
     return parser
