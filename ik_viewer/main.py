@@ -10,6 +10,7 @@ It needs a ROS 2 and viser; where one of them is missing, a sentence says so.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -26,6 +27,8 @@ NO_ROS = (
     "or install the wheels: pip install '.[fast,ros,viewer]'. Without ROS: ik view ROBOT"
 )
 BAD_INPUT = 2
+NICENESS = 5
+"""Where the processor does not do for both, it is the node's."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,6 +55,7 @@ def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
     for folder in arguments.mesh_folder:
         if not folder.is_dir():
             raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
+    os.nice(NICENESS)
     arm = RosArm(arguments.node, mesh_folders=arguments.mesh_folder)
     try:
         page = open_page(arm, arguments.host, arguments.port)

@@ -12,6 +12,9 @@ affects all alike. The node's turns are of two kinds:
   the middleware and rclpy are in it; the latency in the row of the bare timer is the echo's,
   which is what these ways alone take. The node's has up to one period of waiting besides.
 
+With `--viewer` the node takes further turns while `ik_viewer` shows it to a client that reads as a
+browser does (`page_client`); in all other turns both are stopped.
+
 Jitter is how much the time between two stamps differs from the period; at arrivals this process's
 own scheduling blurs it. Time in a tick and its share for solving are what the node reports
 (/diagnostics).
@@ -52,6 +55,7 @@ from ik_core.robot.shipped import shared_file
 from ..conversions import transform_to_pose
 from ..outputs.commands import JointStateWriter
 from .process import running
+from .viewer import viewing
 
 START_PATIENCE = 300.0
 SETTLING = 0.5
@@ -63,6 +67,7 @@ STEP = 0.0005
 STEP_PERIOD = 0.1
 ACCELERATION = 10.0
 NAN = float('nan')
+VIEWED = 'ik_node with viewer'
 
 
 class Arm(NamedTuple):
@@ -335,19 +340,24 @@ def echoes(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterator[f
 
 
 @contextmanager
-def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Stop a process meanwhile."""
-    process.send_signal(signal.SIGSTOP)
+def stopped(*processes: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Stop processes meanwhile."""
     try:
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
         yield
     finally:
-        process.send_signal(signal.SIGCONT)
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
 
 
 class Bench:
-    """The processes for one robot at one rate, and the turns that they take."""
+    """The processes for one robot at one rate, and the turns that they take.
 
-    def __init__(self, arm: Arm, rate: float, stack: ExitStack) -> None:
+    Raises RuntimeError where a viewer is asked for, and there can be none.
+    """
+
+    def __init__(self, arm: Arm, rate: float, stack: ExitStack, *, viewer: bool) -> None:
         self.rate = rate
         self.watcher = Watcher()
         stack.callback(self.watcher.close)
@@ -370,23 +380,40 @@ class Bench:
         self.goals = stack.enter_context(running(*goals, namespace='/node', pipes=True))
         self.watcher.wait('node')
         self.watcher.wait('bare')
-        self.turns = {'ik_node': Turns(1.0 / rate), 'bare timer': Turns(1.0 / rate)}
+        self.page = self._show(stack) if viewer else ()
+        names = ('bare timer', 'ik_node', *((VIEWED,) if viewer else ()))
+        self.turns = {name: Turns(1.0 / rate) for name in names}
+
+    def _show(self, stack: ExitStack) -> tuple[subprocess.Popen[bytes], ...]:
+        """Start the viewer of the node, and one who looks at it."""
+        viewer, url = stack.enter_context(viewing('/node/ik_node'))
+        if not url:
+            raise RuntimeError('there is no viewer')
+        client = stack.enter_context(running('ik_node.tools.page_client', url))
+        return viewer, client
 
     def run(self, rounds: int, seconds: float) -> None:
         """So many rounds of a turn of each kind."""
         with stopped(self.bare):
             self._publish('circle', 3.0)  # get there
         for _ in range(rounds):
-            with stopped(self.node):
+            with stopped(self.node, *self.page):
                 self._turn('bare timer', 'bare', self.bare, lambda: self.watcher.spin(seconds))
-            with stopped(self.bare), stopped(self.echo):
-                self._publish('circle', SETTLING)
-                self._turn('ik_node', 'node', self.node, lambda: self._publish('circle', seconds))
-                self._publish('steps', 2.0 * SETTLING)
-                self._measure_latency('ik_node', 'node', seconds, latencies)
-            with stopped(self.bare), stopped(self.node):
+            with stopped(self.bare, self.echo, *self.page):
+                self._node_turn('ik_node', seconds)
+            if self.page:
+                with stopped(self.bare, self.echo):
+                    self._node_turn(VIEWED, seconds)
+            with stopped(self.bare, self.node, *self.page):
                 self._publish('steps', SETTLING)
                 self._measure_latency('bare timer', 'echo', seconds, echoes)
+
+    def _node_turn(self, name: str, seconds: float) -> None:
+        """Follow a goal that goes round, then steps."""
+        self._publish('circle', SETTLING)
+        self._turn(name, 'node', self.node, lambda: self._publish('circle', seconds))
+        self._publish('steps', 2.0 * SETTLING)
+        self._measure_latency(name, 'node', seconds, latencies)
 
     def _turn(
         self, name: str, source: str, process: subprocess.Popen[bytes], act: Callable[[], Any]
@@ -424,14 +451,13 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return process.stdin, process.stdout
 
 
-def measure(arm: Arm, rate: float, rounds: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """A row for the bare timer, and one for the node."""
+def measure(arm: Arm, rate: float, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A row for the bare timer, one for the node, and one for it beside a viewer."""
     with ExitStack() as stack:
-        bench = Bench(arm, rate, stack)
-        bench.run(rounds, seconds)
-        for name in ('bare timer', 'ik_node'):
-            head = {'robot': arm.name, 'asked_hz': rate, 'publisher': name}
-            yield {**head, **bench.turns[name].row()}
+        bench = Bench(arm, rate, stack, viewer=options.viewer)
+        bench.run(options.rounds, options.seconds)
+        for name, turns in bench.turns.items():
+            yield {'robot': arm.name, 'asked_hz': rate, 'publisher': name, **turns.row()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -443,6 +469,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--rounds', type=int, default=6, help='turns of each kind')
     parser.add_argument('--seconds', type=float, default=5.0, help='of a turn')
     parser.add_argument('--robots', nargs='+', default=['panda', 'figure'])
+    parser.add_argument('--viewer', action='store_true', help='beside ik_viewer, too')
     for hidden in ('--child', '--urdf', '--arm'):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options, ros = parser.parse_known_args(arguments)
@@ -462,7 +489,7 @@ def main(arguments: list[str] | None = None) -> int:
         arms = {'panda': panda(), 'figure': figure(Path(folder))}
         for robot in options.robots:
             for rate in options.rates:
-                for row in measure(arms[robot], rate, options.rounds, options.seconds):
+                for row in measure(arms[robot], rate, options):
                     print(json.dumps(row), flush=True)
     return 0
 

@@ -255,7 +255,8 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, stays: bool) -
             if not wait_for_states(observer, process):
                 return 1
             print(f'\nik_node publishes after {time.monotonic() - began:.1f} s')
-            with viewing() if viewer else nullcontext('') as url:
+            with viewing() if viewer else nullcontext() as page:
+                url = page.url if page else ''
                 code = show(observer, duration, url)
                 if url and stays:
                     wait_for_drags(url, process)

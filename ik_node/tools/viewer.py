@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from .process import running
 
 PATIENCE = 60.0
 """[s] How long it may take until it serves the page."""
-NICENESS = 5
-"""What it takes of the processor must not be what the node needs."""
+
+
+class Viewer(NamedTuple):
+    """A process that serves a page; the URL is '' where it can't, which it says itself."""
+
+    process: subprocess.Popen[bytes]
+    url: str
 
 
 @contextmanager
-def viewing(node: str = 'ik_node') -> Iterator[str]:
-    """The page about a node, until the context is left; its URL, '' where there can be none.
-
-    It says itself what it lacks, in a line.
-    """
+def viewing(node: str = 'ik_node') -> Iterator[Viewer]:
+    """The page about a node, until the context is left."""
     with running('ik_viewer.main', node, pipes=True) as process:
-        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
-        yield _url(process)
+        yield Viewer(process, _url(process))
 
 
 def _url(process: subprocess.Popen[bytes]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections import deque
@@ -29,6 +30,8 @@ from .sending import Sending
 from .watch import Watch
 
 MOST_NOTICES = 100
+DISCOVERY = 2.0
+"""[s] How long it may take until a node that is there is seen."""
 WITHOUT_ROBOT = ('no_model', 'unconfigured')
 """Codes of a node that moves nothing, and says no more than that."""
 
@@ -65,7 +68,7 @@ class RosArm:
         self._watch = Watch(node, self.name, self._on_status, self._robots.take)
         self._sending = Sending(node, self.name.rpartition('/')[0], self._parameters, say)
         self._presence = Presence(node, self.name, self._on_appeared, self._on_vanished)
-        say(f'waiting for {self.name}')
+        self._missed_at = time.monotonic() + DISCOVERY
         self._connection.start(self._frame, self._on_error)
 
     # See `Arm`
@@ -122,6 +125,7 @@ class RosArm:
 
     def _frame(self) -> None:
         self._presence.look()
+        self._tell_who_is_missing()
         self._calls.look()
         while not self._asked.empty():
             self._asked.get()()
@@ -133,6 +137,12 @@ class RosArm:
             self._moment = None
         elif self._watch.look() or self._moment is None:
             self._moment = self._new_moment()
+
+    def _tell_who_is_missing(self) -> None:
+        if time.monotonic() > self._missed_at:
+            self._missed_at = math.inf
+            if not self._presence.is_there:
+                self._notices.append(f'{self.name} is not there; waiting for it')
 
     def _take_robot(self) -> None:
         """It moves another robot: what is known of the one before is no moment of this one."""
@@ -206,6 +216,8 @@ class RosArm:
             self._notices.append(f'{self.name}: {status.text}')
 
     def _on_appeared(self) -> None:
+        if self._missed_at == math.inf:
+            self._notices.append(f'{self.name} is there')
         self._calls.drop()
         self._parameters.forget()
         self._parameters.read()

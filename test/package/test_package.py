@@ -39,6 +39,8 @@ KEYS = {
 }
 UNDECLARED = {
     'argcomplete',
+    'msgspec',  # with viser,
+    'websockets',  # which brings both
     'tf2_msgs',
     'interactive_markers',
     'moveit_msgs',

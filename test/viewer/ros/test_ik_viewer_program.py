@@ -17,6 +17,8 @@ from support.node_harness import DOMAIN
 from support.places import ROOT
 from support.robots import python_path
 
+from ik_node.tools.page_client import connected
+
 MISSING = 'import sys; sys.modules[{!r}] = None; from ik_viewer.main import main; sys.exit(main())'
 
 
@@ -48,6 +50,8 @@ def test_it_serves_a_page_on_this_machine_until_it_is_stopped():
         assert line.startswith('/nowhere/ik_node is on http://localhost:'), line
         with urllib.request.urlopen(re.search(r'http\S+', line)[0], timeout=10.0) as page:
             assert page.status == 200
+        with connected(re.search(r'http\S+', line)[0]) as client:
+            assert len(client.recv(timeout=10.0)) > 0, 'what a browser gets'
         process.send_signal(signal.SIGINT)
         assert process.wait(30.0) == 0
         assert process.stderr.read() == ''

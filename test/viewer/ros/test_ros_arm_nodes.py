@@ -50,7 +50,7 @@ def test_a_node_that_comes_goes_and_comes_again(client):
     with watched(client) as watch:
         assert watch.moment is None
         assert watch.arm.description is None
-        watch.until_notice('waiting for', client.namespace)
+        watch.until_notice('not there; waiting for it', client.namespace)
         with node_process(client.namespace, *ARGUMENTS, '-p', 'rest_rate:=0.5') as process:
             watch.until_there()
             description = watch.arm.description
