@@ -56,7 +56,7 @@ class Scene:
         self.size = min(surroundings.size, _extent(clip))
         _look_at(server, clip, description.up)
         self._aside = _sideways(clip, description.up)
-        self._stand = scene.add_frame('/clip', show_axes=False, wxyz=wxyz_of(clip.placed))
+        self._stand = scene.add_frame('/clip', show_axes=False, wxyz=wxyz_of(clip.placed[:3, :3]))
         self._figure = Figure(
             scene, '/clip/figure', clip.source, skeleton(clip.source), colour=SKY
         )

@@ -61,11 +61,6 @@ def finished(page):
         time.sleep(0.001)
 
 
-def joints_of(figure, robot):
-    """How a figure's joints are drawn, in the order of q."""
-    return figure._drawn[np.argsort(robot.tree[:, 2])]
-
-
 FIGURE = ('--open-limits', '--links', 'foot=foot', 'spine=spine')
 
 
@@ -78,7 +73,7 @@ def test_a_clip_and_its_imitator_are_played_frame_by_frame(page, clip):
     for frame in range(6):
         assert shown.playhead.frame == frame
         shown.frame()
-        drawn = joints_of(shown.scene._robot, source)
+        drawn = shown.scene._robot._drawn
         np.testing.assert_allclose(drawn, shown.live.positions[frame], atol=2e-6)
         balls = [ball.position for ball in shown.scene.paths._balls]
         np.testing.assert_allclose(balls, shown.live.imitator.example.paths[frame])
@@ -109,7 +104,7 @@ def test_it_is_stopped_scrubbed_and_slowed(page, clip):
     shown._scrub()
     shown.frame()
     assert shown.playhead.frame == 4
-    drawn = joints_of(shown.scene._figure, shown.clip.source)
+    drawn = shown.scene._figure._drawn
     np.testing.assert_allclose(drawn, shown.clip.q[4], atol=2e-6)
     shown._speed.value = '1/4'
     shown._set_speed()
