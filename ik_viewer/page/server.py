@@ -13,6 +13,7 @@ from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
 from ..arm import Description
+from .origins import refuse_strangers
 from .stage import body_origins
 
 HOST, PORT, PORTS = '127.0.0.1', 8080, 100
@@ -47,6 +48,7 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
         raise InvalidOption(f'port {port} of {host} is taken: choose another with --port')
     with contextlib.redirect_stdout(io.StringIO()):  # it greets, also where it is asked not to
         server = viser.ViserServer(host=host, port=chosen, label='ik', verbose=False)
+    refuse_strangers(server)
     server.gui.configure_theme(
         control_width='large',
         show_logo=False,
