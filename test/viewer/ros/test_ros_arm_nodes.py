@@ -17,7 +17,7 @@ from support.node_harness import (
     reachable_goal,
     unique_namespace,
 )
-from support.panda_world import TIP, text_of, topic_world
+from support.panda_world import TIP, panda_world, text_of, topic_world
 from support.watched_arm import watched
 
 from ik_viewer.arm import GoalKind
@@ -138,3 +138,24 @@ def test_a_description_that_is_no_robot_is_told_and_opens_nothing():
             assert watch.arm.description is None
     finally:
         client.close()
+
+
+def test_measured_joints_are_shown_whoever_measures_them():
+    """Behind a controller joint_states come from drivers, which may each know some joints."""
+    from sensor_msgs.msg import JointState
+
+    robot = load('ur5e')
+    parameters = {'output': 'position_command', 'urdf_path': str(URDF / 'ur5e.urdf')}
+    with panda_world(tip_links=[''], **parameters) as node, watched(node) as watch:
+        drivers = node.publisher(JointState, 'joint_states', 10)
+        q = robot.middle_configuration + 0.1
+
+        def measured():
+            for part in (slice(0, 2), slice(2, 6)):
+                stamp = node.node.get_clock().now().to_msg()
+                message = JointState(name=robot.joint_names[part], position=q[part].tolist())
+                message.header.stamp = stamp
+                drivers.publish(message)
+            return watch.moment and np.allclose(watch.moment.q, q)
+
+        watch.until(measured, 'the measured joints')
