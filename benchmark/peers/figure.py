@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from ik_core.bench.rows import Row
+from ik_core.figures import BLUE, GREY, RED, new_figure
 
 from .catalog import OURS
 from .scores import ALL, TOLERANCES, column
@@ -16,11 +17,9 @@ CROWDED = 90.0
 """From here on [%] names stand in a row above the points."""
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw(rows: Sequence[Row]) -> Any:
     """Two panels, goals from random starts and from near ones; a point for each peer."""
-    from matplotlib.figure import Figure  # only figures need matplotlib
-
-    figure = Figure(figsize=(11.0, 6.4), layout='constrained')
+    figure = new_figure(11.0, 6.4)
     kinds = {'random': 'from random starts', 'near': 'from starts beside a solution'}
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (kind, title) in zip(panels, kinds.items(), strict=True):
@@ -28,17 +27,19 @@ def draw(rows: list[Row], path: Path) -> None:
         axes.set_xscale('log')
         for row in own:
             fill = _shade(row) if row['note'] == '9 arms' else 'white'
-            axes.plot(row['mean_ms'], row[TIGHT], 'o', ms=7, color=_shade(row), mfc=fill)
-        axes.set_title(title, fontsize=10)
+            above = 3 if row['peer'] == OURS else 2
+            axes.plot(
+                row['mean_ms'], row[TIGHT], 'o', ms=7, color=_shade(row), mfc=fill, zorder=above
+            )
+        axes.set_title(title)
         axes.set_xlabel('mean time of a solve [ms]')
         axes.set_ylim(0.0, 142.0)
         axes.set_yticks(range(0, 101, 20))
-        axes.grid(alpha=0.3)
         axes.margins(x=0.22)
         _names(axes, own)
     panels[0].set_ylabel(f'goals reached to {TOLERANCES[0]:g} m and rad [%]')
-    figure.suptitle('Nine arms of 6 to 15 joints; hollow: not all of them', fontsize=11)
-    figure.savefig(path, metadata={'Date': None} if path.suffix == '.svg' else None)
+    figure.suptitle('Nine arms of 6 to 15 joints; hollow: not all of them')
+    return figure
 
 
 def _names(axes: Any, rows: list[Row]) -> None:
@@ -48,15 +49,21 @@ def _names(axes: Any, rows: list[Row]) -> None:
     upper = sorted((r for r in rows if r[TIGHT] >= CROWDED), key=lambda row: row['mean_ms'])
     lower = sorted((r for r in rows if r[TIGHT] < CROWDED), key=lambda row: row[TIGHT])
     places = _spread([math.log10(row['mean_ms']) for row in upper], 0.042 * width)
+    foot, side = (0.5, 0.0), (0.0, 0.5)
     for row, place in zip(upper, places, strict=True):
-        _name(axes, row, (10.0**place, 109.0), rotation=90, ha='center', va='bottom')
+        at = (10.0**place, 109.0)
+        _name(axes, row, at, foot, rotation=90, ha='center', va='bottom')
     for row, place in zip(lower, _spread([row[TIGHT] for row in lower], 5.0), strict=True):
         at = (row['mean_ms'] * 10.0 ** (0.03 * width), place)
-        _name(axes, row, at, ha='left', va='center')
+        _name(axes, row, at, side, ha='left', va='center')
 
 
-def _name(axes: Any, row: Row, place: tuple[float, float], **style: Any) -> None:
+def _name(
+    axes: Any, row: Row, place: tuple[float, float], foot: tuple[float, float], **style: Any
+) -> None:
+    """A name, with a line from its `foot`, a point of its box, to the point that it names."""
     ours = row['peer'] == OURS
+    line = {'arrowstyle': '-', 'color': GREY, 'lw': 0.6, 'shrinkA': 1, 'shrinkB': 4}
     axes.annotate(
         'ik_core' if ours else row['peer'],
         (row['mean_ms'], row[TIGHT]),
@@ -64,7 +71,7 @@ def _name(axes: Any, row: Row, place: tuple[float, float], **style: Any) -> None
         fontsize=8.5,
         color=_shade(row),
         fontweight='bold' if ours else 'normal',
-        arrowprops={'arrowstyle': '-', 'color': '#999999', 'lw': 0.6, 'shrinkA': 1, 'shrinkB': 4},
+        arrowprops={**line, 'relpos': foot},
         **style,
     )
 
@@ -93,4 +100,4 @@ def _end(run: list[float], gap: float) -> float:
 
 
 def _shade(row: Row) -> str:
-    return '#cc3311' if row['peer'] == OURS else '#225588'
+    return RED if row['peer'] == OURS else BLUE

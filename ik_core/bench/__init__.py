@@ -1,8 +1,8 @@
 """The experiments that `ik bench NAME` runs; their results live in benchmark/.
 
 A benchmark is a module with `run(arguments)`, which returns its rows, a list of flat dicts, so
-that every one of them can be printed as a table, as JSON and as CSV; with `draw(rows, path)` it
-also makes a figure. `arguments` has `count` (random goals per robot), `out` (a folder, or None),
+that every one of them can be printed as a table, as JSON and as CSV; with `draw(rows)` it also
+makes a figure. `arguments` has `count` (random goals per robot), `out` (a folder, or None),
 and for the peers `peers` and `peers_venv`. Times are taken side by side in one run: compare
 ratios, not times of different days or machines.
 

@@ -37,7 +37,7 @@ COLUMNS = {
     'jitter_p99_ms': 'p99',
     'jitter_max_ms': 'max',
     'cpu_percent': 'CPU [%]',
-    'tick_p50_us': 'tick p50 [us]',
+    'tick_p50_us': 'tick p50 [µs]',
     'solve_p99_us': 'its solve, p99',
     'latency_p50_ms': 'latency p50 [ms]',
     'latency_p99_ms': 'p99',

@@ -31,5 +31,21 @@ def write_csv(rows: list[Row], path: Path) -> None:
         writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
 
 
+def read_csv(path: Path) -> list[Row]:
+    """The rows in a CSV file, numbers as numbers. Raises OSError."""
+    with path.open(encoding='utf-8', newline='') as file:
+        rows = csv.DictReader(file)
+        return [{key: _value(text) for key, text in row.items()} for row in rows]
+
+
+def _value(text: str) -> Any:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
 def _text(value: Any) -> str:
     return f'{value:.4g}' if isinstance(value, float) else str(value)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..figures import BLUE, SKY, new_figure
 from ..optim.search import Budget
 from ..problem import IkProblem
 from ..progress import bar
@@ -84,28 +86,26 @@ def _row(robot: str, solver: str, restarts: int, outcomes: list[tuple[IkResult, 
     }
 
 
-def draw(rows: list[Row], path: Path) -> None:
-    """Success and time of every solver, without and with restarts: the figure of the README."""
-    from matplotlib.figure import Figure  # only figures need matplotlib
-
-    figure = Figure(figsize=(9.0, 4.6), layout='constrained')
+def draw(rows: Sequence[Row]) -> Any:
+    """Success and time of every solver, without and with restarts."""
+    figure = new_figure(9.0, 4.8)
     left, right = figure.subplots(1, 2, sharey=True)
     names = list(dict.fromkeys(row['solver'] for row in rows))[::-1]
-    for restarts, offset, shade in ((0, 0.2, '#4477aa'), (RESTARTS[1], -0.2, '#99ccee')):
-        label = f'{restarts} restarts' if restarts else 'no restarts'
+    bars = ((0, 0.2, SKY, 'no restarts'), (RESTARTS[1], -0.2, BLUE, f'{RESTARTS[1]} restarts'))
+    for restarts, offset, colour, label in bars:
         places = [i + offset for i in range(len(names))]
         own = [[r for r in rows if (r['solver'], r['restarts']) == (n, restarts)] for n in names]
         success = [np.mean([row['success_percent'] for row in part]) for part in own]
         mean_ms = [1e-3 * np.exp(np.mean([np.log(row['mean_us']) for row in p])) for p in own]
-        left.barh(places, success, 0.38, color=shade, label=label)
-        right.barh(places, mean_ms, 0.38, color=shade, label=label)
-    left.set_yticks(range(len(names)), names)
-    left.set_xlabel('goals reached [%]')
-    right.set_xscale('log')
-    right.set_xlabel('mean time of a solve [ms]')
-    right.legend(loc='upper right')
+        left.barh(places, success, 0.38, color=colour, label=label)
+        right.barh(places, mean_ms, 0.38, color=colour)
+    left.set(xlabel='goals reached [%]', xlim=(0, 100), yticks=range(len(names)))
+    left.set_yticklabels([name.replace('_', ' ') for name in names])
+    right.set(xlabel='mean time of a solve [ms]', xscale='log')
+    right.xaxis.set_major_formatter('{x:g}')
     for axes in (left, right):
-        axes.grid(axis='x', alpha=0.3)
+        axes.grid(False, axis='y')
     robots = ', '.join(dict.fromkeys(row['robot'] for row in rows))
-    figure.suptitle(f'Random reachable goals from random starts: {robots}', fontsize=11)
-    figure.savefig(path, metadata={'Date': None} if path.suffix == '.svg' else None)
+    figure.suptitle(f'Random reachable goals from random starts: {robots}')
+    figure.legend(*left.get_legend_handles_labels(), loc='outside lower center', ncols=2)
+    return figure

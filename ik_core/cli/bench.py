@@ -6,6 +6,7 @@
     ik bench solve --out benchmark          # also CSV and figures
     ik bench papers --out benchmark/papers  # the experiments of the papers, all or by name
     ik bench line_search --mocap DIR        # those that need motion capture
+    ik bench solve peers --redraw --out benchmark
 
 Exit codes: 0 measured, 2 bad input.
 """
@@ -17,6 +18,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,8 +26,9 @@ from typing import Any
 from ..bench import BENCHMARKS, PEERS, papers
 from ..bench.papers.claims import claim_rows
 from ..bench.papers.results import write
-from ..bench.rows import Row, table, write_csv
+from ..bench.rows import Row, read_csv, table, write_csv
 from ..exceptions import InvalidOption
+from ..figures import draw_file
 from ..robot.shipped import TREE
 from .command import REACHED, add_json, new_parser
 from .completion import benchmarks
@@ -57,6 +60,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         '--peers-venv', type=Path, metavar='DIR', help='peers: where to keep what is installed'
     )
+    parser.add_argument(
+        '--redraw',
+        action='store_true',
+        help='measure nothing: draw the figures of the CSV files in --out anew',
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -67,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises InvalidOption for an unknown name, a bad count, or motion capture that is not there, and
     OSError for a folder that can't be made.
     """
+    if arguments.redraw:
+        return _redraw(arguments)
     arguments.mocap = _mocap_folder(arguments)
     names = _checked_names(arguments)
     if arguments.out:
@@ -96,10 +106,8 @@ def _all_names() -> dict[str, str]:
 
 def _checked_names(arguments: argparse.Namespace) -> list[str]:
     """The names given, with those of the papers in the place of their group."""
-    known = _all_names()
+    _check_known(arguments.names)
     for name in arguments.names:
-        if name not in known:
-            raise InvalidOption(f'unknown benchmark {name!r}; there are: {", ".join(known)}')
         if name in papers.NEED_MOCAP and not arguments.mocap:
             raise InvalidOption(f'{name} needs motion capture: --mocap DIR or {MOCAP_VARIABLE}')
     if arguments.count < 1:
@@ -108,6 +116,13 @@ def _checked_names(arguments: argparse.Namespace) -> list[str]:
     for name in arguments.names:
         names += _possible_experiments(arguments) if name == papers.GROUP else [name]
     return names
+
+
+def _check_known(names: Sequence[str]) -> None:
+    known = _all_names()
+    for name in names:
+        if name not in known:
+            raise InvalidOption(f'unknown benchmark {name!r}; there are: {", ".join(known)}')
 
 
 def _possible_experiments(arguments: argparse.Namespace) -> list[str]:
@@ -162,6 +177,20 @@ def _module(name: str) -> ModuleType:
     return importlib.import_module(f'benchmark.{name}')
 
 
+def _redraw(arguments: argparse.Namespace) -> int:
+    """Draw figures from the rows that were written before; exit code 0."""
+    if arguments.out is None:
+        raise InvalidOption('--redraw needs --out DIR: the folder with the CSV files')
+    _check_known(arguments.names)
+    for name in arguments.names:
+        for part in papers.EXPERIMENTS if name == papers.GROUP else [name]:
+            module = _experiment(part) if part in papers.EXPERIMENTS else _module(part)
+            if hasattr(module, 'draw'):
+                rows = read_csv(arguments.out / f'{part}.csv')
+                draw_file(arguments.out / f'{part}.svg', module.draw, rows)
+    return REACHED
+
+
 def _write(module: ModuleType, rows: list[Row], name: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(rows, folder / f'{name}.csv')
@@ -173,6 +202,6 @@ def _write(module: ModuleType, rows: list[Row], name: str, folder: Path) -> None
 
 def _draw(module: ModuleType, rows: list[Row], path: Path) -> None:
     try:
-        module.draw(rows, path)
-    except ImportError as error:
-        print(f'{path} is not drawn: {error}; pip install matplotlib', file=sys.stderr)
+        draw_file(path, module.draw, rows)
+    except InvalidOption as error:
+        print(f'{path} is not drawn: {error}', file=sys.stderr)

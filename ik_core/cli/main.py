@@ -7,6 +7,7 @@
     ik replay recording.npz
     ik retarget 124_01.amc 141.asf --links lhand=lhand rhand=rhand head=head --out throw.csv
     ik reach panda --out panda.npz --figure panda.png
+    ik plot workspace panda
     ik check my_robot.urdf --yaml my_robot.yaml
     ik mocap 124_01.amc
     ik linkage 3 --joint ball --length 0.4
@@ -29,13 +30,13 @@ from typing import NoReturn
 
 from ..exceptions import IkError
 from ..version import __version__
-from . import bench, check, compile, info, linkage, mocap, reach, replay, retarget, solve
+from . import bench, check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
 from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError, examples
 from .completion import complete
 from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 
-COMMANDS = (info, solve, replay, reach, check, mocap, linkage, retarget, bench, compile)
+COMMANDS = (info, solve, plot, replay, reach, check, mocap, linkage, retarget, bench, compile)
 """In the order of `ik --help`."""
 
 

@@ -16,7 +16,7 @@ ORDERS = {
     'ik_core': [
         {'exceptions', 'version', '_jit'},
         {'_compiling'},
-        {'progress'},
+        {'figures', 'progress'},
         {'options', 'maths', 'display'},
         {'robot', 'result'},
         {'tasks'},

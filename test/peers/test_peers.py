@@ -385,7 +385,7 @@ def test_the_figure_names_every_peer(tmp_path):
     from matplotlib import rc_context
 
     with rc_context({'svg.fonttype': 'none'}):
-        peers.draw(rows_of_two(), tmp_path / 'peers.svg')
+        peers.draw(rows_of_two()).savefig(tmp_path / 'peers.svg')
     text = (tmp_path / 'peers.svg').read_text()
     assert text.count('>slow<') == 2
     assert text.count('>ik_core<') == 2

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import InvalidOption
+from ...figures import RED, draw_file, new_figure
 from ...maths.rotations import Array
 from .maps import ReachabilityMap
 
 AXES = 'xyz'
+MANIPULABILITY = 'mean manipulability $\\sqrt{\\det JJ^T}$ [m³]'
 
 
 def draw(map_: ReachabilityMap, path: str | os.PathLike[str]) -> None:
@@ -21,26 +22,23 @@ def draw(map_: ReachabilityMap, path: str | os.PathLike[str]) -> None:
     has it, the manipulability. Raises InvalidOption without matplotlib, or for a format that it
     does not know.
     """
-    try:
-        from matplotlib.figure import Figure  # only figures need matplotlib
-    except ImportError:
-        raise InvalidOption("figures need matplotlib: pip install 'ik_node[figures]'") from None
+    draw_file(os.fspath(path), _slices, map_)
+
+
+def _slices(map_: ReachabilityMap) -> Any:
     shown = [(map_.fraction, _share_label(map_), 1.0)]
     if map_.manipulability is not None:
         best = float(map_.manipulability.max(initial=0.0)) or 1.0
-        shown.append((map_.manipulability, 'mean manipulability', best))
-    figure = Figure(figsize=(12.0, 0.6 + 3.9 * len(shown)), layout='constrained')
+        shown.append((map_.manipulability, MANIPULABILITY, best))
+    figure = new_figure(12.0, 0.6 + 3.9 * len(shown))
     rows = figure.subplots(len(shown), 3, squeeze=False)
     middle = _middle(map_)
     for row, (values, label, most) in zip(rows, shown, strict=True):
         for normal, axes in zip((2, 1, 0), row, strict=True):
             image = _slice(axes, map_, values, normal, middle[normal], most)
         figure.colorbar(image, ax=list(row), label=label)
-    figure.suptitle(_title(map_), fontsize=11)
-    try:
-        figure.savefig(path, dpi=120)
-    except ValueError as error:  # an unknown suffix
-        raise InvalidOption(f'{path}: {error}') from None
+    figure.suptitle(_title(map_))
+    return figure
 
 
 def _slice(
@@ -60,10 +58,10 @@ def _slice(
         vmax=most,
         cmap='viridis',
     )
-    axes.set_title(f'{AXES[normal]} = {map_.grid.axis(normal)[at]:.3g} m', fontsize=10)
+    axes.set_title(f'{AXES[normal]} = {map_.grid.axis(normal)[at]:.3g} m')
     axes.set_xlabel(f'{AXES[across]} [m]')
     axes.set_ylabel(f'{AXES[up]} [m]')
-    axes.plot(0.0, 0.0, '+', color='tab:red')  # the root link
+    axes.plot(0.0, 0.0, '+', color=RED)  # the root link
     return image
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, name_values, new_figure
 from ...maths.rotations import Array
 from ...problem import IkProblem
 from ...progress import bar
@@ -36,7 +37,6 @@ from ...tasks import PositionTask
 from ..rows import Row
 from .claims import Claim
 from .one_update import OneUpdate
-from .style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, name_values, new_figure
 from .timing import per_iteration
 
 STEPS = 600

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import count_axis, look, new_figure
 from ...maths.rotations import Array
 from ...problem import IkProblem
 from ...progress import bar
@@ -25,7 +26,6 @@ from ...solvers import SOLVERS, make_solver
 from ..rows import Row
 from .arm_out_of_reach import OPTIMUM, cases, in_units
 from .claims import Claim
-from .style import count_axis, look, new_figure
 
 CASES = 50
 ITERATIONS = 1000

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ..rows import Row
 from .claims import Claim
-from .style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 
 TABLE_1 = {
     'Abnorman-1': {1.0: 0.048, 0.5: 0.0017, 1e-5: 1e-14, 0.0: 0.0},
@@ -132,8 +132,8 @@ def _solver_claim(rows: Sequence[Row]) -> Claim:
 
 def figure_of(rows: Sequence[Row]) -> Any:
     """Snapshots (Fig. 4), errors over beta (Fig. 5, Table 1), shoulder curves (Fig. 6)."""
-    figure = new_figure(11.0, 9.5)
-    snapshots, errors, curves = figure.subplots(3, 3)
+    figure = new_figure(11.0, 8.6)
+    snapshots, errors, curves = figure.subplots(3, 3, height_ratios=(0.5, 1.0, 1.0))
     for axes, name in zip(snapshots, ('Norman', *TABLE_1), strict=True):
         _draw_snapshots(axes, name, rows)
     for axes, name in zip(errors, TABLE_1, strict=False):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, new_figure
 from ..rows import Row
 from .dragged_goal import FLIP, HEIGHTS, LINES, SETTLE, STEP
 from .fixed_step import THEIRS, TOO_LONG
-from .style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, new_figure
 
 COLOURS = {
     'JI': BLUE,
@@ -26,7 +26,7 @@ FLOOR = 1e-5
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """All parts; the boxes, medians and crosses have the source's colours."""
+    """All parts; the boxes are blue, medians and crosses red, as the source's."""
     figure = new_figure(12.5, 7.6)
     above, below = figure.subfigures(2, 1, height_ratios=(1.0, 1.05))
     errors = chosen(rows, 'error')
@@ -55,7 +55,7 @@ def numbers(row: Row) -> list[float]:
 
 
 def boxes(axes: Any, rows: Sequence[Row]) -> None:
-    """Box plots of the methods, in the source's colours."""
+    """Box plots of the methods, in blue and red, as the source's."""
     stats = [
         {
             'label': row['method'].replace(', ', '\n'),
@@ -72,9 +72,9 @@ def boxes(axes: Any, rows: Sequence[Row]) -> None:
         stats,
         widths=0.6,
         boxprops={'color': BLUE},
-        medianprops={'color': 'red'},
+        medianprops={'color': RED},
         whiskerprops={'linestyle': '--'},
-        flierprops={'marker': '+', 'markeredgecolor': 'red', 'markersize': 4},
+        flierprops={'marker': '+', 'markeredgecolor': RED, 'markersize': 4},
     )
     axes.set(yscale='log', ylim=(FLOOR, None))
     axes.tick_params(axis='x', labelsize=7)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import BLACK, BLUE, GREEN, ORANGE, new_figure
 from ...maths.rotations import Array
 from ...optim import memory
 from ...problem import IkProblem
@@ -34,7 +35,6 @@ from ...tracking import MotionLimits, Tracker, TrackerOptions
 from ..problems import unit_vector
 from ..rows import Row
 from .claims import Claim, exponent
-from .style import BLACK, BLUE, GREEN, ORANGE, new_figure
 
 RODS, LENGTH = 3, 0.4
 REACH = RODS * LENGTH

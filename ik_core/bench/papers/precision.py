@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import look, new_figure
 from ...maths.rotations import Array
 from ...problem import IkProblem
 from ...progress import bar
@@ -25,7 +26,6 @@ from ...solvers import SOLVERS, Solver, make_solver
 from ..rows import Row
 from .arm_out_of_reach import OPTIMUM, cases, in_units
 from .claims import Claim
-from .style import look, new_figure
 
 CASES = 60
 THRESHOLDS = (*(m * 10.0**-k for k in range(2, 7) for m in (10, 3)), 1e-6)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from ...figures import save, styled
 from ..rows import Row, write_csv
 from .claims import Claim, claim_rows, markdown
-from .style import save, styled
 
 
 def write(
@@ -28,6 +28,8 @@ def write(
     (folder / f'{name}_claims.md').write_text(markdown(claims), encoding='utf-8')
     try:
         with styled():
-            save(experiment.draw(rows), folder / name)
+            figure = experiment.draw(rows)
+            for suffix in ('.svg', '.png'):
+                save(figure, folder / f'{name}{suffix}')
     except ImportError as error:
         print(f'{name} is not drawn: {error}; pip install matplotlib', file=sys.stderr)

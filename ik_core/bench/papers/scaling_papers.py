@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ...figures import look, name_values, new_figure
 from ...maths.rotations import Array
 from ...problem import IkProblem
 from ...progress import bar
@@ -30,7 +31,6 @@ from ..generated import chain
 from ..problems import aim, any_q, unit_vector
 from ..rows import Row
 from .claims import Claim, exponent
-from .style import look, name_values, new_figure
 from .timing import per_iteration, timed
 
 SOLVES = 200
@@ -197,7 +197,7 @@ def draw(rows: Sequence[Row]) -> Any:
     """Figs. 8, 9 and 10 beside each other; below, for chains of up to 100 joints."""
     figure = new_figure(10.0, 5.6)
     columns = (
-        ('us_per_iteration', 'time per iteration [us]', 'Fig. 8'),
+        ('us_per_iteration', 'time per iteration [µs]', 'Fig. 8'),
         ('iterations', 'iterations', 'Fig. 9'),
         ('ms', 'time to converge [ms]', 'Fig. 10'),
     )

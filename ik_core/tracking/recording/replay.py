@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import IkError
+from ...figures import BLUE, SKY, draw_file, new_figure
 from ...maths.rotations import Array
 from ...optim.search import Clock
 from ...robot.robot import Robot
@@ -73,7 +74,7 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
     commands: list[Command] = []
     failure = ''
     try:
-        for command in _run(robot, segment, columns, clock):
+        for _, command in run_segment(robot, segment, columns, clock):
             commands.append(command)
     except (IkError, KeyError, TypeError, ValueError) as error:
         failure = f'{type(error).__name__}: {error}'
@@ -95,10 +96,10 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
     )
 
 
-def _run(
+def run_segment(
     robot: Robot, segment: dict[str, Any], columns: dict[str, Array], clock: Clock
-) -> Iterator[Command]:
-    """The commands of a tracker that gets the same instructions at the same ticks."""
+) -> Iterator[tuple[Tracker, Command]]:
+    """A tracker that gets the same instructions at the same ticks, and its commands."""
     decoder = Decoder(robot, columns['numbers'])
     snapshot = Snapshot(*(decoder.decode(segment[name]) for name in Snapshot._fields))
     tracker = Tracker.resume(snapshot, clock)
@@ -106,21 +107,25 @@ def _run(
     for tick, now in enumerate(columns['now'].tolist()):
         while instructions and instructions[0][0] <= tick:
             tracker.apply(decoder.instruction(*instructions.popleft()[1:]))
-        yield tracker.tick(now)
+        yield tracker, tracker.tick(now)
 
 
 def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None:
-    """Every joint over time, as recorded and as replayed. Raises ImportError."""
-    from matplotlib.figure import Figure  # only who draws needs matplotlib
+    """Every joint over time, as recorded and as replayed. Raises InvalidOption."""
+    draw_file(path, _joint_panels, recording.robot, replays)
 
-    names = recording.robot.joint_names
-    figure = Figure(figsize=(9.0, 1.2 * len(names)), layout='constrained')
-    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+
+def _joint_panels(robot: Robot, replays: list[Replay]) -> Any:
+    figure = new_figure(9.0, 0.6 + 1.3 * robot.n)
+    panels = figure.subplots(robot.n, 1, sharex=True, squeeze=False)[:, 0]
     for run in replays:
         for i, axes in enumerate(panels):
-            axes.plot(run.now, run.recorded[:, i], color='#99ccee', linewidth=3.0)
-            axes.plot(run.now[: len(run.replayed)], run.replayed[:, i], color='#4477aa')
-    for axes, name in zip(panels, names, strict=True):
-        axes.set_ylabel(name, fontsize=7)
-    panels[-1].set_xlabel('time [s]; broad: recorded, thin: replayed')
-    figure.savefig(path)
+            axes.plot(run.now, run.recorded[:, i], color=SKY, linewidth=4.0, label='recorded')
+            now = run.now[: len(run.replayed)]
+            axes.plot(now, run.replayed[:, i], color=BLUE, label='replayed')
+    for i, axes in enumerate(panels):
+        axes.set_ylabel(f'[{robot.joint_units[i]}]')
+        axes.set_title(robot.joint_names[i], loc='left', fontsize=8)
+    panels[-1].set_xlabel('time [s]')
+    figure.legend(handles=panels[0].get_lines()[:2], loc='outside upper right', ncols=2)
+    return figure

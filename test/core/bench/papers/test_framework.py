@@ -13,9 +13,9 @@ from support.places import ROOT
 from ik_core.bench import BENCHMARKS, papers
 from ik_core.bench.papers import page
 from ik_core.bench.papers.claims import Claim, claim_rows, exponent, markdown, rises
-from ik_core.bench.papers.style import styled
 from ik_core.cli import bench as command
 from ik_core.cli.main import main
+from ik_core.figures import styled
 
 CLAIMS = [Claim('a | b (Fig. 1)', '1.5', '2', True), Claim('c', 'few', 'many', False)]
 

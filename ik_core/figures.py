@@ -1,18 +1,26 @@
-"""How the papers' figures look here: colours that everybody can tell apart, units, room.
+"""How all figures of the project look: colours that everybody can tell apart, units, room.
 
 The colours are those of Okabe and Ito, which the colour-blind tell apart too; methods also differ
-in their lines. A method looks the same in all figures.
+in their lines. A method looks the same in all figures. A quantity that is shown by colour runs
+over `viridis`, from dark to bright. matplotlib (extra `figures`) is imported where one draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .exceptions import InvalidOption
+
 BLUE, ORANGE, GREEN, PINK = '#0072B2', '#E69F00', '#009E73', '#CC79A7'
 SKY, RED, BLACK, GREY = '#56B4E9', '#D55E00', '#000000', '#888888'
+
+COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, BLACK, GREY)
+"""For things without a colour of their own, in this order."""
+LINES = ('-', '--', ':', '-.')
+"""Of those beyond the number of colours."""
 
 LOOKS: dict[str, tuple[str, str]] = {
     'levenberg_marquardt': (BLACK, '-'),
@@ -35,7 +43,9 @@ SETTINGS = {
     'axes.spines.right': False,
     'axes.spines.top': False,
     'axes.titlesize': 10,
+    'axes.axisbelow': True,
     'figure.dpi': 100,
+    'savefig.dpi': 150,
     'font.size': 9,
     'grid.alpha': 0.3,
     'legend.fontsize': 8,
@@ -76,6 +86,22 @@ def name_values(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def log_scale(axes: Any, name: str) -> None:
+    """Make an axis, `x` or `y`, logarithmic, with numbers that do not crowd.
+
+    To be called when everything is drawn: a short axis names more than the powers of ten.
+    """
+    from matplotlib.ticker import NullFormatter
+
+    axes.set(**{f'{name}scale': 'log'})
+    axis = getattr(axes, f'{name}axis')
+    low, high = axis.get_view_interval()
+    if high < 300.0 * low:
+        name_values(axis)
+        return
+    axis.set_minor_formatter(NullFormatter())
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """What is drawn and saved inside has this style. Raises ImportError without matplotlib."""
@@ -85,7 +111,28 @@ def styled() -> Iterator[None]:
         yield
 
 
-def save(figure: Any, path: Path) -> None:
-    """Save a figure as SVG and as PNG, beside each other."""
-    figure.savefig(path.with_suffix('.svg'), metadata={'Date': None})
-    figure.savefig(path.with_suffix('.png'))
+def nth_look(number: int) -> dict[str, Any]:
+    """The keyword arguments of `plot` for the n-th of many things."""
+    line = LINES[number // len(COLOURS) % len(LINES)]
+    return {'color': COLOURS[number % len(COLOURS)], 'linestyle': line}
+
+
+def save(figure: Any, path: str | Path) -> None:
+    """Save a figure as the suffix says. Raises InvalidOption for one that nobody knows."""
+    suffix = Path(path).suffix.lower()
+    try:
+        figure.savefig(path, metadata={'Date': None} if suffix == '.svg' else None)
+    except ValueError as error:
+        raise InvalidOption(f'{path}: {error}') from None
+
+
+def draw_file(path: str | Path, draw: Callable[..., Any], *arguments: Any) -> None:
+    """Save the figure that `draw` makes of the arguments, all of it in this style.
+
+    Raises InvalidOption without matplotlib, or for a suffix that nobody knows.
+    """
+    try:
+        with styled():
+            save(draw(*arguments), path)
+    except ImportError:
+        raise InvalidOption("figures need matplotlib: pip install 'ik_node[figures]'") from None

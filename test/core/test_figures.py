@@ -1,0 +1,264 @@
+"""Every figure of the project, drawn and looked at: nothing overlaps, everything has its unit."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.paper_results import RESULTS
+from support.places import ROOT
+
+pytest.importorskip('matplotlib')
+
+from support.figure_checks import UNIT, axis_labels, faults, odd_colours
+
+import ik_core as ik
+from ik_core.analysis.reachability import figure as slices
+from ik_core.analysis.reachability import reach_cloud, reachability_map
+from ik_core.analysis.reachability.figure3d import draw_workspace
+from ik_core.bench import papers, solve
+from ik_core.bench.rows import read_csv
+from ik_core.cli import bench as command
+from ik_core.cli.main import main
+from ik_core.exceptions import InvalidOption
+from ik_core.figures import COLOURS, LOOKS, draw_file, new_figure, nth_look, styled
+from ik_core.robot.load import load_robot
+from ik_core.tracking import MotionLimits, Tracker
+from ik_core.tracking.recording import Recorder, read_recording, replay
+from ik_core.tracking.recording.figure import draw_errors
+from ik_core.tracking.recording.history import histories
+from ik_core.tracking.recording.replay import _joint_panels
+
+URDF = (ROOT / 'urdf' / 'dual_arm.urdf').read_text()
+TIPS = ('left_palm', 'right_palm')
+NUMBERS = {
+    'iteration', 'iterations', 'joints', 'step', 'beta', 'share of the way',
+    'place between the limits', 'velocity over its limit',
+    'mean error over the largest', 'mean error over the length', "mean jerk over the example's",
+    'reversals before 1 cm', 'ticks to 1 cm', "share of the joints' top speed",
+    "step length in the source's units", 'threshold of the stop rule', 'reached',
+    'share of orientations',
+}  # fmt: skip
+"""How the labels of axes begin whose quantity has no unit."""
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """A run of two arms: idle, goals in reach and out of it, an end."""
+    robot = load_robot('dual_arm')
+    problem = ik.IkProblem(robot, [ik.PoseTask(tip) for tip in TIPS])
+    q0, limits = robot.middle_configuration, MotionLimits.of(robot, acceleration=20.0)
+    tracker = Tracker(problem, 100.0, limits=limits, q0=q0)
+    recorder = Recorder(URDF)
+    tracker.observe(recorder)
+    for tick in range(60):
+        if tick in (10, 40):
+            for index, tip in enumerate(TIPS):
+                goal = robot.forward_kinematics(q0 + 0.1, tip)
+                goal[2, 3] += 5.0 * (tick == 40)
+                tracker.set_goal(index, goal, tick / 100.0)
+        tracker.tick(tick / 100.0)
+    path = tmp_path_factory.mktemp('recorded') / 'run.npz'
+    recorder.save(path)
+    return path
+
+
+@pytest.fixture(scope='module')
+def reach():
+    robot = load_robot('scara')
+    return robot, reachability_map(robot, step=0.15, restarts=2, manipulability=True)
+
+
+def peers_figure():
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    from benchmark.peers.figure import draw
+
+    return draw(read_csv(ROOT / 'benchmark' / 'peers.csv'))
+
+
+FIGURES = {
+    **{
+        name: lambda name=name: command._experiment(name).draw(read_csv(RESULTS / f'{name}.csv'))
+        for name in papers.EXPERIMENTS
+    },
+    'solvers': lambda: solve.draw(read_csv(ROOT / 'benchmark' / 'solve.csv')),
+    'peers': peers_figure,
+}
+
+
+def look_at(draw):
+    with styled():
+        figure = draw()
+        assert faults(figure) == []
+        assert odd_colours(figure) == set()
+    assert axis_labels(figure)
+    for label in axis_labels(figure):
+        assert UNIT.search(label) or any(label.startswith(name) for name in NUMBERS), label
+    return figure
+
+
+@pytest.mark.parametrize('name', FIGURES)
+def test_a_benchmark_figure_has_no_faults(name):
+    look_at(FIGURES[name])
+
+
+def test_the_figures_of_a_reach_map_have_no_faults(reach):
+    robot, made = reach
+    look_at(lambda: slices._slices(made))
+    look_at(lambda: draw_workspace(robot, made))
+
+
+def test_the_figures_of_a_recording_have_no_faults(recorded):
+    recording = read_recording(recorded)
+    figure = look_at(lambda: draw_errors(recording, histories(recording)))
+    assert len(figure.axes[4].get_lines()) == recording.robot.n + 2
+    look_at(lambda: _joint_panels(recording.robot, replay(recording)))
+
+
+def test_the_checks_see_what_they_look_for():
+    def bad():
+        figure = new_figure(3.0, 2.0)
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], color='red', label='x')
+        axes.legend(loc='upper right')
+        axes.set(xlabel='time [us]', title='a title ' * 20)
+        axes.text(0.5, 0.5, 'on each')
+        axes.text(0.52, 0.5, 'other')
+        return figure
+
+    with styled():
+        figure = bad()
+        found = ' '.join(faults(figure))
+    for said in ('lies on', 'cut off', 'a legend lies over', 'us for µs'):
+        assert said in found
+    assert odd_colours(figure) == {'#ff0000'}
+
+
+# --- histories ---------------------------------------------------------------------------------
+
+
+def test_a_history_has_the_errors_of_the_recorded_joints(recorded):
+    recording = read_recording(recorded)
+    (run,) = histories(recording)
+    columns = recording.segments[0][1]
+    assert run.tips == TIPS
+    np.testing.assert_array_equal(run.q, columns['q'].reshape(-1, recording.robot.n))
+    assert np.isnan(run.position_errors[:10]).all()
+    assert np.isfinite(run.position_errors[10:]).all()
+    goal = recording.robot.forward_kinematics(recording.robot.middle_configuration + 0.1, TIPS[0])
+    for tick in (10, 25, 39):
+        here = recording.robot.forward_kinematics(run.q[tick], TIPS[0])
+        away = np.linalg.norm(here[:3, 3] - goal[:3, 3])
+        assert run.position_errors[tick, 0] == pytest.approx(away, rel=1e-6, abs=1e-9)
+    steps = np.diff(run.q, axis=0) * 100.0
+    np.testing.assert_allclose(run.dq[1:], steps, atol=1e-9)
+
+
+def test_places_and_speeds_are_shares_of_the_limits(recorded):
+    (run,) = histories(read_recording(recorded))
+    robot = load_robot('dual_arm')
+    lower, upper = (-1.0, 1.0)
+    share = (run.q - robot.lower) / (robot.upper - robot.lower)
+    limited = np.isfinite(robot.upper - robot.lower)
+    expected = lower + share[:, limited] * (upper - lower)
+    np.testing.assert_allclose(run.place_in_range[:, limited], expected, atol=1e-12)
+    assert np.nanmax(np.abs(run.share_of_speed)) <= 1.0 + 1e-9
+
+
+# --- reach clouds ------------------------------------------------------------------------------
+
+
+def test_a_cloud_has_the_reached_voxels_and_what_the_map_says_of_them(reach):
+    _, made = reach
+    cloud = reach_cloud(made)
+    assert len(cloud.points) == len(cloud.values) == np.count_nonzero(made.reached) > 10
+    assert (made.fraction_at(cloud.points) > 0.0).all()
+    for point, value in zip(cloud.points, cloud.values, strict=True):
+        x, y, z = np.rint(point / made.grid.step - made.grid.first).astype(int)
+        assert value == made.manipulability[x, y, z] > 0.0
+    assert cloud.shades.max() == 1.0
+    half = cloud.half()
+    assert (half.points[:, 1] > -1e-9).all()
+    assert len(half.points) == np.count_nonzero(cloud.points[:, 1] > -1e-9)
+
+
+def test_the_cloud_of_a_map_without_manipulability_has_the_share_of_orientations(reach):
+    cloud = reach_cloud(replace(reach[1], manipulability=None))
+    assert cloud.what == 'share of orientations'
+    assert set(cloud.values) == {1.0}
+
+
+# --- the style ---------------------------------------------------------------------------------
+
+
+def test_methods_differ_and_so_do_the_things_without_a_look():
+    assert len(set(LOOKS.values())) == len(LOOKS)
+    looks = [tuple(nth_look(i).values()) for i in range(4 * len(COLOURS))]
+    assert len(set(looks)) == len(looks)
+
+
+def test_the_same_figure_is_the_same_file(tmp_path):
+    files = [tmp_path / name for name in ('a.svg', 'b.svg')]
+    for file in files:
+        draw_file(file, FIGURES['solvers'])
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_an_unknown_suffix_is_refused(tmp_path):
+    with pytest.raises(InvalidOption, match='xyz'):
+        draw_file(tmp_path / 'a.xyz', FIGURES['solvers'])
+
+
+# --- ik plot, ik bench --redraw ----------------------------------------------------------------
+
+
+def test_plot_draws_what_it_is_asked_for(tmp_path, recorded, capsys):
+    rows = str(ROOT / 'benchmark' / 'solve.csv')
+    for argv in (
+        ['workspace', 'scara', '--step', '0.15'],
+        ['errors', str(recorded)],
+        ['solvers', rows],
+    ):
+        out = tmp_path / f'{argv[0]}.png'
+        assert main(['plot', *argv, '--out', str(out)]) == 0
+        assert capsys.readouterr().out == f'written to {out}\n'
+        assert out.read_bytes().startswith(b'\x89PNG')
+
+
+def test_a_map_of_reach_is_drawn_and_that_of_another_robot_refused(tmp_path, capsys):
+    saved, out = str(tmp_path / 'map.npz'), str(tmp_path / 'w.svg')
+    robot = load_robot('scara')
+    reachability_map(robot, step=0.15, restarts=1, manipulability=True, out=saved)
+    assert main(['plot', 'workspace', 'scara', '--map', saved, '--out', out]) == 0
+    assert main(['plot', 'workspace', 'panda', '--map', saved, '--out', out]) == 2
+    assert "is a map of 'scara', not of 'panda'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('argv', 'said'),
+    [
+        (['solvers', 'none.csv'], 'none.csv'),
+        (['solvers', str(RESULTS / 'buss.csv')], 'has no rows of `ik bench solve`'),
+        (['solvers', '--count', '1'], '--count 1'),
+        (['errors', 'none.npz'], 'none.npz'),
+        (['workspace', 'scara', '--step', '5'], 'take a smaller --step'),
+        (['workspace', 'scara', '--out', 'a.xyz'], 'the suffix should be one of'),
+    ],
+)
+def test_what_can_not_be_drawn_is_refused_in_a_line(argv, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(['plot', *argv]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+
+
+def test_redraw_draws_from_the_rows_without_measuring(tmp_path, monkeypatch, capsys):
+    for folder, name in ((ROOT / 'benchmark', 'solve'), (RESULTS, 'precision')):
+        (tmp_path / f'{name}.csv').write_bytes((folder / f'{name}.csv').read_bytes())
+    monkeypatch.setattr(solve, 'run', None)  # not called
+    assert main(['bench', 'solve', 'precision', 'load', '--redraw', '--out', str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.glob('*.svg')} == {'solve.svg', 'precision.svg'}
+    assert main(['bench', 'solve', '--redraw']) == 2
+    assert '--redraw needs --out' in capsys.readouterr().err
