@@ -44,7 +44,8 @@ GOALS = 200
 def add_parser(commands: Any) -> None:
     """Add `plot` to the subcommands of `ik`."""
     parser = new_parser(commands, 'plot', 'draw a workspace, a recorded run, or solvers', __doc__)
-    kinds = parser.add_subparsers(metavar='WHAT', required=True)
+    text = 'its own options are behind `ik plot WHAT --help`'
+    kinds = parser.add_subparsers(metavar='WHAT', required=True, help=text)
     _add_workspace(kinds)
     _add_errors(kinds)
     _add_solvers(kinds)

@@ -15,7 +15,6 @@ from ik_core.bench.papers import page
 from ik_core.bench.papers.claims import Claim, claim_rows, exponent, markdown, rises
 from ik_core.cli import bench as command
 from ik_core.cli.main import main
-from ik_core.figures import styled
 
 CLAIMS = [Claim('a | b (Fig. 1)', '1.5', '2', True), Claim('c', 'few', 'many', False)]
 
@@ -120,30 +119,6 @@ def test_the_claims_in_the_tree_follow_from_the_rows_in_the_tree(name):
     for line, written in zip(said, table_of(f'{name}_claims'), strict=True):
         for column in ('claim', 'theirs', 'holds'):
             assert line[column] == written[column]
-
-
-@pytest.mark.parametrize('name', sorted(papers.EXPERIMENTS))
-def test_no_legend_lies_over_a_line(name):
-    agg = pytest.importorskip('matplotlib.backends.backend_agg')
-    with (ROOT / 'benchmark' / 'papers' / f'{name}.csv').open(encoding='utf-8') as file:
-        rows = [{k: _value(v) for k, v in row.items() if v} for row in csv.DictReader(file)]
-    with styled():
-        figure = command._experiment(name).draw(rows)
-        agg.FigureCanvasAgg(figure).draw()
-    for axes in (axes for axes in figure.axes if axes.get_legend()):
-        box = axes.get_legend().get_window_extent()
-        for line in axes.get_lines():
-            path = line.get_transform().transform_path(line.get_path())
-            assert not path.intersects_bbox(box, filled=False), (axes.get_title(), line)
-
-
-def _value(text):
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            pass
-    return text
 
 
 @pytest.mark.parametrize('name', sorted(papers.EXPERIMENTS))
