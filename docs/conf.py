@@ -21,7 +21,8 @@ copyright = author
 version = release = ik_core.__version__
 
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.viewcode']
-exclude_patterns = ['_build', 'README.md']
+exclude_patterns = ['_build', 'index.rst', '__*', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
+# What rosdoc2 puts beside the pages: they have an index of their own, and include the rest.
 myst_enable_extensions = ['colon_fence', 'deflist', 'attrs_block', 'attrs_inline']
 myst_heading_anchors = 4
 nitpicky = True
@@ -66,3 +67,4 @@ def setup(app) -> None:
     """Called by Sphinx."""
     app.connect('builder-inited', bring_what_is_beside)
     app.connect('autodoc-process-docstring', docstrings.as_rest)
+    app.connect('autodoc-process-signature', docstrings.with_short_types)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 PARAMETER = re.compile(r'(?P<names>[^\s:`|=(]+(?:, \w+)*(?: [\[(][^:]*[\])])?) +: (?P<meaning>.*)')
 """Such as 'q0 (n,) : where to start', at the beginning of a line."""
 CODE = re.compile(r'(`[^`]+`)')
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 SPECIAL = re.compile(r'[*|\\]|_(?!\w)')
 
 
@@ -19,6 +20,18 @@ def as_rest(
 ) -> None:
     """Rewrite the lines of a docstring; called by autodoc."""
     lines[:] = rest(lines)
+
+
+def with_short_types(
+    app: object, what: str, name: str, thing: object, options: object, signature: str, answer: str
+) -> tuple[str | None, str | None] | None:
+    """A signature with the names of types as they stand in the source; called by autodoc."""
+    return None if signature is None else (short_types(signature), short_types(answer))
+
+
+def short_types(text: str | None) -> str | None:
+    """The text of a signature with ArrayLike in the place of what autodoc makes of that."""
+    return text and ALIAS.sub(lambda found: found[1], text)
 
 
 def rest(lines: list[str]) -> list[str]:

@@ -1,0 +1,173 @@
+"""Every message that the troubleshooting page quotes is really said: each is provoked here."""
+
+import re
+import threading
+
+import numpy as np
+import pytest
+from support.places import ROOT, URDF
+
+import ik_core as ik
+from ik_core.cli.reach import check_drawable
+
+PAGE = (ROOT / 'docs' / 'troubleshooting.md').read_text('utf-8')
+QUOTED = re.findall(r'^`(.+)`\n: ', PAGE, re.M)
+TIP = 'panda_hand_tcp'
+ONE_JOINT = """<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute">
+<parent link="a"/><child link="b"/>{}</joint></robot>"""
+
+
+def fits(quoted, said):
+    """Whether a quotation, `...` for anything, stands in what was said."""
+    parts = [re.escape(part) for part in quoted.split('...')]
+    return re.search('(.|\n)*?'.join(parts), said) is not None
+
+
+def panda(*tasks, **options):
+    return ik.IkProblem(ik.load_urdf('panda'), tasks, **options)
+
+
+def down(position=(0.4, 0.2, 0.5)):
+    return ik.PoseTask(TIP, position, [1, 0, 0, 0])
+
+
+def backwards():
+    return ik.load_urdf(ONE_JOINT.format('<limit lower="1" upper="-1" velocity="1" effort="1"/>'))
+
+
+def constrained():
+    return ik.solve(panda(down(), constraints=[ik.LinearConstraint({'panda_joint1': 1}, upper=1)]))
+
+
+RAISED = {
+    'drawing needs matplotlib': lambda: without_matplotlib(),
+    'no robot': lambda: ik.load_urdf('pnda'),
+    "can't read": lambda: ik.load_urdf('absent.urdf'),
+    'this is xacro': lambda: ik.load_urdf(
+        '<robot xmlns:xacro="http://x"><xacro:property/></robot>'
+    ),
+    'needs <limit': lambda: ik.load_urdf(ONE_JOINT.format('')),
+    'is above upper': backwards,
+    'DOCTYPE': lambda: ik.load_urdf('<!DOCTYPE x><robot name="r"><link name="a"/></robot>'),
+    'longest chains': lambda: ik.load_urdf('dual_arm').default_tip(),
+    'has no link': lambda: panda(ik.PoseTask('panda_han')),
+    'has no movable joint': lambda: panda(down(), frozen_joints=['joint1']),
+    'q0 has shape': lambda: ik.solve(panda(down()), np.zeros(7)),
+    'is not a rotation matrix': lambda: ik.PoseTask(TIP, transform=np.diag([1, 1, 1.001, 1])),
+    'is zero; (0, 0, 0, 1)': lambda: ik.PoseTask(TIP, [0, 0, 0], [0, 0, 0, 0]),
+    'give it one with set_target': lambda: ik.solve(panda(ik.PoseTask(TIP))),
+    'no joint that may move': lambda: panda(ik.PoseTask('panda_link0')),
+    'unknown solver': lambda: ik.make_solver('lm'),
+    'linear constraints': constrained,
+    'infinitely many': lambda: ik.solve_all(panda(down())),
+}
+SENTENCES = {
+    'this is the closest point': ik.IkStatus.CLOSEST.value,
+    'makes no more progress': ik.IkStatus.STALLED.value,
+}
+IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced')
+"""By scripts/environment; test_package.py provokes them."""
+OF_STATES = {
+    'waiting for a robot': 'NO_MODEL',
+    'waiting for joint_states': 'WAITING_FOR_STATE',
+    'joint_states stopped': 'STATE_LOST',
+    'does not follow': 'NOT_FOLLOWING',
+    'blocks the way': 'BLOCKED',
+}
+IN_THE_LOG = (
+    'no acceleration limit',
+    'unknown frame',
+    'the quaternion ... is zero',
+    'goal out of reach',
+    'other publishers',
+)
+ELSEWHERE = ('compiling kernels', 'there is no parameter')
+
+
+def without_matplotlib():
+    """As where it is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(__import__('sys').modules, 'matplotlib.figure', None)
+        check_drawable(ROOT / 'x.png')
+
+
+def quoted(part):
+    """The one quotation of the page with this in it."""
+    (found,) = (text for text in QUOTED if part in text)
+    return found
+
+
+def test_every_quotation_is_provoked_here():
+    parts = [*RAISED, *SENTENCES, *IN_SCRIPTS, *OF_STATES, *IN_THE_LOG, *ELSEWHERE]
+    assert sorted(map(quoted, parts)) == sorted(QUOTED)
+
+
+@pytest.mark.parametrize('part', RAISED)
+def test_errors_say_what_the_page_quotes(part):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  what it says is looked at below
+        RAISED[part]()
+    assert fits(quoted(part), str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize('part', SENTENCES)
+def test_a_status_says_what_the_page_quotes(part):
+    assert fits(quoted(part), SENTENCES[part])
+
+
+@pytest.mark.parametrize('part', IN_SCRIPTS)
+def test_the_scripts_say_what_the_page_quotes(part):
+    script = re.sub(r'["\\\s]+', ' ', (ROOT / 'scripts' / 'environment').read_text('utf-8'))
+    words = [word for word in re.split(r'\.\.\.|[^\w ]', quoted(part)) if word.strip()]
+    assert all(word.strip() in script for word in words)
+
+
+@pytest.mark.parametrize('part', OF_STATES)
+def test_the_node_s_states_say_what_the_page_quotes(part):
+    pytest.importorskip('rclpy')
+    from ik_node.outputs.codes import StatusCode
+
+    assert StatusCode[OF_STATES[part]].text == quoted(part)
+
+
+def test_compiling_is_announced_as_quoted(capsys):
+    from ik_core._compiling import Compiling
+
+    Compiling()._show('3 so far, 2 s')
+    assert fits(quoted('compiling kernels'), capsys.readouterr().err)
+
+
+def test_a_misspelt_parameter_is_refused_as_quoted():
+    pytest.importorskip('rclpy')
+    from support.node_harness import node_process, unique_namespace
+
+    with node_process(unique_namespace(), '-p', 'rat:=1.0') as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 2
+    assert fits(quoted('there is no parameter'), said)
+
+
+def test_the_node_s_log_says_what_the_page_quotes():
+    pytest.importorskip('rclpy')
+    from geometry_msgs.msg import Point, Pose, Quaternion
+    from sensor_msgs.msg import JointState
+    from support.node_harness import Client, node_process, unique_namespace
+
+    client = Client(unique_namespace())
+    robot = ('-p', f'urdf_path:={URDF / "panda.urdf"}', '-p', f'tip_links:={TIP}')
+    zero, far = Pose(orientation=Quaternion(w=0.0)), Pose(position=Point(x=5.0))
+    provoke = {
+        'no acceleration limit': lambda: None,
+        'unknown frame': lambda: client.send_goal(Pose(), frame='nowhere'),
+        'the quaternion ... is zero': lambda: client.send_goal(zero),
+        'goal out of reach': lambda: client.send_goal(far),
+        'other publishers': lambda: client.publisher(JointState, 'joint_states'),
+    }
+    assert set(provoke) == set(IN_THE_LOG)
+    said = []
+    with node_process(client.namespace, *robot) as process:
+        threading.Thread(target=lambda: said.extend(iter(process.stdout)), daemon=True).start()
+        client.until(lambda: client.states, 'no joint states')
+        for part, act in provoke.items():
+            act()
+            client.until(lambda part=part: fits(quoted(part), ''.join(said)), part)
+    client.close()
