@@ -122,6 +122,11 @@ class IkProblem:
         """The goals' links, in their order."""
         return [goal.link for goal in self.goals]
 
+    @property
+    def goal_chains(self) -> list[tuple[str, str | None]]:
+        """The goals' links, each with the link that it is relative to; None is the root."""
+        return [(goal.link, goal.relative_to) for goal in self.goals]
+
     def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """The same variables and limits with other tasks, no goals, in the place of all."""
         other = copy.copy(self)
@@ -233,13 +238,14 @@ class IkProblem:
             raise UnsupportedProblem('a problem needs at least one goal or task')
         frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
         moved: set[int] = set()
-        links = [link for task in tasks for link in task.links]
-        for link in links:
-            free = set(self.robot.chain(link)) - frozen
+        chains = [chain for task in tasks for chain in task.chains]
+        for link, base in chains:
+            free = set(self.robot.chain(link, base)) - frozen
             if not free:
-                raise UnsupportedProblem(f'no joint that may move moves link {link!r}')
+                seen = '' if base is None else f' relative to {base!r}'
+                raise UnsupportedProblem(f'no joint that may move moves link {link!r}{seen}')
             moved |= free
-        if not links or any(task.moves_all_joints for task in tasks):
+        if not chains or any(task.moves_all_joints for task in tasks):
             moved = set(range(self.robot.n)) - frozen
         if not moved:
             raise UnsupportedProblem('no joint may move')

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import InvalidOption
+from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.rotations import Array
 from ..optim.search import Budget
 from ..options import whole_number
@@ -136,6 +136,8 @@ def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
 def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
     """Of several goals, the sum of what ManipulabilityTask makes of each."""
     robot, tasks = problem.robot, []
+    if any(base is not None for _, base in problem.goal_chains):
+        raise UnsupportedProblem('manipulability is that of goals relative to the root alone')
     for link in dict.fromkeys(task.link for task in problem.goals):
         own = [task for task in problem.goals if task.link == link]
         asks = [

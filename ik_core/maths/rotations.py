@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -232,22 +231,9 @@ def shortest_turn_onto(axis: Array) -> Array:
     )
 
 
-def checked_transform(transform: ArrayLike) -> Array:
-    """`transform` as a (4, 4) array of floats; InvalidGoal where it is no rigid transform."""
-    try:
-        t = np.array(transform, float)
-    except (TypeError, ValueError) as error:
-        raise InvalidGoal(f'transform is not made of numbers: {transform!r}') from error
-    if t.shape != (4, 4):
-        raise InvalidGoal(f'transform has shape {t.shape}; (4, 4) is needed')
-    if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):
-        refuse_transform(t, 'transform')
-    return t
-
-
 @njit
 def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
-    """Whether t (4, 4) is a rigid transform of numbers up to `largest`: see `refuse_transform`.
+    """Whether t (4, 4) is a rigid transform of numbers up to `largest`.
 
     Comparisons with NaN are false, so it fails them.
     """
@@ -264,17 +250,6 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
         + t[0, 2] * (t[1, 0] * t[2, 1] - t[1, 1] * t[2, 0])
     )
     return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
-
-
-def refuse_transform(t: Array, name: str) -> NoReturn:
-    """Raise InvalidGoal that says why t (4, 4) is no rigid transform."""
-    _check_numbers(t, name, LARGEST)
-    rotation = t[:3, :3]
-    if np.max(np.abs(rotation.T @ rotation - np.eye(3))) > ORTHOGONALITY_TOLERANCE:
-        raise InvalidGoal(f'the upper left (3, 3) block of {name} is not a rotation matrix')
-    if np.linalg.det(rotation) < 0.0:
-        raise InvalidGoal(f'the upper left (3, 3) block of {name} is a reflection')
-    raise InvalidGoal(f'the last row of {name} is not (0, 0, 0, 1)')
 
 
 def pose_error(pose: Array, target: Array) -> tuple[float, float]:

@@ -36,7 +36,11 @@ def default_clock() -> float:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a solve, or one `run` of it, may take: `seconds`, `iterations`, or both."""
+    """How long a solve, or one `run` of it, may take: `seconds`, `iterations`, or both.
+
+    Iterations are those of all attempts, and of secondary tasks; the option `max_iterations` of a
+    solver bounds each attempt at the goals alone.
+    """
 
     seconds: float | None = None
     iterations: int | None = None

@@ -246,10 +246,20 @@ class Robot:
         """The bodies from the root to `link`, parents first."""
         return self._path(self.place(link).body)
 
-    def chain(self, link: str) -> list[int]:
-        """The indices into q of the joints that move `link`, ascending."""
-        path = self.body_path(link)
-        return sorted({int(self.tree[k, 2]) for k in path if self.geometry[k, 12] != 0.0})
+    def chain(self, link: str, base_link: str | None = None) -> list[int]:
+        """The indices into q of the joints that move `link`, ascending.
+
+        base_link : of those that move it relative to this link; by default to the root
+        """
+        up, down = self.paths_between(link, base_link or self.base_link)
+        bodies = (*up, *down)
+        return sorted({int(self.tree[k, 2]) for k in bodies if self.geometry[k, 12] != 0.0})
+
+    def paths_between(self, link: str, base_link: str) -> tuple[list[int], list[int]]:
+        """The bodies on the way from `base_link` up to where the ways part, and down to `link`."""
+        down, up = self.body_path(link), self.body_path(base_link)
+        common = len([k for k in up if k in down])
+        return up[common:][::-1], down[common:]
 
     def forward_kinematics(self, q: ArrayLike, link: str, base_link: str | None = None) -> Array:
         """The transform (4, 4) of `link` [m] in the frame of `base_link` (default: the root).
@@ -279,18 +289,27 @@ class Robot:
             return place.transform.copy()
         return transform_of(frames[place.body]) @ place.transform
 
-    def jacobian(self, q: ArrayLike, link: str) -> Array:
+    def jacobian(self, q: ArrayLike, link: str, base_link: str | None = None) -> Array:
         """The geometric Jacobian (6, n) of the origin of `link`: linear, then angular rows.
 
-        In the root link's frame; m and rad per rad or m. A mimic joint counts in the column
-        of the joint that it follows.
+        In the frame of `base_link` (default: the root), as it is seen from there; m and rad per
+        rad or m. A mimic joint counts in the column of the joint that it follows.
         """
         frames = self.frames(q)
-        x, y, z = self.link_transform(frames, link)[:3, 3].tolist()
+        origin = self.link_transform(frames, link)[:3, 3].tolist()
+        columns = self._columns_of(frames, self.place(link).body, origin)
+        if base_link is None:
+            return columns.T.copy()
+        columns -= self._columns_of(frames, self.place(base_link).body, origin)
+        axes = self.link_transform(frames, base_link)[:3, :3]
+        return (columns.reshape(-1, 2, 3) @ axes).reshape(-1, 6).T.copy()
+
+    def _columns_of(self, frames: Array, body: int, point: list[float]) -> Array:
+        """The columns (n, 6) of a point [m] that moves with a body, in the root's axes."""
         columns = np.zeros((self.n, 6))
-        body = self.place(link).body
+        x, y, z = point
         point_jacobian(*self._kernel_arrays, frames, body, (x, y, z), columns)
-        return columns.T.copy()
+        return columns
 
     @cached_property
     def _masses(self) -> Masses:

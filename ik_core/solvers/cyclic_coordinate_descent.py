@@ -166,7 +166,9 @@ def _plan_balls(problem: IkProblem, plan: IntArray) -> None:
         variables = np.searchsorted(problem.variables, group.ball)
         if not variables.size or not np.isin(group.ball, problem.variables).all():
             continue
-        closed = plan[:, HOW] == CLOSED_FORM
+        # On the way up to a link that a goal is relative to, the three turn in reverse.
+        forwards = packed.geometry[plan[:, BODY], MULTIPLIER] > 0.0
+        closed = forwards & (plan[:, HOW] == CLOSED_FORM)
         rows = np.flatnonzero(closed & np.isin(packed.tree[plan[:, BODY], VARIABLE], variables))
         if len(rows) < 3:
             continue

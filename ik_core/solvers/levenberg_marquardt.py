@@ -72,6 +72,12 @@ from .damped_search.search import SMALLEST_MOVE, conclude, run
 class LevenbergMarquardtOptions(SearchOptions):
     """Options of `levenberg_marquardt`."""
 
+    max_iterations: int = option(
+        200,
+        'iterations per attempt before it is given up; where none reaches the goals, the best few '
+        'get as many again',
+        bounds=(1, 10**9),
+    )
     restarts: int = option(
         100, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
     )

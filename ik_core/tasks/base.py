@@ -32,6 +32,11 @@ class Task(ABC):
         return ()
 
     @property
+    def chains(self) -> tuple[tuple[str, str | None], ...]:
+        """(link, base link) whose way to each other it is about; None is the root."""
+        return tuple((link, None) for link in self.links)
+
+    @property
     def moves_all_joints(self) -> bool:
         """Whether all joints are a problem's variables, not only those that move its links."""
         return False

@@ -2,8 +2,9 @@
 
 The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A
 goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's
-frame, in metres; quaternions are (x, y, z, w), of any length but zero. `maths.transforms` reads
-them, and tools, in all the forms that scipy, pinocchio, spatialmath and ROS have for them.
+frame, or in that of the link that a goal is `relative_to`, in metres; quaternions are (x, y, z,
+w), of any length but zero. `maths.transforms` reads them, and tools, in all the forms that
+scipy, pinocchio, spatialmath and ROS have for them.
 
 A goal can be a region: a box about the target for the position or the rotation vector, given by
 its half widths, or a cone about a direction. All of it is as good as the target itself: residuals
@@ -22,6 +23,7 @@ from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import (
     Array,
     finite_vector,
+    frame_of,
     matrix_onto_axis,
     quaternion_from_matrix,
     transform_of,
@@ -44,6 +46,9 @@ from .weights import is_matrix, principal_axes
 class GoalTask(Task):
     """What all goals share. `position_weights`, `rotation_weights`: 0 masks a component.
 
+    `relative_to` is a link whose frame takes the place of the root link's: the target moves with
+    it, and the joints between the two links bring them together.
+
     Where they are given as matrices ([EngellErleben2011] Eq. 17), these are the weights along
     their principal axes, which are the columns of `position_turn` and `rotation_turn`; the rows
     of the residual are in these axes.
@@ -61,8 +66,11 @@ class GoalTask(Task):
         position_box: ArrayLike = 0.0,
         orientation_box: ArrayLike = 0.0,
         cone: float = 0.0,
+        relative_to: str | None = None,
     ) -> None:
-        self.link = link
+        self.link, self.relative_to = link, relative_to
+        if relative_to == link:
+            raise InvalidOption(f'the goal for {link!r} is relative to the link itself')
         self.position_axes = _axes(position_axes)
         self.position_weights, self.position_turn = _weights(position_weights, 'position weights')
         self.rotation_weights, self.rotation_turn = _weights(
@@ -123,6 +131,8 @@ class GoalTask(Task):
     def _shown(self) -> list[str]:
         """The link, what is asked for of it, and what of the rest is not as by default."""
         parts = [repr(self.link)]
+        if self.relative_to is not None:
+            parts.append(f'relative_to={self.relative_to!r}')
         is_axis = self.rotation == kernels.AXIS
         if self.position_weights.any():
             parts.append(_shown('position', self.target[9:]))
@@ -150,8 +160,22 @@ class GoalTask(Task):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The link that it is about."""
-        return (self.link,)
+        """The link that it is about, and the one that it is relative to."""
+        return (self.link,) if self.relative_to is None else (self.link, self.relative_to)
+
+    @property
+    def chains(self) -> tuple[tuple[str, str | None], ...]:
+        """See Task."""
+        return ((self.link, self.relative_to),)
+
+    def frame_at(self, robot: Robot, frames: Array) -> Array:
+        """The goal's frame (12,), the link's with the tool, for `robot.frames(q)`: what should be
+        at the target."""
+        place = robot.link_transform(frames, self.link) @ self.tool
+        if self.relative_to is not None:
+            base = robot.link_transform(frames, self.relative_to)
+            return frame_of(np.linalg.inv(base) @ place)
+        return frame_of(place)
 
     @property
     def has_geometric_columns(self) -> bool:
@@ -177,17 +201,20 @@ class GoalTask(Task):
     def check_target(self, root: str = '') -> None:
         """Raise InvalidGoal where something that the goal asks for has no target yet.
 
-        Or where its target was a message in another frame than `root`.
+        Or where its target was a message in another frame than it is relative to, which is `root`
+        by default.
         """
         if self._missing:
             raise InvalidGoal(
                 f'the goal for {self.link!r} has no {" and no ".join(sorted(self._missing))}; '
                 'give it one with set_target'
             )
-        if self.frame_id and root and self.frame_id != root:
+        needed = self.relative_to or root
+        if self.frame_id and needed and self.frame_id != needed:
+            what = 'it is relative to' if self.relative_to else 'the root of this robot is'
             raise InvalidGoal(
-                f'the goal for {self.link!r} is in the frame {self.frame_id!r}; the root of this '
-                f'robot is {root!r}: transform the goal there first, as tf2 does'
+                f'the goal for {self.link!r} is in the frame {self.frame_id!r}; {what} '
+                f'{needed!r}: transform the goal there first, as tf2 does, or give relative_to'
             )
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
@@ -232,6 +259,7 @@ class PoseTask(GoalTask):
         tool: Any = None,
         position_box: ArrayLike = 0.0,
         orientation_box: ArrayLike = 0.0,
+        relative_to: str | None = None,
     ) -> None:
         super().__init__(
             link,
@@ -241,6 +269,7 @@ class PoseTask(GoalTask):
             position_axes,
             position_box,
             orientation_box,
+            relative_to=relative_to,
         )
         self.set_target(
             transform,
@@ -272,8 +301,9 @@ class PositionTask(GoalTask):
         position_axes: str = 'root',
         tool: Any = None,
         box: ArrayLike = 0.0,
+        relative_to: str | None = None,
     ) -> None:
-        super().__init__(link, weights, 0.0, tool, position_axes, box)
+        super().__init__(link, weights, 0.0, tool, position_axes, box, relative_to=relative_to)
         self.set_target(position=position, quaternion=quaternion)
         self.set_target(rpy=rpy, rotation=rotation)
 
@@ -296,8 +326,9 @@ class OrientationTask(GoalTask):
         weights: ArrayLike = 1.0,
         tool: Any = None,
         box: ArrayLike = 0.0,
+        relative_to: str | None = None,
     ) -> None:
-        super().__init__(link, 0.0, weights, tool, orientation_box=box)
+        super().__init__(link, 0.0, weights, tool, orientation_box=box, relative_to=relative_to)
         self.set_target(quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
@@ -317,8 +348,10 @@ class TwoAxisTask(GoalTask):
         rotation: Any = None,
         weight: float = 1.0,
         tool: Any = None,
+        relative_to: str | None = None,
     ) -> None:
-        super().__init__(link, 0.0, _not_negative(weight, 'weight'), tool)
+        weights = _not_negative(weight, 'weight')
+        super().__init__(link, 0.0, weights, tool, relative_to=relative_to)
         self.rotation = kernels.TWO_AXES
         self.rotation_weights = np.repeat(self.rotation_weights, 2)
         self.set_target(quaternion=quaternion, rpy=rpy, rotation=rotation)
@@ -327,9 +360,9 @@ class TwoAxisTask(GoalTask):
 class AxisTask(GoalTask):
     """An axis of the link should point in a direction; the roll about it is free.
 
-    `axis` (3,) is in the link's frame, `direction` (3,) in the root link's; of any length but
-    zero. Within `cone` [rad] of the direction is as good. With a PositionTask for the same link
-    this is a 5-dof goal.
+    `axis` (3,) is in the link's frame, `direction` (3,) in the root link's, or in that of
+    `relative_to`; of any length but zero. Within `cone` [rad] of the direction is as good. With a
+    PositionTask for the same link this is a 5-dof goal.
     """
 
     def __init__(
@@ -340,10 +373,12 @@ class AxisTask(GoalTask):
         *,
         weight: float = 1.0,
         cone: float = 0.0,
+        relative_to: str | None = None,
     ) -> None:
         tool = np.eye(4)
         tool[:3, :3] = matrix_onto_axis(_unit(axis, 'axis'))
-        super().__init__(link, 0.0, _not_negative(weight, 'weight'), tool, cone=cone)
+        weights = _not_negative(weight, 'weight')
+        super().__init__(link, 0.0, weights, tool, cone=cone, relative_to=relative_to)
         self.rotation = kernels.AXIS
         if direction is not None:
             self.set_direction(direction)
@@ -363,17 +398,19 @@ class PositionAxisTask(GoalTask):
     def __init__(
         self,
         link: str,
-        transform: ArrayLike | None = None,
+        transform: Any = None,
         *,
         position_weight: float = 1.0,
         axis_weight: float = 1.0,
-        tool: ArrayLike | None = None,
+        tool: Any = None,
+        relative_to: str | None = None,
     ) -> None:
         super().__init__(
             link,
             _not_negative(position_weight, 'position_weight'),
             _not_negative(axis_weight, 'axis_weight'),
             tool,
+            relative_to=relative_to,
         )
         self.rotation = kernels.AXIS
         self.set_target(transform)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array, frame_of
 from ..robot.kinematics import MULTIPLIER, OFFSET
+from ..robot.relative import relative_chain
 from ..robot.robot import Robot
 from . import kernels
 from .parts import Goal, Part, Pattern, PatternPart, parts_of
@@ -41,7 +42,8 @@ class PackedGoals:
         self._is_plain = self.parts == list(goals)
         self.constant = 0.0
         self.variables = np.arange(robot.n) if variables is None else np.array(variables, int)
-        self._bodies = sorted({k for part in self.parts for k in robot.body_path(part.link)})
+        fixed = [part for part in self.parts if part.relative_to is None]
+        self._bodies = sorted({k for part in fixed for k in robot.body_path(part.link)})
         self._pack_tree(robot)
         self._pack_goals(robot, orientation_length)
         self.targets = np.empty((len(self.parts), 12))  # parts that no goal asks for may be NaN
@@ -117,8 +119,9 @@ class PackedGoals:
         column = {int(joint): j for j, joint in enumerate(self.variables)}
         self.tree = robot.tree[self._bodies].reshape(-1, 3).copy()
         self.geometry = robot.geometry[self._bodies].reshape(-1, 14).copy()
-        joints = self.tree[:, 2].copy()
         self.tree[:, 0] = [place[int(parent)] for parent in self.tree[:, 0]]
+        self._add_relative_chains(robot)
+        joints = self.tree[:, 2].copy()
         self.tree[:, 2] = [column.get(int(joint), 0) for joint in joints]
         # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
         self.frozen = np.flatnonzero([int(joint) not in column for joint in joints])
@@ -127,18 +130,38 @@ class PackedGoals:
         self._offset = self.geometry[self.frozen, OFFSET].copy()
         self.geometry[self.frozen, MULTIPLIER] = 0.0
 
+    def _add_relative_chains(self, robot: Robot) -> None:
+        """Append the bodies between links and those that goals have them relative to."""
+        self._relative: dict[tuple[str, str], tuple[int, Array]] = {}
+        for part in self.parts:
+            if part.relative_to is None or (part.link, part.relative_to) in self._relative:
+                continue
+            chain, first = relative_chain(robot, part.link, part.relative_to), len(self.tree)
+            parents = chain.tree[:, :1]
+            parents[parents >= 0] += first
+            self.tree = np.vstack([self.tree, chain.tree])
+            self.geometry = np.vstack([self.geometry, chain.geometry])
+            last = len(self.tree) - 1 if len(chain.tree) else -1
+            self._relative[part.link, part.relative_to] = last, chain.place
+
+    def _place_of(self, robot: Robot, part: Goal | Part | PatternPart) -> tuple[int, Array]:
+        """The packed body (-1: none) that a part's link is on, and where on it."""
+        if part.relative_to is not None:
+            return self._relative[part.link, part.relative_to]
+        where = robot.place(part.link)
+        return self._bodies.index(where.body) if where.body >= 0 else -1, where.transform
+
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
-        place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
         self.table = np.full((len(self.parts), kernels.GEOMETRIC + 1), -1, np.int64)
         self.tools = np.zeros((len(self.parts), kernels.CONE + 1))
         rows = 0
         for i, task in enumerate(self.parts):
-            where = robot.place(task.link)
+            body, transform = self._place_of(robot, task)
             axes = task.position_axes if task.position_weights.any() else kernels.NONE
             rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
-            self.table[i, : kernels.ROWS] = place[where.body], axes, rotation
+            self.table[i, : kernels.ROWS] = body, axes, rotation
             self.table[i, kernels.GEOMETRIC] = task.has_geometric_columns
-            self.tools[i, : kernels.SCALE] = frame_of(where.transform @ task.tool)
+            self.tools[i, : kernels.SCALE] = frame_of(transform @ task.tool)
             weights, slack = np.zeros(kernels.COMPONENTS), np.zeros(kernels.COMPONENTS)
             for values, position, turned in (
                 (weights, task.position_weights, task.rotation_weights),
@@ -157,7 +180,7 @@ class PackedGoals:
 
     def _make_buffers(self) -> None:
         count = len(self.parts)
-        self.frames = np.empty((len(self._bodies), 12))
+        self.frames = np.empty((len(self.tree), 12))
         self.tips = np.empty((count, 12))
         self.raw = np.zeros((count, kernels.COMPONENTS))
         self.scales = np.zeros((count, kernels.COMPONENTS))

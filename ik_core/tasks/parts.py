@@ -14,6 +14,7 @@ class Goal(Protocol):
     """What is packed of a goal: see `goals.GoalTask`."""
 
     link: str
+    relative_to: str | None
     tool: Array
     target: Array
     rotation: int
@@ -57,7 +58,7 @@ class Part:
     cone = 0.0
 
     def __init__(self, goal: Goal, *, of_position: bool) -> None:
-        self._goal = goal
+        self._goal, self.relative_to = goal, goal.relative_to
         self.link, self.tool, self.rotation = goal.link, goal.tool.copy(), goal.rotation
         self.position_axes = goal.position_axes
         self.position_weights = goal.position_weights if of_position else np.zeros(3)
@@ -111,7 +112,7 @@ class PatternPart:
     of the c_b, weighed by f_b^2.
     """
 
-    tool = np.eye(4)
+    tool, relative_to = np.eye(4), None
     rotation, position_axes = kernels.VECTOR, kernels.ROOT_AXES
     rotation_weights = position_box = orientation_box = np.zeros(3)
     cone = 0.0

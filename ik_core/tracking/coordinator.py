@@ -58,7 +58,7 @@ class Coordinator:
         self.paused = self._brakes = False
         self.tips = [Tip(index) for index in range(len(problem.goals))]
         self._solver = GoalSolver(problem, governor.limits, rate, clock)
-        self.motion = JointMotion(governor, list(map(self._robot.chain, problem.goal_links)))
+        self.motion = JointMotion(governor, [self._robot.chain(*c) for c in problem.goal_chains])
         self._leading = Leading(self.tips, self._solver, self.motion)
         self._rest = rest
         own = self._solver.problem
@@ -176,7 +176,7 @@ class Coordinator:
 
     def _set_problem(self, instruction: SetProblem) -> None:
         before, problem = self._solver.problem, instruction.problem
-        if problem.robot is not self._robot or problem.goal_links != before.goal_links:
+        if problem.robot is not self._robot or problem.goal_chains != before.goal_chains:
             raise InvalidOption(
                 f'a problem for {", ".join(problem.goal_links)}; '
                 f'this tracker moves {", ".join(before.goal_links)} of {self._robot.name}'

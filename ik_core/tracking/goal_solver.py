@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import njit
-from ..maths.rotations import Array, frame_of
+from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
@@ -179,10 +179,7 @@ class GoalSolver:
     def frames_at(self, q: Array) -> list[Array]:
         """The frames (12,) of the goals' links at q (n,), tools included."""
         robot, frames = self.problem.robot, self.problem.robot.frames(q)
-        return [
-            frame_of(robot.link_transform(frames, goal.link) @ goal.tool)
-            for goal in self.problem.goals
-        ]
+        return [goal.frame_at(robot, frames) for goal in self.problem.goals]
 
     def next_frame(self, frame: NextFrame, q: Array) -> None:
         """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""

@@ -51,7 +51,8 @@ class GoalMonitor:
     def ahead(self, q: Array, twists: Array) -> Array:
         """A q (n,) a little further on, by twists (G, 6) of the goals' links."""
         goals, q = self._goals, q.copy()
-        jacobian = np.vstack([self._robot.jacobian(q, goal.link) for goal in goals.goals])
+        chains = [(goal.link, goal.relative_to) for goal in goals.goals]
+        jacobian = np.vstack([self._robot.jacobian(q, *chain) for chain in chains])
         step = least_squares(jacobian[:, goals.variables], twists.ravel(), 1e-3)
         largest = np.max(np.abs(step))
         if largest > 0.0:

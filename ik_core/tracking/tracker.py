@@ -126,6 +126,7 @@ class Tracker:
         """[s] The nominal time between two ticks."""
         self._robot, self._clock = robot, ObservedClock(clock)
         self._links = tuple(problem.goal_links)
+        self._frames = [base or robot.base_link for _, base in problem.goal_chains]
         self._observer: Observer | None = None
         limits.check_size(robot.n)
         if governor is None:
@@ -222,6 +223,8 @@ class Tracker:
     ) -> None:
         """Give tip `index` the goal `transform` (4, 4) in the root link's frame; None drops it.
 
+        In the frame of the link that the problem's goal is relative to, where it is.
+
         `ik_core.transform` tells what else it may be, as a ROS PoseStamped.
 
         twist (6,) : the velocity of the goal in the root link's frame [m/s, rad/s], where it
@@ -231,7 +234,8 @@ class Tracker:
         Raises InvalidGoal, and keeps the last goal, where the transform is not finite or not
         rigid, or where there is no such tip.
         """
-        check_frame(frame_id(transform), self._robot.base_link)
+        frame = self._frames[index] if 0 <= index < len(self._frames) else ''
+        check_frame(frame_id(transform), frame)
         self.apply(SetGoal(index, plain_transform(transform), now, twist, move))
 
     def set_twist(self, index: int, linear: ArrayLike, angular: ArrayLike, now: float) -> None:

@@ -47,6 +47,8 @@ class Cells:
         goals = self.problem.goals
         if not goals or len({goal.link for goal in goals}) > 1:
             raise UnsupportedProblem('a reachability map is of goals for one link')
+        if any(goal.relative_to is not None for goal in goals):
+            raise UnsupportedProblem('a reachability map is of goals relative to the root link')
         if self.problem.other_tasks or self.problem.secondary:
             raise UnsupportedProblem('a reachability map knows goals only, no other tasks')
         turning = any(goal.rotation_weights.any() for goal in goals)

@@ -63,6 +63,8 @@ def describe_task(task: Task) -> Arguments:
     arguments = {'kind': kind.__name__, **DESCRIBED_BY[kind](task)}
     if isinstance(task, GoalTask):  # what is not asked for may be missing
         transform = task.transform
+        if task.relative_to is not None:
+            arguments['relative_to'] = task.relative_to
         arguments['target'] = np.where(np.isnan(transform), np.eye(4), transform)
     if isinstance(task, ReferenceMotionTask):
         arguments['examples'], arguments['achieved'] = task.history
