@@ -62,28 +62,42 @@ class GoalLog:
 
     def _say(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
-        tips = ', '.join(_distances(model, command, how, code is not StatusCode.REACHED))
-        hazard, joints = self._health.hazards.worst.text, self._health.hazards.joints_at_bound
-        why = ': '.join(filter(None, (hazard, ', '.join(joints))))
         if code is StatusCode.REACHED:
-            self._node.get_logger().info(cut(f'{what}: {tips}'))
-        else:
-            self._node.get_logger().warning(cut(f'{what}: {tips}' + (f'; {why}' if why else '')))
+            tips = _distances(model, command, how, _rounded_up, missed=False)
+            self._node.get_logger().info(cut(f'{what}: {", ".join(tips)}'))
+            return
+        tips = _distances(model, command, how, _rounded, missed=True)
+        hazards = self._health.hazards
+        why = ': '.join(filter(None, (hazards.worst.text, ', '.join(hazards.joints_at_bound))))
+        self._node.get_logger().warning(
+            cut('; '.join(filter(None, (f'{what}: {", ".join(tips)}', why))))
+        )
 
 
-def _distances(model: Model, command: Command, how: str, missed_only: bool) -> Iterable[str]:
-    """Such as 'panda_hand comes no closer than 12.3 mm and 0.4 deg', for each tip with a goal."""
-    node, tracker = model.parameters.node, model.tracker
+def _distances(
+    model: Model, command: Command, how: str, shown: Callable[[float], str], *, missed: bool
+) -> Iterable[str]:
+    """Such as 'panda_hand comes no closer than 12.3 mm and 0.4 deg'.
+
+    missed : of the tips that miss their goal, or where they are held; else of those with a goal
+    """
+    node, goals = model.parameters.node, model.tracker.goals
     errors = zip(command.position_errors, command.orientation_errors, strict=True)
-    for tip, goal, (metres, radians) in zip(model.tip_links, tracker.goals, errors, strict=True):
-        missed = metres > node.position_tolerance or radians > node.orientation_tolerance
-        if goal is not None and (missed or not missed_only):
-            angle = '' if model.goal_kind(tip) == 'position' else f' and {_degrees(radians)}'
-            yield f'{tip} {how} {1e3 * metres:.3g} mm{angle}'
+    for tip, goal, (metres, radians) in zip(model.tip_links, goals, errors, strict=True):
+        misses = metres > node.position_tolerance or radians > node.orientation_tolerance
+        if misses if missed else goal is not None:
+            position, angle = shown(1e3 * metres), shown(math.degrees(radians))
+            counts = model.goal_kind(tip) != 'position'
+            yield f'{tip} {how} {position} mm' + (f' and {angle} deg' if counts else '')
 
 
-def _degrees(radians: float) -> str:
-    return f'{math.degrees(radians):.3g} deg'
+def _rounded(value: float) -> str:
+    return f'{round(value, 3):g}'
+
+
+def _rounded_up(value: float) -> str:
+    """What a small value is within."""
+    return f'{math.ceil(1e3 * value) / 1e3:g}'
 
 
 def _bytes(goal: Array | None) -> bytes:

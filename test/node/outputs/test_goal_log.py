@@ -3,6 +3,7 @@
 The slide ends at 1 m, so the distances are known.
 """
 
+import re
 import time
 
 import pytest
@@ -42,7 +43,8 @@ def until_line(node, before):
 def test_each_outcome_is_one_line_that_says_how_far(node):
     before = len(lines(node))
     node.send_goal(at(0.3))
-    assert 'goal reached: carriage is within' in until_line(node, before)
+    text = until_line(node, before)
+    assert re.fullmatch(r'goal reached: carriage is within 0(\.0\d+)? mm and 0(\.00\d)? deg', text)
     node.send_goal(at(1.25))
     text = until_line(node, before + 1)
     assert 'out of reach: carriage comes no closer than 250 mm and 0 deg' in text

@@ -5,10 +5,12 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from std_srvs.srv import SetBool
 from support.node_harness import check_states, load, reachable_goal
-from support.panda_world import ACCELERATION, RATE, TIP, panda_world, tip_of, until_at
+from support.panda_world import ACCELERATION, RATE, TIP, call, panda_world, tip_of, until_at
 
 from ik_core.maths.rotations import matrix_from_rpy
+from ik_core.tracking.recording import read_recording, replay
 
 KIND = f'goal_kind__{TIP}'
 ANGLE = f'{TIP}.orientation_error [rad]'
@@ -157,3 +159,18 @@ def test_a_kind_that_is_none_is_refused(panda):
     answer = panda.set_parameters(**{KIND: 'pointing'})
     assert not answer.successful
     assert 'pose, position, axis' in answer.reason
+
+
+def test_a_recording_with_a_change_of_the_kind_is_run_again_the_same(tmp_path):
+    with panda_world(record_folder=str(tmp_path)) as node:
+        node.more_states(1)
+        assert call(node, SetBool, 'record', data=True).success
+        for number, kind in enumerate(('axis', 'position', 'pose')):
+            node.send_goal(reachable_goal(load('panda'), TIP, number))
+            set_kind(node, kind)
+            node.more_states(30)
+        assert call(node, SetBool, 'record', data=False).success
+        node.until(lambda: list(tmp_path.glob('*.npz')), 'the recording')
+        (path,) = tmp_path.glob('*.npz')
+    (run,) = replay(read_recording(path))
+    assert run.is_same, run.failure

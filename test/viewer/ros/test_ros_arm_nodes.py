@@ -159,3 +159,30 @@ def test_measured_joints_are_shown_whoever_measures_them():
             return watch.moment and np.allclose(watch.moment.q, q)
 
         watch.until(measured, 'the measured joints')
+
+
+def test_each_of_two_tips_is_told_and_moved_by_itself_and_seen_in_two_places():
+    tips = ['left_palm', 'right_palm']
+    parameters = {'urdf_path': str(URDF / 'dual_arm.urdf'), 'tip_links': tips}
+    with panda_world(**parameters) as node, watched(node) as watch, watched(node) as other:
+        watch.until_there()
+        robot = watch.arm.description.robot
+        goal = reachable_goal(robot, tips[1], 3)
+        watch.arm.set_goal(1, goal, GoalKind.AXIS)
+        for each in (watch, other):
+            each.until(lambda each=each: each.tips and each.tips[1].goal is not None, 'the goal')
+            assert [tip.link for tip in each.tips] == tips
+            assert each.tips[0].goal is None
+            np.testing.assert_allclose(each.tips[1].goal, goal, atol=1e-9)
+            each.until(lambda each=each: each.tips[1].kind is GoalKind.AXIS, 'its kind')
+            assert each.tips[0].kind is GoalKind.POSE
+        watch.until(lambda: watch.moment.code == 'reached', 'the goal')
+        before = robot.forward_kinematics(watch.moment.q, tips[1])
+
+        def lifted():
+            watch.arm.set_twist(1, np.array([0.0, 0.0, 0.1]), np.zeros(3))
+            node.more_states(2)
+            tip = robot.forward_kinematics(other.moment.q, tips[1])
+            return tip[2, 3] - before[2, 3] > 0.02
+
+        watch.until(lifted, 'the second tip to go up')
