@@ -21,6 +21,7 @@ from ik_core.exceptions import IkError, InvalidOption
 
 from .page.page import open_page
 from .page.server import HOST, PORT
+from .parts import ALL_PARTS
 
 NO_ROS = (
     "ik_viewer: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
@@ -58,7 +59,7 @@ def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
     os.nice(NICENESS)
     arm = RosArm(arguments.node, mesh_folders=arguments.mesh_folder)
     try:
-        page = open_page(arm, arguments.host, arguments.port)
+        page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
         print(f'{arm.name} is on {page.url} (Ctrl-C ends)', flush=True)
         ended.wait()
         page.close()

@@ -21,11 +21,11 @@ from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 
 from .arm import Description
-from .compare.panel import Compare
 from .drawing.description import describe
 from .local.arm import RATE, LocalArm
-from .page.page import PARTS, open_page
+from .page.page import open_page
 from .page.server import HOST, PORT
+from .parts import ALL_PARTS
 
 BAD_INPUT = 2
 
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
         description, arguments.tip, rate=arguments.rate, q0=start(description), values=values
     )
     try:
-        page = open_page(arm, arguments.host, arguments.port, (*PARTS, Compare))
+        page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
         print(f'{description.robot.name} is on {page.url} (Ctrl-C ends)', flush=True)
         _wait_for_the_end()
         page.close()

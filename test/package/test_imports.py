@@ -61,7 +61,8 @@ ORDERS = {
         {'__init__', 'arm'},
         {'drawing', 'local', 'ros'},
         {'page'},
-        {'compare', 'play'},
+        {'compare', 'play', 'reach'},
+        {'parts'},
         {'view', 'main'},
     ],
 }

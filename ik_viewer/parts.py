@@ -1,0 +1,10 @@
+"""All that the page of an arm is made of, in this process or behind a node."""
+
+from __future__ import annotations
+
+from .compare.panel import Compare
+from .page.page import PARTS, MakePart
+from .reach.panel import ReachMap
+
+ALL_PARTS: tuple[MakePart, ...] = (*PARTS, Compare, ReachMap)
+"""In the order of their tabs."""

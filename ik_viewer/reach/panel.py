@@ -1,0 +1,137 @@
+"""The reach of a tip on the page: a tab to have it mapped, and points in the scene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ik_core import IkProblem, PositionTask
+
+from ..arm import Moment
+from ..drawing.colours import hex_of
+from ..page.stage import Stage
+from .mapping import VIRIDIS, Mapping, Reach, colours_of
+
+NAME = '/reach'
+FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
+"""Points from the middle of what may be in reach to its end."""
+SIZE = 0.18
+"""Of a point, by their distance."""
+
+
+class ReachMap:
+    """A `Part`: what the chosen tip reaches, the more freely the brighter."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage, self._moment = stage, moment
+        self._mapping: Mapping | None = None
+        self._reach: Reach | None = None
+        self._cloud: Any = None
+        upright = stage.description.up != '+y'
+        self._away = np.array([0.0, 1.0, 0.0] if upright else [0.0, 0.0, -1.0])
+        self._add_controls()
+
+    def show(self, moment: Moment) -> None:
+        """Say how far a map is, and draw it once it is there."""
+        self._moment = moment
+        mapping = self._mapping
+        if mapping is None:
+            return
+        done = mapping.done
+        self._progress.value = 100.0 * mapping.share
+        if done:
+            self._mapping = None
+            self._progress.visible = False
+            if mapping.error:
+                self._stage.notices.say(mapping.error)
+            elif mapping.reach is not None:
+                self._draw(mapping.reach)
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self._give_up()
+        self._stage.server.scene.remove_by_name(NAME)
+        self._tab.remove()
+
+    def _add_controls(self) -> None:
+        gui, stage = self._stage.server.gui, self._stage
+        with stage.tabs.add_tab('Reach') as self._tab:
+            begin = gui.add_button(
+                'Map what the tip reaches',
+                icon='world',
+                hint='With any orientation; the other tips are left alone',
+            )
+            self._fineness = gui.add_dropdown('Points', tuple(FINENESS), initial_value='medium')
+            self._progress = gui.add_progress_bar(0.0, animated=True, visible=False)
+            self._shown = gui.add_checkbox('Show', True, visible=False)
+            self._cut = gui.add_slider(
+                'Cut open',
+                0.0,
+                1.0,
+                0.01,
+                0.5,
+                hint='So much is left out, on the side that one looks from',
+                visible=False,
+            )
+            self._legend = gui.add_html('')
+        begin.on_click(stage.guarded(lambda _: self._begin()))
+        self._shown.on_update(stage.guarded(lambda _: self._show_cloud()))
+        self._cut.on_update(stage.guarded(lambda _: self._show_cloud()))
+
+    def _begin(self) -> None:
+        self._give_up()
+        tip, robot = self._moment.tips[self._stage.choice.tip], self._stage.robot
+        held = [robot.joint_names[i] for i in robot.root_joints]
+        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=held)
+        q0 = np.clip(self._moment.q, robot.lower, robot.upper)
+        self._mapping = Mapping(problem, q0, FINENESS[self._fineness.value])
+        self._progress.value, self._progress.visible = 0.0, True
+
+    def _give_up(self) -> None:
+        mapping, self._mapping = self._mapping, None
+        if mapping is not None:
+            mapping.give_up()
+
+    def _draw(self, reach: Reach) -> None:
+        """Draw another map."""
+        self._reach = reach
+        self._shown.visible = self._cut.visible = True
+        self._legend.content = legend(reach)
+        if self._cloud is not None:
+            self._cloud.remove()
+        self._cloud = self._stage.server.scene.add_point_cloud(
+            NAME,
+            reach.points.astype(np.float32),
+            colours_of(reach.manipulability),
+            point_size=SIZE * reach.step,
+            point_shape='circle',
+            precision='float32',
+        )
+        self._show_cloud()
+
+    def _show_cloud(self) -> None:
+        """As much of it as the cut leaves."""
+        if self._cloud is None or self._reach is None:
+            return
+        points, across = self._reach.points, self._reach.points @ self._away
+        low, high = across.min(initial=0.0), across.max(initial=0.0)
+        kept = across >= low + self._cut.value * (high - low) - 1e-9
+        self._cloud.points = points[kept].astype(np.float32)
+        self._cloud.colors = colours_of(self._reach.manipulability)[kept]
+        self._cloud.visible = self._shown.value
+
+
+def legend(reach: Reach) -> str:
+    """What the colours mean, as HTML."""
+    bar = ', '.join(hex_of(tuple(colour)) for colour in VIRIDIS.tolist())
+    most = reach.manipulability.max(initial=0.0)
+    volume = len(reach.points) * reach.step**3
+    return (
+        '<div style="padding:0 0.6rem;font-size:0.8rem;color:#4b5563">'
+        "manipulability sqrt(det(JJ'))"
+        f'<div style="height:0.6rem;background:linear-gradient(to right, {bar})"></div>'
+        '<div style="display:flex;justify-content:space-between">'
+        f'<span>0</span><span>{most:.3g}</span></div>'
+        f'{len(reach.points)} points, {1e3 * reach.step:.0f} mm apart: {volume:.2f} m&sup3;</div>'
+    )
