@@ -63,7 +63,7 @@ ORDERS = {
         {'page'},
         {'compare', 'play', 'reach'},
         {'parts'},
-        {'view', 'main'},
+        {'view', 'main', 'bench_frames'},
     ],
 }
 FLOORS = {
