@@ -54,7 +54,7 @@ class Gizmo:
     def __init__(self, stage: Stage, index: int, tip: TipState, size: float) -> None:
         self._stage, self._index = stage, index
         self.kind = tip.kind
-        self._dragging: set[int | None] = set()
+        self._dragging: set[int] = set()
         self._dragged: Array | None = None
         self._let_go = -np.inf
         self._stands = np.full((4, 4), np.nan)
@@ -82,6 +82,7 @@ class Gizmo:
 
     def follow(self, goal: Array, kind: GoalKind) -> None:
         """Stand at a goal (4, 4), unless a hand is on it."""
+        self._dragging &= self._stage.server.get_clients().keys()  # others were closed meanwhile
         if self._dragging or time.monotonic() - self._let_go < HOLD:
             return
         if self.kind is not kind:

@@ -12,6 +12,12 @@ class Hands:
 
     def __init__(self, page, client=1):
         self._page, self._client = page, client
+        browser = SimpleNamespace(camera=SimpleNamespace(), add_notification=lambda **_: None)
+        page.server._connected_clients[client] = browser
+
+    def close(self):
+        """Close the browser."""
+        self._page.server._connected_clients.pop(self._client, None)
 
     def widget(self, label):
         """The input of that label that is on the page."""

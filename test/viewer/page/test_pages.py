@@ -37,12 +37,17 @@ def viser_server():
 def made(viser_server):
     """Makes pages on one server, which is cleared after."""
 
+    used = []
+
     def make(arm):
         page = Page(arm, viser_server)
         page.frame()
-        return page, Hands(page)
+        used.append(Hands(page))
+        return page, used[-1]
 
     yield make
+    for hands in used:
+        hands.close()
     viser_server.gui.reset()
     viser_server.scene.reset()
 
@@ -125,6 +130,18 @@ def test_a_gizmo_in_a_hand_is_not_moved_by_the_arm(made, clock):
     clock()
     page.frame()
     np.testing.assert_allclose(gizmo_of(page).pose, some_pose(1), atol=1e-12)
+
+
+def test_a_gizmo_in_the_hand_of_a_browser_that_was_closed_follows_the_arm_again(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    hands.grab(gizmo_of(page))
+    hands.drag(gizmo_of(page), some_pose(1))
+    hands.close()
+    arm.goals[0] = some_pose(2)
+    clock()
+    page.frame()
+    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(2), atol=1e-9)
 
 
 def test_nor_just_after_and_then_it_follows_the_goal_of_the_arm(made, clock):
