@@ -79,6 +79,8 @@ def rotation_matrix(
     quaternion: ArrayLike | None, rpy: ArrayLike | None, rotation: Any, *, normalise: bool = False
 ) -> Array | None:
     """The matrix (3, 3) of the one orientation that is given; None where there is none."""
+    if quaternion is None and rpy is None and rotation is None:
+        return None
     given = {'quaternion': quaternion, 'rpy': rpy, 'rotation': rotation}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
@@ -89,7 +91,7 @@ def rotation_matrix(
         return matrix_from_quaternion(quaternion)
     if rpy is not None:
         return matrix_from_rpy(finite_vector(rpy, 3, 'rpy (roll, pitch, yaw)', LARGEST).tolist())
-    return None if rotation is None else _checked_rotation(rotation, normalise)
+    return _checked_rotation(rotation, normalise)
 
 
 def point(value: Any, name: str = 'position', *, frame: str = '') -> Array:
@@ -135,6 +137,8 @@ def plain_transform(value: Any) -> Any:
 
 def frame_id(value: Any) -> str:
     """The frame that a stamped message names; '' of all else. TF 1's leading slash is none."""
+    if value is None or isinstance(value, PLAIN):
+        return ''
     return str(getattr(getattr(value, 'header', None), 'frame_id', '')).lstrip('/')
 
 

@@ -114,7 +114,7 @@ class GoalTask(Task):
         that are not finite, a zero quaternion, a matrix that is no rigid transform.
         """
         target = self.target.copy()
-        frames = {frame_id(value): None for value in (transform, position) if value is not None}
+        frame = frame_id(transform) or frame_id(position)
         if transform is not None:
             rigid = checked_transform(transform, normalise=normalise)
             target[:9].reshape(3, 3)[:] = rigid[:3, :3]
@@ -125,7 +125,8 @@ class GoalTask(Task):
         if position is not None:
             target[9:] = point(position)
         self.target[:] = target
-        self.frame_id = next(filter(None, frames), '') if frames else self.frame_id
+        if transform is not None or position is not None:
+            self.frame_id = frame
         self._note_what_is_set()
 
     def _shown(self) -> list[str]:
