@@ -68,7 +68,7 @@ class Moment(NamedTuple):
     `time` [s] of this machine's monotonic clock; `q` (n,) is what is commanded; `solution` (n,)
     is where the solver wants the joints, None where that is not known; `code` is that of
     ~/status ('reached', 'closest', ...), `text` its sentence. `solve_time` [s] and `iterations`
-    are those of the goal, `condition_number` is 0 where no goal is followed.
+    are what was needed since the goal came, `condition_number` is 0 where no goal is followed.
     """
 
     time: float

@@ -52,7 +52,8 @@ class MeshFolders:
         scheme, separator, rest = name.partition('://')
         if separator and scheme != 'package':
             raise MeshError(f'{scheme}:// is not followed: only package:// and relative names')
-        path = PurePosixPath(rest if separator else name)
+        # Some robots say package:///name: it is looked for below the folders all the same.
+        path = PurePosixPath(rest.lstrip('/') if separator else name)
         if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name:
             raise MeshError('a name is followed only below the folders that were named')
         if path.suffix.lower() not in SUFFIXES:

@@ -64,6 +64,7 @@ class LocalArm:
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._notices = deque([*robot.warnings, *unlimited(robot)], MOST_NOTICES)
         self._preparation: Preparation | None = None
+        self._solve_time, self._iterations = 0.0, 0  # since the last goal came
         self._moment = self._first_moment()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name='arm', daemon=True)
@@ -136,6 +137,7 @@ class LocalArm:
     def _set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
         now = time.monotonic()
         self._tracker.set_goal(tip, transform, now)
+        self._solve_time, self._iterations = 0.0, 0
         if self._kinds[tip] is kind:
             return
         self._kinds[tip] = kind
@@ -147,20 +149,23 @@ class LocalArm:
         settings = changed(self.settings, values)
         limits, options = limits_of(self._robot, settings), tracker_options(settings)
         problem, solver = self._problem(settings), solver_of(settings)
-        kernels = kernels_of(*solver)
         self._tracker.set_limits(limits)
         self._tracker.set_problem(problem)
         self._tracker.set_options(options)
         if solver != solver_of(self.settings):
-            self._prepare(kernels)
+            self._use_solver(solver)
         self.settings = settings
 
-    def _prepare(self, kernels: Any) -> None:
-        """Have a solver compiled; the tracker goes on with its own meanwhile."""
+    def _use_solver(self, solver: tuple[str, dict[str, Any]]) -> None:
+        """Use a solver, as soon as it is compiled; the tracker goes on with its own meanwhile."""
         if self._preparation is not None:
             self._preparation.cancel()
-        if not is_ready(kernels):
-            self._notices.append(f'compiling {kernels.solver}: it is used as soon as it is ready')
+            self._preparation = None
+        kernels = kernels_of(*solver)
+        if is_ready(kernels):
+            self._tracker.set_solver(*solver)
+            return
+        self._notices.append(f'compiling {kernels.solver}: it is used as soon as it is ready')
         self._preparation = Preparation(kernels)
 
     def _change_solver_when_ready(self) -> None:
@@ -171,9 +176,13 @@ class LocalArm:
         if preparation.error is not None:
             raise preparation.error
         self._tracker.set_solver(*solver_of(self.settings))
+        self._notices.append(f'{preparation.kernels.solver} is used now')
 
     def _moment_of(self, command: Command, now: float) -> Moment:
-        condition = self._tracker.condition_number() if self._tracker.has_goals else 0.0
+        followed = self._tracker.has_goals
+        condition = self._tracker.condition_number() if followed else 0.0
+        self._solve_time += command.solve_time
+        self._iterations += command.iterations
         return Moment(
             time=now,
             q=command.q,
@@ -181,8 +190,8 @@ class LocalArm:
             code=command.status.value,
             text=command.status.text,
             solution=command.solution,
-            solve_time=command.solve_time,
-            iterations=command.iterations,
+            solve_time=self._solve_time,
+            iterations=self._iterations,
             condition_number=condition,
         )
 

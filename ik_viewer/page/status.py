@@ -107,6 +107,7 @@ def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> 
         legend=uplot.Legend(show=False),
         axes=(uplot.Axis(), uplot.Axis(grid=grid, ticks=ticks, size=44)),
         height=110,
+        padding=(10, 12, 0, 0),
     )
 
 
@@ -115,8 +116,8 @@ def head(moment: Moment) -> str:
     dot = hex_of(colour_of(moment.code))
     rows = ''.join(_row(tip) for tip in moment.tips)
     numbers = (
-        f'solving {1e3 * moment.solve_time:.2f} ms'
-        f' &middot; {moment.iterations} iterations'
+        f'solved in {1e3 * moment.solve_time:.2f} ms'
+        f', {moment.iterations} iterations'
         f' &middot; condition {_condition(moment.condition_number)}'
     )
     return (

@@ -110,8 +110,11 @@ def test_without_a_folder_of_the_users_relative_names_are_looked_for_below_mesh_
 
 
 @pytest.mark.parametrize('root', ['.', '..'])
-def test_a_package_is_a_mesh_folder_or_in_one(folder, root):
-    found = MeshFolders(None, [folder / root]).find('package://own/meshes/part.stl')
+@pytest.mark.parametrize(
+    'name', ['package://own/meshes/part.stl', 'package:///own/meshes/part.stl']
+)
+def test_a_package_is_a_mesh_folder_or_in_one(folder, root, name):
+    found = MeshFolders(None, [folder / root]).find(name)
     assert found == (folder / 'meshes' / 'part.stl').resolve()
 
 

@@ -1,5 +1,6 @@
 """The arm in this process: it reaches what it is asked for, and nonsense leaves it as it was."""
 
+import itertools
 import time
 
 import numpy as np
@@ -10,7 +11,9 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.exceptions import IkError
+from ik_core.solvers.readiness import kernels_of, make_ready
 from ik_viewer.arm import Description, GoalKind
+from ik_viewer.local import arm as arm_module
 from ik_viewer.local.arm import LocalArm
 
 PATIENCE = 120.0
@@ -170,14 +173,47 @@ def test_settings_change_all_or_none(arm):
 
 
 def test_another_solver_solves_with_its_own_options(arm):
-    arm.set_settings({'solver': 'damped_least_squares', 'updates_per_tick': 3})
-    until(arm, lambda _: arm.settings['solver'].value == 'damped_least_squares')
     goal = random_goal(8)
     arm.set_goal(0, goal, GoalKind.POSE)
-    until(arm, lambda m: m.iterations > 0)
-    until(arm, lambda m: m.iterations == 3)  # of this solver, since no other has so many a tick
-    arm.set_settings({'solver': 'levenberg_marquardt', 'updates_per_tick': 0})
     reached(arm, goal)
+    few = arm.look().iterations
+    make_ready(kernels_of('jacobian_transpose', {}))
+    arm.set_settings({'solver': 'jacobian_transpose', 'jacobian_transpose.step_length': 0.2})
+    until(arm, lambda _: arm.settings['solver'].value == 'jacobian_transpose')
+    assert arm.settings['jacobian_transpose.step_length'].value == 0.2
+    goals = itertools.cycle([random_goal(13), goal])
+
+    def takes_many(moment):
+        """Whether a goal took many iterations."""
+        if moment.code in ('reached', 'closest') and moment.iterations <= 10 * few:
+            arm.set_goal(0, next(goals), GoalKind.POSE)
+            until(arm, lambda m: m.time > moment.time + 0.1)
+        return moment.iterations > 10 * few
+
+    assert until(arm, takes_many).solve_time > 0.0
+    arm.set_settings({'solver': 'levenberg_marquardt'})
+    until(arm, lambda _: arm.settings['solver'].value == 'levenberg_marquardt')
+    arm.set_goal(0, goal, GoalKind.POSE)
+    reached(arm, goal)
+
+
+def test_a_solver_that_is_not_compiled_is_used_once_it_is(arm, monkeypatch):
+    class Compiling:
+        done, error = False, None
+
+        def __init__(self, kernels):
+            self.kernels = kernels
+
+    monkeypatch.setattr(arm_module, 'Preparation', Compiling)
+    monkeypatch.setattr(arm_module, 'is_ready', lambda kernels: kernels.solver != 'bfgs')
+    arm.set_settings({'solver': 'bfgs'})
+    assert 'compiling bfgs' in notices_of(arm)[0]
+    goal = random_goal(14)
+    arm.set_goal(0, goal, GoalKind.POSE)
+    reached(arm, goal)  # by the solver before
+    monkeypatch.setattr(Compiling, 'done', True)
+    assert notices_of(arm) == ['bfgs is used now']
+    arm.set_settings({'solver': 'levenberg_marquardt'})
 
 
 def test_a_tightened_limit_holds(arm):
