@@ -66,4 +66,4 @@ def test_a_node_goes_to_the_corners(tmp_path):
     with world(**robot, move='linear', joint_limits__default__acceleration=10.0) as it:
         here = ('--ros-args', '-r', f'__ns:={it.namespace}')
         printed = start(path, tmp_path, *here, ROS_DOMAIN_ID=str(DOMAIN))
-    assert re.fullmatch(SAYS['corners_ros'], printed), printed
+    assert re.search(SAYS['corners_ros'], printed), printed

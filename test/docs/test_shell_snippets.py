@@ -32,6 +32,7 @@ def elsewhere(tmp_path, monkeypatch):
     panda = ik.load_urdf('panda')
     still = ik.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
     ik.save_motion(still, tmp_path / 'wave.csv')
+    (tmp_path / 'poses.csv').write_text('0.4,0,0.5\n0.4,0.1,0.5\n')
     monkeypatch.chdir(tmp_path)
 
 
@@ -71,6 +72,7 @@ def test_parameter_files_set_parameters_that_there_are(pair):
         'make demo DURATON=3',
         "pip install '.[fastt]'",
         'ik solve panda --xzy 1 2 3',
+        'ik view panda --prot 8080',
         'ros2 launch ik_node ik.launch.py urfd:=x',
         'ros2 launch ik_node absent.launch.py',
         'ros2 run ik_node ik_nod',
@@ -87,5 +89,6 @@ def test_a_line_that_does_not_work_is_noticed(line):
     (words,) = shell_lines.commands(Block('sh', line, 1))
     if shell_lines.needs_ros(words):
         pytest.importorskip('rclpy')
-    with pytest.raises((AssertionError, UsageError, AttributeError, FileNotFoundError)):
+    complaints = (AssertionError, UsageError, AttributeError, FileNotFoundError, SystemExit)
+    with pytest.raises(complaints):
         shell_lines.check(words)

@@ -11,12 +11,14 @@ import itertools
 import re
 import shlex
 
+import pytest
 import yaml
 
 from ik_core.cli.main import _parser, _shield_negative_numbers
+from ik_core.cli.programs import PROGRAMS
 from support.places import ROOT
 
-FREE = {'rosdep', 'colcon', 'source', 'sudo', 'git', 'cd', 'xacro'}
+FREE = {'rosdep', 'colcon', 'source', 'sudo', 'git', 'cd', 'xacro', 'eval'}
 """Programs of others, whose arguments nothing here can check."""
 COMMANDS = set(re.findall(r"'(ik\w*) = ", (ROOT / 'setup.py').read_text('utf-8')))
 TARGETS = set(re.findall(r'^(\w+):', (ROOT / 'Makefile').read_text('utf-8'), re.M))
@@ -38,7 +40,7 @@ def commands(block):
 
 def needs_ros(words):
     """Whether checking this command needs rclpy."""
-    return words[0] in ('ros2', 'chrt', 'ik_node')
+    return words[0] in ('ros2', 'chrt', 'ik_node') or words[:2] == ['ik', 'node']
 
 
 def check(words):
@@ -68,10 +70,23 @@ def pip(words):
 
 
 def ik(words):
-    """Arguments that `ik` takes; the parsed ones."""
+    """Arguments that `ik` takes."""
     if '--help' in words or '--version' in words:
-        return None
-    return _parser().parse_args(_shield_negative_numbers(words))
+        return
+    if words[0] in PROGRAMS:
+        PROGRAM_CHECKS[words[0]](words[1:])
+    else:
+        _parser().parse_args(_shield_negative_numbers(words))
+
+
+def viewer(module):
+    """The check of a program of ik_viewer: by its own parser, where viser is installed."""
+
+    def check_program(words):
+        pytest.importorskip('viser')
+        importlib.import_module(module)._parser().parse_args(words)
+
+    return check_program
 
 
 def chrt(words):
@@ -110,7 +125,8 @@ def run(words):
     package, program, *rest = words
     assert package == 'ik_node'
     assert program in COMMANDS, program
-    (ik if program == 'ik' else node)(rest)
+    checks = {'ik': ik, 'ik_node': node, 'ik_viewer': viewer('ik_viewer.main')}
+    checks[program](rest)
 
 
 def launch(words):
@@ -218,3 +234,12 @@ def _without_options(words):
         elif not word.startswith('--'):
             kept.append(word)
     return kept
+
+
+PROGRAM_CHECKS = {
+    'view': viewer('ik_viewer.view'),
+    'play': viewer('ik_viewer.play.command'),
+    'node': node,
+    'demo': lambda words: None,
+}
+"""Programs that `ik` starts without parsing their arguments."""
