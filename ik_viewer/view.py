@@ -27,7 +27,7 @@ from .page.page import open_page
 from .page.server import HOST, PORT
 from .parts import ALL_PARTS
 
-BAD_INPUT = 2
+BAD_INPUT, INTERRUPTED = 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (IkError, OSError) as error:
         print(f'error: {error}', file=sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:  # before there was a page
+        return INTERRUPTED
 
 
 def start(description: Description) -> Array | None:
@@ -54,8 +56,9 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     try:
         page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
+        ended = _ended_by_signals()
         print(f'{description.robot.name} is on {page.url} (Ctrl-C ends)', flush=True)
-        _wait_for_the_end()
+        ended.wait()
         page.close()
         page.server.stop()
     finally:
@@ -63,12 +66,12 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wait_for_the_end() -> None:
-    """Wait for Ctrl-C, or to be asked to end."""
+def _ended_by_signals() -> threading.Event:
+    """Is set at SIGINT or SIGTERM."""
     ended = threading.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: ended.set())
-    ended.wait()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    return ended
 
 
 def _parser() -> argparse.ArgumentParser:

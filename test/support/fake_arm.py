@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 
 from ik_viewer.arm import Description, GoalKind, Moment, Setting, TipState
+from support import robots
+from support.places import URDF
 
 COUNTER = itertools.count()
 
@@ -73,3 +75,8 @@ class FakeArm:
     def called(self, name):
         """The arguments of the calls of that name."""
         return [call[1:] for call in self.calls if call[0] == name]
+
+
+def panda(**more):
+    """One with a Panda, as its file draws it."""
+    return FakeArm(robots.shipped('panda'), urdf=(URDF / 'panda.urdf').read_text(), **more)

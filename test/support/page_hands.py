@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ik_viewer.page.goals import Goals
+
 
 class Hands:
     """Hands of one browser on a page."""
@@ -68,3 +70,13 @@ class Hands:
         event = SimpleNamespace(client=object(), client_id=self._client, target=widget)
         for callback in list(callbacks):
             asyncio.run(callback(event))
+
+
+def part(page, kind):
+    """The part of a page of that class."""
+    return next(p for p in page.parts if isinstance(p, kind))
+
+
+def gizmo_of(page, tip=0):
+    """The gizmo of a tip."""
+    return part(page, Goals).gizmos.each[tip]

@@ -11,13 +11,6 @@ from ik_core.exceptions import InvalidOption
 from ik_viewer.page import server
 
 
-@pytest.fixture(scope='module')
-def viser_server():
-    it = server.start_server(port=0)
-    yield it
-    it.stop()
-
-
 def test_without_viser_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, 'viser', None)
     with pytest.raises(InvalidOption, match=r"pip install 'ik_node\[viewer\]'"):

@@ -1,212 +1,27 @@
 """The page over an arm that only remembers: what it shows, what it asks for, what it survives."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from support import robots
-from support.fake_arm import FakeArm
-from support.places import URDF
+from support.fake_arm import FakeArm, panda
 
 pytest.importorskip('viser')
 
-from support.page_hands import Hands
+from support.page_hands import part
 
 import ik_core as ik
-from ik_viewer.arm import GoalKind
-from ik_viewer.page import fields, gizmos, server
+from ik_viewer.page import fields
 from ik_viewer.page.gizmos import Gizmos
 from ik_viewer.page.goals import Goals
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 
-LATER = 100.0
-"""[s] All that waits for a while is due."""
-
-
-@pytest.fixture(scope='module')
-def viser_server():
-    it = server.start_server(port=0)
-    yield it
-    it.stop()
-
-
-@pytest.fixture
-def made(viser_server):
-    """Makes pages on one server, which is cleared after."""
-
-    used = []
-
-    def make(arm):
-        page = Page(arm, viser_server)
-        page.frame()
-        used.append(Hands(page))
-        return page, used[-1]
-
-    yield make
-    for hands in used:
-        hands.close()
-    viser_server.gui.reset()
-    viser_server.scene.reset()
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock of the page that goes on when it is told to."""
-    now = [time.monotonic()]
-    monkeypatch.setattr(time, 'monotonic', lambda: now[0])
-
-    def advance(seconds=LATER):
-        now[0] += seconds
-
-    return advance
-
-
-def panda(**more):
-    return FakeArm(robots.shipped('panda'), urdf=(URDF / 'panda.urdf').read_text(), **more)
-
-
-def part(page, kind):
-    return next(p for p in page.parts if isinstance(p, kind))
-
-
-def gizmo_of(page, tip=0):
-    return part(page, Goals).gizmos.each[tip]
-
 
 def some_pose(seed=3):
     return robots.random_transform(np.random.default_rng(seed))
-
-
-# The gizmos
-
-
-def test_a_gizmo_begins_at_its_tip(made):
-    arm = panda()
-    page, _ = made(arm)
-    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
-    np.testing.assert_allclose(gizmo_of(page).pose, truth, atol=1e-9)
-
-
-def test_dragging_gives_the_arm_the_pose_of_the_gizmo(made):
-    arm, pose = panda(), some_pose()
-    page, hands = made(arm)
-    hands.grab(gizmo_of(page))
-    hands.drag(gizmo_of(page), pose)
-    page.frame()
-    ((tip, goal, kind),) = arm.called('set_goal')
-    assert (tip, kind) == (0, GoalKind.POSE)
-    np.testing.assert_allclose(goal, pose, atol=1e-12)
-
-
-def test_of_many_events_the_newest_is_given_once_a_frame(made):
-    arm = panda()
-    page, hands = made(arm)
-    hands.grab(gizmo_of(page))
-    for seed in range(50):
-        hands.drag(gizmo_of(page), some_pose(seed))
-    page.frame()
-    page.frame()
-    ((_, goal, _),) = arm.called('set_goal')
-    np.testing.assert_allclose(goal, some_pose(49), atol=1e-12)
-
-
-def test_grabbing_alone_gives_no_goal(made):
-    arm = panda()
-    page, hands = made(arm)
-    hands.grab(gizmo_of(page))
-    page.frame()
-    assert arm.called('set_goal') == []
-
-
-def test_a_gizmo_in_a_hand_is_not_moved_by_the_arm(made, clock):
-    arm = panda()
-    page, hands = made(arm)
-    hands.grab(gizmo_of(page))
-    hands.drag(gizmo_of(page), some_pose(1))
-    arm.goals[0] = some_pose(2)
-    clock()
-    page.frame()
-    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(1), atol=1e-12)
-
-
-def test_a_gizmo_in_the_hand_of_a_browser_that_was_closed_follows_the_arm_again(made, clock):
-    arm = panda()
-    page, hands = made(arm)
-    hands.grab(gizmo_of(page))
-    hands.drag(gizmo_of(page), some_pose(1))
-    hands.close()
-    arm.goals[0] = some_pose(2)
-    clock()
-    page.frame()
-    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(2), atol=1e-9)
-
-
-def test_nor_just_after_and_then_it_follows_the_goal_of_the_arm(made, clock):
-    arm = panda()
-    page, hands = made(arm)
-    clock()
-    hands.grab(gizmo_of(page))
-    hands.drag(gizmo_of(page), some_pose(1))
-    hands.let_go(gizmo_of(page))
-    arm.goals[0] = some_pose(2)  # an older one
-    page.frame()
-    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(1), atol=1e-12)
-    clock(2.0 * gizmos.HOLD)
-    page.frame()
-    np.testing.assert_allclose(gizmo_of(page).pose, some_pose(2), atol=1e-9)
-
-
-def test_while_one_hand_holds_it_another_that_lets_go_does_not_matter(made, clock):
-    arm = panda()
-    page, hands = made(arm)
-    other = Hands(page, client=2)
-    hands.grab(gizmo_of(page))
-    other.grab(gizmo_of(page))
-    other.let_go(gizmo_of(page))
-    stands = gizmo_of(page).pose
-    arm.goals[0] = some_pose(2)
-    clock()
-    page.frame()
-    np.testing.assert_allclose(gizmo_of(page).pose, stands, atol=1e-12)
-
-
-def test_without_a_goal_it_goes_with_the_tip(made, clock):
-    arm = panda()
-    page, _ = made(arm)
-    arm.q = arm.q + 0.2
-    clock()
-    page.frame()
-    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
-    np.testing.assert_allclose(gizmo_of(page).pose, truth, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ('word', 'kind'), [('Position', GoalKind.POSITION), ('Position + axis', GoalKind.AXIS)]
-)
-def test_what_counts_is_chosen_for_the_tip_in_hand(made, word, kind):
-    arm = FakeArm(robots.shipped('dual_arm'))
-    page, hands = made(arm)
-    hands.change('Tip', arm.links[1])
-    hands.change('What counts', word)
-    ((tip, goal, given),) = arm.called('set_goal')
-    assert (tip, given) == (1, kind)
-    np.testing.assert_allclose(goal, gizmo_of(page, 1).pose, atol=1e-12)
-    hands.grab(gizmo_of(page, 0))
-    page.frame()
-    assert hands.widget('Tip').value == arm.links[0]
-    assert hands.widget('What counts').value == 'Pose'
-
-
-def test_a_kind_that_is_chosen_elsewhere_is_shown(made, clock):
-    arm = panda()
-    page, hands = made(arm)
-    arm.kinds[0] = GoalKind.AXIS
-    clock()
-    page.frame()
-    assert hands.widget('What counts').value == 'Position + axis'
 
 
 # What is asked of the arm by the panel
