@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,13 +95,12 @@ class Sending:
             return True
         if setting is not None and not goal.asked:
             goal.asked = True
-            self._parameters.set({name: kind.value}, lambda success: self._asked(tip, success))
+            self._parameters.set({name: kind.value}, partial(self._asked, tip, goal))
         return False
 
-    def _asked(self, tip: int, success: bool) -> None:
-        """A kind that was refused: the goal does not count as it should."""
-        goal = self._waiting.get(tip)
-        if goal is not None and goal.asked and not success:
+    def _asked(self, tip: int, goal: Goal, success: bool) -> None:
+        """Whether the kind of a goal counts now; where it was refused, the goal is none."""
+        if not success and self._waiting.get(tip) is goal:
             del self._waiting[tip]
 
     def _publisher(self, kind: Any, link: str, topic: str) -> Any:

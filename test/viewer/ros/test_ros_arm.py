@@ -92,6 +92,28 @@ def test_a_goal_of_another_kind_sets_what_counts_before_it_is_sent(watch, node, 
     until_tip_at(watch, robot, turned)
 
 
+def test_of_a_stream_of_goals_of_another_kind_the_last_one_is_followed(watch, node, robot):
+    goal = reachable_goal(robot, TIP, 7)
+    watch.arm.set_goal(0, goal, GoalKind.POSE)
+    until_tip_at(watch, robot, goal)
+    kinds = 3 * [GoalKind.POSITION, GoalKind.AXIS, GoalKind.POSE]
+    for goals, kind in enumerate(kinds, start=2):  # the kind is still being set at the last one
+        for _ in range(goals):
+            goal = goal.copy()
+            goal[1, 3] += 1e-3
+            watch.arm.set_goal(0, goal, kind)
+            node.more_states(3)
+        watch.until(
+            lambda kind=kind, goal=goal: (
+                watch.tips[0].kind is kind
+                and watch.tips[0].goal is not None
+                and np.allclose(watch.tips[0].goal, goal, atol=1e-9)
+            ),
+            'the last goal',
+        )
+    until_tip_at(watch, robot, goal)
+
+
 def test_settings_are_those_of_the_node_and_change_it(watch, node):
     settings = watch.arm.settings
     tolerance = settings[TOLERANCE]
