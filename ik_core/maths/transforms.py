@@ -67,7 +67,8 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
     """`value` as a new array (4, 4) of floats; InvalidGoal where it is no rigid transform."""
     t = _numbers(plain_transform(value), name)
     if t.shape != (4, 4):
-        raise InvalidGoal(f'{name} has shape {t.shape}; (4, 4) is needed')
+        hint = ', or give it as rotation=' if t.shape == (3, 3) else ''
+        raise InvalidGoal(f'{name} has shape {t.shape}; (4, 4) is needed{hint}')
     if normalise:
         t[:3, :3] = nearest_rotation(t[:3, :3], name)
     if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):

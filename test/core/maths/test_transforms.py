@@ -201,7 +201,8 @@ def broken(row, column, value):
 @pytest.mark.parametrize(
     ('transform', 'match'),
     [
-        (np.eye(3), 'shape'),
+        (np.eye(3), 'shape.*, or give it as rotation='),
+        (TURN, 'shape.*, or give it as rotation='),
         (broken(0, 3, np.nan), 'not finite'),
         (broken(1, 1, np.inf), 'not finite'),
         (broken(0, 0, 1.0 + 1e-5), 'off the identity by 2e-05.*determinant is 1.00001;'),
