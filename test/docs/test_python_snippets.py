@@ -12,7 +12,13 @@ from support.pages import PAGES, blocks, name
 from support.places import URDF
 
 COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-OPTIONAL = {'pinocchio', 'geometry_msgs', 'sensor_msgs'}
+OPTIONAL = {
+    'pinocchio': 'pinocchio',
+    'geometry_msgs': 'geometry_msgs',
+    'sensor_msgs': 'sensor_msgs',
+    'ik_viewer': 'viser',
+}
+"""What pages import that is not installed everywhere, and what to look for."""
 SCRIPTED = [page for page in PAGES if any(block.kind == 'python' for block in blocks(page))]
 
 
@@ -47,8 +53,9 @@ def check(page):
     names, printed = {'__name__': 'page'}, ''
     for block in blocks(page):
         if block.kind == 'python':
-            for module in OPTIONAL & set(re.findall(r'^(?:import|from) (\w+)', block.text, re.M)):
-                pytest.importorskip(module)
+            for module in re.findall(r'^(?:import|from) (\w+)', block.text, re.M):
+                if module in OPTIONAL:
+                    pytest.importorskip(OPTIONAL[module])
             printed = run(page, block, names)
             assert not any(word in printed for word in ('nan', 'Traceback')), block.text
         elif block.kind == 'text' and printed:
