@@ -20,7 +20,7 @@ CURVE_PERIOD = 0.2
 """[s] Curves are much to draw for a browser."""
 SPAN = 10.0
 """[s] That the curves show."""
-DISTANCES, TIMES = (1e-3, 1e3), (1e-2, 1e2)
+DISTANCES, TIMES = (1e-3, 3e3), (1e-2, 3e2)
 """[mm], [ms] What the logarithmic scales of the curves show."""
 
 
@@ -107,7 +107,6 @@ def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> 
         legend=uplot.Legend(show=False),
         axes=(uplot.Axis(), uplot.Axis(grid=grid, ticks=ticks, size=44)),
         height=110,
-        padding=(10, 12, 0, 0),
     )
 
 
