@@ -64,6 +64,7 @@ class Curves:
         self._distance = _plot(gui, 'distance to the goal [mm]', BLUE, DISTANCES)
         self._solving = _plot(gui, 'solve time [ms]', ORANGE, TIMES)
         self._last = self._drawn = -np.inf
+        self._is_flat = False
 
     def add(self, moment: Moment, now: float) -> None:
         """Take a moment in, at most 30 a second."""
@@ -82,6 +83,11 @@ class Curves:
             return
         self._drawn = now
         times, distances, solving = np.array(self._samples).T
+        is_full = now - times[0] > SPAN - 2.0 * CURVE_PERIOD
+        is_flat = is_full and bool(np.ptp(distances) == np.ptp(solving) == 0.0)
+        if is_flat and self._is_flat:
+            return  # it is drawn already, and drawing is work for a browser
+        self._is_flat = is_flat
         self._distance.data = (times - now, np.clip(distances, *DISTANCES))
         self._solving.data = (times - now, np.clip(solving, *TIMES))
 

@@ -38,13 +38,13 @@ class FakeArm:
         self.goals = [None] * len(self.links)
         self.kinds = [GoalKind.POSE] * len(self.links)
         self.code, self.solution, self.gone = 'idle', None, False
-        self.notices, self.calls = [], []
+        self.notices, self.calls, self.error = [], [], 0.001
 
     def look(self):
         if self.gone:
             return None
         tips = tuple(
-            TipState(link, np.eye(4), kind, goal, 0.001, 0.002)
+            TipState(link, np.eye(4), kind, goal, self.error, 0.002)
             for link, kind, goal in zip(self.links, self.kinds, self.goals, strict=True)
         )
         moment = Moment(float(next(COUNTER)), self.q.copy(), tips, self.code, f'is {self.code}')

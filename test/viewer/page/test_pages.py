@@ -330,3 +330,29 @@ def test_robots_of_all_sorts_have_a_page(made, robot):
     assert len(page.parts) == 6
     assert not page.notices.last
     assert isinstance(part(page, Goals).gizmos, Gizmos)
+
+
+def test_curves_show_the_last_seconds_and_are_not_sent_again_while_nothing_changes(made, clock):
+    arm = panda()
+    page, _ = made(arm)
+    sent = []
+
+    def play(seconds):
+        for _ in range(int(10 * seconds)):
+            clock(0.1)
+            before = page.status.curves._distance.data[0]
+            page.frame()
+            sent.append(page.status.curves._distance.data[0] is not before)
+
+    play(11.0)
+    times, distances = page.status.curves._distance.data
+    assert (times >= -10.1).all()
+    assert times[0] < -9.0
+    np.testing.assert_allclose(distances, 1.0)  # [mm], of the arm's error
+    sent.clear()
+    play(3.0)
+    assert not any(sent)
+    arm.error = 0.005
+    play(2.0)
+    assert any(sent)
+    np.testing.assert_allclose(page.status.curves._distance.data[1][-1], 5.0)
