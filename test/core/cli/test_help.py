@@ -1,6 +1,7 @@
 """Help: every command has examples, every example is understood, and shells complete them."""
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
@@ -63,23 +64,60 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(('line', 'answers'), CASES.items(), ids=CASES)
-def test_a_shell_completes_robots_links_joints_and_solvers(line, answers, tmp_path):
-    pytest.importorskip('argcomplete')
-    asked = {
+PROGRAM = """
+import io, json, os, sys
+import argcomplete
+from ik_core.cli.main import _parser
+
+class Answers(io.StringIO):
+    def write(self, text):  # bytes before argcomplete 3
+        super().write(text if isinstance(text, str) else text.decode())
+
+for line in json.loads(sys.argv[1]):
+    os.environ.update(COMP_LINE=line, COMP_POINT=str(len(line)))
+    answers = Answers()
+    try:
+        argcomplete.autocomplete(_parser(), exit_method=sys.exit, output_stream=answers)
+    except SystemExit:
+        print(json.dumps(answers.getvalue().split(os.environ['_ARGCOMPLETE_IFS'])))
+"""
+"""What shells ask for, line after line: one process for all."""
+
+
+def asked(line, **more):
+    """The environment in which argcomplete answers a shell."""
+    return {
+        **os.environ,
         '_ARGCOMPLETE': '1',
-        '_ARGCOMPLETE_IFS': '\n',
-        '_ARGCOMPLETE_STDOUT_FILENAME': str(tmp_path / 'answers'),
+        '_ARGCOMPLETE_IFS': '|',
         'COMP_LINE': line,
         'COMP_POINT': str(len(line)),
         'NUMBA_DISABLE_JIT': '1',
+        'PYTHONPATH': python_path(ROOT),
+        **more,
     }
-    environment = {**os.environ, **asked, 'PYTHONPATH': python_path(ROOT)}
-    subprocess.run(
-        [sys.executable, '-m', 'ik_core'], env=environment, cwd=tmp_path, timeout=120, check=False
+
+
+def test_a_shell_completes_robots_links_joints_and_solvers(tmp_path):
+    pytest.importorskip('argcomplete')
+    command = [sys.executable, '-c', PROGRAM, json.dumps(list(CASES))]
+    done = subprocess.run(
+        command, env=asked(''), cwd=tmp_path, timeout=120, capture_output=True, text=True
     )
-    found = (tmp_path / 'answers').read_text().split('\n')
-    assert {answer.strip() for answer in found if answer.strip()} - {'answers'} == answers
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    stripped = [{answer.strip() for answer in answers if answer.strip()} for answers in found]
+    assert dict(zip(CASES, stripped, strict=True)) == CASES
+
+
+def test_the_command_itself_answers_the_shell(tmp_path):
+    pytest.importorskip('argcomplete')
+    file = tmp_path / 'answers'
+    environment = asked('ik check pand', _ARGCOMPLETE_STDOUT_FILENAME=str(file))
+    command = [sys.executable, '-m', 'ik_core']
+    subprocess.run(command, env=environment, cwd=tmp_path, timeout=120, check=False)
+    assert file.read_text().strip() == 'panda'
+    marked = (ROOT / 'ik_core' / 'cli' / 'main.py').read_text()[:100]
+    assert 'PYTHON_ARGCOMPLETE_OK' in marked  # for global completion
 
 
 def test_the_solvers_are_all_named_in_the_help(capsys):

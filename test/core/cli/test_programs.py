@@ -66,7 +66,7 @@ def test_help_lists_every_program_with_a_line(capsys):
         assert f'{name} {summary}' in text
 
 
-@pytest.mark.parametrize('name', ['node', 'demo'])
+@pytest.mark.parametrize('name', programs.PROGRAMS)
 def test_every_program_is_where_the_table_says(name):
     module, _, function = programs.PROGRAMS[name][0].partition(':')
     source = (ROOT / f'{module.replace(".", "/")}.py').read_text(encoding='utf-8')
