@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ def _url(process: subprocess.Popen[bytes]) -> str:
     try:
         return said.get(timeout=PATIENCE)
     except queue.Empty:
+        print(f'no page: the viewer is not ready after {PATIENCE:g} s', file=sys.stderr)
         return ''
 
 
