@@ -27,6 +27,8 @@ from .table import plotted, table
 
 RATE, BUDGET = 30.0, 0.015
 """[Hz], [s] Frames of the solvers, and what all of them together may take of one."""
+MOST_DUE = 10
+"""Frames that are made up for at most."""
 PERIOD = 0.2
 """[s] Between two pictures of the table and the curves."""
 AGAIN = 0.3
@@ -74,14 +76,22 @@ class Director:
         self._wake.set()
 
     def _run(self) -> None:
+        last = time.perf_counter()
         while not self._closed:
             race, began = self.race, time.perf_counter()
+            frames, last = (began - last) * RATE, began
             if race is None or race.over:
                 self._wake.wait()
                 self._wake.clear()
+                last = time.perf_counter()
                 continue
-            race.advance(self.updates, BUDGET)
+            race.advance(self.updates * due_frames(frames), BUDGET)
             time.sleep(max(1.0 / RATE - (time.perf_counter() - began), 0.001))
+
+
+def due_frames(frames: float) -> int:
+    """How many frames to make up for, where so many went by: a busy machine shows fewer."""
+    return min(max(round(frames), 1), MOST_DUE)
 
 
 class Ghost:

@@ -16,7 +16,7 @@ from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
 
 pytest.importorskip('viser')
 
-from ik_viewer.compare.panel import NOBODY, Compare
+from ik_viewer.compare.panel import NOBODY, Compare, due_frames
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices
 from ik_viewer.page.stage import Stage as PageStage
@@ -129,6 +129,10 @@ def test_the_robot_makes_room_for_the_ghosts_and_comes_back(panel, stage):
     assert stage.choice.robot
     assert panel._table.content == ''
     assert panel._plots == []
+
+
+def test_frames_that_were_late_are_made_up_for_but_not_a_pause():
+    assert [due_frames(frames) for frames in (0.0, 1.2, 3.4, 500.0)] == [1, 1, 3, 10]
 
 
 def test_numbers_are_in_millimetres_degrees_microseconds_and_milliseconds():
