@@ -1,9 +1,13 @@
-"""`ik play CLIP [ROBOT]`: a motion in the browser, and the robot that imitates it beside.
+"""`ik play`: a motion in the browser, and beside it the robot that imitates it, solved live.
 
-ik play 124_01.amc 141.asf
-ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \
---links lhand=gripper_left_base_link rhand=gripper_right_base_link
-ik play wave.csv iiwa14 --source panda --links panda_hand_tcp=iiwa_link_ee
+    ik play 124_01.amc                                # a clip of the CMU database alone
+    ik play 124_01.amc 141.asf --scale length --open-limits
+    ik play wave.csv iiwa14 --source panda --links panda_hand_tcp=iiwa_link_ee
+    ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \\
+        --links lhand=gripper_left_base_link rhand=gripper_right_base_link
+
+The page solves anew as the slider of beta moves, from the frame that is shown on; `ik retarget`
+writes the same motion into a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
 """
 
 from __future__ import annotations
@@ -113,7 +117,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='ik play',
-        description='a motion in the browser, and a robot that imitates it; see `ik retarget`',
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument

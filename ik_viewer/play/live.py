@@ -8,7 +8,6 @@ the one before did, and that is what `ik.retarget` answers, to the last digit.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,12 +18,11 @@ from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.retargeting.imitation import Imitation, Weights
 from ik_core.solvers import DEFAULT_SOLVER
-from ik_core.solvers.readiness import Kernels, Preparation, is_ready
+from ik_core.solvers.readiness import Kernels, is_ready, make_ready
 
 from .clip import Imitator
 
-LOOK = 0.05
-"""[s] Between two looks at whether the solver is compiled."""
+KERNELS = Kernels(DEFAULT_SOLVER)
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,7 @@ class LiveRetargeting:
         """Solve it anew; what is under way is given up."""
         self._wish = wish
         self.final = False
+        self.fresh[:] = False
         self._asked.set()
 
     def close(self) -> None:
@@ -89,9 +88,9 @@ class LiveRetargeting:
                 self.text = str(error) if isinstance(error, IkError) else f'failed: {error!r}'
 
     def _solve(self, wish: Wish) -> None:
-        self.text = 'compiling the solver, once for each version'
-        if not self._is_compiled():
-            return
+        if not is_ready(KERNELS):
+            self.text = 'compiling the solver, once for each version'
+            make_ready(KERNELS)
         self.text, self.final = 'solving', False
         self.fresh[:] = False
         weights = Weights(beta=wish.beta)
@@ -127,18 +126,3 @@ class LiveRetargeting:
         self.positions[frame] = q
         self.link_errors[frame] = np.linalg.norm(here - example.paths[frame], axis=1)
         self.fresh[frame] = True
-
-    def _is_compiled(self) -> bool:
-        """Wait for the solver's kernels; False where nobody waits for them."""
-        kernels = Kernels(DEFAULT_SOLVER)
-        if is_ready(kernels):
-            return True
-        preparation = Preparation(kernels)
-        while not preparation.done:
-            if self._closed:
-                preparation.cancel()
-                return False
-            time.sleep(LOOK)
-        if preparation.error is not None:
-            raise preparation.error
-        return True

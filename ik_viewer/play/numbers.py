@@ -48,7 +48,7 @@ def error_table(links: Sequence[str], errors: Array, frame: int) -> str:
     """
     heads = ''.join(
         f'<th style="text-align:right;font-weight:500">{head}</th>'
-        for head in ('', 'now', 'mean', 'most')
+        for head in ('[mm]', 'now', 'mean', 'most')
     )
     rows = ''.join(_row(link, i, errors[:, i], frame) for i, link in enumerate(links))
     return (
@@ -70,7 +70,11 @@ def _row(link: str, index: int, errors: Array, frame: int) -> str:
 
 
 def _millimetres(distance: float) -> str:
-    return f'{1e3 * distance:.3f} mm' if np.isfinite(distance) else '&ndash;'
+    """Three digits, as far as there are that many."""
+    if not np.isfinite(distance):
+        return '&ndash;'
+    number = 1e3 * distance
+    return f'{number:.1f}' if number >= 10.0 else f'{number:.3f}'
 
 
 def error_curves(errors: Array, period: float, frame: int) -> tuple[Array, ...]:

@@ -300,7 +300,7 @@ def _add_plot(gui: Any, live: LiveRetargeting, period: float) -> Any:
     return gui.add_uplot(
         data,
         (uplot.Series(label='s'), *lines, now),
-        title='distance of the links from their paths [mm], by time [s]',
+        title='links from their paths [mm], by time [s]',
         scales={
             'x': uplot.Scale(time=False, auto=True),
             'y': uplot.Scale(distr=3, log=10, auto=False, range=(SMALLEST, LARGEST)),

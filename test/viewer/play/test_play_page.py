@@ -146,7 +146,8 @@ def test_the_slider_of_beta_is_logarithmic_and_has_a_zero(beta):
 def test_the_table_has_now_mean_and_most_of_what_is_known():
     errors = np.array([[1e-3, np.nan], [3e-3, np.nan], [np.nan, np.nan]])
     content = error_table(('hand', '<b>'), errors, 1)
-    assert '3.000 mm</td><td style="text-align:right">2.000 mm' in content
+    assert '3.000</td><td style="text-align:right">2.000</td>' in content
+    assert '123.5</td>' in error_table(('hand',), np.array([[0.12345]]), 0)
     assert '&lt;b&gt;' in content
     assert content.count('&ndash;') == 3
 
