@@ -40,7 +40,7 @@ PACES = {
     '16 updates a frame': 16,
     'as many as there is time for': UNTIL_THE_END,
 }
-OPACITY = 0.6
+OPACITY = 0.75
 BALL, TRACE_STEP = 0.014, 0.001
 """Of the robot's size."""
 BLACK: Colour = (40, 44, 52)

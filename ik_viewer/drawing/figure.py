@@ -155,7 +155,7 @@ class Batch:
             wxyzs,
             positions,
             batched_scales=np.array([size_of(shape.solid) for shape in shapes], np.float32),
-            batched_colors=np.array([shape.colour for shape in shapes], np.uint8),
+            batched_colors=linear(np.array([shape.colour for shape in shapes])),
             opacity=opacity,
             lod='off',
             cast_shadow=opacity is None,
@@ -172,6 +172,16 @@ class Batch:
         positions = poses.origins[self._bodies] + shifts
         wxyzs = wxyz_of(rotations @ self._rotations)
         return wxyzs.astype(np.float32), positions.astype(np.float32)
+
+
+def linear(colours: NDArray[Any]) -> NDArray[np.uint8]:
+    """Colours (..., 3) of sRGB, 0 to 255, as light adds up.
+
+    A browser converts the colour of a node itself, but takes those of instances as they are.
+    """
+    shares = colours / 255.0
+    light = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return np.round(255.0 * light).astype(np.uint8)
 
 
 def unit_solid(kind: type[Solid]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:

@@ -13,7 +13,7 @@ pytest.importorskip('trimesh')
 
 import ik_core as ik
 from ik_core.maths.rotations import transform_of
-from ik_viewer.drawing.figure import Figure, size_of, unit_solid
+from ik_viewer.drawing.figure import Figure, linear, size_of, unit_solid
 from ik_viewer.drawing.shapes import Box, Cylinder, Mesh, Shape, Sphere
 from ik_viewer.drawing.skeleton import skeleton
 
@@ -200,3 +200,14 @@ def test_a_robot_without_extent_is_drawn_too():
     turn = ik.Joint('turn', 'revolute', 'base', 'tip', lower=-1.0, upper=1.0)
     robot = ik.Robot.from_joints('dot', ['base', 'tip'], [turn])
     assert skeleton(robot)
+
+
+def test_colours_of_instances_are_sent_as_light_adds_up():
+    # Of half the light sRGB says 188, and 118 of what is 18 %, a photographer's grey.
+    assert linear(np.array([0, 118, 188, 255])).tolist() == [0, 46, 128, 255]
+    assert linear(np.array([5])).tolist() == [0]  # on the straight part: 5 / 12.92
+    scene = FakeScene()
+    shape = Shape(-1, np.eye(4), Sphere(0.1), (255, 188, 0))
+    Figure(scene, '/robot', robots.shipped('panda'), [shape])
+    (balls,) = scene.of_kind('batched_meshes_simple').values()
+    assert balls.batched_colors.tolist() == [[255, 128, 0]]
