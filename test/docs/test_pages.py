@@ -54,11 +54,13 @@ def test_every_picture_is_shown():
     assert {path.name for path in (ROOT / 'docs' / 'pictures').iterdir()} <= shown
 
 
+def is_room(path):
+    return (path / '__init__.py').is_file()
+
+
 def test_the_drawing_has_the_rooms_that_there_are():
-    drawn = set(re.findall(r'(\w+)/', re.sub(r'https?://[^"]*', '', DRAWING)))
-    drawn = {room for room in drawn if f'>{room}/' in DRAWING or f'and {room}/' in DRAWING}
-    rooms = {p.name for p in (ROOT / 'ik_core').iterdir() if (p / '__init__.py').is_file()}
+    drawn = set(re.findall(r'>(?:and )?(\w+)/', DRAWING))
+    core, node, viewer = (ROOT / name for name in ('ik_core', 'ik_node', 'ik_viewer'))
+    rooms = {path.name for house in (core, viewer) for path in house.iterdir() if is_room(path)}
     assert rooms <= drawn
-    assert all(
-        any((ROOT / top / room).is_dir() for top in ('ik_core', 'ik_node')) for room in drawn
-    )
+    assert all(any(is_room(house / room) for house in (core, node, viewer)) for room in drawn)
