@@ -56,8 +56,8 @@ def recorded(tmp_path_factory):
             for index, tip in enumerate(TIPS):
                 goal = robot.forward_kinematics(q0 + 0.1, tip)
                 goal[2, 3] += 5.0 * (tick == 40)
-                tracker.set_goal(index, goal, tick / 100.0)
-        tracker.tick(tick / 100.0)
+                tracker.set_goal(index, goal, 7.0 + tick / 100.0)
+        tracker.tick(7.0 + tick / 100.0)
     path = tmp_path_factory.mktemp('recorded') / 'run.npz'
     recorder.save(path)
     return path
@@ -143,6 +143,7 @@ def test_a_history_has_the_errors_of_the_recorded_joints(recorded):
     (run,) = histories(recording)
     columns = recording.segments[0][1]
     assert run.tips == TIPS
+    np.testing.assert_allclose(run.seconds, np.arange(60) / 100.0, atol=1e-12)
     np.testing.assert_array_equal(run.q, columns['q'].reshape(-1, recording.robot.n))
     assert np.isnan(run.position_errors[:10]).all()
     assert np.isfinite(run.position_errors[10:]).all()

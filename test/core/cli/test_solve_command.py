@@ -68,14 +68,15 @@ def test_frozen_joints_stay_where_the_start_has_them(capsys):
     assert (data['joints']['panda_joint1'], data['joints']['panda_joint3']) == (0.1, 0.3)
 
 
-def test_near_takes_the_nearest_of_the_solutions(capsys):
+def test_near_takes_the_nearest_of_the_solutions_and_not_the_first(capsys):
     pose = ('--xyz', '0.3', '0.2', '0.4', '--rpy', '3.1', '0', '0.2')
-    _, found = as_json(capsys, 'solve', 'ur5e', *pose, '--all')
-    solutions = [s['q'] for s in found['solutions']]
-    assert len(solutions) == 8
-    wanted = np.array(solutions[5]) + 0.05
-    _, near = as_json(capsys, 'solve', 'ur5e', *pose, '--near', *wanted)
-    np.testing.assert_allclose(near['q'], solutions[5], atol=1e-3)
+    wanted = [0.6, 1.4, 0.3, 2.6, 1.9, -3.0]
+    found = []
+    for how in ('--q0', '--near'):
+        _, data = as_json(capsys, 'solve', 'ur5e', *pose, how, *wanted)
+        found.append(data['q'])
+    first, near = (np.linalg.norm(np.array(q) - wanted) for q in found)
+    assert near < first - 0.5
 
 
 @pytest.mark.parametrize('angles', [RADIANS, DEGREES])
