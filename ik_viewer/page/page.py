@@ -68,7 +68,8 @@ class Page:
     def frame(self) -> None:
         """Show how the arm is now; what goes wrong becomes a notice."""
         try:
-            self._frame()
+            with self.notices.lock:
+                self._frame()
         except Exception as error:
             self.notices.say(error_text(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -35,10 +36,15 @@ class Part(Protocol):
 
 
 class Notices:
-    """Sentences for people: a bubble in every browser, and the last ones to read again."""
+    """Sentences for people: a bubble in every browser, and the last ones to read again.
+
+    `lock` is held by who changes the page: its frames, and the callbacks made here, which viser
+    runs in a thread of its own, take turns.
+    """
 
     def __init__(self, server: Any) -> None:
         self._server = server
+        self.lock = threading.RLock()
         self.last: deque[tuple[str, str]] = deque(maxlen=KEPT_NOTICES)
         self._said: dict[str, float] = {}
         self.version = 0
@@ -60,7 +66,8 @@ class Notices:
 
         async def call(event: Any) -> None:
             try:
-                callback(event)
+                with self.lock:
+                    callback(event)
             except Exception as error:
                 self.say(error_text(error))
 

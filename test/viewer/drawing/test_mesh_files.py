@@ -44,6 +44,7 @@ def hostile_names(folder):
         'package://../secret.stl',
         'package://own/../secret.stl',
         'meshes/../../secret.stl',
+        'meshes/../part.stl',
         'http://127.0.0.1:9/secret.stl',
         'package:///secret.stl',
         '..\\secret.stl',

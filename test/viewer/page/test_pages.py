@@ -1,5 +1,6 @@
 """The page over an arm that only remembers: what it shows, what it asks for, what it survives."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -274,6 +275,24 @@ def test_an_error_in_a_callback_becomes_a_notice(made):
     assert 'the wire is cut' in page.notices.last[0][1]
     page.frame()
     assert page.parts
+
+
+def test_a_frame_and_a_callback_take_turns(made):
+    arm = panda()
+    page, hands = made(arm)
+    order = []
+
+    def slow_look():
+        order.append('frame begins')
+        callback.start()
+        callback.join(0.3)
+        order.append('frame ends')
+
+    callback = threading.Thread(target=hands.press, args=('Pause',))
+    arm.look, arm.pause = slow_look, lambda paused: order.append('callback')
+    page.frame()
+    callback.join()
+    assert order == ['frame begins', 'frame ends', 'callback']
 
 
 def test_an_error_in_a_frame_becomes_a_notice_and_the_next_one_is_shown(made):
