@@ -1,5 +1,6 @@
 """Imports point one way, the core knows no ROS, and importing it is light."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -204,6 +205,13 @@ def test_the_viewer_knows_the_node_by_topics_only_and_ros_in_one_room(path):
 @sources('ik_node')
 def test_the_node_does_not_need_the_viewer(path):
     assert 'ik_viewer' not in {name.split('.')[0] for name in imports_of(path)}
+
+
+def test_no_two_files_of_tests_have_the_same_name():
+    """pytest takes the second for the first, and refuses to run at all."""
+    paths = (ROOT / 'test').rglob('test_*.py')
+    names = sorted(path.name for path in paths if not (path.parent / '__init__.py').exists())
+    assert [one for one, next_one in itertools.pairwise(names) if one == next_one] == []
 
 
 def solver_files():
