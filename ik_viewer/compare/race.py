@@ -94,9 +94,7 @@ class Race:
         return self.standings
 
     def close(self) -> None:
-        """End all threads, and the compilers; a slow update ends first, beside all else."""
-        for run in self.runs:
-            run.close()
+        """End all threads; a slow update ends first, beside all else."""
         for lane in (self._lane, *self._left_behind.values()):
             lane.close()
 

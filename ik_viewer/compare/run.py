@@ -17,7 +17,7 @@ from ik_core import Budget, IkProblem, IkResult, IkStatus
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.optim.search import Search
-from ik_core.solvers.readiness import Preparation, is_ready
+from ik_core.solvers.readiness import Kernels, Preparation, is_ready
 
 from .contestants import Contestant
 from .start import Start
@@ -26,6 +26,27 @@ MEASURING = Budget(seconds=0.3)
 """For the solve in one go."""
 MEASURED = 3
 """Of so many solves the fastest counts: the machine has other things to do as well."""
+
+
+_preparations: dict[Kernels, Preparation] = {}
+"""Of this process: what is being compiled is wanted by the next race, too."""
+
+
+def prepared(kernels: Kernels) -> bool:
+    """Whether these are compiled; where not, they are from now on, in another process.
+
+    Raises what went wrong; asked again, it is tried again.
+    """
+    if is_ready(kernels):
+        return True
+    if kernels not in _preparations:
+        _preparations[kernels] = Preparation(kernels)
+    if not _preparations[kernels].done:
+        return False
+    error = _preparations.pop(kernels).error
+    if error is not None:
+        raise error
+    return True
 
 
 class Stage(Enum):
@@ -86,7 +107,6 @@ class Run:
         self._start = start
         self._search: Search | None = None
         self._judge: IkProblem | None = None
-        self._preparation: Preparation | None = None
 
     @property
     def over(self) -> bool:
@@ -104,27 +124,16 @@ class Run:
             if self._is_prepared():
                 self._advance(updates, time.perf_counter() + seconds)
         except Exception as error:  # whatever a solver raises is its own failure, no one else's
-            self.close()
             text = str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'
             self.standing = self.standing._replace(stage=Stage.FAILED, text=text)
-
-    def close(self) -> None:
-        """End what was started for it."""
-        if self._preparation is not None:
-            self._preparation.cancel()
 
     def _is_prepared(self) -> bool:
         """Whether its kernels are compiled; they are in another process, while others run."""
         if self._search is not None:
             return True
-        if self._preparation is None and not is_ready(self.contestant.kernels):
-            self._preparation = Preparation(self.contestant.kernels)
+        if not prepared(self.contestant.kernels):
             self.standing = self.standing._replace(stage=Stage.COMPILING)
-        if self._preparation is not None:
-            if not self._preparation.done:
-                return False
-            if self._preparation.error is not None:
-                raise self._preparation.error
+            return False
         self._begin()
         return True
 

@@ -26,6 +26,7 @@ from ik_core import Motion, Robot
 from ik_core.cli.command import UsageError
 from ik_core.cli.retarget import add_maps, add_place, add_source, mapping_of, transform_of
 from ik_core.exceptions import IkError
+from ik_core.retargeting.imitation import Weights
 from ik_core.retargeting.sources import CAPTURED, load_clip
 
 from ..arm import Description
@@ -50,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def page_of(arguments: argparse.Namespace) -> PlayPage:
     """The page that the arguments ask for. Raises IkError, UsageError, OSError."""
+    Weights(beta=arguments.beta)  # raises, where it is none
     source, motion = load_clip(
         arguments.clip,
         skeleton=arguments.skeleton,
@@ -104,10 +106,10 @@ def _title(arguments: argparse.Namespace) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     page = page_of(arguments)
     page.start()
-    print(f'{_title(arguments)} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
     ended = threading.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: ended.set())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    print(f'{_title(arguments)} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
     ended.wait()
     page.close()
     page.server.stop()

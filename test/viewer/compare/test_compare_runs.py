@@ -199,16 +199,14 @@ class Compiler:
     """Stands in for a compiler that takes its time."""
 
     def __init__(self, kernels):
-        self.kernels, self.done, self.error, self.cancelled = kernels, False, None, False
-
-    def cancel(self):
-        self.cancelled = True
+        self.kernels, self.done, self.error = kernels, False, None
 
 
 @pytest.fixture
 def compilers(monkeypatch):
     """Of transposes; all else is ready."""
     made = []
+    monkeypatch.setattr(run_module, '_preparations', {})
     monkeypatch.setattr(run_module, 'is_ready', lambda k: k.solver != 'jacobian_transpose')
     monkeypatch.setattr(
         run_module, 'Preparation', lambda kernels: made.append(Compiler(kernels)) or made[-1]
@@ -229,13 +227,25 @@ def test_others_run_while_one_is_compiled_and_it_says_so(compilers):
     race.close()
 
 
-def test_what_is_compiled_for_nobody_is_given_up_and_what_failed_is_said(compilers):
-    race = Race([Contestant('jacobian_transpose')], start_of())
-    race.advance(1, 0.05)
-    race.close()
-    assert compilers[0].cancelled
+def test_a_race_that_begins_again_waits_for_the_same_compiler(compilers):
+    for _ in range(3):
+        race = Race([Contestant('jacobian_transpose')], start_of())
+        race.advance(1, 0.05)
+        race.close()
+        assert race.standings[0].stage is Stage.COMPILING
+    assert len(compilers) == 1
+    compilers[0].done = True
     run = Run(Contestant('jacobian_transpose'), start_of())
     run.advance(1, LONG)
-    compilers[1].done, compilers[1].error = True, RuntimeError('no compiler')
-    run.advance(1, LONG)
-    assert run.standing.text == 'RuntimeError: no compiler'
+    assert run.standing.stage is Stage.RUNNING
+
+
+def test_what_can_not_be_compiled_fails_alone_and_is_tried_again(compilers):
+    runs = [Run(Contestant('jacobian_transpose'), start_of()) for _ in range(2)]
+    runs[0].advance(1, LONG)
+    compilers[0].done, compilers[0].error = True, RuntimeError('no compiler')
+    for run in runs:
+        run.advance(1, LONG)
+    assert runs[0].standing.text == 'RuntimeError: no compiler'
+    assert runs[1].standing.stage is Stage.COMPILING
+    assert len(compilers) == 2

@@ -134,6 +134,8 @@ def test_what_is_not_there_is_an_error_with_a_sentence(clip, tmp_path, capsys):
     assert 'none' in capsys.readouterr().err
     assert main([str(clip), str(URDF / 'panda.urdf'), '--no-joints']) == 2
     assert '--links' in capsys.readouterr().err
+    assert main([str(clip), str(clip.with_name('figure.asf')), '--beta', '2']) == 2
+    assert 'from 0 to 1' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('beta', [0.0, 1e-8, 1e-5, 0.3, 1.0])
