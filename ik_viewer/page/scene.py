@@ -6,7 +6,7 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 
-from ..arm import Moment
+from ..arm import Moment, TipState
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY
 from ..drawing.figure import Figure
@@ -54,7 +54,7 @@ class Scene:
         for tip, pose, trace, mark in zip(
             moment.tips, poses, self.traces, self.marks, strict=True
         ):
-            mark.show(None if tip.goal is None else tip.goal[:3, 3], moment.code)
+            mark.show(None if tip.goal is None else tip.goal[:3, 3], self._code(tip, moment.code))
             trace.add(pose[:3, 3])
         self._frames += 1
         if self._frames % 3 == 0:  # what changes slowly, or is much to send
@@ -67,6 +67,15 @@ class Scene:
         for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid'):
             scene.remove_by_name(name)
         self._folder.remove()
+
+    def _code(self, tip: TipState, code: str) -> str:
+        """The state of a tip, which may have reached its goal where another one can't."""
+        settings = self._stage.arm.settings
+        if code != 'closest' or not {'position_tolerance', 'orientation_tolerance'} <= {*settings}:
+            return code
+        near = tip.position_error <= settings['position_tolerance'].value
+        turned = tip.orientation_error <= settings['orientation_tolerance'].value
+        return 'reached' if near and turned else code
 
     def _add_toggles(self) -> None:
         gui, stage = self._stage.server.gui, self._stage

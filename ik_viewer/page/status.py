@@ -20,7 +20,7 @@ CURVE_PERIOD = 0.2
 """[s] Curves are much to draw for a browser."""
 SPAN = 10.0
 """[s] That the curves show."""
-DISTANCES, TIMES = (1e-3, 3e3), (1e-2, 3e2)
+SHOWN = (1e-3, 3e3)
 """[mm], [ms] What the logarithmic scales of the curves show."""
 
 
@@ -61,8 +61,8 @@ class Curves:
 
     def __init__(self, gui: Any) -> None:
         self._samples: deque[tuple[float, float, float]] = deque()
-        self._distance = _plot(gui, 'distance to the goal [mm]', BLUE, DISTANCES)
-        self._solving = _plot(gui, 'solve time [ms]', ORANGE, TIMES)
+        self._distance = _plot(gui, 'distance to the goal [mm]', BLUE)
+        self._solving = _plot(gui, 'solve time [ms]', ORANGE)
         self._last = self._drawn = -np.inf
         self._is_flat = False
 
@@ -88,17 +88,17 @@ class Curves:
         if is_flat and self._is_flat:
             return  # it is drawn already, and drawing is work for a browser
         self._is_flat = is_flat
-        self._distance.data = (times - now, np.clip(distances, *DISTANCES))
-        self._solving.data = (times - now, np.clip(solving, *TIMES))
+        self._distance.data = (times - now, np.clip(distances, *SHOWN))
+        self._solving.data = (times - now, np.clip(solving, *SHOWN))
 
 
-def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> Any:
+def _plot(gui: Any, title: str, colour: Colour) -> Any:
     from viser import uplot
 
     start = np.array([-SPAN, 0.0])
     grid, ticks = uplot.Axis_Grid(show=False), uplot.Axis_Ticks(show=False)
     return gui.add_uplot(
-        (start, np.full(2, values[0])),
+        (start, np.full(2, SHOWN[0])),
         (
             uplot.Series(label='s'),
             uplot.Series(
@@ -108,7 +108,7 @@ def _plot(gui: Any, title: str, colour: Colour, values: tuple[float, float]) -> 
         title=title,
         scales={
             'x': uplot.Scale(time=False, auto=False, range=(-SPAN, 0.0)),
-            'y': uplot.Scale(distr=3, log=10, auto=False, range=values),
+            'y': uplot.Scale(distr=3, log=10, auto=False, range=SHOWN),
         },
         legend=uplot.Legend(show=False),
         axes=(uplot.Axis(), uplot.Axis(grid=grid, ticks=ticks, size=44)),
@@ -160,7 +160,7 @@ def _row(tip: TipState) -> str:
 def _condition(number: float) -> str:
     if number == 0.0:
         return '&ndash;'
-    return f'{number:.1f}' if np.isfinite(number) else '&infin;'
+    return f'{number:.3g}' if np.isfinite(number) else '&infin;'
 
 
 def listed(notices: Notices) -> str:

@@ -14,6 +14,7 @@ pytest.importorskip('viser')
 from support.page_hands import part
 
 import ik_core as ik
+from ik_viewer.arm import Setting
 from ik_viewer.page import fields
 from ik_viewer.page.gizmos import Gizmos
 from ik_viewer.page.goals import Goals
@@ -189,6 +190,27 @@ def test_a_goal_has_a_ball_with_the_word_of_its_state(made):
     assert mark._ball.visible
     assert mark._label.text == 'closest'
     np.testing.assert_allclose(mark._ball.position, some_pose()[:3, 3], atol=1e-9)
+
+
+def test_a_tip_that_is_there_is_not_marked_for_another_that_cannot_be(made):
+    tolerances = {
+        name: Setting(name, float, 1e-4)
+        for name in ('position_tolerance', 'orientation_tolerance')
+    }
+    arm = FakeArm(robots.shipped('dual_arm'), settings=tolerances)
+    page, _ = made(arm)
+    arm.goals, arm.code = [some_pose(1), some_pose(2)], 'closest'
+    look = arm.look
+    arm.look = lambda: there(look(), 1)
+    page.frame()
+    assert [mark._label.text for mark in part(page, Scene).marks] == ['closest', 'reached']
+
+
+def there(moment, tip):
+    """The same moment, with a tip at its goal."""
+    tips = list(moment.tips)
+    tips[tip] = tips[tip]._replace(position_error=1e-5, orientation_error=1e-5)
+    return moment._replace(tips=tuple(tips))
 
 
 def test_states_look_different_to_everybody():
