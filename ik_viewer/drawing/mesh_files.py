@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,8 +109,8 @@ def load_meshes(path: Path, scale: Sequence[float]) -> list[tuple[Mesh, Colour |
     scale (3,) : they are so much larger along x, y and z
     """
     data = read_bytes(path)
-    if path.suffix.lower() == '.dae' and b'<!DOCTYPE' in data:
-        raise MeshError('a DOCTYPE is not allowed in it')
+    if path.suffix.lower() == '.dae':
+        _refuse_doctype(data)
     try:
         pieces = [_mesh(piece, scale) for piece in _pieces(data, path.suffix.lower()[1:])]
     except MeshError:
@@ -119,6 +120,23 @@ def load_meshes(path: Path, scale: Sequence[float]) -> list[tuple[Mesh, Colour |
     if not pieces:
         raise MeshError('it has no triangles')
     return pieces
+
+
+def _refuse_doctype(data: bytes) -> None:
+    """Raise MeshError for XML with entities of its own, or none that expat can decode.
+
+    Whatever then reads it finds nothing to expand and no other file to open.
+    """
+
+    def refuse(*_: object) -> None:
+        raise MeshError('a DOCTYPE is not allowed in it')
+
+    xml = expat.ParserCreate()
+    xml.StartDoctypeDeclHandler = refuse
+    try:
+        xml.Parse(data, True)
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        raise MeshError(f'it is not well-formed XML: {error}') from None
 
 
 def _pieces(data: bytes, suffix: str) -> list[Any]:

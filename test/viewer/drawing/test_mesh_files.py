@@ -172,10 +172,15 @@ def test_an_obj_opens_no_materials(folder):
     assert [path for path in opened if '/' in path] == [str(folder / 'part.obj')]
 
 
-def test_a_doctype_in_a_dae_is_refused(folder):
-    text = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><COLLADA>&a;</COLLADA>'
-    (folder / 'part.dae').write_text(text)
-    with pytest.raises(MeshError, match='DOCTYPE'):
+@pytest.mark.parametrize(
+    ('encoding', 'complaint'),
+    [('utf-8', 'DOCTYPE'), ('utf-16', 'DOCTYPE'), ('utf-7', 'XML'), ('cp500', 'XML')],
+)
+def test_a_doctype_in_a_dae_is_refused_in_whatever_encoding(folder, encoding, complaint):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>'
+    text = f'{head}<!DOCTYPE x [<!ENTITY a SYSTEM "../secret.stl">]><COLLADA>&a;</COLLADA>'
+    (folder / 'part.dae').write_bytes(text.encode(encoding))
+    with pytest.raises(MeshError, match=complaint):
         load_meshes(folder / 'part.dae', (1.0, 1.0, 1.0))
 
 
