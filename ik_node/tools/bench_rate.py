@@ -13,7 +13,7 @@ affects all alike. The node's turns are of two kinds:
   which is what these ways alone take. The node's has up to one period of waiting besides.
 
 With `--viewer` the node takes further turns while `ik_viewer` shows it to a client that reads as a
-browser does (`page_client`); in all other turns both are stopped.
+browser does (`page_client`); in all other turns there is none.
 
 Jitter is how much the time between two stamps differs from the period; at arrivals this process's
 own scheduling blurs it. Time in a tick and its share for solving are what the node reports
@@ -351,11 +351,18 @@ def stopped(*processes: subprocess.Popen[bytes]) -> Iterator[None]:
             process.send_signal(signal.SIGCONT)
 
 
-class Bench:
-    """The processes for one robot at one rate, and the turns that they take.
+@contextmanager
+def shown(node: str) -> Iterator[None]:
+    """The viewer of a node, and one who looks at it. Raises RuntimeError where there is none."""
+    with viewing(node) as (_, url):
+        if not url:
+            raise RuntimeError('there is no viewer')
+        with running('ik_node.tools.page_client', url):
+            yield
 
-    Raises RuntimeError where a viewer is asked for, and there can be none.
-    """
+
+class Bench:
+    """The processes for one robot at one rate, and the turns that they take."""
 
     def __init__(self, arm: Arm, rate: float, stack: ExitStack, *, viewer: bool) -> None:
         self.rate = rate
@@ -380,31 +387,23 @@ class Bench:
         self.goals = stack.enter_context(running(*goals, namespace='/node', pipes=True))
         self.watcher.wait('node')
         self.watcher.wait('bare')
-        self.page = self._show(stack) if viewer else ()
+        self.viewer = viewer
         names = ('bare timer', 'ik_node', *((VIEWED,) if viewer else ()))
         self.turns = {name: Turns(1.0 / rate) for name in names}
-
-    def _show(self, stack: ExitStack) -> tuple[subprocess.Popen[bytes], ...]:
-        """Start the viewer of the node, and one who looks at it."""
-        viewer, url = stack.enter_context(viewing('/node/ik_node'))
-        if not url:
-            raise RuntimeError('there is no viewer')
-        client = stack.enter_context(running('ik_node.tools.page_client', url))
-        return viewer, client
 
     def run(self, rounds: int, seconds: float) -> None:
         """So many rounds of a turn of each kind."""
         with stopped(self.bare):
             self._publish('circle', 3.0)  # get there
         for _ in range(rounds):
-            with stopped(self.node, *self.page):
+            with stopped(self.node):
                 self._turn('bare timer', 'bare', self.bare, lambda: self.watcher.spin(seconds))
-            with stopped(self.bare, self.echo, *self.page):
+            with stopped(self.bare, self.echo):
                 self._node_turn('ik_node', seconds)
-            if self.page:
-                with stopped(self.bare, self.echo):
+            if self.viewer:
+                with shown('/node/ik_node'), stopped(self.bare, self.echo):
                     self._node_turn(VIEWED, seconds)
-            with stopped(self.bare, self.node, *self.page):
+            with stopped(self.bare, self.node):
                 self._publish('steps', SETTLING)
                 self._measure_latency('bare timer', 'echo', seconds, echoes)
 
