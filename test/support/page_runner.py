@@ -1,0 +1,98 @@
+"""Runs what a page shows: `python -m support.page_runner python|shell PAGE`, in an empty folder.
+
+A process for each page, without numba: most pages would compile for longer than they run.
+Exit codes: 0 all as the page says, 1 not, 77 a module is missing that not everybody has.
+"""
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import ik_core as ik
+from ik_core.cli.main import main as ik_command
+from support.pages import blocks
+from support.places import URDF
+from support.shell_lines import commands
+
+COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+SKIPPED = 77
+OPTIONAL = {
+    'pinocchio': 'pinocchio',
+    'geometry_msgs': 'geometry_msgs',
+    'sensor_msgs': 'sensor_msgs',
+    'ik_viewer': 'viser',
+}
+"""What pages import that is not installed everywhere, and what to look for."""
+QUICK = {'info', 'solve', 'check', 'linkage', 'retarget'}
+"""Subcommands of `ik` that are run; the arguments of the others are parsed."""
+
+
+class Missing(Exception):
+    """A module that not everybody has."""
+
+
+def furnish():
+    """What the pages call the reader's own robot, motion and poses."""
+    shutil.copy(URDF / 'ur5e.urdf', 'my_robot.urdf')
+    panda = ik.load_urdf('panda')
+    still = ik.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
+    ik.save_motion(still, 'wave.csv')
+    Path('poses.csv').write_text('0.4,0,0.5\n0.4,0.1,0.5\n')
+
+
+def run_python(page):
+    """Run its Python blocks in one go; a `text` block after one says what that prints."""
+    names, printed = {'__name__': 'page'}, ''
+    for block in blocks(page):
+        if block.kind == 'python':
+            printed = _run(page, block, names)
+            assert not any(word in printed for word in ('nan', 'Traceback')), block.text
+        elif block.kind == 'text' and printed:
+            same = doctest.OutputChecker().check_output(block.text, printed, COMPARE)
+            assert same, f'{page.name}:{block.line} says\n{block.text}\nit prints\n{printed}'
+            printed = ''
+
+
+def _run(page, block, names):
+    """What a block prints, with the names that the blocks before it made."""
+    for module in re.findall(r'^(?:import|from) (\w+)', block.text, re.M):
+        if module in OPTIONAL and importlib.util.find_spec(OPTIONAL[module]) is None:
+            raise Missing(OPTIONAL[module])
+    printed = io.StringIO()
+    code = compile('\n' * block.line + block.text, page.name, 'exec')
+    with contextlib.redirect_stdout(printed):
+        exec(code, names)
+    return printed.getvalue()
+
+
+def runs(words):
+    """Whether a command is one of `ik` that is quick, and about nobody else's files."""
+    return words[0] == 'ik' and words[1] in QUICK and not any('.amc' in word for word in words)
+
+
+def run_shell(page):
+    """Run its quick `ik` commands, in their order."""
+    for block in blocks(page):
+        for words in commands(block) if block.kind == 'sh' else ():
+            if runs(words):
+                assert ik_command(words[1:]) == 0, f'{page.name}:{block.line}: {words}'
+
+
+def main(what, page):
+    """Run the blocks of one kind; the exit code."""
+    furnish()
+    try:
+        {'python': run_python, 'shell': run_shell}[what](Path(page))
+    except Missing as missing:
+        print(f'{missing} is not installed')
+        return SKIPPED
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
