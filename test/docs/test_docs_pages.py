@@ -62,5 +62,6 @@ def test_the_drawing_has_the_rooms_that_there_are():
     drawn = set(re.findall(r'>(?:and )?(\w+)/', DRAWING))
     core, node, viewer = (ROOT / name for name in ('ik_core', 'ik_node', 'ik_viewer'))
     rooms = {path.name for house in (core, viewer) for path in house.iterdir() if is_room(path)}
+    rooms -= {'tools'}  # commands around the rooms, as node tools are
     assert rooms <= drawn
     assert all(any(is_room(house / room) for house in (core, node, viewer)) for room in drawn)
