@@ -65,3 +65,27 @@ def test_the_drawing_has_the_rooms_that_there_are():
     rooms -= {'tools'}  # commands around the rooms, as node tools are
     assert rooms <= drawn
     assert all(any(is_room(house / room) for house in (core, node, viewer)) for room in drawn)
+
+
+PROGRAMS = sorted(
+    {
+        module
+        for page in (*PAGES, ROOT / 'CONTRIBUTING.md', ROOT / 'CHANGELOG.md')
+        for module in re.findall(r'python -m (ik_[\w.]+)', page.read_text('utf-8'))
+    }
+)
+
+
+@pytest.mark.parametrize('module', PROGRAMS)
+def test_every_program_that_pages_name_is_there(module):
+    path = ROOT / module.replace('.', '/')
+    assert path.with_suffix('.py').is_file() or (path / '__main__.py').is_file()
+
+
+FILES = r'`((?:config|examples|launch|test|urdf|scripts|docs)/[\w./-]+\.\w+)`'
+
+
+@pytest.mark.parametrize('page', PAGES, ids=name)
+def test_every_file_that_a_page_names_is_there(page):
+    named = re.findall(FILES, prose(page))
+    assert not [file for file in named if not (ROOT / file).exists()]
