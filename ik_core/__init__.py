@@ -14,6 +14,8 @@ from .analysis.reachability import ReachabilityMap, reachability_map
 from .batch.solve_all import Solutions, solve_all
 from .batch.solve_batch import BatchResult, solve_batch
 from .batch.solve_best import solve_best
+from .closed_forms.form import ClosedForm, closed_form
+from .closed_forms.redundancy import best_solution, held_intervals
 from .exceptions import (
     FrameNotFound,
     IkError,
@@ -74,6 +76,7 @@ __all__ = [
     'BatchResult',
     'Budget',
     'CentreOfMassTask',
+    'ClosedForm',
     'Command',
     'Demonstration',
     'EndEffectorPatternTask',
@@ -118,8 +121,11 @@ __all__ = [
     'UnsupportedProblem',
     'UrdfError',
     '__version__',
+    'best_solution',
     'check_task',
+    'closed_form',
     'example_guided_tasks',
+    'held_intervals',
     'linkage',
     'load_mocap',
     'load_motion',

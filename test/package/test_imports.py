@@ -22,7 +22,7 @@ ORDERS = {
         {'robot', 'result'},
         {'tasks'},
         {'problem'},
-        {'optim'},
+        {'optim', 'closed_forms'},
         {'solvers'},
         {'tracking', 'batch'},
         {'analysis', 'retargeting'},

@@ -1,0 +1,293 @@
+"""All solutions of a problem in closed form, as users hold it: `closed_form(problem)`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidConfiguration, UnsupportedProblem
+from ..maths.rotations import Array, IntArray, frame_of
+from ..options import exact_number
+from ..problem import IkProblem
+from ..robot.kinematics import OFFSET
+from . import judging
+from .chain import asks_for_a_point, chain_of, why_not
+from .cores import COMPLETED
+from .judging import EXACT, NEAR, SAME, SOLUTION
+from .layouts import Layout
+from .way import Way
+
+TRIALS = 6
+"""Random configurations that a layout has to find again, or most where it is not exact."""
+FOLLOWED = 1e-12
+"""Solutions are followed to this error [m, rad], or as near as they get."""
+STEPS = 40
+MOST_SLOW = 8
+"""After so many steps that do not halve the error there is no solution: at a double one, Newton's
+method divides it by four."""
+MOST_WAYS = 3
+"""So many layouts are kept where they need virtual joints."""
+GUESSES, GUESSED_MARGIN = 12, 1.0
+"""How many guesses, and errors [m, rad] from which their solutions are followed."""
+LEAST_DAMPING, MOST_DAMPING = 1e-6, 1.0
+"""Of those steps: the first where a step leads nowhere, and from where on it is given up [m]."""
+
+
+class ClosedForm:
+    """All solutions of a problem with one pose goal, from the geometry of its chain.
+
+    `family` says in words what of the chain made it possible. `held`: the joint of a chain of
+    seven whose value is given to `solve`, by its index into q; None otherwise. `deviation` [m,
+    rad]: how far the axes miss what the family needs; where that is more than rounding, the
+    solutions of the ideal chain are followed to those of the real one. `is_certain`: whether the
+    last answer of `solve` has certainly all solutions; not so where they were followed, and at a
+    few singularities of chains of less than six joints. Made by `closed_form`.
+    """
+
+    def __init__(self, problem: IkProblem) -> None:
+        self._point_only = asks_for_a_point(problem)
+        self.robot, self.variables = problem.robot, problem.variables
+        self.tolerances = problem.position_tolerance, problem.orientation_tolerance
+        self._columns, self._limits, self._packed = problem.columns, problem.limits, problem.packed
+        self._default = problem.default_configuration
+        self._frozen: Array | None = None  # until it is looked at
+        self._poses = np.empty((4, 12))
+        self._ways: list[Way] = []
+        self.is_certain = False
+        self._stand(self._default)
+
+    def __repr__(self) -> str:
+        return f'<ClosedForm of {self.robot.name!r}: {self.family}>'
+
+    @property
+    def layout(self) -> Layout:
+        """How the chain is solved."""
+        return self._ways[0].layout
+
+    @property
+    def family(self) -> str:
+        """What of the chain made it possible, in words."""
+        return self.layout.title([self.robot.joint_names[i] for i in self._joints])
+
+    @property
+    def held(self) -> int | None:
+        """The joint whose value is given to `solve`, as an index into q."""
+        return int(self._joints[self.layout.held]) if self.layout.held >= 0 else None
+
+    @property
+    def _joints(self) -> IntArray:
+        """The joints of the chain, as indices into q."""
+        return self.variables[self._chain.variables]
+
+    @property
+    def deviation(self) -> float:
+        """How far the axes miss what the family needs [m, rad]."""
+        return self.layout.deviation
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the axes miss it by rounding only, so that solutions are not followed."""
+        return self._ways[0].is_exact
+
+    @property
+    def held_range(self) -> tuple[float, float]:
+        """The limits [rad, m] of the joint that is held, half a turn to a side that is open."""
+        j = self._ways[0].held
+        return float(self._limits.sample_lower[j]), float(self._limits.sample_upper[j])
+
+    def start(self, q0: ArrayLike | None = None) -> Array:
+        """The whole start (n,)."""
+        return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')
+
+    def is_for(self, problem: IkProblem) -> bool:
+        """Whether it still is that of a problem, whose tolerances may be changed."""
+        tolerances = problem.position_tolerance, problem.orientation_tolerance
+        return self._packed is problem.packed and self.tolerances == tolerances
+
+    def solve(self, q0: ArrayLike | None = None, held: float | None = None) -> Array:
+        """All solutions (k, n) inside the limits, the nearest to q0 (n,) first.
+
+        Of those that differ by whole turns the one nearest to q0 is given. Joints that the problem
+        does not move, and those that do not matter at a singularity, keep their values of q0.
+        `held`: the value [rad, m] of the joint that is held, or a turn more or less; by default
+        that of q0. Empty where the goal is out of reach, to the problem's tolerances. Raises
+        InvalidGoal, InvalidConfiguration.
+        """
+        start = self._load(q0)
+        x = start[self._columns]
+        found = self._solve_from(x, self._held_value(x, held))
+        q = np.empty((len(found), len(start)))
+        q[:] = start
+        q[:, self._columns] = found
+        return q
+
+    def _solve_from(self, x: Array, held: float) -> Array:
+        """The solutions (k, variables); near misses only where there is nothing better."""
+        for way in self._ways:
+            way.x[:] = x
+            count = way.propose(self._packed, self._limits, self._poses, held)
+            if count >= 0:
+                kinds = way.kinds[:count].tolist()
+                self.is_certain = way.is_exact
+                return self._followed(way, way.q.copy(), kinds) if NEAR in kinds else way.q[:count]
+        self.is_certain = False
+        return self._guessed(self._ways[0], held)
+
+    def _guessed(self, way: Way, held: float) -> Array:
+        """Solutions at a singularity that only the completed chain has: followed from guesses."""
+        q, kinds = [], []
+        for guess in np.linspace(-np.pi, np.pi, GUESSES, endpoint=False):
+            count = way.propose(
+                self._packed, self._limits, self._poses, held, float(guess), GUESSED_MARGIN
+            )
+            q += [*way.q[: max(count, 0)].copy()]
+            kinds += way.kinds[: max(count, 0)].tolist()
+        return self._followed(way, np.reshape(q, (-1, len(way.x))), kinds)
+
+    def _followed(self, way: Way, q: Array, kinds: list[int]) -> Array:
+        """The solutions with those that are followed from near ones."""
+        kept: list[Array] = []
+        missed: list[Array] = []
+        for x, kind in zip(q, kinds, strict=False):
+            error = 0.0
+            if kind == NEAR:
+                x, error = self._follow(x, way.held)
+            if error <= EXACT:
+                self._add(kept, x, way.x)
+            elif self._within_tolerances():
+                self._add(missed, x, way.x)
+        found = np.reshape(kept or missed, (-1, len(way.x)))
+        return found[np.argsort(np.linalg.norm(found - way.x, axis=1), kind='stable')]
+
+    def _add(self, kept: list[Array], x: Array, start: Array) -> None:
+        """Append a solution that is not among those kept."""
+        x = self._limits.nearest_turn(x, start)
+        gaps = [self._limits.nearest_turn(x, one) - one for one in kept]
+        if all(np.abs(gap).max() > SAME for gap in gaps):
+            kept.append(x)
+
+    def _follow(self, x: Array, held: int | None) -> tuple[Array, float]:
+        """The solution near x inside the limits, by damped least squares; and its error."""
+        limits, packed = self._limits, self._packed
+        x, damping, slow = limits.project(x), 0.0, 0
+        error = self._error_at(x)
+        for _ in range(STEPS):
+            if error <= FOLLOWED or damping > MOST_DAMPING or slow > MOST_SLOW:
+                break
+            packed.update(x)
+            jacobian = packed.jacobian()
+            if held is not None:
+                jacobian[:, held] = 0.0
+            step = _damped_step(jacobian, packed.residual, damping)
+            following = limits.project(x + step)
+            nearer = self._error_at(following)
+            slow += nearer > 0.5 * error
+            if nearer < error:
+                x, error, damping = following, nearer, 0.1 * damping
+            else:
+                damping = max(10.0 * damping, LEAST_DAMPING)
+        return x, self._error_at(x)
+
+    def _error_at(self, x: Array) -> float:
+        self._packed.update(x)
+        return float(self._packed.part_errors.max())
+
+    def _within_tolerances(self) -> bool:
+        return bool((self._packed.errors <= self.tolerances).all())
+
+    def _load(self, q0: ArrayLike | None) -> Array:
+        """Read the target and the joints that are no variables; return the start."""
+        start = self.start(q0)
+        self._packed.load(start)
+        self._stand(start)
+        return start
+
+    def _stand(self, start: Array) -> None:
+        """Look at the chain anew where joints that are no variables stand elsewhere."""
+        packed = self._packed
+        if self._frozen is not None and not len(self._frozen):
+            return
+        packed.load_frozen(start)
+        frozen = packed.geometry[packed.frozen, OFFSET]
+        if self._frozen is None or (frozen != self._frozen).any():
+            self._frozen = None
+            self._look_at_chain()
+            self._frozen = frozen
+
+    # --- the chain ------------------------------------------------------------------------------
+
+    def _look_at_chain(self) -> None:
+        """Find the layout for the joints as they stand; UnsupportedProblem without one."""
+        self._chain = chain_of(self._packed, self._point_only)
+        if len(self._chain.rows) < len(self.variables):
+            raise UnsupportedProblem('no closed form: secondary tasks move other joints, too')
+        home = self._chain.last @ self._chain.tool
+        self._poses[judging.TOOL] = frame_of(self._chain.tool)
+        self._poses[judging.HOME] = frame_of(np.asarray(np.linalg.inv(home), float))
+        self._ways = self._find_ways()
+        if not self._ways:
+            raise UnsupportedProblem(why_not(self._chain))
+
+    def _find_ways(self) -> list[Way]:
+        """The best one; where virtual joints bring singularities of their own, others as well."""
+        good: list[Way] = []
+        for layout in self._chain.layouts():
+            way = Way(self._chain, layout, max(self.tolerances))
+            self._ways = [way]
+            direct, followed = self._finds_again(way)
+            way.is_exact = direct == TRIALS
+            if way.is_exact or (2 * followed > TRIALS and not good):
+                good.append(way)
+            if good and (not layout.integers[COMPLETED] or len(good) == MOST_WAYS):
+                break
+        return good
+
+    def _finds_again(self, way: Way) -> tuple[int, int]:
+        """How many random configurations are among the solutions for the poses they lead to:
+        directly, and also where they are followed."""
+        limits, packed = self._limits, self._packed
+        rng, targets = np.random.default_rng(0), packed.targets.copy()
+        span = limits.sample_upper - limits.sample_lower
+        direct = again = 0
+        for _ in range(TRIALS):
+            x, way.x[:] = limits.sample_lower + span * rng.uniform(0.05, 0.95, (2, len(span)))
+            packed.update(x)
+            packed.targets[0] = packed.tips[0]
+            count = way.propose(packed, limits, self._poses, self._held_value(x, None))
+            kinds = way.kinds[: max(count, 0)]
+            found = way.q[: len(kinds)]
+            direct += self._is_among(x, found[kinds == SOLUTION])
+            again += self._is_among(x, self._followed(way, found.copy(), kinds.tolist()))
+        packed.targets[:] = targets
+        return direct, again
+
+    def _is_among(self, x: Array, found: Array) -> bool:
+        """Whether x is one of those found, modulo whole turns."""
+        return any(np.abs(self._limits.nearest_turn(q, x) - x).max() <= SAME for q in found)
+
+    def _held_value(self, x: Array, held: float | None) -> float:
+        """The value of the held variable: that of x, where it is not given."""
+        held_variable = self._ways[0].held
+        if held_variable is None:
+            return 0.0
+        value = exact_number(x[held_variable] if held is None else held, float)
+        if value is None or not np.isfinite(value):
+            raise InvalidConfiguration(f'held = {held!r} is no position of a joint')
+        return float(value)
+
+
+def closed_form(problem: IkProblem) -> ClosedForm:
+    """The closed form of a problem: one pose for a chain of up to seven joints, or a position for
+    one of up to three.
+
+    Found from the axes of the chain, whichever joints are frozen. Raises UnsupportedProblem, which
+    says why, where there is none.
+    """
+    return ClosedForm(problem)
+
+
+def _damped_step(jacobian: Array, residual: Array, damping: float) -> Array:
+    """The step that lowers |r + J dx|^2 + damping^2 |dx|^2 to its least."""
+    n = jacobian.shape[1]
+    stacked = np.vstack([jacobian, damping * np.eye(n)])
+    return np.linalg.lstsq(stacked, np.append(-residual, np.zeros(n)), rcond=1e-10)[0]

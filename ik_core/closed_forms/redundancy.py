@@ -1,0 +1,110 @@
+"""A chain of seven joints: the joint that is held as a parameter, swept over its limits.
+
+Between two samples nothing is known: an interval, or a gap, that is narrower than the distance
+of the samples may be missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import UnsupportedProblem
+from ..maths.rotations import Array
+from .form import ClosedForm
+
+SAMPLES = 180
+BISECTIONS = 40
+GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+NARROWED = 1e-6
+"""The best is found to this share of the distance of the samples."""
+
+Cost = Callable[[Array], float]
+
+
+def held_intervals(
+    form: ClosedForm, q0: ArrayLike | None = None, *, samples: int = SAMPLES
+) -> list[tuple[float, float]]:
+    """The intervals of the held joint's values [rad, m] with solutions inside the limits.
+
+    Looked for at so many `samples`, their ends bisected. Raises UnsupportedProblem where no joint
+    is held.
+    """
+    values = _values(form, samples)
+    there = [len(form.solve(q0, value)) > 0 for value in values]
+    ends: list[float] = []
+    for i, now in enumerate(there):
+        before = there[i - 1] if i else False
+        if now != before:
+            ends.append(_end(form, q0, values[i - 1], values[i], now) if i else values[0])
+    if there[-1]:
+        ends.append(values[-1])
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def best_solution(
+    form: ClosedForm,
+    q0: ArrayLike | None = None,
+    cost: Cost | None = None,
+    *,
+    samples: int = SAMPLES,
+) -> Array | None:
+    """The solution q (n,) of least cost over all values of the held joint; None without any.
+
+    cost : of a configuration (n,); by default its distance to q0
+
+    The best of so many `samples`, then a golden section search between its neighbours, which
+    finds the least of a cost that has one there.
+    """
+    values = _values(form, samples)
+    start = form.start(q0)
+    measure = cost or (lambda q: float(np.linalg.norm(q - start)))
+
+    def best_at(value: float) -> tuple[float, Array | None]:
+        found = [(measure(q), q) for q in form.solve(start, value)]
+        return min(found, key=lambda one: one[0], default=(np.inf, None))
+
+    sampled = [best_at(value) for value in values]
+    i = int(np.argmin([one[0] for one in sampled]))
+    low, high = values[max(i - 1, 0)], values[min(i + 1, len(values) - 1)]
+    candidates = [sampled[i], *_golden(best_at, low, high, NARROWED * (high - low))]
+    return min(candidates, key=lambda one: one[0])[1]
+
+
+def _golden(
+    best_at: Callable[[float], tuple[float, Array | None]], low: float, high: float, width: float
+) -> list[tuple[float, Array | None]]:
+    """The last two points of a golden section search."""
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    one, two = best_at(a), best_at(b)
+    while high - low > width:
+        if one[0] <= two[0]:
+            high, b, two = b, a, one
+            a = high - GOLDEN * (high - low)
+            one = best_at(a)
+        else:
+            low, a, one = a, b, two
+            b = low + GOLDEN * (high - low)
+            two = best_at(b)
+    return [one, two]
+
+
+def _values(form: ClosedForm, samples: int) -> list[float]:
+    """The values of the held joint from limit to limit."""
+    if form.held is None:
+        raise UnsupportedProblem(f'no joint is held: {form.family}')
+    low, high = form.held_range
+    return [float(value) for value in np.linspace(low, high, samples)]
+
+
+def _end(form: ClosedForm, q0: ArrayLike | None, low: float, high: float, above: bool) -> float:
+    """Where solutions begin or end between two values, on the side where there are some."""
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if (len(form.solve(q0, middle)) > 0) == above:
+            high = middle
+        else:
+            low = middle
+    return high if above else low
