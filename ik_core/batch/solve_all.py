@@ -1,11 +1,14 @@
 """All solutions of a problem that has finitely many, such as a pose for an arm of six joints.
 
-Searches start all over the joint space, evenly, each with restarts, so each ends in a solution
-unless there is none; what they find is collected modulo whole turns. A solution that draws the
-share p of the starts is missed by k searches with the probability (1 - p)^k. So the search ends
-after LEAST searches at the earliest, and when every solution has been found REPEATS times: one
-that draws half as many starts as the rarest of those is then missed with a probability of about
-exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
+Where the chain has a closed form (`ik_core.closed_forms`), that is the answer: all solutions there
+are, so that none is a proof that the goals are out of reach.
+
+Elsewhere searches start all over the joint space, evenly, each with restarts, so each ends in a
+solution unless there is none; what they find is collected modulo whole turns. A solution that
+draws the share p of the starts is missed by k searches with the probability (1 - p)^k. So the
+search ends after LEAST searches at the earliest, and when every solution has been found REPEATS
+times: one that draws half as many starts as the rarest of those is then missed with a probability
+of about exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
 
 What a search finds, to the tolerances, belongs to a known solution where it is nearer to it than
 a second solution can be: within a share of the smallest singular value there, since Newton's
@@ -17,12 +20,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..closed_forms.form import ClosedForm
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
@@ -62,7 +68,8 @@ class Solutions:
     `position_errors`, `orientation_errors` (k, goals) [m, rad] of exactly these q. `singular`
     (k,): where the Jacobian loses rank, so that the solution may belong to a continuum, of which
     samples are here. `complete`: whether the stopping rule was met, see `solve_all`. `searches`:
-    how many there were. `solve_time` [s].
+    how many there were. `solve_time` [s]. `family`: what of the chain made a closed form possible;
+    empty where they were found by searches.
     """
 
     q: Array
@@ -72,13 +79,15 @@ class Solutions:
     complete: bool
     searches: int
     solve_time: float
+    family: str = ''
 
     def __repr__(self) -> str:
         what = 'all' if self.complete else 'perhaps not all'
         singular = f', {self.singular.sum()} singular' if self.singular.any() else ''
         errors = [e.max(initial=0.0) for e in (self.position_errors, self.orientation_errors)]
+        by = 'closed form' if self.family else f'{self.searches:,} searches'
         return (
-            f'<Solutions: {len(self)} ({what}{singular}) by {self.searches:,} searches '
+            f'<Solutions: {len(self)} ({what}{singular}) by {by} '
             f'in {time_text(self.solve_time)}, errors up to {length(errors[0])} and '
             f'{angle(errors[1])}>'
         )
@@ -104,30 +113,36 @@ def solve_all(
     q0: ArrayLike | None = None,
     *,
     turns: bool = False,
+    closed_form: bool = True,
     max_searches: int = 4096,
     random_seed: int = 0,
     threads: int | None = None,
     **options: Any,
 ) -> Solutions:
-    """All solutions of a problem with finitely many; the module says when it stops looking.
+    """All solutions of a problem with finitely many; the module says how, and when it stops.
 
     q0 (n,) : solutions are sorted by their distance to it, and of those that differ by whole
         turns only the nearest is given; joints that the problem does not move keep their value
     turns : give every copy within the limits; of joints without limits only the nearest
+    closed_form : False searches also where there is a closed form
     max_searches : after so many `complete` is False, as it is where singular solutions keep
         coming: at a singularity (two axes of a wrist in line, say) there is a continuum, and
         `singular` marks the samples of it that were found
-    options : those of `levenberg_marquardt`
+    options : those of `levenberg_marquardt`; these, and the three before, are for searches
 
-    An empty answer means that no search reached the goals. Raises UnsupportedProblem where the
-    goals leave freedom, so that there are infinitely many solutions, or where tasks are weighed
-    against them.
+    In closed form `complete` is certain, and False only at singularities: an empty answer is a
+    proof that the goals are out of reach. Elsewhere it means that no search reached them. Raises
+    UnsupportedProblem where the goals leave freedom, so that there are infinitely many solutions,
+    or where tasks are weighed against them.
     """
     started = time.perf_counter()
     limit = whole_number(max_searches, 'max_searches')
+    solver = make_solver(random_seed=random_seed, **options)
+    answer = _in_closed_form(problem, q0, turns, started) if closed_form else None
+    if answer is not None:
+        return answer
     own = _checked_problem(problem)
     start = own.load(q0)
-    solver = make_solver(random_seed=random_seed, **options)
     found = _Found(own, start)
     many = ManySolves(own, solver, threads)
     first = solver.solve(own, start)
@@ -150,6 +165,60 @@ def solve_all(
         found.complete,
         found.searches,
         time.perf_counter() - started,
+    )
+
+
+_FORMS: WeakKeyDictionary[IkProblem, ClosedForm | None] = WeakKeyDictionary()
+"""What was found out about problems, as long as they are there."""
+
+
+def _form_of(problem: IkProblem) -> ClosedForm | None:
+    """The closed form of a problem, where it has one."""
+    form = _FORMS.get(problem)
+    if problem not in _FORMS or (form is not None and not form.is_for(problem)):
+        form = None
+        with suppress(UnsupportedProblem):
+            form = ClosedForm(problem)
+        _FORMS[problem] = form
+    return form
+
+
+def _in_closed_form(
+    problem: IkProblem, q0: ArrayLike | None, turns: bool, started: float
+) -> Solutions | None:
+    """The answer where the problem has a closed form without a joint that is held."""
+    form = _form_of(problem)
+    if form is None:
+        return None
+    try:
+        q, start = form.solve(q0), form.start(q0)
+    except UnsupportedProblem:  # as its frozen joints stand in q0
+        return None
+    if form.held is not None or not form.is_certain:
+        return None
+    moving, packed = problem.variables, problem.packed
+    singular = np.zeros(len(q), bool)
+    if len(q):
+        jacobians = [problem.at(one[moving]).jacobian for one in q]
+        values = np.linalg.svd(np.array(jacobians), compute_uv=False)
+        singular = values[:, -1] <= SINGULAR * values[:, 0]
+    if turns:
+        q, singular = _with_turns(problem, q, singular)
+        order = np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')
+        q, singular = q[order], singular[order]
+    errors = np.empty((len(q), 2))
+    for one, error in zip(q, errors, strict=True):
+        packed.update(one[moving])
+        error[:] = packed.errors[0]
+    return Solutions(
+        q,
+        errors[:, :1].copy(),
+        errors[:, 1:].copy(),
+        singular,
+        not singular.any(),
+        0,
+        time.perf_counter() - started,
+        form.family,
     )
 
 

@@ -15,6 +15,7 @@ BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
     'closest': 'goals out of reach: which closest points are none, by perturbation and scipy',
     'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
+    'closed_form': 'all solutions in closed form beside searches; the sweep of a seventh joint',
     'startup': 'time from starting Python to the first solution, first ever and cached',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',

@@ -13,8 +13,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from ..closed_forms.chain import expected_family
+from ..exceptions import UnsupportedProblem
+from ..problem import IkProblem
 from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..tasks import PoseTask
 from .command import REACHED, add_json, add_robot, new_parser
 from .text import as_json, quantity, table
 
@@ -45,7 +49,11 @@ def _data(robot: Robot) -> dict[str, Any]:
             for name, m in robot.mimic_joints.items()
         ],
         'tips': [
-            {'link': tip, 'joints': [robot.joint_names[i] for i in robot.chain(tip)]}
+            {
+                'link': tip,
+                'joints': [robot.joint_names[i] for i in robot.chain(tip)],
+                'closed_form': _closed_form(robot, tip),
+            }
             for tip in robot.tips()
         ],
         'warnings': robot.warnings,
@@ -89,8 +97,18 @@ def _mimic_rows(robot: Robot) -> list[tuple[str, ...]]:
 
 
 def _tip_rows(robot: Robot) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [('tip', 'moved by joints')]
-    return rows + [(tip, _ranges(robot.chain(tip))) for tip in robot.tips()]
+    rows: list[tuple[str, ...]] = [('tip', 'moved by joints', 'closed form')]
+    return rows + [
+        (tip, _ranges(robot.chain(tip)), _closed_form(robot, tip) or '-') for tip in robot.tips()
+    ]
+
+
+def _closed_form(robot: Robot, tip: str) -> str | None:
+    """What of the chain of a tip makes a closed form for its poses possible, if it has one."""
+    try:
+        return expected_family(IkProblem(robot, [PoseTask(tip)]))
+    except UnsupportedProblem:
+        return None
 
 
 def _ranges(numbers: Sequence[int]) -> str:

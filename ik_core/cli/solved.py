@@ -93,6 +93,7 @@ def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict
         'angle_unit': angles.unit,
         'complete': found.complete,
         'searches': found.searches,
+        'closed_form': found.family or None,
         'solve_time': found.solve_time,
         'solutions': [
             {**_joints(problem, q, angles), 'singular': bool(singular)}
@@ -114,5 +115,6 @@ def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
     if found.singular.any():
         said += f', {found.singular.sum()} at a singularity'
     count = f'{len(found)} solution{"" if len(found) == 1 else "s"}, {said}'
-    effort = f'{1e3 * found.solve_time:.3g} ms, {found.searches} searches'
+    by = f'closed form: {found.family}' if found.family else f'{found.searches} searches'
+    effort = f'{1e3 * found.solve_time:.3g} ms, {by}'
     return '\n\n'.join((table(joints), f'{count}\n{effort}'))

@@ -54,12 +54,13 @@ def test_the_closed_form_is_one():
     assert min(counts) < 8
 
 
-def test_all_solutions_of_a_ur5e_are_found_and_nothing_else():
+@pytest.mark.parametrize('closed_form', [True, False])
+def test_all_solutions_of_a_ur5e_are_found_and_nothing_else(closed_form):
     problem, rng = pose_problem('ur5e'), np.random.default_rng(81)
     for _ in range(100):
         q, q0 = rng.uniform(-np.pi, np.pi, (2, 6))
         aim(problem, q)
-        found = ik.solve_all(problem, q0)
+        found = ik.solve_all(problem, q0, closed_form=closed_form)
         truth = ur5e_closed_form.solutions(problem.goals[0].transform)
         assert len(found) == len(truth)
         assert found.complete
@@ -138,12 +139,13 @@ def test_a_goal_just_out_of_reach_but_within_its_tolerance_is_answered():
 def test_a_wrist_in_line_is_said_to_be_singular_and_incomplete():
     problem = pose_problem('ur5e')
     aim(problem, [0.4, -1.2, 1.4, -0.9, 0.0, 0.3])
-    found = ik.solve_all(problem)
-    assert found.singular.any()
-    assert not found.complete
     pose = problem.goals[0].transform
-    for q in found:
-        np.testing.assert_allclose(ur5e_closed_form.forward(q), pose, atol=1e-7)
+    for closed_form in (True, False):
+        found = ik.solve_all(problem, closed_form=closed_form)
+        assert found.singular.any()
+        assert not found.complete
+        for q in found:
+            np.testing.assert_allclose(ur5e_closed_form.forward(q), pose, atol=1e-7)
 
 
 @pytest.mark.parametrize('name', ['panda', 'iiwa14', 'pr2_like'])
@@ -176,7 +178,7 @@ def test_with_a_joint_frozen_a_redundant_arm_has_finitely_many():
 def test_the_same_seed_gives_the_same_whatever_the_threads():
     problem = pose_problem('ur5e')
     aim(problem, [0.4, -1.2, 1.4, -0.9, 1.1, 0.3])
-    one, two = (ik.solve_all(problem, threads=k, random_seed=4) for k in (1, 3))
+    one, two = (ik.solve_all(problem, closed_form=False, threads=k, random_seed=4) for k in (1, 3))
     np.testing.assert_array_equal(one.q, two.q)
     assert one.searches == two.searches
 

@@ -80,7 +80,9 @@ def test_info_as_text(capsys):
     assert '3 panda_joint4 revolute -3.0718 rad -0.0698 rad 2.1750 rad/s' in lines
     assert '7 panda_finger_joint1 prismatic 0.0000 m 0.0400 m 0.0500 m/s' in lines
     assert 'panda_finger_joint2 1 * panda_finger_joint1 + 0' in lines
-    assert 'panda_hand_tcp 0-6' in lines
+    axes = 'panda_joint1, panda_joint2, panda_joint3'
+    family = f'three axes that meet in a point ({axes}), panda_joint7 held'
+    assert f'panda_hand_tcp 0-6 {family}' in lines
     assert not any(line != line.rstrip() for line in text.splitlines())
 
 
