@@ -5,6 +5,7 @@ PYTHON ?= python3
 DURATION ?=
 BENCHES ?=
 PAPERS ?= benchmark/papers
+PICTURES ?=
 MINUTES ?= 10
 TICKS ?=
 export PYTHON
@@ -22,7 +23,7 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test docs lint format bench papers soak clean help
+.PHONY: demo test docs lint format bench papers pictures soak clean help
 
 help:
 	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table, in the browser, too;'
@@ -34,6 +35,7 @@ help:
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make papers               the experiments of the papers, into benchmark/papers;'
 	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture'
+	@echo 'make pictures             the film of the documentation, into docs/pictures, with Chromium'
 	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long'
 	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
 	@echo 'make soak TICKS=10000000  the governor and the tracker, without ROS'
@@ -68,6 +70,9 @@ papers:
 	@python=$$(scripts/environment bench) && \
 	"$$python" -m ik_core bench papers --out $(PAPERS) && \
 	"$$python" -m ik_core.bench.papers.page docs/papers.md $(PAPERS)
+
+pictures:
+	@python=$$(scripts/environment pictures) && exec "$$python" -m ik_viewer.tools.pictures $(PICTURES)
 
 soak:
 	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak \

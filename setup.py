@@ -69,6 +69,7 @@ setup(
         'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
+        'browser': ['playwright', 'pillow'],  # drives the Chromium that is installed
         'dask': ['distributed'],
         'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
         'pybullet': ['pybullet'],

@@ -112,19 +112,32 @@ class LocalArm:
 
     # On the thread of the ticks
 
-    def _run(self) -> None:
+    @property
+    def period(self) -> float:
+        """Of its ticks [s]."""
+        return self._tracker.period
+
+    def get_ready(self) -> None:
+        """Compile what is not, before the first tick."""
         self._tracker.warm()
         make_ready(kernels_of(*solver_of(self.settings)))
+
+    def tick(self, now: float) -> None:
+        """Do what was asked, and move on by a period."""
+        try:
+            self._do_what_is_asked()
+            self._change_solver_when_ready()
+            self._moment = self._moment_of(self._tracker.tick(now), now)
+        except Exception as error:  # the next tick goes on from where the joints are
+            self._notices.append(f'{type(error).__name__}: {error}')
+
+    def _run(self) -> None:
+        self.get_ready()
         wake = time.monotonic()
         while not self._closed.wait(max(wake - time.monotonic(), 0.0)):
             now = time.monotonic()
-            wake = max(wake + self._tracker.period, now)  # late ticks are not caught up
-            try:
-                self._do_what_is_asked()
-                self._change_solver_when_ready()
-                self._moment = self._moment_of(self._tracker.tick(now), now)
-            except Exception as error:  # the next tick goes on from where the joints are
-                self._notices.append(f'{type(error).__name__}: {error}')
+            wake = max(wake + self.period, now)  # late ticks are not caught up
+            self.tick(now)
 
     def _do_what_is_asked(self) -> None:
         while not self._asked.empty():

@@ -53,7 +53,7 @@ class Gizmo:
 
     def __init__(self, stage: Stage, index: int, tip: TipState, size: float) -> None:
         self._stage, self._index = stage, index
-        self.kind = tip.kind
+        self.kind, self.size = tip.kind, size
         self._dragging: set[int] = set()
         self._dragged: Array | None = None
         self._let_go = -np.inf

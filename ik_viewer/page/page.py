@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..arm import Arm, Description, Moment
 from .goals import Goals
@@ -25,6 +25,7 @@ UNWATCHED = 0.2
 ENDING = 5.0
 """[s] How long `close` waits for the frame that is under way."""
 
+P = TypeVar('P')
 MakePart = Callable[[Stage, Moment], Part]
 
 PARTS: tuple[MakePart, ...] = (Goals, Jog, Solver, Joints, Settings, Scene)
@@ -53,6 +54,10 @@ class Page:
     def url(self) -> str:
         """Where it is, for a browser on this machine."""
         return url_of(self.server)
+
+    def part(self, kind: type[P]) -> P:
+        """The part of this kind. Raises StopIteration where there is none yet."""
+        return next(part for part in self.parts if isinstance(part, kind))
 
     def start(self) -> None:
         """Show frames from now on, in a thread."""

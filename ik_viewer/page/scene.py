@@ -80,7 +80,7 @@ class Scene:
     def _add_toggles(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
         with stage.tabs.add_tab('View') as self._folder:
-            self._with_ghost = gui.add_checkbox(
+            self.with_ghost = gui.add_checkbox(
                 'Ghost', True, hint='Where the solver wants the joints, before limits of speed'
             )
             self._with_trace = gui.add_checkbox('Trace', True, hint='Where the tips were lately')
@@ -103,7 +103,7 @@ class Scene:
     def _show_ghost(self, moment: Moment) -> None:
         solution = moment.solution
         apart = solution is not None and bool(np.abs(solution - moment.q).max() > APART)
-        visible = apart and bool(self._with_ghost.value)
+        visible = apart and bool(self.with_ghost.value)
         if visible and solution is not None:
             self.ghost.show(solution)
         if visible != self.ghost.visible:

@@ -65,6 +65,7 @@ ORDERS = {
         {'compare', 'play', 'reach'},
         {'parts'},
         {'view', 'main', 'bench_frames'},
+        {'tools'},
     ],
 }
 FLOORS = {

@@ -45,6 +45,8 @@ UNDECLARED = {
     'interactive_markers',
     'moveit_msgs',
     'matplotlib',
+    'PIL',  # for pictures of the page:
+    'playwright',  # tools, which no robot needs
     'distributed',
     'pinocchio',
     'viser',
