@@ -49,6 +49,12 @@ def test_the_api_pages_have_every_public_name_once():
     assert sorted(DOCUMENTED) == sorted(ik.__all__)
 
 
+def test_the_readme_begins_with_the_robot_in_motion():
+    shown = [link for link in links(ROOT / 'README.md') if link.endswith('.webp')]
+    assert shown == ['docs/pictures/drag.webp']
+    assert (ROOT / shown[0]).stat().st_size < 3e6
+
+
 def test_every_picture_is_shown():
     shown = {link.rpartition('/')[2] for page in PAGES for link in links(page)}
     assert {path.name for path in (ROOT / 'docs' / 'pictures').iterdir()} <= shown
