@@ -154,7 +154,20 @@ def _kept_by_content(kernel: Any) -> Any:
         file = IndexDataCacheFile(folder, cache._impl.filename_base, source_stamp=stamp)
         cache._impl.locator._cache_path = cache._cache_path = folder
         cache._cache_file = file
+        cache.load_overload = _if_possible(cache.load_overload)
+        cache.save_overload = _if_possible(cache.save_overload)
     return kernel
+
+
+def _if_possible(access: Callable[..., Any]) -> Callable[..., Any]:
+    """Reads or writes the cache; a full disk, or a folder deleted meanwhile, costs time only."""
+
+    def access_if_possible(*arguments: Any) -> Any:
+        with contextlib.suppress(OSError):
+            return access(*arguments)
+        return None
+
+    return access_if_possible
 
 
 def with_kernels(

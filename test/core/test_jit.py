@@ -369,6 +369,23 @@ def test_an_edited_kernel_outside_the_package_is_noticed_in_what_is_made_of_it(c
         assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == number
 
 
+@needs_numba
+def test_a_cache_that_can_not_be_written_any_more_costs_time_only(copy, tmp_path):
+    code = (
+        'import shutil\n'
+        'from pathlib import Path\n'
+        'import numpy as np\n'
+        'from ik_core import _jit\n'
+        'from ik_core.robot.limits import random_configuration as f\n'
+        'shutil.rmtree(_jit._CACHE_DIRECTORY)\n'
+        'Path(_jit._CACHE_DIRECTORY).write_text("no folder")\n'
+        'q = np.empty(2)\n'
+        'f(1, 2, np.zeros(2), np.ones(2), q)\n'
+        'print(bool((q > 0).all()))\n'
+    )
+    assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == 'True'
+
+
 def test_places_are_tried_in_order(tmp_path, monkeypatch):
     below_a_file = tmp_path / 'file'
     below_a_file.write_text('')
