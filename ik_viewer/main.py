@@ -11,30 +11,28 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
-from ik_core.exceptions import IkError, InvalidOption
+from ik_core.exceptions import IkError
 
+from .drawing.description import check_mesh_folders
 from .page.page import open_page
-from .page.server import HOST, PORT
+from .page.program import BAD_INPUT, add_address, add_mesh_folders, ended_by_signals, show_until
 from .parts import ALL_PARTS
 
 NO_ROS = (
     "ik_viewer: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
     "or install the wheels: pip install '.[fast,ros,viewer]'. Without ROS: ik view ROBOT"
 )
-BAD_INPUT = 2
 NICENESS = 5
 """Where the processor does not do for both, it is the node's."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Show a node until SIGINT or SIGTERM; 0 then, 1 without ROS, 2 for what can't be."""
-    ended = _ended_by_signals()
+    ended = ended_by_signals()
     try:
         from .ros.process import own_arguments, running_ros
     except ModuleNotFoundError as error:
@@ -53,27 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
     from .ros.arm import RosArm
 
-    for folder in arguments.mesh_folder:
-        if not folder.is_dir():
-            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
+    check_mesh_folders(arguments.mesh_folder)
     os.nice(NICENESS)
     arm = RosArm(arguments.node, mesh_folders=arguments.mesh_folder)
     try:
         page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
-        print(f'{arm.name} is on {page.url} (Ctrl-C ends)', flush=True)
-        ended.wait()
-        page.close()
-        page.server.stop()
+        show_until(ended, page, arm.name)
     finally:
         arm.close()
-
-
-def _ended_by_signals() -> threading.Event:
-    """Is set at SIGINT or SIGTERM."""
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    return ended
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,18 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         default='ik_node',
         help='the name of the node, also with its namespace (ik_node)',
     )
-    parser.add_argument('--host', default=HOST, help=f'address to listen at ({HOST})')
-    parser.add_argument(
-        '--port', type=int, default=None, help=f'the first free one from {PORT} on by default'
-    )
-    parser.add_argument(
-        '--mesh-folder',
-        action='append',
-        default=[],
-        type=Path,
-        metavar='DIR',
-        help='where meshes are: a package, or a folder of packages; may be repeated',
-    )
+    add_address(parser)
+    add_mesh_folders(parser)
     return parser
 
 

@@ -8,11 +8,8 @@ ik view dual_arm --tip left_tool --tip right_tool --solver jacobian_transpose
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -24,10 +21,15 @@ from .arm import Description
 from .drawing.description import describe
 from .local.arm import RATE, LocalArm
 from .page.page import open_page
-from .page.server import HOST, PORT
+from .page.program import (
+    BAD_INPUT,
+    INTERRUPTED,
+    add_address,
+    add_mesh_folders,
+    ended_by_signals,
+    show_until,
+)
 from .parts import ALL_PARTS
-
-BAD_INPUT, INTERRUPTED = 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def start(description: Description) -> Array | None:
+def start_of(description: Description) -> Array | None:
     """Where a robot begins (n,): a figure as its file draws it; None: others in their middle."""
     robot = description.robot
     return None if description.urdf else np.clip(np.zeros(robot.n), robot.lower, robot.upper)
@@ -52,26 +54,14 @@ def _run(arguments: argparse.Namespace) -> int:
     description = describe(arguments.robot, arguments.mesh_folder)
     values = {'solver': arguments.solver} if arguments.solver else {}
     arm = LocalArm(
-        description, arguments.tip, rate=arguments.rate, q0=start(description), values=values
+        description, arguments.tip, rate=arguments.rate, q0=start_of(description), values=values
     )
     try:
         page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
-        ended = _ended_by_signals()
-        print(f'{description.robot.name} is on {page.url} (Ctrl-C ends)', flush=True)
-        ended.wait()
-        page.close()
-        page.server.stop()
+        show_until(ended_by_signals(), page, description.robot.name)
     finally:
         arm.close()
     return 0
-
-
-def _ended_by_signals() -> threading.Event:
-    """Is set at SIGINT or SIGTERM."""
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    return ended
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,18 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--tip', action='append', default=[], metavar='LINK', help='to move; may be repeated'
     )
-    parser.add_argument(
-        '--mesh-folder',
-        action='append',
-        default=[],
-        type=Path,
-        metavar='DIR',
-        help='where meshes are: a package, or a folder of packages; may be repeated',
-    )
-    parser.add_argument('--host', default=HOST, help=f'address to listen at ({HOST})')
-    parser.add_argument(
-        '--port', type=int, default=None, help=f'the first free one from {PORT} on by default'
-    )
+    add_mesh_folders(parser)
+    add_address(parser)
     parser.add_argument('--rate', type=float, default=RATE, help=f'ticks per second ({RATE:g})')
     parser.add_argument('--solver', choices=sorted(SOLVERS), help='levenberg_marquardt by default')
     return parser

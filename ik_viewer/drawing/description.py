@@ -22,9 +22,7 @@ def describe(
     Meshes are found below `mesh_folders`, the folder of the file and, where it is part of one, the
     ROS package that it is in. floating_base : see `ik.load_urdf`. Raises IkError.
     """
-    for folder in mesh_folders:
-        if not folder.is_dir():
-            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')
+    check_mesh_folders(mesh_folders)
     robot = load_robot(name, floating_base=floating_base)
     if Path(name).suffix.lower() in MOTION_CAPTURE:
         return Description(robot, up='+y')
@@ -36,3 +34,10 @@ def describe(
         path.parent,
         (*mesh_folders, *package),
     )
+
+
+def check_mesh_folders(folders: Sequence[Path]) -> None:
+    """Raises InvalidOption where one is not there."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import argparse
 import math
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,12 +29,18 @@ from ik_core.retargeting.sources import CAPTURED, load_clip
 
 from ..arm import Description
 from ..drawing.description import MOTION_CAPTURE, describe
-from ..page.server import HOST, PORT, start_server, url_of
+from ..page.program import (
+    BAD_INPUT,
+    INTERRUPTED,
+    add_address,
+    add_mesh_folders,
+    ended_by_signals,
+    show_until,
+)
+from ..page.server import start_server
 from .clip import Clip, Imitator, imitator_of, usual_links
 from .live import LiveRetargeting, Wish
 from .page import PlayPage
-
-BAD_INPUT = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (IkError, UsageError, OSError) as error:
         print(f'error: {error}', file=sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:  # before there was a page
+        return INTERRUPTED
 
 
 def page_of(arguments: argparse.Namespace) -> PlayPage:
@@ -106,13 +112,7 @@ def _title(arguments: argparse.Namespace) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     page = page_of(arguments)
     page.start()
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    print(f'{_title(arguments)} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
-    ended.wait()
-    page.close()
-    page.server.stop()
+    show_until(ended_by_signals(), page, _title(arguments))
     return 0
 
 
@@ -136,16 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
     add('--open-limits', action='store_true', help='begin without the limits of the joints')
     add_place(parser)
-    add(
-        '--mesh-folder',
-        action='append',
-        default=[],
-        type=Path,
-        metavar='DIR',
-        help='where meshes are: a package, or a folder of packages; may be repeated',
-    )
-    add('--host', default=HOST, help=f'address to listen at ({HOST})')
-    add('--port', type=int, default=None, help=f'the first free one from {PORT} on by default')
+    add_mesh_folders(parser)
+    add_address(parser)
     return parser
 
 

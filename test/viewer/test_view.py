@@ -45,9 +45,9 @@ def test_a_figure_stands_upright_as_its_file_draws_it(tmp_path):
     path.write_text(asf_text())
     description = view.describe(str(path))
     assert description.up == '+y'
-    robot, q = description.robot, view.start(description)
+    robot, q = description.robot, view.start_of(description)
     assert not np.any(q[(robot.lower <= 0.0) & (robot.upper >= 0.0)])
-    assert view.start(view.describe('panda')) is None
+    assert view.start_of(view.describe('panda')) is None
 
 
 @pytest.mark.parametrize(

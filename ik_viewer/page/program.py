@@ -1,0 +1,50 @@
+"""What the programs that show a page have in common: their arguments, and how they end."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from .server import HOST, PORT, url_of
+
+BAD_INPUT, INTERRUPTED = 2, 130
+"""Exit codes."""
+
+
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Add --host and --port."""
+    parser.add_argument('--host', default=HOST, help=f'address to listen at ({HOST})')
+    parser.add_argument(
+        '--port', type=int, default=None, help=f'the first free one from {PORT} on by default'
+    )
+
+
+def add_mesh_folders(parser: argparse.ArgumentParser) -> None:
+    """Add --mesh-folder, a list of paths `mesh_folder`."""
+    parser.add_argument(
+        '--mesh-folder',
+        action='append',
+        default=[],
+        type=Path,
+        metavar='DIR',
+        help='where meshes are: a package, or a folder of packages; may be repeated',
+    )
+
+
+def ended_by_signals() -> threading.Event:
+    """An event that SIGINT and SIGTERM set from now on; for the main thread."""
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    return ended
+
+
+def show_until(ended: threading.Event, page: Any, name: str) -> None:
+    """Say where a page is, and close it and its server once it is to end."""
+    print(f'{name} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
+    ended.wait()
+    page.close()
+    page.server.stop()
