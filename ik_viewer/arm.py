@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ik_core import Robot
-
-Array = NDArray[np.float64]
+from ik_core.maths.rotations import Array
 
 
 class GoalKind(Enum):

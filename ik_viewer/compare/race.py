@@ -65,6 +65,7 @@ class Race:
         self._lane = Lane('compare')
         self._at_work = 0
         self._left_behind: dict[int, Lane] = {}
+        self._closed = False
 
     @property
     def over(self) -> bool:
@@ -94,9 +95,14 @@ class Race:
         return self.standings
 
     def close(self) -> None:
-        """End all threads; a slow update ends first, beside all else."""
-        for lane in (self._lane, *self._left_behind.values()):
-            lane.close()
+        """End all threads; a slow update ends first, beside all else.
+
+        Called while another thread is in `advance`, that one begins no thread any more.
+        """
+        with self._lock:
+            self._closed = True
+            for lane in (self._lane, *self._left_behind.values()):
+                lane.close()
 
     def _take_turns(self, lane: Lane, runs: Sequence[int], updates: int, share: float) -> None:
         for i in runs:
@@ -109,5 +115,7 @@ class Race:
     def _leave_behind(self) -> None:
         """Who is at work now keeps the thread; the others get another."""
         with self._lock:
+            if self._closed:
+                return
             self._left_behind[self._at_work] = self._lane
             self._lane = Lane('compare')

@@ -49,7 +49,7 @@ def prepared(kernels: Kernels) -> bool:
     return True
 
 
-class Stage(Enum):
+class RunState(Enum):
     """What a contestant does; the value is what the page says."""
 
     WAITING = 'waiting'
@@ -82,7 +82,7 @@ class Standing(NamedTuple):
     are not known.
     """
 
-    stage: Stage
+    state: RunState
     q: Array
     iterations: int = 0
     position_error: float = 0.0
@@ -103,7 +103,7 @@ class Run:
     def __init__(self, contestant: Contestant, start: Start) -> None:
         self.contestant = contestant
         self.curve = Curve()
-        self.standing = Standing(Stage.WAITING, start.q0)
+        self.standing = Standing(RunState.WAITING, start.q0)
         self._start = start
         self._search: Search | None = None
         self._judge: IkProblem | None = None
@@ -111,7 +111,7 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.standing.stage in (Stage.DONE, Stage.FAILED)
+        return self.standing.state in (RunState.DONE, RunState.FAILED)
 
     def advance(self, updates: int, seconds: float) -> None:
         """Make at most so many updates within so many seconds; never raises.
@@ -125,14 +125,14 @@ class Run:
                 self._advance(updates, time.perf_counter() + seconds)
         except Exception as error:  # whatever a solver raises is its own failure, no one else's
             text = str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'
-            self.standing = self.standing._replace(stage=Stage.FAILED, text=text)
+            self.standing = self.standing._replace(state=RunState.FAILED, text=text)
 
     def _is_prepared(self) -> bool:
         """Whether its kernels are compiled; they are in another process, while others run."""
         if self._search is not None:
             return True
         if not prepared(self.contestant.kernels):
-            self.standing = self.standing._replace(stage=Stage.COMPILING)
+            self.standing = self.standing._replace(state=RunState.COMPILING)
             return False
         self._begin()
         return True
@@ -160,12 +160,12 @@ class Run:
         if not (math.isfinite(position) and math.isfinite(orientation)):
             raise ArithmeticError('it ran away: its numbers are not finite')
         self.curve.add(iterations, position, orientation)
-        self.standing = Standing(Stage.RUNNING, q, iterations, position, orientation)
+        self.standing = Standing(RunState.RUNNING, q, iterations, position, orientation)
 
     def _end(self, result: IkResult) -> None:
         """Show the answer, then see what it takes in one go."""
         answer = Standing(
-            Stage.RUNNING,
+            RunState.RUNNING,
             result.q,
             result.iterations,
             float(result.position_errors.max()),
@@ -177,4 +177,4 @@ class Run:
         solves = [solver.solve(problem, self._start.q0, MEASURING) for _ in range(MEASURED)]
         seconds = min(solve.solve_time for solve in solves)
         each = min(solve.solve_time / max(solve.iterations, 1) for solve in solves)
-        self.standing = answer._replace(stage=Stage.DONE, time=seconds, update_time=each)
+        self.standing = answer._replace(state=RunState.DONE, time=seconds, update_time=each)

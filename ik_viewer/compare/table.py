@@ -11,7 +11,7 @@ from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
 from ..drawing.shapes import Colour
-from .run import Curve, Run, Stage, Standing
+from .run import Curve, Run, RunState, Standing
 
 POINTS = 160
 """Of a curve, at most about so many."""
@@ -51,16 +51,16 @@ def _rows(run: Run, colour: Colour) -> str:
 
 def remark(standing: Standing) -> str:
     """What the numbers do not say: how it failed, fell short, or why it does not begin."""
-    if standing.stage is Stage.FAILED:
+    if standing.state is RunState.FAILED:
         return f'failed: {standing.text}'
     if standing.text:
         return standing.text.partition(':')[2].strip() or ''
-    return '' if standing.stage is Stage.RUNNING else standing.stage.value
+    return '' if standing.state is RunState.RUNNING else standing.state.value
 
 
 def cells_of(standing: Standing) -> list[str]:
     """The mark, the errors, the updates, the time of one of them and of the whole solve."""
-    if standing.stage in (Stage.WAITING, Stage.COMPILING):
+    if standing.state in (RunState.WAITING, RunState.COMPILING):
         return ['', *[UNKNOWN] * (len(HEADS) - 1)]
     mark = '' if not standing.text else REACHED if standing.reached else SHORT
     known = standing.time > 0.0

@@ -128,7 +128,7 @@ class PlayPage:
     def frame(self) -> None:
         """Draw the frame of the playhead; what goes wrong becomes a notice."""
         try:
-            with self.server.atomic():
+            with self.notices.lock, self.server.atomic():
                 self._show()
             self.server.flush()
         except Exception as error:

@@ -17,9 +17,9 @@ from rclpy.context import Context
 from std_srvs.srv import SetBool, Trigger
 
 from ik_core.exceptions import IkError
-from ik_core.maths.rotations import matrix_from_rpy
+from ik_core.maths.rotations import Array, matrix_from_rpy
 
-from ..arm import Array, Description, GoalKind, Moment, Setting, TipState
+from ..arm import Description, GoalKind, Moment, Setting, TipState
 from .calls import Calls
 from .connection import Connection
 from .messages import Status

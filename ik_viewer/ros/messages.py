@@ -13,9 +13,7 @@ from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 
 from ik_core import Robot
-from ik_core.maths.rotations import matrix_from_quaternion, quaternion_from_matrix
-
-from ..arm import Array
+from ik_core.maths.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
 
 REFUSED = 'refused.'
 

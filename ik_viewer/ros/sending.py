@@ -15,7 +15,9 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 
-from ..arm import Array, GoalKind, Setting
+from ik_core.maths.rotations import Array
+
+from ..arm import GoalKind, Setting
 from .messages import goal_message, topic_of, twist_message
 from .parameters import Parameters
 

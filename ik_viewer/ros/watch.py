@@ -13,8 +13,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ik_core import Robot
+from ik_core.maths.rotations import Array
 
-from ..arm import Array
 from .connection import Latest
 from .messages import Status, goals_of, status_of, take_positions
 

@@ -10,7 +10,7 @@ from ik_viewer.arm import Description, GoalKind, Moment, TipState
 from ik_viewer.compare import run as run_module
 from ik_viewer.compare.contestants import LINE_SEARCH
 from ik_viewer.compare.race import Race
-from ik_viewer.compare.run import Curve, Stage, Standing
+from ik_viewer.compare.run import Curve, RunState, Standing
 from ik_viewer.compare.start import stretched_arm
 from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
 
@@ -18,8 +18,7 @@ pytest.importorskip('viser')
 
 from ik_viewer.compare.panel import NOBODY, Compare, due_frames
 from ik_viewer.page.server import start_server
-from ik_viewer.page.stage import Notices
-from ik_viewer.page.stage import Stage as PageStage
+from ik_viewer.page.stage import Notices, Stage
 
 LINK = 'panda_hand_tcp'
 
@@ -40,7 +39,7 @@ def server():
 def stage(server):
     tabs = server.gui.add_tab_group()
     description = Description(robots.shipped('panda'))
-    yield PageStage(server, None, description, Notices(server), tabs, 1.0)
+    yield Stage(server, None, description, Notices(server), tabs, 1.0)
     tabs.remove()
 
 
@@ -137,17 +136,17 @@ def test_frames_that_were_late_are_made_up_for_but_not_a_pause():
 
 def test_numbers_are_in_millimetres_degrees_microseconds_and_milliseconds():
     q = np.zeros(2)
-    standing = Standing(Stage.DONE, q, 12, 1.5e-3, np.pi / 180.0, 'all goals', 2.5e-3, 3.25e-6)
+    standing = Standing(RunState.DONE, q, 12, 1.5e-3, np.pi / 180.0, 'all goals', 2.5e-3, 3.25e-6)
     assert cells_of(standing)[1:] == ['1.500 mm 1.000&deg;', '12', '3.2 &micro;s', '2.500 ms']
-    running = Standing(Stage.RUNNING, q, 3, 0.25, 0.0)
+    running = Standing(RunState.RUNNING, q, 3, 0.25, 0.0)
     assert cells_of(running)[:3] == ['', '250 mm', '3']
-    assert remark(Standing(Stage.FAILED, q, text='no <b>')) == 'failed: no <b>'
-    assert remark(Standing(Stage.COMPILING, q)) == Stage.COMPILING.value
+    assert remark(Standing(RunState.FAILED, q, text='no <b>')) == 'failed: no <b>'
+    assert remark(Standing(RunState.COMPILING, q)) == RunState.COMPILING.value
 
 
 def test_what_a_solver_says_is_text_and_no_html():
     race = Race(LINE_SEARCH[:1], stretched_arm(robots.shipped('panda'), LINK))
-    race.runs[0].standing = Standing(Stage.FAILED, np.zeros(8), text='<script>')
+    race.runs[0].standing = Standing(RunState.FAILED, np.zeros(8), text='<script>')
     content = table(race.runs, [(1, 2, 3)])
     race.close()
     assert '<script>' not in content

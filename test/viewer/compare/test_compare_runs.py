@@ -14,7 +14,7 @@ from ik_viewer.arm import GoalKind, TipState
 from ik_viewer.compare import run as run_module
 from ik_viewer.compare.contestants import Contestant, all_contestants
 from ik_viewer.compare.race import Race
-from ik_viewer.compare.run import Run, Stage
+from ik_viewer.compare.run import Run, RunState
 from ik_viewer.compare.start import Start, goals_of, stretched_arm
 
 LONG = 1e9
@@ -51,7 +51,7 @@ def test_a_run_in_steps_goes_the_way_of_the_solver_alone(contestant):
     )
     run = Run(contestant, start)
     standing = finished(run, updates=7)
-    assert standing.stage is Stage.DONE
+    assert standing.state is RunState.DONE
     assert standing.text == alone.status.value
     assert standing.iterations == alone.iterations
     np.testing.assert_allclose(standing.q, alone.q, atol=1e-12)
@@ -66,7 +66,7 @@ def test_a_frame_has_as_many_updates_as_it_is_given_and_one_where_time_is_up():
     assert run.standing.iterations == 7
     run.advance(10**9, 0.0)
     assert run.standing.iterations == 8
-    assert run.standing.stage is Stage.RUNNING
+    assert run.standing.state is RunState.RUNNING
 
 
 def test_it_is_shown_where_it_stands_and_not_at_its_best():
@@ -139,7 +139,7 @@ def test_who_raises_fails_alone_and_says_why(strange):
         race.advance(5, 0.05)
     race.close()
     failed, sound = race.standings
-    assert failed.stage is Stage.FAILED
+    assert failed.state is RunState.FAILED
     assert failed.text == 'ZeroDivisionError: no such number'
     assert sound.text == IkStatus.REACHED.value
 
@@ -147,7 +147,7 @@ def test_who_raises_fails_alone_and_says_why(strange):
 def test_an_unknown_solver_or_a_goal_of_nothing_fails_with_a_sentence():
     run = Run(Contestant('levenberg_markwart'), start_of())
     run.advance(1, LONG)
-    assert run.standing.stage is Stage.FAILED
+    assert run.standing.state is RunState.FAILED
     assert "did you mean 'levenberg_marquardt'" in run.standing.text
     start = start_of()
     run = Run(Contestant('levenberg_marquardt'), Start(start.robot, start.q0, ()))
@@ -165,7 +165,7 @@ def test_who_runs_away_fails_and_is_not_drawn_there(strange):
     run = Run(strange(run_away), start_of())
     while not run.over:
         run.advance(5, LONG)
-    assert run.standing.stage is Stage.FAILED
+    assert run.standing.state is RunState.FAILED
     assert np.isfinite(run.standing.q).all()
 
 
@@ -182,16 +182,16 @@ def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting
     try:
         for _ in range(10_000):
             first, stuck, last = race.advance(3, 0.05)  # would not come back if it waited
-            if Stage.DONE is first.stage is last.stage:
+            if RunState.DONE is first.state is last.state:
                 break
         assert entered.is_set()
-        assert stuck.stage is not Stage.DONE
+        assert stuck.state is not RunState.DONE
         assert first.text == last.text == IkStatus.REACHED.value
     finally:
         let_go.set()
     while not race.over:
         race.advance(3, 0.05)
-    assert race.standings[1].stage is Stage.DONE
+    assert race.standings[1].state is RunState.DONE
     race.close()
 
 
@@ -217,13 +217,13 @@ def compilers(monkeypatch):
 def test_others_run_while_one_is_compiled_and_it_says_so(compilers):
     transpose = Contestant('jacobian_transpose')
     race = Race([transpose, Contestant('levenberg_marquardt')], start_of())
-    while race.standings[1].stage is not Stage.DONE:
+    while race.standings[1].state is not RunState.DONE:
         race.advance(5, 0.05)
-    assert race.standings[0].stage is Stage.COMPILING
+    assert race.standings[0].state is RunState.COMPILING
     assert [compiler.kernels for compiler in compilers] == [transpose.kernels]
     compilers[0].done = True
     race.advance(5, 0.05)
-    assert race.standings[0].stage is Stage.RUNNING
+    assert race.standings[0].state is RunState.RUNNING
     race.close()
 
 
@@ -232,12 +232,12 @@ def test_a_race_that_begins_again_waits_for_the_same_compiler(compilers):
         race = Race([Contestant('jacobian_transpose')], start_of())
         race.advance(1, 0.05)
         race.close()
-        assert race.standings[0].stage is Stage.COMPILING
+        assert race.standings[0].state is RunState.COMPILING
     assert len(compilers) == 1
     compilers[0].done = True
     run = Run(Contestant('jacobian_transpose'), start_of())
     run.advance(1, LONG)
-    assert run.standing.stage is Stage.RUNNING
+    assert run.standing.state is RunState.RUNNING
 
 
 def test_what_can_not_be_compiled_fails_alone_and_is_tried_again(compilers):
@@ -247,5 +247,5 @@ def test_what_can_not_be_compiled_fails_alone_and_is_tried_again(compilers):
     for run in runs:
         run.advance(1, LONG)
     assert runs[0].standing.text == 'RuntimeError: no compiler'
-    assert runs[1].standing.stage is Stage.COMPILING
+    assert runs[1].standing.state is RunState.COMPILING
     assert len(compilers) == 2

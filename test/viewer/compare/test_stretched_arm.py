@@ -8,7 +8,7 @@ import ik_core as ik
 from ik_core.exceptions import UnsupportedProblem
 from ik_viewer.compare import run as run_module
 from ik_viewer.compare.contestants import LINE_SEARCH, all_contestants, contestant_named
-from ik_viewer.compare.run import Run, Stage
+from ik_viewer.compare.run import Run, RunState
 from ik_viewer.compare.start import BENT, TOWARDS_BASE, stretched_arm
 
 ARMS = ['panda', 'ur5e', 'iiwa14', 'arm5', 'dual_arm', 'pr2_like']
@@ -96,7 +96,7 @@ def test_the_transpose_crawls_the_line_search_is_fine_and_ours_is_there_at_once(
 @every_arm
 def test_the_jacobian_inverse_that_projects_afterwards_ends_short_of_the_goal(updates, name):
     _, inverse, *_ = updates[name]
-    assert inverse.stage is Stage.DONE
+    assert inverse.state is RunState.DONE
     assert inverse.position_error > 0.05
 
 
