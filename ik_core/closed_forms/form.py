@@ -12,7 +12,6 @@ from ..problem import IkProblem
 from ..robot.kinematics import OFFSET
 from . import judging
 from .chain import asks_for_a_point, chain_of, why_not
-from .cores import COMPLETED
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
 from .way import Way
@@ -40,8 +39,10 @@ class ClosedForm:
     seven whose value is given to `solve`, by its index into q; None otherwise. `deviation` [m,
     rad]: how far the axes miss what the family needs; where that is more than rounding, the
     solutions of the ideal chain are followed to those of the real one. `is_certain`: whether the
-    last answer of `solve` has certainly all solutions; not so where they were followed, and at a
-    few singularities of chains of less than six joints. Made by `closed_form`.
+    last answer of `solve` has certainly all solutions; not so where they are followed. Virtual
+    joints, which complete chains of less than six, bring singularities of their own: there it is
+    certain where several ways to complete the chain agree, and none was followed.
+    Made by `closed_form`.
     """
 
     def __init__(self, problem: IkProblem) -> None:
@@ -123,15 +124,37 @@ class ClosedForm:
 
     def _solve_from(self, x: Array, held: float) -> Array:
         """The solutions (k, variables); near misses only where there is nothing better."""
-        for way in self._ways:
-            way.x[:] = x
-            count = way.propose(self._packed, self._limits, self._poses, held)
-            if count >= 0:
-                kinds = way.kinds[:count].tolist()
-                self.is_certain = way.is_exact
-                return self._followed(way, way.q.copy(), kinds) if NEAR in kinds else way.q[:count]
-        self.is_certain = False
-        return self._guessed(self._ways[0], held)
+        answers = [found for way in self._ways if (found := self._by(way, x, held)) is not None]
+        self.is_certain = all(way.is_exact for way in self._ways)
+        if not self.layout.is_completed:
+            return answers[0]
+        if not answers:
+            self.is_certain = False
+            return self._guessed(self._ways[0], held)
+        together = self._united(answers, x)
+        agree = all(len(found) == len(together) for found in answers)
+        followed = any(NEAR in way.kinds[: way.count] for way in self._ways)
+        self.is_certain &= agree and len(answers) > 1 and not followed
+        return together
+
+    def _by(self, way: Way, x: Array, held: float) -> Array | None:
+        """The solutions in one way; None where its virtual joints are singular."""
+        way.x[:] = x
+        count = way.propose(self._packed, self._limits, self._poses, held)
+        way.count = max(count, 0)
+        if count < 0:
+            return None
+        kinds = way.kinds[:count].tolist()
+        return self._followed(way, way.q.copy(), kinds) if NEAR in kinds else way.q[:count]
+
+    def _united(self, answers: list[Array], start: Array) -> Array:
+        """The solutions of several ways, each once."""
+        kept: list[Array] = []
+        missed: list[Array] = []
+        for x in np.concatenate(answers):
+            self._add(kept if self._error_at(x) <= EXACT else missed, x, start)
+        found = np.reshape(kept or missed, (-1, len(start)))
+        return found[np.argsort(np.linalg.norm(found - start, axis=1), kind='stable')]
 
     def _guessed(self, way: Way, held: float) -> Array:
         """Solutions at a singularity that only the completed chain has: followed from guesses."""
@@ -238,7 +261,7 @@ class ClosedForm:
             way.is_exact = direct == TRIALS
             if way.is_exact or (2 * followed > TRIALS and not good):
                 good.append(way)
-            if good and (not layout.integers[COMPLETED] or len(good) == MOST_WAYS):
+            if good and (not layout.is_completed or len(good) == MOST_WAYS):
                 break
         return good
 

@@ -47,9 +47,14 @@ class Layout:
     @property
     def integers(self) -> IntArray:
         """What the kernels read; see `cores`."""
+        numbers = self.kind, self.held, self.reversed, self.cut, *self.order, self.is_completed
+        return np.array(numbers, int)
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether virtual joints have to come out as zero."""
         used = self.order[:3] if self.kind == POINT else self.order
-        completed = any(self.joints[i] < 0 for i in used)
-        return np.array([self.kind, self.held, self.reversed, self.cut, *self.order, completed])
+        return any(self.joints[i] < 0 for i in used)
 
     def title(self, names: Sequence[str]) -> str:
         """What it is, in words, with the names of the chain's joints."""

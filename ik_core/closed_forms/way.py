@@ -21,7 +21,7 @@ NEARLY_MARGIN = 0.1
 class Way:
     """A way to solve a chain: what `propose` found last is in `q` (rows, variables), `kinds`.
 
-    `is_exact`: whether trials needed no following.
+    `is_exact`: whether trials needed no following. `count`: how many were found last.
     """
 
     def __init__(self, chain: Chain, layout: Layout, tolerance: float) -> None:
@@ -34,7 +34,7 @@ class Way:
             if joint >= 0:
                 self._links[:, i] = chain.variables[joint], chain.slides[joint]
                 self._scales[:, i] = chain.signs[joint], chain.offsets[joint]
-        self.is_exact = False
+        self.is_exact, self.count = False, 0
         self.x = np.empty(variables)
         self.q = np.empty((judging.MOST_FOUND, variables))
         self.kinds = np.empty(judging.MOST_FOUND, np.int64)

@@ -71,6 +71,35 @@ def test_right_angles_which_are_full_of_singularities_lose_no_solution(name):
                 assert wrapped(found - other).max(axis=1).min() < 1e-4
 
 
+def test_singularities_of_virtual_joints_are_no_proof_that_there_is_no_solution():
+    lean = 7e-6  # as where a URDF has 1.5708 for a right angle
+    y, x, z = [0.0, -1.0, 0.0], [-1.0, lean, lean], [0.0, 0.0, -1.0]
+    points = [
+        [0, 0, -0.052],
+        [0, 0, -0.184],
+        [0, 0, -0.259],
+        [0, 0.012, -0.259],
+        [0, 0.012, -0.293],
+    ]
+    spec = [('R', axis, np.array(p)) for axis, p in zip([y, y, y, x, z], points, strict=True)]
+    rng = np.random.default_rng(26)
+    robot = chains.chain(spec, rng)
+    goal = PoseTask('tool')
+    form = ik.closed_form(IkProblem(robot, [goal]))
+    certain = 0
+    for _ in range(60):
+        q = rng.uniform(robot.lower, robot.upper)
+        right = rng.random(5) < 0.5
+        q[right] = rng.integers(-1, 2, 5)[right] * 0.5 * np.pi
+        goal.set_target(robot.forward_kinematics(q, 'tool'))
+        found = form.solve()
+        if form.is_certain:
+            certain += 1
+            assert len(found) > 0
+            assert np.abs(found - q).max(axis=1).min() < 1e-4
+    assert certain > 20
+
+
 def test_solve_all_is_the_closed_form_and_agrees_with_searches():
     robot, rng = chains.opw(0.1, 0.135, 0.0, 0.615, 0.705, 0.755), np.random.default_rng(22)
     goal = PoseTask('tool')
