@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..maths.rotations import Array, matrix_from_quaternion, matrix_from_rpy
+from ..maths.rotations import LARGEST, Array, matrix_from_quaternion, matrix_from_rpy
 from .angles import RADIANS, Angles
 from .command import UsageError
 from .text import is_number
@@ -32,7 +32,8 @@ BARE = {3: POSITION, 6: POSITION + RPY, 7: POSITION + QUATERNION}
 PLACES = {'pose', 'position', 'pos', 'translation', 'goal', 'target', 'p', 't'}
 TURNS = {'orientation', 'rotation', 'quaternion', 'quat', 'q'}
 """Words of longer names: those before an axis say whether it is a quaternion's."""
-SCALES = {'m': 1.0, 'mm': 1e-3, 'cm': 1e-2, 'rad': 1.0, 'deg': math.radians(1.0)}
+LENGTHS = {'m': 1.0, 'mm': 1e-3, 'cm': 1e-2}
+ANGLES = {'rad': 1.0, 'deg': math.radians(1.0)}
 """Units at the end of a name."""
 LOOSE = 0.02
 """How far from 1 the length of a quaternion may be that was rounded; it is made 1."""
@@ -65,10 +66,10 @@ def read_poses(path: Path, angles: Angles = RADIANS) -> Poses:
     except UnicodeDecodeError:
         raise UsageError(f'{path} is no text: a CSV file of poses is needed') from None
     rows = list(_rows(text))
-    if not rows:
+    columns = _Columns(path, rows[0], angles) if rows else None
+    body = rows[1:] if columns and columns.has_heading else rows
+    if columns is None or not body:
         raise UsageError(f'{path}: there are no poses in it')
-    columns = _Columns(path, rows[0], angles)
-    body = rows[1:] if columns.has_heading else rows
     transforms = np.tile(np.eye(4), (len(body), 1, 1))
     for transform, row in zip(transforms, body, strict=True):
         columns.read(row, transform)
@@ -106,7 +107,7 @@ class _Columns:
         self._count = len(cells)
         self._places = [names[name] for name in (*POSITION, *(wanted or ()))]
         self._cells = cells
-        scales = [_scale(cells[i]) if self.has_heading else None for i in self._places]
+        scales = [self._scale(line, i) if self.has_heading else None for i in self._places]
         otherwise = 1.0 / angles.per_radian if wanted == RPY else 1.0
         self._scales = [
             (1.0 if i < 3 else otherwise) if scale is None else scale
@@ -135,10 +136,20 @@ class _Columns:
         return matrix_from_quaternion(np.array(values) / length)
 
     def _number(self, line: int, cell: str, column: int) -> float:
-        if not is_number(cell) or not math.isfinite(float(cell)):
+        if not is_number(cell) or not abs(float(cell)) <= LARGEST:
             name = self._cells[column] if self.has_heading else f'column {column + 1}'
-            self._refuse(line, f'{name} is {cell!r}; a finite number is needed')
+            self._refuse(line, f'{name} is {cell!r}; a number up to {LARGEST:g} is needed')
         return float(cell)
+
+    def _scale(self, line: int, column: int) -> float | None:
+        """What the unit in a column's name is in m or rad; None where it has none."""
+        words = _words(self._cells[column])
+        unit = words[-1] if len(words) > 1 else ''
+        meaning = _meaning(self._cells[column])
+        units = LENGTHS if meaning in POSITION else ANGLES if meaning in RPY else {}
+        if unit in LENGTHS | ANGLES and unit not in units:
+            self._refuse(line, f'{self._cells[column]}: {meaning} is not in {unit}')
+        return units.get(unit)
 
     def _bare(self, line: int, count: int) -> dict[str, int]:
         if count not in BARE:
@@ -163,17 +174,12 @@ def _names(cells: Sequence[str]) -> dict[str, int]:
 def _meaning(cell: str) -> str:
     """`pose.orientation.w` is qw, `Position X [mm]` x."""
     words = _words(cell)
-    if len(words) > 1 and words[-1] in SCALES:
+    if len(words) > 1 and words[-1] in LENGTHS | ANGLES:
         words.pop()
     last = words[-1] if words else ''
     turned = bool(TURNS.intersection(words[:-1]))
     known = all(word in PLACES | TURNS for word in words[:-1])
     return (f'q{last}' if turned else last) if known else cell
-
-
-def _scale(cell: str) -> float | None:
-    words = _words(cell)
-    return SCALES.get(words[-1]) if len(words) > 1 else None
 
 
 def _words(cell: str) -> list[str]:

@@ -36,7 +36,7 @@ def solve_poses(
     """Solve for all poses of the file; exit code 0 where all are reached."""
     tip = _only_tip(arguments, robot)
     if arguments.out:
-        check_folder(arguments.out)
+        _check_out(arguments)
     poses = read_poses(arguments.poses, arguments.angles)
     goal = (PoseTask if poses.turned else PositionTask)(tip)
     problem = IkProblem(robot, [goal], frozen_joints=arguments.frozen)
@@ -67,6 +67,14 @@ def _only_tip(arguments: argparse.Namespace, robot: Robot) -> str:
     if arguments.json and not arguments.out:
         raise UsageError('--poses prints CSV: with --json name a file by --out')
     return (goals[0].link if goals else None) or robot.default_tip()
+
+
+def _check_out(arguments: argparse.Namespace) -> None:
+    """Raise UsageError where --out can't be written, or would be written over the poses."""
+    check_folder(arguments.out)
+    both = (arguments.out, arguments.poses)
+    if all(path.exists() for path in both) and arguments.out.samefile(arguments.poses):
+        raise UsageError(f'--out {arguments.out} is the file of the poses: name another one')
 
 
 @contextlib.contextmanager

@@ -32,12 +32,12 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as Python writes them."""
+    """Whether a text is a number as Python prints them: without underscores."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return '_' not in text
 
 
 def as_json(data: Any) -> str:

@@ -22,7 +22,10 @@ ASYMMETRY = 1e-9
 
 def checked_weights(weights: ArrayLike) -> Array:
     """Weights as an array; InvalidOption unless all are finite and none is negative."""
-    array = np.asarray(weights, float)
+    try:
+        array = np.asarray(weights, float)
+    except (TypeError, ValueError):
+        raise InvalidOption(f'weights {weights!r} are not made of numbers') from None
     if not np.isfinite(array).all() or (array < 0.0).any():
         raise InvalidOption(f'weights {weights!r} must be finite and not negative')
     return array

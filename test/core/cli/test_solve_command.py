@@ -167,12 +167,18 @@ def test_a_rounded_quaternion_is_made_a_rotation(tmp_path):
     ('text', 'said'),
     [
         ('', ': there are no poses in it'),
+        ('x,y,z\n# none yet', ': there are no poses in it'),
         ('x,y\n1,2', ', line 1: needed are x, y, z'),
         ('x,y,z,qx,qy\n1,2,3,0,0', ', line 1: a part of the orientation is missing'),
         ('1,2,3,4', ', line 1: 4 numbers without a heading'),
         ('1,2,3\n\n1,2', ', line 3: 3 columns are needed, not 2'),
         ('1,2,3\n1,2,nan', ", line 2: column 3 is 'nan'"),
         ('z,x,y\n1,a,3', ", line 2: x is 'a'"),
+        ('x,y,z\n1_0,2,3', ", line 2: x is '1_0'"),
+        ('x,y,z\n1e200,2,3', ", line 2: x is '1e200'; a number up to 1e+09"),
+        ('x [deg],y,z\n1,2,3', ', line 1: x [deg]: x is not in deg'),
+        ('x,y,z,roll,pitch,yaw_mm\n1,2,3,0,0,9', ', line 1: yaw_mm: yaw is not in mm'),
+        ('x,y,z,qx_deg,qy,qz,qw\n1,2,3,0,0,0,1', ', line 1: qx_deg: qx is not in deg'),
         ('1,2,3,0,0,0,0', ', line 1: the quaternion has length 0'),
         ('1,2,3,1,1,1,1', ', line 1: the quaternion has length 2'),
     ],
@@ -285,6 +291,14 @@ def test_a_file_with_json_says_what_came_of_it(file, tmp_path, capsys):
 def test_what_does_not_go_with_a_file_is_refused(file, argv, said, capsys):
     assert main(['solve', 'scara', '--poses', str(file), *argv]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_file_of_the_poses_is_not_written_over(file, capsys):
+    before = file.read_text(encoding='utf-8')
+    same = file.parent / '..' / file.parent.name / file.name
+    assert main(['solve', 'scara', '--poses', str(file), '--out', str(same)]) == 2
+    assert 'is the file of the poses' in capsys.readouterr().err
+    assert file.read_text(encoding='utf-8') == before
 
 
 def test_after_ctrl_c_the_file_has_what_was_solved(tmp_path):

@@ -70,6 +70,7 @@ def test_bad_tasks_are_refused():
     for make in (
         lambda: ik.PostureTask(weights=-1.0),
         lambda: ik.PostureTask(weights=np.nan),
+        lambda: ik.PostureTask(weights='all'),
         lambda: ik.ManipulabilityTask('panda_hand', rows='twist'),
         lambda: ik.ManipulabilityTask('panda_hand', reference=0.0),
     ):
