@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core import SOLVERS, IkProblem, PoseTask, load_urdf
+from ik_core import SOLVERS, IkProblem, PoseTask, PositionAxisTask, PositionTask, load_urdf
 from ik_core.exceptions import IkError
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
@@ -202,6 +202,8 @@ def govern(seed: int, ticks: int = GOVERNOR_TICKS) -> tuple[Governed, Verdict]:
 # --- the tracker --------------------------------------------------------------------------------
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'scara', 'dual_arm', 'pr2_like')
+KINDS = (PoseTask, PoseTask, PositionTask, PositionAxisTask)
+"""What may count of a tip's goals, as often as it comes."""
 
 
 class Injected(Exception):
@@ -303,7 +305,7 @@ class Tracked:
         )
 
     def set_problem(self) -> None:
-        """Other tolerances, and another tool."""
+        """Other tolerances, another tool, and for each tip what counts of its goals."""
         self.tracker.set_problem(self._problem())
 
     def set_solver(self) -> None:
@@ -439,7 +441,8 @@ class Tracked:
     def _problem(self) -> IkProblem:
         tool = np.eye(4)
         tool[:3, 3] = self.random.choice([0.0, 0.05]) * self.random.normal(size=3)
-        goals = [PoseTask(link, tool=tool) for link in self.tips]
+        kinds = self.random.integers(len(KINDS), size=len(self.tips))
+        goals = [KINDS[k](tip, tool=tool) for k, tip in zip(kinds, self.tips, strict=True)]
         tolerance = float(10.0 ** self.random.uniform(-6.0, -3.0))
         return IkProblem(self.robot, goals, position_tolerance=tolerance)
 
