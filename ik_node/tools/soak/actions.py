@@ -26,6 +26,8 @@ from ik_core import SOLVERS
 from ik_core import Robot as Kinematics
 
 from ...conversions import transform_to_pose
+from ...model import twist_topic
+from ...parameters.options import GOAL_KINDS
 from .arm import Arm
 from .client import PATIENCE, Client
 from .draws import Draws, limit_of
@@ -58,6 +60,8 @@ CHOICES: dict[str, list[Any]] = {
     'goal_jump_position': [0.01, 0.1],
 }
 """Parameters that change while the node runs, and values that they may take."""
+OF_TIPS = ('tools.', 'goal_kind.')
+"""Parameters that say what a tip's goals are for: poses are judged where they are not changed."""
 REFUSED: list[dict[str, Any]] = [
     {'position_tolerance': -1.0},
     {'position_tolerance': float('inf')},
@@ -94,6 +98,11 @@ class Actions:
         self._poses = sender.create_publisher(PoseStamped, 'goal_pose', 1)
         self._arrays = sender.create_publisher(PoseArray, 'goal_poses', 1)
         self._twists = sender.create_publisher(TwistStamped, 'ik_node/delta_twist_cmds', 1)
+        topics = {robot: twist_topic(robot.default_tip()) for robot in robots}
+        self._tip_twists = {
+            robot: sender.create_publisher(TwistStamped, topic, 1)
+            for robot, topic in topics.items()
+        }
         self._description = sender.create_publisher(String, 'robot_description', LATCHED)
         self.client = Client(sender, listener)
 
@@ -116,14 +125,15 @@ class Actions:
             time.sleep(0.0005)
 
     def twist(self) -> None:
-        """A jog for half a second."""
+        """A jog for half a second, by the node's topic or by the tip's."""
+        publisher = self.random.choice([self._twists, self._tip_twists[self._kinematics]])
         message = TwistStamped()
         message.header.frame_id = self.random.choice(['', self._kinematics.default_tip()])
         size = 10.0 ** self.random.uniform(-2.0, 0.5)
         for part in (message.twist.linear, message.twist.angular):
             part.x, part.y, part.z = (size * self._numbers.normal(size=3)).tolist()
         for _ in range(15):
-            self._twists.publish(message)
+            publisher.publish(message)
             time.sleep(0.03)
 
     def garbage(self) -> None:
@@ -149,8 +159,8 @@ class Actions:
 
     def reach(self) -> None:
         """A goal within reach, without another one: `reached` is true where the tip is there."""
-        tools = [name for name in self.client.changed() if name.startswith('tools.')]
-        if not self._poses_of or tools:
+        other = [name for name in self.client.changed() if name.startswith(OF_TIPS)]
+        if not self._poses_of or other:
             return
         self.reset()
         time.sleep(0.3)  # for a status, and for goals that were on their way
@@ -186,6 +196,14 @@ class Actions:
     def options(self) -> None:
         """Some parameters at once, none of which is a limit."""
         self.client.set(self._some_options())
+
+    def goal_kind(self) -> None:
+        """On the way to a goal another part of its pose counts, and maybe yet another."""
+        name = f'goal_kind.{self._kinematics.default_tip()}'
+        for _ in range(self.random.randint(1, 3)):
+            self.goal()
+            time.sleep(self.random.uniform(0.0, 0.2))
+            self.client.set({name: self.random.choice(GOAL_KINDS)})
 
     def limits(self) -> None:
         """Some limits at once, and now and then an option with them."""
@@ -388,6 +406,7 @@ WEIGHTS: dict[str, int] = {
     'options': 4,
     'any_parameters': 4,
     'defaults': 2,
+    'goal_kind': 3,
     'limits': 6,
     'limits_in_two_calls': 3,
     'limits_and_a_recording': 2,
