@@ -63,15 +63,21 @@ def read_visuals(urdf: str, robot: Robot) -> tuple[list[Visual], list[str]]:
         if _colour(material) is not None
     }
     visuals: list[Visual] = []
-    remarks: list[str] = []
+    left_out: dict[str, list[str]] = {}  # links by reason
     for link in root.iterfind('link'):
         name = link.get('name', '')
         for element in link.iterfind('visual') if name in robot.places else ():
             try:
                 visuals.append(_visual(name, element, palette))
             except ValueError as error:
-                remarks.append(f'link {name!r}: a visual is left out: {error}')
-    return visuals, remarks
+                left_out.setdefault(str(error), []).append(name)
+    return visuals, [_remark(links, reason) for reason, links in left_out.items()]
+
+
+def _remark(links: list[str], reason: str) -> str:
+    if len(links) == 1:
+        return f'link {links[0]!r}: a visual is left out: {reason}'
+    return f'{len(links)} visuals are left out (link {links[0]!r}, ...): {reason}'
 
 
 def _filter(urdf: str) -> ElementTree.Element:

@@ -23,6 +23,8 @@ AsyncCallback = Callable[[Any], Awaitable[None]]
 KEPT_NOTICES = 6
 QUIET = 3.0
 """[s] What was just said is not said again."""
+LONGEST = 400
+"""Characters of a notice: names in it may come from anybody."""
 
 
 class Part(Protocol):
@@ -50,7 +52,8 @@ class Notices:
         self.version = 0
 
     def say(self, text: str) -> None:
-        """Show a sentence."""
+        """Show a sentence; of many at once, no more bubbles than are kept."""
+        text = text if len(text) <= LONGEST else f'{text[:LONGEST]} ...'
         now = time.monotonic()
         self._said = {said: when for said, when in self._said.items() if now - when < QUIET}
         if text in self._said:
@@ -58,6 +61,8 @@ class Notices:
         self._said[text] = now
         self.last.appendleft((time.strftime('%H:%M:%S'), text))
         self.version += 1
+        if len(self._said) > KEPT_NOTICES:
+            return
         for client in self._server.get_clients().values():
             client.add_notification(title='Notice', body=text, auto_close_seconds=8.0)
 

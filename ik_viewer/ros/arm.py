@@ -170,7 +170,7 @@ class RosArm:
             text=status.text,
             solution=watch.solution,
             solve_time=1e-6 * status.number('solve_time_since_goal [us]'),
-            iterations=int(status.number('iterations_since_goal')),
+            iterations=status.count('iterations_since_goal'),
             condition_number=status.number('condition_number'),
         )
 
@@ -188,7 +188,7 @@ class RosArm:
         return TipState(
             link,
             _tool(settings, link),
-            GoalKind.POSE if kind is None else GoalKind(kind.value),
+            kind_of(None if kind is None else kind.value),
             watch.goals[index] if index < len(watch.goals) else None,
             watch.status.number(f'{link}.position_error [m]'),
             watch.status.number(f'{link}.orientation_error [rad]'),
@@ -231,6 +231,11 @@ class RosArm:
 
     def _on_error(self, error: Exception) -> None:
         self._notices.append(f'{type(error).__name__}: {error}')
+
+
+def kind_of(value: Any) -> GoalKind:
+    """What counts of a goal; what is not known here is shown as the whole pose."""
+    return next((kind for kind in GoalKind if kind.value == value), GoalKind.POSE)
 
 
 def _tool(settings: Mapping[str, Setting], link: str) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,11 +34,16 @@ class Status:
         except ValueError:
             return 0.0
 
+    def count(self, key: str) -> int:
+        """The whole number of a key; 0 where it is not there, or none that can be counted to."""
+        number = self.number(key)
+        return int(number) if math.isfinite(number) else 0
+
     @property
     def refused(self) -> dict[str, int]:
         """How many messages the node refused, by reason."""
         keys = (key for key in self.values if key.startswith(REFUSED))
-        return {key[len(REFUSED) :]: int(self.number(key)) for key in keys}
+        return {key[len(REFUSED) :]: self.count(key) for key in keys}
 
 
 def status_of(message: DiagnosticStatus) -> Status:

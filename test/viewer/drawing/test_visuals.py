@@ -92,6 +92,12 @@ def test_what_makes_no_sense_is_left_out_with_a_remark(element):
     assert "'tip'" in remark
 
 
+def test_visuals_left_out_for_the_same_reason_make_one_remark():
+    found, (remark,) = read(*[visual('<box/>')] * 50)
+    assert found == []
+    assert remark.startswith("50 visuals are left out (link 'tip', ...): <box> needs size")
+
+
 @pytest.mark.parametrize(
     'text',
     [

@@ -338,6 +338,19 @@ def test_the_same_error_in_every_frame_is_said_once(made):
     assert len(page.notices.last) == 1
 
 
+def test_a_flood_of_notices_makes_few_bubbles_and_short_ones(made):
+    arm = panda()
+    page, hands = made(arm)
+    bubbles = []
+    browser = page.server._connected_clients[hands._client]
+    browser.add_notification = lambda **bubble: bubbles.append(bubble['body'])
+    arm.notices += [f'{i}{"x" * 100_000}' for i in range(500)]
+    page.frame()
+    assert 1 <= len(bubbles) <= 10
+    assert max(map(len, bubbles)) < 1000
+    assert page.notices.last[0][1].startswith('499')
+
+
 def test_a_part_that_cannot_show_leaves_the_others(made):
     arm = panda()
     page, _ = made(arm)
