@@ -126,6 +126,11 @@ class Compare:
         self._complete = False
         self._add_controls()
 
+    @property
+    def race(self) -> Race | None:
+        """The race that is on the page."""
+        return self._director.race
+
     def show(self, moment: Moment) -> None:
         """Draw the race, and begin another where the goal moved."""
         self._moment = moment

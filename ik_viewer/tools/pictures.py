@@ -22,6 +22,7 @@ from ..arm import Description
 from ..drawing.description import describe
 from .browser import browser
 from .film import film
+from .stills import on_the_way, reach, stretched, two_tips
 
 FOLDER = Path('docs/pictures')
 BAD_INPUT = 2
@@ -45,7 +46,13 @@ def take_drag(chromium: Any, path: Path) -> None:
     film(chromium, panda(), path)
 
 
-PICTURES: Mapping[str, Callable[[Any, Path], None]] = {'drag': take_drag}
+PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
+    'page': lambda chromium, path: on_the_way(chromium, panda(), path),
+    'two_arms': lambda chromium, path: two_tips(chromium, describe('dual_arm'), path),
+    'compare': lambda chromium, path: stretched(chromium, describe('panda'), path),
+    'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
+    'drag': take_drag,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
