@@ -35,7 +35,7 @@ help:
 	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make papers               the experiments of the papers, into benchmark/papers;'
 	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture'
-	@echo 'make pictures             the film of the documentation, into docs/pictures, with Chromium'
+	@echo 'make pictures             those of the page in the documentation, with Chromium'
 	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long'
 	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
 	@echo 'make soak TICKS=10000000  the governor and the tracker, without ROS'

@@ -27,6 +27,7 @@ Camera = tuple[Sequence[float], Sequence[float]]
 """A point to look at, and from where, seen from there [m]."""
 ENOUGH = 200
 """Updates of the slowest in a race."""
+FRAME_RATE = 30.0
 THERE = 6.0
 """[s] In which all goals of the pictures are reached."""
 
@@ -50,9 +51,13 @@ class Still:
             goal[:3, 3] += offset[:3]
             goal[:3, :3] = matrix_from_rpy(offset[3:]) @ goal[:3, :3]
             self.arm.set_goal(i, goal, GoalKind.POSE)
-        for _ in range(round(30.0 * seconds)):
-            self.arm.advance(1.0 / 30.0)
-            self.page.frame()
+        for _ in range(round(FRAME_RATE * seconds)):
+            self.next_frame()
+
+    def next_frame(self) -> None:
+        """Let the arm go on, and show it."""
+        self.arm.advance(1.0 / FRAME_RATE)
+        self.page.frame()
 
     def click(self, name: str, role: str = 'button') -> None:
         """Click on what has this name."""
@@ -63,14 +68,14 @@ class Still:
         """Show frames until it is so."""
 
         def shown() -> Any:
-            self.page.frame()
+            self.next_frame()
             return condition()
 
         wait_for(shown, what, self.tab)
 
     def save(self, path: Path) -> None:
         """Write what the tab shows."""
-        self.page.frame()
+        self.next_frame()
         drawn(self.tab, self.page.server)
         title = self.arm.description.robot.name if self.arm.description else ''
         self.page.server.gui.set_panel_label(title)
@@ -123,6 +128,7 @@ def stretched(chromium: Any, description: Description, path: Path) -> None:
     """Solvers that race from the stretched arm, after some seconds."""
     with still(chromium, description) as it:
         it.click('Compare', 'tab')
+        it.tab.get_by_text('Curves', exact=True).first.click()  # to make room
         it.click('Stretched arm')
         compare = it.page.part(Compare)
         it.until(lambda: is_ahead(compare), 'the race')
