@@ -10,12 +10,12 @@ of a stranger's page may lead to 127.0.0.1 as well.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from ik_core.exceptions import InvalidOption
 
-THIS_MACHINE = ('localhost', '127.0.0.1', '::1')
 POLICY_VIOLATION = 1008
 
 
@@ -26,10 +26,21 @@ def is_own(origin: str | None, host: str, bound_to: str) -> bool:
     """
     if origin is None:
         return True
-    asked = urlsplit(origin)
+    try:
+        asked = urlsplit(origin)
+    except ValueError:  # no browser says such a thing
+        return False
     if asked.netloc.lower() != host.lower():
         return False
-    return bound_to not in THIS_MACHINE or asked.hostname in THIS_MACHINE
+    return not is_this_machine(bound_to) or is_this_machine(asked.hostname or '')
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host is a name or an address that never leaves this machine."""
+    try:
+        return host == 'localhost' or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def refuse_strangers(server: Any) -> None:

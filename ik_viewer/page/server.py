@@ -17,6 +17,7 @@ from .origins import refuse_strangers
 from .stage import body_origins
 
 HOST, PORT, PORTS = '127.0.0.1', 8080, 100
+LAST_PORT = 65535
 BRAND = (38, 84, 124)
 VIEW = np.array([0.80, -1.0, 0.50])
 """Where the camera is, seen from the robot, where z is up."""
@@ -43,6 +44,8 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
         import viser
     except ImportError:
         raise InvalidOption(MISSING) from None
+    if port is not None and not 0 <= port <= LAST_PORT:
+        raise InvalidOption(f'port {port}: a port is a number from 0 to {LAST_PORT}')
     chosen = first_free_port(host) if port is None else port
     if port is not None and not is_free(host, port):
         raise InvalidOption(f'port {port} of {host} is taken: choose another with --port')

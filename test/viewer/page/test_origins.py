@@ -53,6 +53,9 @@ def test_pages_from_elsewhere_are_not(port, origin):
         ('http://evil.example', 'robot.lan:8080', '0.0.0.0', False),
         ('', 'localhost:8080', '127.0.0.1', False),
         ('file://', 'localhost:8080', '127.0.0.1', False),
+        ('http://[', 'localhost:8080', '127.0.0.1', False),
+        ('http://evil.example:8080', 'evil.example:8080', '127.0.0.2', False),
+        ('http://127.0.0.2:8080', '127.0.0.2:8080', '127.0.0.2', True),
     ],
 )
 def test_a_page_is_the_servers_own_where_it_is_from_the_address_it_asks(

@@ -26,6 +26,13 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused(viser_server):
         server.start_server(port=viser_server.get_port())
 
 
+@pytest.mark.parametrize('port', [-1, 65536, 10**9])
+def test_a_port_that_is_none_is_refused(port):
+    pytest.importorskip('viser')
+    with pytest.raises(InvalidOption, match='from 0 to 65535'):
+        server.start_server(port=port)
+
+
 def test_the_next_free_port_is_taken_where_none_was_asked_for(monkeypatch):
     taken = {8080, 8081}
     monkeypatch.setattr(server, 'is_free', lambda host, port: port not in taken)
