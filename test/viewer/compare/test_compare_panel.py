@@ -16,6 +16,7 @@ from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
 
 pytest.importorskip('viser')
 
+from ik_viewer.compare import panel as panel_module
 from ik_viewer.compare.panel import NOBODY, Compare, due_frames
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Stage
@@ -90,7 +91,10 @@ def test_the_stretched_arm_is_shown_to_its_end(panel, stage):
     assert errors[3][-1] < 0.01 < errors[1][-1]
 
 
-def test_all_begin_where_the_robot_is_and_again_from_there_when_the_goal_moves(panel, stage):
+def test_all_begin_where_the_robot_is_and_again_from_there_when_the_goal_moves(
+    panel, stage, monkeypatch
+):
+    monkeypatch.setattr(panel_module, 'AGAIN', 0.0)
     first, second = goal_at(stage.robot, 1), goal_at(stage.robot, 2)
     panel.show(moment_of(stage, first))
     panel._from_here()
@@ -104,7 +108,6 @@ def test_all_begin_where_the_robot_is_and_again_from_there_when_the_goal_moves(p
     np.testing.assert_array_equal(again.goals[0].target, second)
     panel._again.value = False
     race = panel._director.race
-    time.sleep(0.35)
     panel.show(moment_of(stage, first))
     assert panel._director.race is race
 

@@ -195,6 +195,14 @@ def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting
     race.close()
 
 
+def test_a_race_that_was_closed_begins_no_thread():
+    race = Race([Contestant('levenberg_marquardt')], start_of())
+    lane = race._lane
+    race.close()
+    race.advance(1, 0.0)  # as of a thread that did not know yet
+    assert race._lane is lane
+
+
 class Compiler:
     """Stands in for a compiler that takes its time."""
 
