@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ik_core import Robot
+from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 
 
@@ -134,3 +135,8 @@ class Arm(Protocol):
 
     def close(self) -> None:
         """Leave it alone: ends what was started for it."""
+
+
+def error_text(error: Exception) -> str:
+    """What people should know of an error."""
+    return str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'

@@ -19,6 +19,7 @@ from ..model import Model
 from ..texts import cut
 from .codes import StatusCode
 from .diagnostics import Diagnostics
+from .following import Look
 
 STEADY = 0.5
 """[s] How long a goal stays the same before what became of it is worth a line."""
@@ -39,7 +40,7 @@ class GoalLog:
         self,
         node: Node,
         health: Diagnostics,
-        look: Callable[[], tuple[Model | None, Command | None]],
+        look: Look,
     ) -> None:
         self._node, self._health, self._look = node, health, look
         self._goals: tuple[object, ...] = ()

@@ -14,11 +14,11 @@ from enum import Enum
 from typing import NamedTuple
 
 from ik_core import Budget, IkProblem, IkResult, IkStatus
-from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.optim.search import Search
 from ik_core.solvers.readiness import Kernels, Preparation, is_ready
 
+from ..arm import error_text
 from .contestants import Contestant
 from .start import Start
 
@@ -124,7 +124,7 @@ class Run:
             if self._is_prepared():
                 self._advance(updates, time.perf_counter() + seconds)
         except Exception as error:  # whatever a solver raises is its own failure, no one else's
-            text = str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'
+            text = error_text(error)
             self.standing = self.standing._replace(state=RunState.FAILED, text=text)
 
     def _is_prepared(self) -> bool:

@@ -22,7 +22,7 @@ from ik_core.maths.rotations import Array
 from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
 from ik_core.tracking import Command, Tracker
 
-from ..arm import Description, GoalKind, Moment, Setting, TipState
+from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .model import limits_of, problem_of, solver_of, tracker_options, unlimited
 from .settings import all_settings, changed
 
@@ -129,10 +129,13 @@ class LocalArm:
             self._change_solver_when_ready()
             self._moment = self._moment_of(self._tracker.tick(now), now)
         except Exception as error:  # the next tick goes on from where the joints are
-            self._notices.append(f'{type(error).__name__}: {error}')
+            self._notices.append(error_text(error))
 
     def _run(self) -> None:
-        self.get_ready()
+        try:
+            self.get_ready()
+        except Exception as error:  # the ticks say what goes on failing
+            self._notices.append(error_text(error))
         wake = time.monotonic()
         while not self._closed.wait(max(wake - time.monotonic(), 0.0)):
             now = time.monotonic()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..arm import Arm, Description, Moment
+from ..arm import Arm, Description, Moment, error_text
 from .goals import Goals
 from .jog import Jog
 from .joints import Joints
@@ -15,7 +15,7 @@ from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings import Settings
 from .solver import Solver
-from .stage import Choice, Notices, Part, Stage, error_text
+from .stage import Choice, Notices, Part, Stage
 from .status import Status
 
 FRAME_RATE = 60.0

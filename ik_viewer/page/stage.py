@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ik_core import Robot
-from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 
-from ..arm import Arm, Description, Moment
+from ..arm import Arm, Description, Moment, error_text
 
 Callback = Callable[[Any], None]
 AsyncCallback = Callable[[Any], Awaitable[None]]
@@ -119,11 +118,6 @@ class Stage:
     def by_user(self, callback: Callback) -> AsyncCallback:
         """See Notices."""
         return self.notices.by_user(callback)
-
-
-def error_text(error: Exception) -> str:
-    """What people should know of an error."""
-    return str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'
 
 
 def tip_poses(robot: Robot, moment: Moment) -> list[Array]:

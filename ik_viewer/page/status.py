@@ -33,7 +33,7 @@ class Status:
         with server.gui.add_folder('Curves'):
             self.curves = Curves(server.gui)
         self._list = server.gui.add_html('', order=1e6)
-        self._shown = self._seen = -np.inf
+        self._shown = -np.inf
         self._version = -1
 
     def show(self, moment: Moment | None) -> None:

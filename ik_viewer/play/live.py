@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ik_core import IkResult
-from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.retargeting.imitation import Imitation, Weights
 from ik_core.solvers import DEFAULT_SOLVER
 from ik_core.solvers.readiness import Kernels, is_ready, make_ready
 
+from ..arm import error_text
 from .clip import Imitator
 
 KERNELS = Kernels(DEFAULT_SOLVER)
@@ -85,7 +85,7 @@ class LiveRetargeting:
             try:
                 self._solve(self._wish)
             except Exception as error:  # the page says it, and shows what was known before
-                self.text = str(error) if isinstance(error, IkError) else f'failed: {error!r}'
+                self.text = error_text(error)
 
     def _solve(self, wish: Wish) -> None:
         if not is_ready(KERNELS):

@@ -11,13 +11,13 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 
-from ..arm import Description
+from ..arm import Description, error_text
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY, hex_of
 from ..drawing.figure import Figure, wxyz_of
 from ..drawing.skeleton import skeleton
 from ..page.server import Surroundings
-from ..page.stage import Notices, error_text
+from ..page.stage import Notices
 from .clip import Clip
 from .live import LiveRetargeting, Wish
 from .numbers import (

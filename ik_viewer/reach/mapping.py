@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from ik_core import IkProblem
 from ik_core.analysis.reachability import Progress, ReachabilityMap, reachability_map
 from ik_core.analysis.reachability.bounds import reach_bounds
-from ik_core.exceptions import IkError, UnsupportedProblem
+from ik_core.exceptions import UnsupportedProblem
 from ik_core.maths.rotations import Array
+
+from ..arm import error_text
 
 RESTARTS = 8
 """Random starts after which a point counts as out of reach."""
@@ -41,8 +43,8 @@ class Reach(NamedTuple):
     step: float
 
 
-class Mapping:
-    """A map under way, in a thread of its own.
+class Mapper:
+    """Makes a map in a thread of its own.
 
     problem : whose goals' positions are asked for, of one link
     q0 : (n,) where every solve begins
@@ -76,7 +78,7 @@ class Mapping:
         except GivenUp:
             pass
         except Exception as error:
-            self.error = str(error) if isinstance(error, IkError) else repr(error)
+            self.error = error_text(error)
 
     def _map(self) -> ReachabilityMap:
         workspace = reach_bounds(self._problem, self._q0).workspace

@@ -11,7 +11,7 @@ from ik_core import IkProblem, PositionTask
 from ..arm import Moment
 from ..drawing.colours import hex_of
 from ..page.stage import Stage
-from .mapping import VIRIDIS, Mapping, Reach, colours_of
+from .mapping import VIRIDIS, Mapper, Reach, colours_of
 
 NAME = '/reach'
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
@@ -25,7 +25,7 @@ class ReachMap:
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
-        self._mapping: Mapping | None = None
+        self._mapper: Mapper | None = None
         self._reach: Reach | None = None
         self._cloud: Any = None
         upright = stage.description.up != '+y'
@@ -35,18 +35,18 @@ class ReachMap:
     def show(self, moment: Moment) -> None:
         """Say how far a map is, and draw it once it is there."""
         self._moment = moment
-        mapping = self._mapping
-        if mapping is None:
+        mapper = self._mapper
+        if mapper is None:
             return
-        done = mapping.done
-        self._progress.value = 100.0 * mapping.share
+        done = mapper.done
+        self._progress.value = 100.0 * mapper.share
         if done:
-            self._mapping = None
+            self._mapper = None
             self._progress.visible = False
-            if mapping.error:
-                self._stage.notices.say(mapping.error)
-            elif mapping.reach is not None:
-                self._draw(mapping.reach)
+            if mapper.error:
+                self._stage.notices.say(mapper.error)
+            elif mapper.reach is not None:
+                self._draw(mapper.reach)
 
     def remove(self) -> None:
         """Take it off the page."""
@@ -85,13 +85,13 @@ class ReachMap:
         held = [robot.joint_names[i] for i in robot.root_joints]
         problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=held)
         q0 = np.clip(self._moment.q, robot.lower, robot.upper)
-        self._mapping = Mapping(problem, q0, FINENESS[self._fineness.value])
+        self._mapper = Mapper(problem, q0, FINENESS[self._fineness.value])
         self._progress.value, self._progress.visible = 0.0, True
 
     def _give_up(self) -> None:
-        mapping, self._mapping = self._mapping, None
-        if mapping is not None:
-            mapping.give_up()
+        mapper, self._mapper = self._mapper, None
+        if mapper is not None:
+            mapper.give_up()
 
     def _draw(self, reach: Reach) -> None:
         """Draw another map."""

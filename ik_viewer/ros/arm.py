@@ -19,7 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 
-from ..arm import Description, GoalKind, Moment, Setting, TipState
+from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .calls import Calls
 from .connection import Connection
 from .messages import Status
@@ -230,7 +230,7 @@ class RosArm:
         self._sending.drop()
 
     def _on_error(self, error: Exception) -> None:
-        self._notices.append(f'{type(error).__name__}: {error}')
+        self._notices.append(error_text(error))
 
 
 def kind_of(value: Any) -> GoalKind:

@@ -295,6 +295,19 @@ def test_it_says_which_limits_are_its_own_choice():
     assert arm.look() is None
 
 
+def test_what_fails_while_it_gets_ready_is_told_and_it_goes_on(monkeypatch):
+    def fail(kernels):
+        raise OSError('no space left')
+
+    monkeypatch.setattr(arm_module, 'make_ready', fail)
+    arm = LocalArm(Description(robots.shipped('panda')))
+    try:
+        until(arm, lambda moment: 'getting ready' not in moment.text)
+        assert 'OSError: no space left' in arm.take_notices()
+    finally:
+        arm.close()
+
+
 def test_it_refuses_tips_that_are_none():
     with pytest.raises(IkError, match='no_such'):
         LocalArm(Description(robots.shipped('panda')), ['no_such'])

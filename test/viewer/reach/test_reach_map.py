@@ -10,7 +10,7 @@ import ik_core as ik
 from ik_core.analysis.reachability import reachability_map
 from ik_viewer.arm import Description, Moment, TipState
 from ik_viewer.reach import mapping as mapping_module
-from ik_viewer.reach.mapping import RESTARTS, Mapping, Reach, colours_of
+from ik_viewer.reach.mapping import RESTARTS, Mapper, Reach, colours_of
 
 COARSE = 5
 TOOL = robots.transform(translation=(0.0, 0.0, 0.05))
@@ -32,7 +32,7 @@ def finished(mapping):
 def test_its_points_are_those_of_the_map_and_can_be_reached():
     problem = problem_for('scara', TOOL)
     q0 = problem.robot.middle_configuration
-    reach = finished(Mapping(problem, q0, COARSE)).reach
+    reach = finished(Mapper(problem, q0, COARSE)).reach
     made = reachability_map(
         problem, step=reach.step, q0=q0, restarts=RESTARTS, manipulability=True
     )
@@ -49,7 +49,7 @@ def test_its_points_are_those_of_the_map_and_can_be_reached():
 def test_it_says_how_far_it_is_and_ends_where_nobody_wants_it(monkeypatch):
     monkeypatch.setattr(mapping_module, 'CHUNK', 8)
     problem, shares, looks = problem_for('scara'), [], []
-    note = Mapping._note
+    note = Mapper._note
 
     def look(mapping, progress):
         note(mapping, progress)
@@ -58,8 +58,8 @@ def test_it_says_how_far_it_is_and_ends_where_nobody_wants_it(monkeypatch):
         if len(looks) == 3:
             mapping.give_up()
 
-    monkeypatch.setattr(Mapping, '_note', look)
-    mapping = finished(Mapping(problem, problem.robot.middle_configuration, 12))
+    monkeypatch.setattr(Mapper, '_note', look)
+    mapping = finished(Mapper(problem, problem.robot.middle_configuration, 12))
     assert mapping.reach is None
     assert mapping.error == ''
     assert len(looks) == 3
@@ -73,7 +73,7 @@ def test_a_rail_without_an_end_is_refused_with_a_sentence():
     ]  # fmt: skip
     robot = ik.Robot.from_joints('endless', ['world', 'tip'], joints)
     problem = ik.IkProblem(robot, [ik.PositionTask('tip')])
-    assert 'without end' in finished(Mapping(problem, np.zeros(1), COARSE)).error
+    assert 'without end' in finished(Mapper(problem, np.zeros(1), COARSE)).error
 
 
 def test_more_is_brighter():
@@ -119,7 +119,7 @@ def test_what_is_mapped_is_shown_hidden_and_cut_open(shown):
     panel._begin()
     assert panel._progress.visible
     deadline = time.monotonic() + 120.0
-    while panel._mapping is not None:
+    while panel._mapper is not None:
         assert time.monotonic() < deadline
         panel.show(moment)
         time.sleep(0.005)
