@@ -39,8 +39,9 @@ class Part(Protocol):
 class Notices:
     """Sentences for people: a bubble in every browser, and the last ones to read again.
 
-    `lock` is held by who changes the page: its frames, and the callbacks made here, which viser
-    runs in a thread of its own, take turns.
+    `lock` is held by who changes the page: its frames and the callbacks made here take turns.
+    viser runs these callbacks on the one thread that serves all browsers: one that takes long
+    holds up all of them.
     """
 
     def __init__(self, server: Any) -> None:
