@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import socket
 from typing import Any
@@ -72,14 +73,20 @@ def url_of(server: Any) -> str:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server can have this port; 0 is any that is free."""
+    """Whether a server can have this port; 0 is any that is free.
+
+    Raises InvalidOption where no server can listen there at all.
+    """
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            reason = error.strerror or error
+            raise InvalidOption(f'no page can be served at {host}:{port}: {reason}') from None
     return True
 
 

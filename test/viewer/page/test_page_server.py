@@ -33,6 +33,11 @@ def test_a_port_that_is_none_is_refused(port):
         server.start_server(port=port)
 
 
+def test_a_host_that_is_not_this_machine_is_refused_as_such():
+    with pytest.raises(InvalidOption, match=r'no page can be served at 192\.0\.2\.1:8080'):
+        server.start_server('192.0.2.1', 8080)
+
+
 def test_the_next_free_port_is_taken_where_none_was_asked_for(monkeypatch):
     taken = {8080, 8081}
     monkeypatch.setattr(server, 'is_free', lambda host, port: port not in taken)
