@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +14,11 @@ import numpy as np
 from ..maths.rotations import Array, matrix_from_rpy, quaternion_from_matrix
 from ..robot.robot import Robot
 from ..tasks import GoalTask, OrientationTask, PoseTask, PositionTask
-from .angles import Angles
+from .angles import RADIANS, Angles
 from .command import UsageError
+
+MOST_RADIANS = 2.0 * math.tau
+"""Beyond two turns an angle of a goal is more likely one in degrees."""
 
 
 @dataclass
@@ -66,6 +71,8 @@ def task_of(robot: Robot, goal: Goal, angles: Angles) -> GoalTask:
 def _quaternion(goal: Goal, angles: Angles) -> Array | None:
     if goal.rpy is not None:
         radians = [angle / angles.per_radian for angle in goal.rpy]
+        if max(map(abs, goal.rpy)) > MOST_RADIANS and angles is RADIANS:
+            print('ik: --rpy is in radians; for degrees add --degrees', file=sys.stderr)
         return quaternion_from_matrix(matrix_from_rpy(radians))
     return None if goal.quat is None else np.array(goal.quat)
 

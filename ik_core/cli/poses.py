@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -102,7 +102,7 @@ class _Columns:
         if wanted is None:
             self._refuse(line, f'{_NEEDED}; there are: {", ".join(cells)}')
         elif not wanted and set(names) & {*RPY, *QUATERNION}:
-            self._refuse(line, f'a part of the orientation is missing; {_NEEDED}')
+            self._refuse(line, f'{_missing(names)}; {_NEEDED}; there are: {", ".join(cells)}')
         self.turned = bool(wanted)
         self._count = len(cells)
         self._places = [names[name] for name in (*POSITION, *(wanted or ()))]
@@ -161,6 +161,12 @@ class _Columns:
 
 
 _NEEDED = 'needed are x, y, z, and for an orientation qx, qy, qz, qw or roll, pitch, yaw'
+
+
+def _missing(names: Mapping[str, int]) -> str:
+    """Which columns an orientation that has some of them lacks."""
+    whole = QUATERNION if set(QUATERNION) & set(names) else RPY
+    return f'the orientation lacks {", ".join(name for name in whole if name not in names)}'
 
 
 def _names(cells: Sequence[str]) -> dict[str, int]:

@@ -134,6 +134,5 @@ def _print_summary(arguments: argparse.Namespace, run: _Run, seconds: float) -> 
         data = {'poses': run.done, 'reached': run.reached, 'seconds': seconds}
         print(as_json({**data, 'joints': str(arguments.out)}))
         return
-    each = 1e3 * seconds / run.done if run.done else 0.0
-    print(f'{run.reached:,} of {run.done:,} poses reached, {each:.3g} ms each')
+    print(f'{run.reached:,} of {run.done:,} poses reached in {seconds:.3g} s')
     print(f'written to {arguments.out}')

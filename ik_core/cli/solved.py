@@ -72,10 +72,14 @@ def _goal_table(problem: IkProblem, result: IkResult) -> str:
     rows = [('goal', 'position error', 'orientation error')]
     errors = zip(result.position_errors, result.orientation_errors, strict=True)
     for task, (p, r) in zip(problem.goals, errors, strict=True):
-        position = f'{1e3 * p:.3g} mm' if task.position_weights.any() else '-'
+        position = _distance(p) if task.position_weights.any() else '-'
         orientation = f'{math.degrees(r):.3g} deg' if task.rotation_weights.any() else '-'
         rows.append((task.link, position, orientation))
     return table(rows)
+
+
+def _distance(metres: float) -> str:
+    return f'{metres:.4g} m' if metres >= 1.0 else f'{1e3 * metres:.3g} mm'
 
 
 def _note(problem: IkProblem, result: IkResult, i: int) -> str:

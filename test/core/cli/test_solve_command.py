@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,20 @@ def as_json(capsys, *argv):
 
 
 # --- one pose ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('rpy', 'more', 'is_told'),
+    [('180', (), True), ('-90', (), True), ('6.3', (), False), ('180', ('--degrees',), False)],
+)
+def test_angles_that_look_like_degrees_are_pointed_out(rpy, more, is_told, capsys):
+    main(['solve', 'panda', *XYZ, '--rpy', '0', rpy, '0', *more])
+    assert ('add --degrees' in capsys.readouterr().err) == is_told
+
+
+def test_errors_of_a_metre_and_more_are_in_metres(capsys):
+    assert main(['solve', 'scara', '--xyz', '400', '0', '0']) == 1
+    assert re.search(r'tool +39\d\.\d m\b', capsys.readouterr().out)
 
 
 def test_degrees_are_radians_times_180_over_pi_going_in_and_coming_out(capsys):
@@ -169,7 +184,9 @@ def test_a_rounded_quaternion_is_made_a_rotation(tmp_path):
         ('', ': there are no poses in it'),
         ('x,y,z\n# none yet', ': there are no poses in it'),
         ('x,y\n1,2', ', line 1: needed are x, y, z'),
-        ('x,y,z,qx,qy\n1,2,3,0,0', ', line 1: a part of the orientation is missing'),
+        ('x,y,z,qx,qy\n1,2,3,0,0', ', line 1: the orientation lacks qz, qw; needed'),
+        ('x,y,z,rol,pitch,yaw\n1,2,3,0,0,0', ', line 1: the orientation lacks roll; needed'),
+        ('x,y,z,yaw_deg\n1,2,3,0', ', line 1: the orientation lacks roll, pitch; needed'),
         ('1,2,3,4', ', line 1: 4 numbers without a heading'),
         ('1,2,3\n\n1,2', ', line 3: 3 columns are needed, not 2'),
         ('1,2,3\n1,2,nan', ", line 2: column 3 is 'nan'"),
