@@ -15,7 +15,7 @@ from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings import Settings
 from .solver import Solver
-from .stage import Choice, Notices, Part, Stage
+from .stage import Choice, Notices, Part, Requests, Stage
 from .status import Status
 
 FRAME_RATE = 60.0
@@ -41,6 +41,7 @@ class Page:
     def __init__(self, arm: Arm, server: Any, parts: Sequence[MakePart] = PARTS) -> None:
         self._arm, self.server, self._make = arm, server, tuple(parts)
         self.notices = Notices(server)
+        self.requests = Requests(self.notices)
         self.status = Status(server, self.notices)
         self.parts: list[Part] = []
         self._about: tuple[Description, tuple[str, ...]] | None = None
@@ -71,10 +72,9 @@ class Page:
             self._thread.join(ENDING)
 
     def frame(self) -> None:
-        """Show how the arm is now; what goes wrong becomes a notice."""
+        """Do what was asked for, and show how the arm is now; what fails becomes a notice."""
         try:
-            with self.notices.lock:
-                self._frame()
+            self._frame()
         except Exception as error:
             self.notices.say(error_text(error))
 
@@ -86,6 +86,7 @@ class Page:
             wake = max(wake + period, time.monotonic())
 
     def _frame(self) -> None:
+        self.requests.do()
         for notice in self._arm.take_notices():
             self.notices.say(notice)
         description, moment = self._arm.description, self._arm.look()
@@ -122,6 +123,7 @@ class Page:
             self._arm,
             description,
             self.notices,
+            self.requests,
             self._tabs,
             self._surroundings.size,
             Choice(),
@@ -135,7 +137,10 @@ class Page:
     def _clear(self) -> None:
         parts, self.parts = self.parts, []
         for part in parts:
-            part.remove()
+            try:
+                part.remove()
+            except Exception as error:  # the next robot is shown all the same
+                self.notices.say(error_text(error))
         if self._tabs is not None:
             self._tabs.remove()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -37,16 +36,10 @@ class Part(Protocol):
 
 
 class Notices:
-    """Sentences for people: a bubble in every browser, and the last ones to read again.
-
-    `lock` is held by who changes the page: its frames and the callbacks made here take turns.
-    viser runs these callbacks on the one thread that serves all browsers: one that takes long
-    holds up all of them.
-    """
+    """Sentences for people: a bubble in every browser, and the last ones to read again."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
-        self.lock = threading.RLock()
         self.last: deque[tuple[str, str]] = deque(maxlen=KEPT_NOTICES)
         self._said: dict[str, float] = {}
         self.version = 0
@@ -66,21 +59,38 @@ class Notices:
         for client in self._server.get_clients().values():
             client.add_notification(title='Notice', body=text, auto_close_seconds=8.0)
 
+
+class Requests:
+    """What people ask for in their browsers, in order, until the next frame does it.
+
+    viser calls back on the one thread that serves all browsers: there requests are only noted, so
+    that one which takes long holds up no browser, and none meets a frame that is half drawn.
+    """
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self._asked: deque[tuple[Callback, Any]] = deque()
+
     def guarded(self, callback: Callback) -> AsyncCallback:
-        """A callback for viser, in order with all others; what it raises becomes a notice."""
+        """A callback for viser; what it raises becomes a notice."""
 
         async def call(event: Any) -> None:
-            try:
-                with self.lock:
-                    callback(event)
-            except Exception as error:
-                self.say(error_text(error))
+            self._asked.append((callback, event))
 
         return call
 
     def by_user(self, callback: Callback) -> AsyncCallback:
         """As `guarded`, for what a person changed in a browser, not this program."""
         return self.guarded(lambda event: None if event.client is None else callback(event))
+
+    def do(self) -> None:
+        """Do all that was asked for."""
+        while self._asked:
+            callback, event = self._asked.popleft()
+            try:
+                callback(event)
+            except Exception as error:
+                self._notices.say(error_text(error))
 
 
 @dataclass
@@ -103,6 +113,7 @@ class Stage:
     arm: Arm
     description: Description
     notices: Notices
+    requests: Requests
     tabs: Any
     size: float
     choice: Choice = field(default_factory=Choice)
@@ -113,12 +124,12 @@ class Stage:
         return self.description.robot
 
     def guarded(self, callback: Callback) -> AsyncCallback:
-        """See Notices."""
-        return self.notices.guarded(callback)
+        """See Requests."""
+        return self.requests.guarded(callback)
 
     def by_user(self, callback: Callback) -> AsyncCallback:
-        """See Notices."""
-        return self.notices.by_user(callback)
+        """See Requests."""
+        return self.requests.by_user(callback)
 
 
 def tip_poses(robot: Robot, moment: Moment) -> list[Array]:

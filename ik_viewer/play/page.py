@@ -17,7 +17,7 @@ from ..drawing.colours import SKY, hex_of
 from ..drawing.figure import Figure, wxyz_of
 from ..drawing.skeleton import skeleton
 from ..page.server import Surroundings
-from ..page.stage import Notices
+from ..page.stage import Notices, Requests
 from .clip import Clip
 from .live import LiveRetargeting, Wish
 from .numbers import (
@@ -103,6 +103,7 @@ class PlayPage:
     ) -> None:
         self.server, self.clip, self.live = server, clip, live
         self.notices = Notices(server)
+        self.requests = Requests(self.notices)
         self.playhead = Playhead(len(clip), clip.period)
         self._drawn, self._paths_are_final = -np.inf, False
         self._ended = threading.Event()
@@ -126,9 +127,10 @@ class PlayPage:
             self.live.close()
 
     def frame(self) -> None:
-        """Draw the frame of the playhead; what goes wrong becomes a notice."""
+        """Do what was asked for, and draw the frame of the playhead; see `Page.frame`."""
         try:
-            with self.notices.lock, self.server.atomic():
+            self.requests.do()
+            with self.server.atomic():
                 self._show()
             self.server.flush()
         except Exception as error:
@@ -171,20 +173,20 @@ class PlayPage:
         self._paths_are_final = final
 
     def _add_controls(self, name: str) -> None:
-        gui, by_user = self.server.gui, self.notices.by_user
+        gui, by_user = self.server.gui, self.requests.by_user
         gui.set_panel_label(name)
         self._state = gui.add_html('')
         self._button = gui.add_button(PAUSE[0], icon=PAUSE[1])
         self._slider = gui.add_slider('Frame', 0, max(len(self.clip) - 1, 1), 1, 0)
         self._speed = gui.add_dropdown('Speed', tuple(SPEEDS), initial_value='real time')
-        self._button.on_click(self.notices.guarded(lambda _: self._toggle()))
+        self._button.on_click(self.requests.guarded(lambda _: self._toggle()))
         self._slider.on_update(by_user(lambda _: self._scrub()))
         self._speed.on_update(by_user(lambda _: self._set_speed()))
         if self.live is not None:
             self._add_weights(self.live)
 
     def _add_weights(self, live: LiveRetargeting) -> None:
-        gui, by_user = self.server.gui, self.notices.by_user
+        gui, by_user = self.server.gui, self.requests.by_user
         with gui.add_folder('Imitation'):
             self._beta = gui.add_slider(
                 'beta',

@@ -65,11 +65,13 @@ class Hands:
         event = SimpleNamespace(phase=phase, client_id=self._client, client=object())
         for callback in gizmo._node._impl_aux.update_cb:
             asyncio.run(callback(event))
+        self._page.requests.do()
 
     def _call(self, callbacks, widget):
         event = SimpleNamespace(client=object(), client_id=self._client, target=widget)
         for callback in list(callbacks):
             asyncio.run(callback(event))
+        self._page.requests.do()
 
 
 def part(page, kind):

@@ -19,7 +19,7 @@ pytest.importorskip('viser')
 from ik_viewer.compare import panel as panel_module
 from ik_viewer.compare.panel import NOBODY, Compare, due_frames
 from ik_viewer.page.server import start_server
-from ik_viewer.page.stage import Notices, Stage
+from ik_viewer.page.stage import Notices, Requests, Stage
 
 LINK = 'panda_hand_tcp'
 
@@ -40,7 +40,8 @@ def server():
 def stage(server):
     tabs = server.gui.add_tab_group()
     description = Description(robots.shipped('panda'))
-    yield Stage(server, None, description, Notices(server), tabs, 1.0)
+    notices = Notices(server)
+    yield Stage(server, None, description, notices, Requests(notices), tabs, 1.0)
     tabs.remove()
 
 

@@ -1,6 +1,6 @@
 """The page over an arm that only remembers: what it shows, what it asks for, what it survives."""
 
-import threading
+import asyncio
 from dataclasses import replace
 
 import numpy as np
@@ -299,24 +299,6 @@ def test_an_error_in_a_callback_becomes_a_notice(made):
     assert page.parts
 
 
-def test_a_frame_and_a_callback_take_turns(made):
-    arm = panda()
-    page, hands = made(arm)
-    order = []
-
-    def slow_look():
-        order.append('frame begins')
-        callback.start()
-        callback.join(0.3)
-        order.append('frame ends')
-
-    callback = threading.Thread(target=hands.press, args=('Pause',))
-    arm.look, arm.pause = slow_look, lambda paused: order.append('callback')
-    page.frame()
-    callback.join()
-    assert order == ['frame begins', 'frame ends', 'callback']
-
-
 def test_an_error_in_a_frame_becomes_a_notice_and_the_next_one_is_shown(made):
     arm = panda()
     page, _ = made(arm)
@@ -410,3 +392,26 @@ def test_curves_show_the_last_seconds_and_are_not_sent_again_while_nothing_chang
     play(2.0)
     assert any(sent)
     np.testing.assert_allclose(page.status.curves._distance.data[1][-1], 5.0)
+
+
+def test_what_is_asked_for_holds_up_no_browser_but_waits_for_the_next_frame(made):
+    """viser calls back on the thread that serves all browsers."""
+    page, _ = made(panda())
+    done = []
+    asked = page.requests.guarded(done.append)
+    for request in (1, 2):
+        asyncio.run(asked(request))
+    assert done == []
+    page.frame()
+    assert done == [1, 2]
+
+
+def test_a_part_that_can_not_be_removed_does_not_keep_the_next_robot_out(made, monkeypatch):
+    arm = panda()
+    page, _ = made(arm)
+    monkeypatch.setattr(page.parts[0], 'remove', lambda: 1 / 0)
+    count = len(page.parts)
+    arm.description = replace(arm.description)
+    page.frame()
+    assert len(page.parts) == count
+    assert any('ZeroDivisionError' in text for _, text in page.notices.last)

@@ -89,7 +89,7 @@ def test_more_is_brighter():
 pytest.importorskip('viser')
 
 from ik_viewer.page.server import start_server
-from ik_viewer.page.stage import Notices, Stage
+from ik_viewer.page.stage import Notices, Requests, Stage
 from ik_viewer.reach.panel import FINENESS, ReachMap, legend
 
 
@@ -105,7 +105,8 @@ def shown(server, monkeypatch):
     """The panel and the moment of a SCARA; its map is coarse."""
     monkeypatch.setitem(FINENESS, 'coarse', COARSE)
     robot, tabs = robots.shipped('scara'), server.gui.add_tab_group()
-    stage = Stage(server, None, Description(robot), Notices(server), tabs, 1.0)
+    notices = Notices(server)
+    stage = Stage(server, None, Description(robot), notices, Requests(notices), tabs, 1.0)
     moment = Moment(0.0, robot.middle_configuration, (TipState('tool', np.eye(4)),), 'idle', '')
     panel = ReachMap(stage, moment)
     panel._fineness.value = 'coarse'
