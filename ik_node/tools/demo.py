@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -68,9 +69,13 @@ class Goal:
 
 @dataclass
 class Outcome:
-    """What came of a goal. Errors [m, rad], times [s], rate [Hz]."""
+    """What came of a goal. Errors [m, rad], times [s], rate [Hz].
+
+    `held`: the joints rest, and the node says that it comes no closer.
+    """
 
     reached: bool
+    held: bool
     seconds: float
     position_error: float
     orientation_error: float
@@ -122,6 +127,8 @@ class Observer:
     states: int = 0
     solve_times: list[float] = field(default_factory=list)
     q: Array | None = None
+    speed: float = np.inf
+    code: str = ''
 
     def __post_init__(self) -> None:
         self.robot.forward_kinematics(self.robot.middle_configuration, TIP)  # compiles it
@@ -136,10 +143,12 @@ class Observer:
     def _on_state(self, message: JointState) -> None:
         values = dict(zip(message.name, message.position, strict=True))
         self.q = np.array([values[joint] for joint in self.robot.joint_names])
+        self.speed = max(map(abs, message.velocity), default=0.0)
         self.states += 1
 
     def _on_status(self, message: DiagnosticStatus) -> None:
         values = {pair.key: pair.value for pair in message.values}
+        self.code = values.get('code', '')
         if SOLVE_TIME in values:
             self.solve_times.append(1e-6 * float(values[SOLVE_TIME]))
 
@@ -171,6 +180,11 @@ class Observer:
         position, orientation = self.errors(goal)
         return position < POSITION_TOLERANCE and orientation < ORIENTATION_TOLERANCE
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the robot rests at the closest pose, as the node says."""
+        return self.code == 'closest' and self.speed == 0.0
+
     def close(self) -> None:
         """Leave the graph."""
         self.executor.shutdown()
@@ -180,16 +194,19 @@ class Observer:
 def attempt(observer: Observer, goal: Goal, seconds: float) -> Outcome:
     """Send a goal and watch until it is reached, or `seconds` are over."""
     start = time.monotonic()
-    before, observer.solve_times = observer.states, []
+    before, observer.solve_times, observer.code = observer.states, [], ''
     for number, transform in enumerate(goal.stream):
         observer.send(transform)
         observer.spin_until(lambda: False, start + (number + 1) / STREAM_RATE)
     observer.send(goal.transform)
-    reached = observer.spin_until(lambda: observer.reaches(goal.transform), start + seconds)
+    observer.spin_until(
+        lambda: observer.reaches(goal.transform) or observer.is_held, start + seconds
+    )
     elapsed = time.monotonic() - start
     position, orientation = observer.errors(goal.transform)
     return Outcome(
-        reached,
+        observer.reaches(goal.transform),
+        observer.is_held,
         elapsed,
         position,
         orientation,
@@ -202,7 +219,9 @@ def verdict(goal: Goal, outcome: Outcome) -> str:
     """One word or two for the table."""
     if goal.reachable:
         return 'reached' if outcome.reached else 'NOT REACHED'
-    return 'REACHED?' if outcome.reached else 'held closest'
+    if outcome.reached:
+        return 'REACHED?'
+    return 'held closest' if outcome.held else 'on the way'
 
 
 def row(goal: Goal, outcome: Outcome) -> str:
@@ -288,8 +307,7 @@ def drive(observer: Observer, plan: list[Goal], duration: float) -> int:
     for number, goal in enumerate(plan):
         left = deadline - time.monotonic()
         share = left / (len(plan) - number)
-        seconds = min(left, 2.0 * share) if goal.reachable else min(share, 2.0)
-        outcome = attempt(observer, goal, seconds)
+        outcome = attempt(observer, goal, min(left, 2.0 * share))
         print(row(goal, outcome), flush=True)
         missed += goal.reachable and not outcome.reached
     return missed
@@ -306,6 +324,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(f'ik_node and this demo talk on ROS_DOMAIN_ID={domain}, on this machine only')
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    for ending in (signal.SIGINT, signal.SIGTERM):  # else the node and the page would go on
+        signal.signal(ending, signal.default_int_handler)
     try:
         return run(duration, context, viewer=given.viewer, stays=stays)
     except KeyboardInterrupt:

@@ -29,6 +29,7 @@ from .settings import all_settings, changed
 RATE = 100.0
 """[Hz] Ticks; a page shows 60 of them in a second."""
 MOST_NOTICES = 100
+MANY_TIPS = 6
 ENDING = 5.0
 """[s] How long `close` waits for the tick that is under way."""
 
@@ -62,13 +63,21 @@ class LocalArm:
         start = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
         self._tracker = self._new_tracker(start)
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._notices = deque([*robot.warnings, *unlimited(robot)], MOST_NOTICES)
+        self._notices = deque(
+            [*robot.warnings, *unlimited(robot), *self._many_tips(tips)], MOST_NOTICES
+        )
         self._preparation: Preparation | None = None
         self._solve_time, self._iterations = 0.0, 0  # since the last goal came
         self._moment = self._first_moment()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name='arm', daemon=True)
         self._thread.start()
+
+    def _many_tips(self, chosen: Sequence[str]) -> list[str]:
+        """A sentence, where there are so many gizmos that they hide each other."""
+        if chosen or len(self._tips) <= MANY_TIPS:
+            return []
+        return [f'{len(self._tips)} links have a gizmo: `ik view ROBOT --tip LINK` shows fewer']
 
     def look(self) -> Moment | None:
         """See `Arm`."""

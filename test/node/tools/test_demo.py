@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,24 @@ def test_on_a_terminal_the_arm_waits_for_drags_until_ctrl_c():
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_signal_to_end_leaves_neither_the_node_nor_the_page_behind():
+    process = subprocess.Popen(
+        [sys.executable, '-c', SHORT],
+        env=environment(VIEWER='0', PYTHONUNBUFFERED='1'),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while 'publishes after' not in (line := process.stdout.readline()):
+            assert line, 'it ended'
+        children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+        assert children
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60.0) == 130
+        assert not [child for child in children if Path('/proc', child).exists()]
+    finally:
+        process.kill()
+        process.communicate()

@@ -323,3 +323,14 @@ def test_every_end_of_a_robot_is_a_tip_unless_some_are_named():
             assert [tip.link for tip in arm.look().tips] == expected
         finally:
             arm.close()
+
+
+def test_of_so_many_gizmos_that_they_hide_each_other_it_says_how_to_choose(monkeypatch):
+    monkeypatch.setattr(arm_module, 'MANY_TIPS', 1)
+    description = Description(robots.shipped('dual_arm'))
+    told = []
+    for tips in ((), ('left_palm',)):
+        arm = LocalArm(description, tips)
+        told.append(any('--tip LINK' in notice for notice in arm.take_notices()))
+        arm.close()
+    assert told == [True, False]
