@@ -31,6 +31,12 @@ PATIENCE = 120.0
 LOOK = 0.02
 """[s] Between two looks at what is waited for."""
 
+HIDE_NOTICES = """addEventListener('DOMContentLoaded', () => {
+  const style = document.createElement('style');
+  style.textContent = '.mantine-Notifications-root {display: none}';
+  document.head.append(style);
+})"""
+DOCKED = "() => document.querySelector('canvas')?.clientWidth < innerWidth"
 TWO_FRAMES = """() => new Promise(done =>
   requestAnimationFrame(() => requestAnimationFrame(done)))"""
 _COUNTER = itertools.count(1_000_000)
@@ -69,9 +75,16 @@ def open_tab(chromium: Any, url: str, width: int, height: int, *, sharpness: flo
     """A tab of this size that shows a page; the scene is drawn with `sharpness` pixels each."""
     tab = chromium.new_page(viewport={'width': width, 'height': height})
     tab.set_default_timeout(1e3 * PATIENCE)
+    tab.add_init_script(HIDE_NOTICES)
     tab.goto(f'{url}/?fixedDpr={sharpness:g}')
-    tab.add_style_tag(content='.mantine-Notifications-root {display: none}')
+    until_docked(tab)
     return tab
+
+
+def until_docked(tab: Any) -> None:
+    """Wait until the panel has its place beside the canvas, which is as wide as it stays then."""
+    tab.bring_to_front()
+    tab.wait_for_function(DOCKED, polling=1e3 * LOOK)
 
 
 def wait_for(condition: Callable[[], Any], what: str, tab: Any = None) -> Any:

@@ -17,12 +17,24 @@ Image = pytest.importorskip('PIL.Image')
 from ik_viewer.page.goals import Goals
 from ik_viewer.page.page import PARTS, open_page
 from ik_viewer.page.scene import Scene
-from ik_viewer.tools.browser import NAMES, Hand, View, browser, drawn, open_tab, wait_for
+from ik_viewer.page.stage import body_origins
+from ik_viewer.tools.browser import (
+    NAMES,
+    Hand,
+    View,
+    browser,
+    drawn,
+    open_tab,
+    until_docked,
+    wait_for,
+)
 
 if not any(map(shutil.which, NAMES)):
     pytest.skip('Chromium is not installed', allow_module_level=True)
 
 WIDTH, HEIGHT, SHARPNESS = 800, 420, 0.5
+SEEN = 12
+"""How much brighter or darker a pixel is that shows something else, of 255."""
 ADDRESS = '127.0.0.1'
 
 
@@ -46,17 +58,28 @@ class Shown:
         self.arm, self._chromium = arm, chromium
         self.page = open_page(arm, ADDRESS, None, (*PARTS, Switch))
         self.errors = []
-        self.tab = self.another_tab()
-        self.client = next(iter(self.page.server.get_clients().values()))
+        self.tab, self.client = self.another_tab()
 
     def another_tab(self):
-        """Another tab, as of another browser, once it is connected."""
+        """Another tab, as of another browser, once it is connected, and viser's handle of it."""
         before = set(self.page.server.get_clients())
         tab = open_tab(self._chromium, self.page.url, WIDTH, HEIGHT, sharpness=SHARPNESS)
         tab.on('pageerror', lambda error: self.errors.append(str(error)))
         tab.on('console', lambda m: self.errors.append(m.text) if m.type == 'error' else None)
-        self.until(lambda: set(self.page.server.get_clients()) - before, 'a browser', tab)
-        return tab
+        return tab, self._newest_client(before, tab)
+
+    def reload(self):
+        """Load the page in the first tab once more."""
+        before = set(self.page.server.get_clients())
+        self.tab.reload()
+        until_docked(self.tab)
+        self.client = self._newest_client(before, self.tab)
+
+    def _newest_client(self, before, tab):
+        """That of a tab, which has connected since."""
+        clients = self.page.server.get_clients
+        self.until(lambda: set(clients()) - before, 'a browser', tab)
+        return clients()[max(clients())]
 
     @property
     def moment(self):
@@ -77,6 +100,15 @@ class Shown:
         """Wait until it holds; whatever the tab sends meanwhile is taken."""
         return wait_for(condition, what, tab or self.tab)
 
+    def drag(self, offset):
+        """Drag the gizmo of the first tip by `offset` (3,) [m]; where it was let go (4, 4)."""
+        hand = self.hand()
+        hand.grab()
+        hand.move_to(np.array(offset))
+        hand.let_go()
+        self.tab.mouse.move(1, 1)  # what is under the mouse looks different
+        return hand.target(np.array(offset))
+
     def until_it_says(self, text, tab=None):
         """Wait for a text on the page."""
         tab = tab or self.tab
@@ -93,9 +125,23 @@ class Shown:
         tab.bring_to_front()  # what is behind does not draw
         self.until(self._is_shown, 'the next frame')
         self.drawn(tab)
-        box = View(tab, self.client).box
-        data = tab.screenshot(clip=box)
+        data = tab.screenshot(clip=View(tab, self.client).box)
         return np.asarray(Image.open(io.BytesIO(data)).convert('RGB')).astype(int)
+
+    def robot_pixels(self):
+        """Which pixels the robot changes (height, width), and how they are with it (..., 3)."""
+        with_robot = self.pixels()
+        self.choice.robot = False
+        without = self.pixels()
+        self.choice.robot = True
+        return np.abs(with_robot - without).max(axis=2) > SEEN, with_robot
+
+    def places(self):
+        """The pixels (2, N), rows and columns, where the robot's joints and links should be."""
+        view = View(self.tab, self.client)
+        points = body_origins(self.arm.description.robot, self.moment.q)
+        pixels = np.array([view.pixel(point) for point in points])
+        return pixels.round().astype(int).T[::-1]
 
     def _is_shown(self):
         """Whether the robot is shown, or hidden, as was chosen."""

@@ -6,20 +6,19 @@ import pytest
 pytest.importorskip('playwright')
 pytest.importorskip('viser')
 
-from support.shown_page import shown
+from support.shown_page import SEEN, shown
 
+from ik_viewer.arm import GoalKind
 from ik_viewer.drawing.description import describe
 from ik_viewer.local.arm import LocalArm
 from ik_viewer.page.page import PARTS
-from ik_viewer.page.stage import body_origins
-from ik_viewer.tools.browser import View
 
 ARRIVED = 1e-4
 """[m]"""
 UNDER_THE_MOUSE = 5e-3
 """[m] A few pixels."""
-SEEN = 12
-"""How much brighter or darker a pixel is that shows something else, of 255."""
+ALIKE = 0.002
+"""The share of the pixels in which pictures of the same may differ."""
 
 
 @pytest.fixture(scope='module')
@@ -36,22 +35,21 @@ def panda(arm):
         yield it
 
 
-def drag(page, offset):
-    """Drag the gizmo, and wait for the arm; its goal."""
-    hand = page.hand()
-    wanted = hand.target(np.array(offset))
-    hand.grab()
-    hand.move_to(np.array(offset))
-    hand.let_go()
-
-    def given():
-        goal = page.moment.tips[0].goal
-        return goal is not None and np.abs(goal - wanted).max() < UNDER_THE_MOUSE
-
-    page.until(given, 'the goal')
+def until_there(page):
+    """Wait until the arm has a goal and is there."""
     goal = page.moment.tips[0].goal
     page.until(lambda: page.error(goal) < ARRIVED, 'the tip to arrive')
     page.until_it_says('reached')
+
+
+def give_goal(page, offset):
+    """Give the arm a goal, `offset` (3,) [m] from the gizmo, and wait until it is there."""
+    goal = page.gizmo.pose
+    goal[:3, 3] += offset
+    page.arm.set_goal(0, goal, GoalKind.POSE)
+    page.until(lambda: np.array_equal(page.moment.tips[0].goal, goal), 'the goal')
+    page.until(lambda: np.allclose(page.gizmo.pose, goal), 'the gizmo at the goal')
+    until_there(page)
     return goal
 
 
@@ -69,37 +67,48 @@ def test_it_loads_without_an_error(panda):
 
 
 def test_the_robot_is_drawn_where_it_is_and_in_its_colours(panda):
-    with_robot = panda.pixels()
-    panda.choice.robot = False
-    without = panda.pixels()
-    panda.choice.robot = True
-    differs = np.abs(with_robot - without).max(axis=2) > SEEN
+    differs, picture = panda.robot_pixels()
     assert differs.mean() > 0.02
-    colours = with_robot[differs]
+    colours = picture[differs]
     grey = colours.max(axis=1) - colours.min(axis=1) < 30
     assert grey.mean() > 0.8
-    view = View(panda.tab, panda.client)
-    points = body_origins(panda.arm.description.robot, panda.moment.q)
-    pixels = np.array([view.pixel(point) for point in points])
-    column, row = pixels.round().astype(int).T
+    row, column = panda.places()
     assert differs[row, column].mean() > 0.7
     assert not differs[:, :40].any(), 'beside it nothing changed'
 
 
 def test_a_drag_with_the_mouse_moves_the_tip_there(panda):
-    before = panda.gizmo.pose
-    goal = drag(panda, [0.0, 0.08, 0.05])
-    assert np.linalg.norm(goal[:3, 3] - before[:3, 3]) > 0.04
-    drag(panda, [0.0, -0.1, 0.02])
+    for offset in ([0.0, 0.08, 0.05], [0.0, -0.1, 0.02]):
+        before = panda.gizmo.pose
+        wanted = panda.drag(offset)
+        assert np.linalg.norm(wanted[:3, 3] - before[:3, 3]) > 0.04
+        panda.until(lambda wanted=wanted: is_goal(panda, wanted), 'the goal')
+        until_there(panda)
     assert panda.errors == []
 
 
+def is_goal(page, pose):
+    """Whether the goal is where the mouse let go."""
+    goal = page.moment.tips[0].goal
+    return goal is not None and np.abs(goal - pose).max() < UNDER_THE_MOUSE
+
+
 def test_two_browsers_show_the_same(panda):
-    other = panda.another_tab()
+    other, _ = panda.another_tab()
     try:
-        drag(panda, [0.0, 0.07, 0.0])
-        panda.until_it_says('reached', other)
+        give_goal(panda, [0.0, 0.07, 0.0])
         first = panda.pixels()
-        panda.until(lambda: apart(first, panda.pixels(other)) < 0.01, 'the same picture')
+        panda.until_it_says('reached', other)
+        panda.until(lambda: apart(first, panda.pixels(other)) < ALIKE, 'the same picture')
     finally:
         other.context.close()
+
+
+def test_a_reload_shows_the_same_again(panda):
+    goal = give_goal(panda, [0.0, 0.0, 0.06])
+    before = panda.pixels()
+    panda.reload()
+    panda.until_it_says('reached')
+    panda.until(lambda: apart(before, panda.pixels()) < ALIKE, 'the same picture')
+    np.testing.assert_array_equal(panda.moment.tips[0].goal, goal)
+    np.testing.assert_allclose(panda.gizmo.pose, goal, atol=1e-6)
