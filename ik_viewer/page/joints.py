@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,18 @@ from .stage import Stage
 
 PERIOD = 0.2
 """[s] Between two looks at the numbers."""
+HOLD = 1.0
+"""[s] After somebody changed a range, until the arm knows of it."""
 NEAR = 0.02
 """Of its range: nearer to a limit a joint's bar is orange."""
+
+
+class Range(NamedTuple):
+    """The slider of two settings, and when [s] somebody changed it last."""
+
+    slider: Any
+    names: tuple[str, str]
+    let_go: float = -np.inf
 
 
 class Joints:
@@ -27,7 +37,7 @@ class Joints:
     def __init__(self, stage: Stage, _: Moment) -> None:
         self._stage, self._shown = stage, -np.inf
         gui, names = stage.server.gui, stage.robot.joint_names
-        self._range: Any = None
+        self._range: Range | None = None
         self._folder: Any = None
         self._fields: Fields | None = None
         self._tab = stage.tabs.add_tab('Joints')
@@ -41,6 +51,7 @@ class Joints:
         """Show where the joints are."""
         if self._fields is not None:
             self._fields.show()
+        self._show_range()
         now = time.monotonic()
         if now - self._shown < PERIOD:
             return
@@ -68,7 +79,7 @@ class Joints:
 
     def _show_limits(self) -> None:
         """Make the widgets for the limits of the joint that is chosen."""
-        joint, gui = self._joint.value, self._stage.server.gui
+        joint, gui, self._range = self._joint.value, self._stage.server.gui, None
         limits = self._limits(joint)
         if self._folder is not None:
             self._folder.remove()
@@ -84,16 +95,30 @@ class Joints:
         low, high = lower.bounds[0], upper.bounds[1]
         if not np.isfinite([low, high]).all() or not low < high:
             return
-        step = (high - low) / 500.0
-        self._range = self._stage.server.gui.add_multi_slider(
-            'range', low, high, step, (lower.value, upper.value), min_range=step, hint=lower.doc
+        step, values = (high - low) / 500.0, (lower.value, upper.value)
+        slider = self._stage.server.gui.add_multi_slider(
+            'range', low, high, step, values, min_range=step, hint=lower.doc
         )
-        names = lower.name, upper.name
-        self._range.on_update(self._stage.by_user(lambda _: self._set_range(names)))
+        self._range = Range(slider, (lower.name, upper.name))
+        slider.on_update(self._stage.by_user(lambda _: self._set_range()))
 
-    def _set_range(self, names: tuple[str, str]) -> None:
-        values = dict(zip(names, map(float, self._range.value), strict=True))
+    def _set_range(self) -> None:
+        shown = self._range
+        assert shown is not None
+        self._range = shown._replace(let_go=time.monotonic())
+        values = dict(zip(shown.names, map(float, shown.slider.value), strict=True))
         self._stage.arm.set_settings(values)
+
+    def _show_range(self) -> None:
+        """Follow the settings: others change them too, and what was asked for may be refused."""
+        shown, settings = self._range, self._stage.arm.settings
+        if shown is None or not settings.keys() >= set(shown.names):
+            return
+        if time.monotonic() - shown.let_go < HOLD:
+            return
+        low, high = (settings[name].value for name in shown.names)
+        if tuple(shown.slider.value) != (low, high):
+            shown.slider.value = (low, high)
 
     def _rows(self, q: Array) -> str:
         robot = self._stage.robot

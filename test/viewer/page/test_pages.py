@@ -415,3 +415,25 @@ def test_a_part_that_can_not_be_removed_does_not_keep_the_next_robot_out(made, m
     page.frame()
     assert len(page.parts) == count
     assert any('ZeroDivisionError' in text for _, text in page.notices.last)
+
+
+def test_the_range_of_a_joint_follows_its_settings_also_where_a_change_is_refused(made, clock):
+    arm = panda()
+    joint = arm.description.robot.joint_names[0]
+    names = [f'joint_limits.{joint}.{side}' for side in ('lower', 'upper')]
+    rows = [
+        Setting(name, float, x, bounds=(-2.0, 2.0))
+        for name, x in zip(names, (-1.5, 1.5), strict=True)
+    ]
+    arm.settings = arm.settings | {row.name: row for row in rows}
+    page, hands = made(arm)
+    hands.change('range', (-1.0, 0.5))
+    assert arm.called('set_settings') == [({names[0]: -1.0, names[1]: 0.5},)]
+    page.frame()
+    assert hands.widget('range').value == (-1.0, 0.5)
+    clock()
+    page.frame()
+    assert hands.widget('range').value == (-1.5, 1.5)  # the arm did not take it
+    arm.settings = arm.settings | {names[1]: replace(rows[1], value=1.0)}
+    page.frame()
+    assert hands.widget('range').value == (-1.5, 1.0)
