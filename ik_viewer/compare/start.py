@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ik_core import IkProblem, IkStatus, PoseTask, PositionTask, Robot, solve
+from ik_core import IkProblem, IkStatus, PositionTask, Robot, solve
 from ik_core.exceptions import UnsupportedProblem
 from ik_core.maths.rotations import Array
 from ik_core.tasks import GoalTask
 from ik_core.tasks.reference_motion import total_link_length
 
 from ..arm import GoalKind, TipState
+from ..local.model import GOALS
 
 TOWARDS_BASE = 0.2
 """How far the goal of the stretched arm is from its tip, relative to the arm's length."""
@@ -36,13 +37,10 @@ class Goal:
     tool: Array
 
     def task(self) -> GoalTask:
-        """What a problem makes of it; of an axis, turns about it are free, as on the page."""
-        if self.kind is GoalKind.POSITION:
-            return PositionTask(self.link, self.target[:3, 3], tool=self.tool)
-        weights = (1.0, 1.0, 0.0 if self.kind is GoalKind.AXIS else 1.0)
-        return PoseTask(
-            self.link, transform=self.target, orientation_weights=weights, tool=self.tool
-        )
+        """What a problem makes of it: the same as that of the page's arm."""
+        task = GOALS[self.kind](self.link, tool=self.tool)
+        task.set_target(self.target)
+        return task
 
 
 @dataclass(frozen=True, eq=False)
