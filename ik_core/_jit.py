@@ -18,6 +18,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -42,7 +43,9 @@ _OTHERS = 'others'
 """Where a kernel made of others keeps `_others`."""
 
 VERSIONS_KEPT = 8
-"""Versions of the kernels whose compiled code stays in the cache."""
+"""Versions of the kernels whose compiled code stays in the cache,"""
+IN_USE = 3600.0
+"""and those that were used in the last so many seconds: somebody may still work with them."""
 
 
 def _kernel_hash() -> str:
@@ -96,7 +99,8 @@ def _prune(place: Path, used: Path) -> None:
             ages[path] = path.stat().st_mtime
     ages.pop(used, None)
     for path in sorted(ages, key=ages.__getitem__, reverse=True)[VERSIONS_KEPT - 1 :]:
-        shutil.rmtree(path, ignore_errors=True)
+        if ages[path] < time.time() - IN_USE:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 _OPTIONS: dict[str, Any] = {'nogil': True, 'error_model': 'numpy', 'no_cfunc_wrapper': True}

@@ -438,6 +438,15 @@ def test_of_other_versions_those_used_last_stay(tmp_path, monkeypatch):
     assert all(path.exists() for path in others)
 
 
+def test_versions_that_are_in_use_stay_however_many(tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
+    used = old_versions(tmp_path, 30)
+    for path in used:
+        os.utime(path)
+    _jit._cache_directory()
+    assert all(path.exists() for path in used)
+
+
 def test_processes_that_start_together_may_delete_together(tmp_path, monkeypatch):
     monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path / 'cache'))
     old = old_versions(tmp_path / 'cache', 30)
