@@ -305,17 +305,19 @@ def test_a_variant_has_other_kernels_also_below_those_that_it_calls(copy):
     assert run(USE_VARIANTS, copy) == expected  # from the cache
 
 
+HITS_AND_MISSES = (
+    'import numpy as np\n'
+    'from ik_core.robot.limits import random_configuration as f\n'
+    'f(1, 2, np.zeros(2), np.ones(2), np.empty(2))\n'
+    'print(sum(f.stats.cache_hits.values()), sum(f.stats.cache_misses.values()))\n'
+)
+
+
 @needs_numba
 def test_a_second_process_finds_everything_in_the_cache(copy, tmp_path):
-    code = (
-        'import numpy as np\n'
-        'from ik_core.robot.limits import random_configuration as f\n'
-        'f(1, 2, np.zeros(2), np.ones(2), np.empty(2))\n'
-        'print(sum(f.stats.cache_hits.values()), sum(f.stats.cache_misses.values()))\n'
-    )
     home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
-    assert run(code, copy, **home) == '0 1'
-    assert run(code, copy, **home) == '1 0'
+    assert run(HITS_AND_MISSES, copy, **home) == '0 1'
+    assert run(HITS_AND_MISSES, copy, **home) == '1 0'
     written = [p for p in copy.rglob('*') if p.suffix in ('.nbi', '.nbc')]
     assert written
     beside_the_sources = [p for p in written if 'cache' not in p.relative_to(copy).parts]
@@ -324,19 +326,13 @@ def test_a_second_process_finds_everything_in_the_cache(copy, tmp_path):
 
 @needs_numba
 def test_a_copy_installed_elsewhere_and_later_finds_what_is_compiled(copy, tmp_path):
-    code = (
-        'import numpy as np\n'
-        'from ik_core.robot.limits import random_configuration as f\n'
-        'f(1, 2, np.zeros(2), np.ones(2), np.empty(2))\n'
-        'print(sum(f.stats.cache_hits.values()), sum(f.stats.cache_misses.values()))\n'
-    )
     home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
-    assert run(code, copy, **home) == '0 1'
+    assert run(HITS_AND_MISSES, copy, **home) == '0 1'
     other = tmp_path / 'another place'
     shutil.copytree(copy / 'ik_core', other / 'ik_core')
     for path in other.rglob('*.py'):
         os.utime(path, (1e9, 1e9))
-    assert run(code, other, **home) == '1 0'
+    assert run(HITS_AND_MISSES, other, **home) == '1 0'
 
 
 @needs_numba
