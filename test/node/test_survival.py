@@ -96,7 +96,7 @@ def test_a_description_whose_topics_could_not_be_made_leaves_the_old_robot_to_it
         node.until_code('reached')
         node.send_description(text.replace('2.175', '2.0'))
         speed = 'joint_limits.panda_joint1.velocity'
-        node.until(lambda: node.ik_node.get_parameter(speed).value == 2.0, 'the other robot')
+        node.until_parameter(speed, 2.0, 'the other robot')
         node.more_states(5)
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
 
@@ -206,7 +206,7 @@ def test_limits_and_tools_that_were_set_while_running_outlive_the_description_ag
         assert node.set_parameters(**given).successful
         node.send_description(text.replace('2.175', '2.0') + '<!-- again -->')
         other = 'joint_limits.panda_joint3.velocity'
-        node.until(lambda: node.ik_node.get_parameter(other).value == 2.0, 'the other robot')
+        node.until_parameter(other, 2.0, 'the other robot')
         node.more_states(5)
         assert node.ik_node.get_parameter(SLOW).value == 0.1
         assert list(node.ik_node.get_parameter(TOOL).value) == [0.0, 0.0, 0.1]

@@ -13,6 +13,7 @@ from support.installed_tree import ROOT, copy_tree, install_like_colcon, run, si
 
 import ik_core as ik
 
+pytestmark = pytest.mark.long
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
 COMMANDS = {'ik', 'ik_node', 'ik_demo', 'ik_viewer'}
 SHARED = sorted(
@@ -255,6 +256,8 @@ def test_make_test_fails_unless_tests_ran_and_passed(tmp_path, test, extra, pass
     )
     (tree / 'test').mkdir()
     (tree / 'test' / 'test_one.py').write_text(test)
-    done = run('sh', '-c', 'exec scripts/test "$0" 2>&1', sys.executable, cwd=tree)
+    compiles_nothing = f'[ "$2" = ik_core ] || exec {sys.executable} "$@"'
+    python = fake_python(tmp_path, compiles_nothing)
+    done = run('sh', '-c', 'exec scripts/test "$0" 2>&1', python, cwd=tree)
     assert (done.returncode == 0) == passes, done.stdout
     assert closing_line in done.stdout.splitlines()[-1]

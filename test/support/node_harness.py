@@ -22,6 +22,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -289,6 +290,17 @@ class World(Client):
             return condition()
 
         return super().until(started_and_so, what, seconds)
+
+    def until_parameter(self, name, value, what):
+        """Wait until a parameter has that value; between two robots there is none of a joint."""
+
+        def has_value():
+            try:
+                return self.ik_node.get_parameter(name).value == value
+            except ParameterNotDeclaredException:
+                return False
+
+        self.until(has_value, what)
 
     def close(self):
         """Stop both."""

@@ -63,7 +63,7 @@ def test_a_pause_outlives_another_robot_of_the_same_kind_and_other_tolerances():
         node.send_goal(reachable_goal(load('panda'), TIP, 16))
         assert all(map(is_still, node.more_states(20)))
         node.send_description(text_of('panda').replace('2.175', '1.0'))
-        node.until(lambda: node.ik_node.get_parameter(speed).value == 1.0, 'the other robot')
+        node.until_parameter(speed, 1.0, 'the other robot')
         node.until_code('paused')
         assert call(node, SetBool, 'pause', data=False).success
         node.until_code('idle')

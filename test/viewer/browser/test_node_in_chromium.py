@@ -28,6 +28,7 @@ from support.shown_page import shown
 from ik_viewer.page.page import PARTS
 from ik_viewer.ros.arm import RosArm
 
+pytestmark = pytest.mark.long
 ARRIVED = 1e-4
 """[m]"""
 UNDER_THE_MOUSE = 5e-3
