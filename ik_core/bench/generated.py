@@ -8,6 +8,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
+import numpy as np
+
 from ..robot.load import load_robot
 from ..robot.robot import Robot
 from ..robot.shipped import shipped_robots
@@ -163,6 +165,21 @@ def scaled(name: str, scale: float) -> Robot:
     for origin in root.iterfind('joint/origin'):
         numbers = [scale * float(number) for number in origin.get('xyz', '0 0 0').split()]
         origin.set('xyz', ' '.join(map(repr, numbers)))
+    return load_urdf(ElementTree.tostring(root, encoding='unicode'))
+
+
+def calibrated(name: str, seed: int, size: float = 1e-3) -> Robot:
+    """A shipped robot whose joints are off by up to `size` [m] and [rad], as measured ones.
+
+    It is a function of the `seed`.
+    """
+    rng, root = np.random.default_rng(seed), ElementTree.parse(shipped_robots()[name]).getroot()
+    root.set('name', f'{name} as measured')
+    for origin in root.iterfind('joint/origin'):
+        for key in ('xyz', 'rpy'):
+            ideal = [float(number) for number in origin.get(key, '0 0 0').split()]
+            real = np.array(ideal) + rng.uniform(-size, size, 3)
+            origin.set(key, ' '.join(repr(float(number)) for number in real))
     return load_urdf(ElementTree.tostring(root, encoding='unicode'))
 
 

@@ -1,7 +1,9 @@
-"""Closed forms: all solutions of a chain whose axes meet or are parallel, found from its axes.
+"""Closed forms: all solutions of a chain, found from its axes.
 
-`chain` has the axes of a problem's goal, `layouts` says how they can be solved; `cores` does
-that in kernels, by placing a point (`places`) and by turns about axes (`subproblems`); `judging`
+`chain` has the axes of a problem's goal, `layouts` says how they can be solved. Where axes meet or
+are parallel, `cores` does that in kernels, by placing a point (`places`) and by turns about axes
+(`subproblems`). Six joints of any geometry are eigenvalues: `lines` has the equations,
+`elimination` solves them, `polish` makes candidates exact, `general` puts it together. `judging`
 keeps what is a solution inside the limits. `form` is what users hold, `redundancy` sweeps the
 seventh joint. They import `problem` and what is below, never solvers.
 """

@@ -113,20 +113,20 @@ def _has_freedom(chain: Chain) -> bool:
     for i, (row, slides) in enumerate(zip(chain.rows, chain.slides, strict=True)):
         axis, point = motion[:3, :3] @ row[:3], motion[:3, :3] @ row[3:] + motion[:3, 3]
         columns.append([*axis, 0, 0, 0] if slides else [*np.cross(point, axis), *axis])
-        motion = motion @ _motion(row, 0.7 + 0.3 * i, bool(slides))
+        motion = motion @ motion_of(row, 0.7 + 0.3 * i, bool(slides))
     if len(columns) > 6 or chain.point_only:
         return False
     values = np.linalg.svd(np.array(columns), compute_uv=False)
     return bool(values[-1] <= FULL_RANK * values[0])
 
 
-def _motion(row: Array, value: float, slides: bool) -> Array:
-    """The motion (4, 4) of a joint."""
+def motion_of(row: Array, value: float, slides: bool) -> Array:
+    """The motion (4, 4) of a joint: axis and point (6,), where it stands [rad, m]."""
     motion, axis = np.eye(4), row[:3]
     if slides:
         motion[:3, 3] = value * axis
         return motion
-    k = np.cross(np.eye(3), axis).T
+    k = np.cross(axis, np.eye(3)).T
     motion[:3, :3] += np.sin(value) * k + (1.0 - np.cos(value)) * k @ k
     motion[:3, 3] = row[3:] - motion[:3, :3] @ row[3:]
     return motion

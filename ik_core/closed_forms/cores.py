@@ -24,8 +24,9 @@ from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .places import axis_of, place, point_of, put_row
 from .subproblems import FREE, across, angle_onto, line_angles, plus, turned
 
-WRIST, PARALLEL, POINT = 0, 1, 2
-"""Kinds of layouts; POINT: three joints that place a point, without a hand."""
+WRIST, PARALLEL, POINT, GENERAL = 0, 1, 2, 3
+"""Kinds of layouts; POINT: three joints that place a point, without a hand. GENERAL: by
+eigenvalues, so not here but in `general`."""
 # the whole numbers of a layout
 KIND, HELD, REVERSED, CUT, ORDER, COMPLETED = 0, 1, 2, 3, 4, 10
 MOST = 8

@@ -12,6 +12,8 @@ from ..problem import IkProblem
 from ..robot.kinematics import OFFSET
 from . import judging
 from .chain import asks_for_a_point, chain_of, why_not
+from .cores import GENERAL
+from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
 from .way import Way
@@ -125,7 +127,7 @@ class ClosedForm:
     def _solve_from(self, x: Array, held: float) -> Array:
         """The solutions (k, variables); near misses only where there is nothing better."""
         answers = [found for way in self._ways if (found := self._by(way, x, held)) is not None]
-        self.is_certain = all(way.is_exact for way in self._ways)
+        self.is_certain = all(way.is_exact and way.is_sure for way in self._ways)
         if not self.layout.is_completed:
             return answers[0]
         if not answers:
@@ -255,7 +257,11 @@ class ClosedForm:
         """The best one; where virtual joints bring singularities of their own, others as well."""
         good: list[Way] = []
         for layout in self._chain.layouts():
-            way = Way(self._chain, layout, max(self.tolerances))
+            if layout.kind == GENERAL and good and good[0].layout.kind != GENERAL:
+                break  # it is slower than all others
+            way = make_way(self._chain, layout, max(self.tolerances))
+            if way is None:
+                continue
             self._ways = [way]
             direct, followed = self._finds_again(way)
             way.is_exact = direct == TRIALS

@@ -94,6 +94,32 @@ def propose(
     proposed = six_joints(
         layout, rows, links, held, poses, stands, chain, six, free, angles, places, found
     )
+    return settle(
+        layout, links, scales, held, margin, tree, geometry, frames, poses, limits, start, x,
+        found, proposed, q, kinds,
+    )  # fmt: skip
+
+
+@njit
+def settle(
+    layout: IntArray,
+    links: IntArray,
+    scales: Array,
+    held: float,
+    margin: float,
+    tree: IntArray,
+    geometry: Array,
+    frames: Array,
+    poses: Array,
+    limits: Array,
+    start: Array,
+    x: Array,
+    found: Array,
+    proposed: int,
+    q: Array,
+    kinds: IntArray,
+) -> int:
+    """As `propose`, for values found[:proposed] (6,) of the six joints."""
     count, point = 0, layout[KIND] == POINT
     for k in range(proposed):
         for i in range(6):

@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray
-from .cores import PARALLEL, POINT, WRIST
+from .cores import GENERAL, PARALLEL, POINT, WRIST
 from .judging import EXACT
 
 NEARLY = 5e-3
 """Axes that miss each other by this [m], or lean by this [rad], may be treated as if not."""
 ASIDE = 0.02
 """Sine of the angle from which on neighbouring axes are not parallel."""
+HELD_ORDER = 2, 6, 4, 0, 1, 3, 5
+"""Which joint of seven is held: the third where that serves, else the last, then the others."""
 GENERIC = np.random.default_rng(6).normal(size=(8, 3))
 """Directions and points [m] that are special to no robot."""
 
@@ -61,6 +63,8 @@ class Layout:
         these = ', '.join(names[i] for i in self.of)
         if self.kind == POINT:
             title = f'{len(names)} joints that place a point'
+        elif self.kind == GENERAL:
+            title = f'a chain of {len(names)}, by eigenvalues'
         elif self.kind == PARALLEL:
             title = f'three parallel axes ({these})'
         elif len(self.of) == 3:
@@ -83,9 +87,9 @@ def layouts(rows: Array, slides: NDArray[np.bool_], point: Array | None = None) 
     if point is not None:
         found = [_point_layout(rows, point)] if n <= 3 else []
     elif n <= 6:
-        found = [*_wrists(rows, slides), *_parallels(rows, slides)]
+        found = [*_wrists(rows, slides), *_parallels(rows, slides), *_generals(rows)]
     elif n == 7:
-        found = [*_held(rows, slides)]
+        found = [*_held(rows, slides), *_generals_held(rows)]
     else:
         found = []
     return sorted(found, key=lambda layout: round(layout.deviation, 7))
@@ -204,12 +208,12 @@ def _mirrored(layout: Layout, n: int) -> Layout:
 
 
 def _held(rows: Array, slides: NDArray[np.bool_]) -> Iterator[Layout]:
-    """One of seven joints held: the third where that serves, else the last, then the others.
+    """One of seven joints held.
 
     What makes a layout possible must stay so wherever the held joint stands: it stands on
     one side of the held joint.
     """
-    for held in (2, 6, 4, 0, 1, 3, 5):
+    for held in HELD_ORDER:
         kept = [i for i in range(7) if i != held]
         for layout in (*_wrists(rows[kept], slides[kept]), *_parallels(rows[kept], slides[kept])):
             of = [kept[i] for i in layout.of]
@@ -229,6 +233,26 @@ def _held(rows: Array, slides: NDArray[np.bool_]) -> Iterator[Layout]:
                 layout.reversed,
                 held,
             )
+
+
+def _generals(rows: Array) -> Iterator[Layout]:
+    """Six joints of any geometry, one of them virtual at one end or the other."""
+    n = len(rows)
+    if n == 6:
+        yield Layout(GENERAL, rows.copy(), tuple(range(6)), tuple(range(6)), 0, (), 0.0)
+    elif n == 5:
+        for first in (False, True):
+            more = [_row(GENERIC[3], GENERIC[4])]
+            full = [*more, *rows] if first else [*rows, *more]
+            joints = (-1, *range(5)) if first else (*range(5), -1)
+            yield Layout(GENERAL, np.array(full), joints, tuple(range(6)), 0, (), 0.0)
+
+
+def _generals_held(rows: Array) -> Iterator[Layout]:
+    """Any of seven joints held."""
+    for held in HELD_ORDER:
+        order = tuple(i for i in range(7) if i != held)
+        yield Layout(GENERAL, rows.copy(), tuple(range(7)), order, 0, (), 0.0, held=held)
 
 
 def meeting_point(rows: Array) -> tuple[Array, float]:

@@ -21,7 +21,8 @@ NEARLY_MARGIN = 0.1
 class Way:
     """A way to solve a chain: what `propose` found last is in `q` (rows, variables), `kinds`.
 
-    `is_exact`: whether trials needed no following. `count`: how many were found last.
+    `is_exact`: whether trials needed no following. `count`: how many were found last. `is_sure`:
+    whether these are all there are, where nothing was followed.
     """
 
     def __init__(self, chain: Chain, layout: Layout, tolerance: float) -> None:
@@ -34,7 +35,7 @@ class Way:
             if joint >= 0:
                 self._links[:, i] = chain.variables[joint], chain.slides[joint]
                 self._scales[:, i] = chain.signs[joint], chain.offsets[joint]
-        self.is_exact, self.count = False, 0
+        self.is_exact, self.is_sure, self.count = False, True, 0
         self.x = np.empty(variables)
         self.q = np.empty((judging.MOST_FOUND, variables))
         self.kinds = np.empty(judging.MOST_FOUND, np.int64)
@@ -61,11 +62,16 @@ class Way:
     ) -> int:
         """See `judging.propose`; the start is `x`. `held`: the value of the held variable."""
         poses[judging.TARGET] = packed.targets[0]
-        if self.layout.held >= 0:
-            sign, offset = self._scales[:, self.layout.held]
-            held = float(sign * held + offset)
         return judging.propose(
-            self._integers, self.layout.rows, self._links, self._scales, held, guess,
+            self._integers, self.layout.rows, self._links, self._scales,
+            self._value_of_held(held), guess,
             self.margin if margin is None else margin, packed.tree, packed.geometry,
             packed.frames, poses, limits.packed, self.x, *self._memory,
         )  # fmt: skip
+
+    def _value_of_held(self, held: float) -> float:
+        """Where the joint that is held stands for a value of its variable."""
+        if self.layout.held < 0:
+            return held
+        sign, offset = self._scales[:, self.layout.held]
+        return float(sign * held + offset)
