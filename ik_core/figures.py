@@ -24,6 +24,7 @@ LINES = ('-', '--', ':', '-.')
 
 LOOKS: dict[str, tuple[str, str]] = {
     'levenberg_marquardt': (BLACK, '-'),
+    'closed_form': (BLACK, '--'),
     'damped_least_squares': (GREEN, '-'),
     'selectively_damped_least_squares': (PINK, '-'),
     'pseudoinverse': (BLUE, '-'),

@@ -29,7 +29,8 @@ class IkResult:
     goal does not ask for one. `cost`: the weighted sum of squares with rotations scaled by the
     problem's orientation length [m^2]. `iterations`, `evaluations` (of forward kinematics)
     and `restarts` count all attempts; `solve_time` [s]; `history`: the cost after every
-    iteration, where the solver was asked to record it.
+    iteration, where the solver was asked to record it. `note`: how it was found, where the solver
+    has something to say about that.
     """
 
     q: Array
@@ -42,6 +43,7 @@ class IkResult:
     restarts: int
     solve_time: float
     history: tuple[float, ...] = ()
+    note: str = ''
 
     def __repr__(self) -> str:
         shown = ', '.join(f'{name} {value}' for name, value in self._rows()[1:])
@@ -52,7 +54,7 @@ class IkResult:
         return html_table(self.status.value, (), self._rows())
 
     def _rows(self) -> list[tuple[str, str]]:
-        return [
+        rows = [
             ('status', self.status.name),
             ('position error', length(max(self.position_errors, default=0.0))),
             ('orientation error', angle(max(self.orientation_errors, default=0.0))),
@@ -60,6 +62,7 @@ class IkResult:
             ('time', time(self.solve_time)),
             ('q', numbers(self.q)),
         ]
+        return [*rows, ('note', self.note)] if self.note else rows
 
     @property
     def success(self) -> bool:
@@ -75,5 +78,5 @@ class IkResult:
         return (
             f'{self.status.value} (position {position:.3g} mm, orientation {orientation:.3g} deg, '
             f'{self.iterations} iterations, {self.restarts} restarts, '
-            f'{1e6 * self.solve_time:.0f} us)'
+            f'{1e6 * self.solve_time:.0f} us)' + (f'; {self.note}' if self.note else '')
         )

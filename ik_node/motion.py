@@ -232,7 +232,9 @@ class Motion:
         """Let the model use the solver that was asked for, once it is compiled."""
         try:
             if model.change_solver_when_ready():
-                self._node.get_logger().info(f'solver {model.parameters.node.solver} is used now')
+                text = f'solver {model.parameters.node.solver} is used now'
+                said = filter(None, (text, model.tracker.solver_note))
+                self._node.get_logger().info('; '.join(said))
         except Exception:
             self._health.error('parameters', f'solver: {traceback.format_exc()}')
 

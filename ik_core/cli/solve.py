@@ -41,6 +41,9 @@ from .solve_poses import solve_poses
 from .solved import result_data, result_text, solutions_data, solutions_text
 from .text import as_json, is_number
 
+OF_ALL = 'closed_form', DEFAULT_SOLVER
+"""What finds all solutions: the first where it can, else searches of the second."""
+
 
 def add_parser(commands: Any) -> None:
     """Add `solve` to the subcommands of `ik`."""
@@ -91,8 +94,8 @@ def _print_one(arguments: argparse.Namespace, problem: IkProblem, q0: Array | No
 
 
 def _print_all(arguments: argparse.Namespace, problem: IkProblem, q0: Array | None) -> int:
-    if arguments.solver != DEFAULT_SOLVER:
-        raise UsageError(f'--all works by {DEFAULT_SOLVER}; leave out --solver')
+    if arguments.solver not in OF_ALL:
+        raise UsageError(f'--all works by {" and ".join(OF_ALL)}; leave out --solver')
     solutions = solve_all(problem, q0, **dict(arguments.options))
     found = (problem, solutions, arguments.angles)
     print(as_json(solutions_data(*found)) if arguments.json else solutions_text(*found))

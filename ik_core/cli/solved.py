@@ -34,6 +34,7 @@ def result_data(
         'evaluations': result.evaluations,
         'restarts': result.restarts,
         'solve_time': result.solve_time,
+        'note': result.note or None,
     }
 
 
@@ -44,7 +45,8 @@ def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angle
         f'{result.restarts} restarts, {solver}'
     )
     tables = _joint_table(problem, result, angles), _goal_table(problem, result)
-    return '\n\n'.join((*tables, f'{result.status.value}\n{effort}'))
+    said = '\n'.join(filter(None, (result.status.value, effort, result.note)))
+    return '\n\n'.join((*tables, said))
 
 
 def _joints(problem: IkProblem, q: Array, angles: Angles) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,16 @@ class Chain:
     def layouts(self) -> list[Layout]:
         """How it may be solved, best first."""
         tip = (self.last @ self.tool)[:3, 3]
-        return layouts(self.rows, self.slides, tip if self.point_only else None)
+        return _layouts(
+            self.rows.tobytes(), self.slides.tobytes(), tip.tobytes() if self.point_only else b''
+        )
+
+
+@lru_cache(maxsize=32)
+def _layouts(rows: bytes, slides: bytes, tip: bytes) -> list[Layout]:
+    """`layouts.layouts`: looking takes milliseconds, and limits or tolerances change nothing."""
+    axes, sliding = np.frombuffer(rows).reshape(-1, 6).copy(), np.frombuffer(slides, bool).copy()
+    return layouts(axes, sliding, np.frombuffer(tip).copy() if tip else None)
 
 
 def chain_of(packed: PackedGoals, point_only: bool) -> Chain:

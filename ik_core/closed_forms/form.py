@@ -116,7 +116,13 @@ class ClosedForm:
         that of q0. Empty where the goal is out of reach, to the problem's tolerances. Raises
         InvalidGoal, InvalidConfiguration.
         """
-        start = self._load(q0)
+        start = self.start(q0)
+        self._packed.load(start)
+        return self.solve_loaded(start, held)
+
+    def solve_loaded(self, start: Array, held: float | None = None) -> Array:
+        """As `solve`, from a checked start (n,), for the target that the problem read last."""
+        self._stand(start)
         x = start[self._columns]
         found = self._solve_from(x, self._held_value(x, held))
         q = np.empty((len(found), len(start)))
@@ -219,13 +225,6 @@ class ClosedForm:
 
     def _within_tolerances(self) -> bool:
         return bool((self._packed.errors <= self.tolerances).all())
-
-    def _load(self, q0: ArrayLike | None) -> Array:
-        """Read the target and the joints that are no variables; return the start."""
-        start = self.start(q0)
-        self._packed.load(start)
-        self._stand(start)
-        return start
 
     def _stand(self, start: Array) -> None:
         """Look at the chain anew where joints that are no variables stand elsewhere."""

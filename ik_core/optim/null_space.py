@@ -141,6 +141,10 @@ class SecondarySearch(Search):
         """See Search."""
         return self.primary.x if self.descent is None else self.descent.x
 
+    def stay_on_branch(self) -> None:
+        """See Search."""
+        self.primary.stay_on_branch()
+
     def memory(self) -> Any:
         """See Search."""
         return self.primary.memory()
@@ -154,10 +158,12 @@ class SecondarySearch(Search):
         result = self.primary.result()
         if self.descent is None:
             return replace(result, solve_time=self.solve_time)
-        return self.finish(
+        lowered = self.finish(
             self.descent.x,
             result.iterations + self.descent.iterations,
             result.evaluations + self.descent.iterations,
             result.restarts,
             result.history,
         )
+        lowered.note = result.note
+        return lowered

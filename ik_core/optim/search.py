@@ -140,6 +140,17 @@ class Search(ABC):
         q[self.problem.variables] = self.x
         return q
 
+    @property
+    def cost(self) -> float:
+        """The cost where it stands [m^2]."""
+        return self.problem.cost_at(self.x)
+
+    def stay_on_branch(self) -> None:  # noqa: B027 (to a descent there is no other)
+        """Before the first `run`: the solution is to go on from the start, not on another branch.
+
+        For goals that are followed while they move on.
+        """
+
     def memory(self) -> Any:
         """What a search for goals that moved on a little can `resume`; None without any."""
         return None
@@ -283,6 +294,11 @@ class CompiledSearch(Search):
         """See Search."""
         workspace = self.workspace
         return super().x if workspace.counters[PHASE] == NEW else workspace.vectors[X].copy()
+
+    @property
+    def cost(self) -> float:
+        """See Search."""
+        return self.workspace.cost
 
     def memory(self) -> Any:
         """See Search."""

@@ -16,6 +16,7 @@ from ..result import IkResult
 from .augmented_lagrangian import AugmentedLagrangian
 from .base import IterativeSolver, Solver
 from .bfgs import Bfgs
+from .closed_form import ClosedFormSolver
 from .cyclic_coordinate_descent import CyclicCoordinateDescent
 from .damped_least_squares import DampedLeastSquares
 from .jacobian_transpose import JacobianTranspose
@@ -31,6 +32,7 @@ __all__ = ['SOLVERS', 'IterativeSolver', 'Solver', 'State', 'make_solver', 'solv
 
 SOLVERS: dict[str, type[Solver]] = {
     'levenberg_marquardt': LevenbergMarquardt,
+    'closed_form': ClosedFormSolver,
     'damped_least_squares': DampedLeastSquares,
     'selectively_damped_least_squares': SelectivelyDampedLeastSquares,
     'pseudoinverse': Pseudoinverse,
@@ -61,7 +63,10 @@ def make_solver(
             **kind.presets[_known(preset, kind.presets, 'preset', f' of {name}')],
             **options,
         }
-    return kind(**options)
+    solver = kind(**options)
+    if kind.successor:
+        solver.hand_over_to(SOLVERS[kind.successor])
+    return solver
 
 
 def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str:

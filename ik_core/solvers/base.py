@@ -42,6 +42,8 @@ class Solver(ABC):
     """Options by the name of the source that they are true to, where the defaults are not."""
     variants: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
     """Options that choose other kernels: one set of options for each set of kernels."""
+    successor: ClassVar[str] = ''
+    """By name, the solver that answers what this one has no answer to; the registry gives it."""
 
     def __init__(self, *, clock: Clock = default_clock, **options: Any) -> None:
         known = [f.name for f in fields(self.Options)]
@@ -57,6 +59,9 @@ class Solver(ABC):
     def variant(self) -> int:
         """Which of `variants` these options are like."""
         return 0
+
+    def hand_over_to(self, successor: type[Solver]) -> None:  # noqa: B027 (most need none)
+        """Let `successor` answer what this one has no answer to; called where it is made."""
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
@@ -77,13 +82,17 @@ class Solver(ABC):
         """
         if problem.secondary:
             problem.check_without_constraints()
-        search = self._search(problem, q0)
+        search = self.search(problem, q0)
         return SecondarySearch(search, self.descent) if problem.secondary else search
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
         """What lowers the secondary tasks' cost from variables x, where the search ended;
         `reached`: with all goals within their tolerances."""
         return NullSpaceDescent(problem, x, reached)
+
+    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+        """As `begin`, without the secondary tasks."""
+        return self._search(problem, q0)
 
     @abstractmethod
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...

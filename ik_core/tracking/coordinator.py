@@ -57,15 +57,15 @@ class Coordinator:
         self._robot, self._rate, self._period = problem.robot, rate, 1.0 / rate
         self.paused = self._brakes = False
         self.tips = [Tip(index) for index in range(len(problem.goals))]
-        self._solver = GoalSolver(problem, governor.limits, rate, clock)
+        self.solver = GoalSolver(problem, governor.limits, rate, clock)
         self.motion = JointMotion(governor, [self._robot.chain(*c) for c in problem.goal_chains])
-        self._leading = Leading(self.tips, self._solver, self.motion)
+        self._leading = Leading(self.tips, self.solver, self.motion)
         self._rest = rest
-        own = self._solver.problem
+        own = self.solver.problem
         self._monitor = GoalMonitor(own)
         self._posture = RestPosture(packed_goals(own), governor.limits, self._period, rest)
         self._stop()
-        self._hold(self.tips, self._solver.solution)
+        self._hold(self.tips, self.solver.solution)
 
     @property
     def condition_number(self) -> float:
@@ -75,7 +75,7 @@ class Coordinator:
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         q = self.motion.q.copy()
-        self._solver.warm()
+        self.solver.warm()
         self.motion.warm()
         self._posture.warm(q)
         self.tips[0].warm(self._allowance(0.0))
@@ -85,7 +85,7 @@ class Coordinator:
 
     def snapshot(self) -> Snapshot:
         """What another coordinator goes on from; a solve that is under way begins again."""
-        solver, options = self._solver.choice
+        solver, options = self.solver.choice
         arguments = {
             'limits': self.motion.limits,
             'solver': solver,
@@ -101,7 +101,7 @@ class Coordinator:
             'status': self._resting_status.value,
             'rest': values_of(self, ('paused', '_brakes')),
         }
-        return Snapshot(self._solver.asked, self._rate, arguments, state)
+        return Snapshot(self.solver.asked, self._rate, arguments, state)
 
     def restore(self, state: Values) -> None:
         """Take over the state of a snapshot, made as it was."""
@@ -115,7 +115,7 @@ class Coordinator:
 
     @property
     def _parts(self) -> dict[str, Any]:
-        return {'solver': self._solver, 'motion': self.motion, 'posture': self._posture}
+        return {'solver': self.solver, 'motion': self.motion, 'posture': self._posture}
 
     # Instructions
 
@@ -154,14 +154,14 @@ class Coordinator:
             return
         limits.check_size(self._robot.n)
         self.motion.set_limits(limits)
-        self._solver.set_limits(limits)
+        self.solver.set_limits(limits)
         self._look_at_problem()
         self._invalidate()
 
     def _set_options(self, instruction: SetOptions) -> None:
         self._options = options = instruction.options
         self._speeds, self.motion.speed_profile = options.speeds, options.speed_profile
-        self._solver.set_budget(options.updates_per_tick, options.replan_period)
+        self.solver.set_budget(options.updates_per_tick, options.replan_period)
         self._invalidate()
 
     def _set_rest(self, instruction: SetRest) -> None:
@@ -171,11 +171,11 @@ class Coordinator:
         self._posture.restore({**before, 'at_rest': False})  # on from its velocity
 
     def _set_solver(self, instruction: SetSolver) -> None:
-        self._solver.set_solver(instruction.solver, dict(instruction.options or {}))
+        self.solver.set_solver(instruction.solver, dict(instruction.options or {}))
         self._invalidate()
 
     def _set_problem(self, instruction: SetProblem) -> None:
-        before, problem = self._solver.problem, instruction.problem
+        before, problem = self.solver.problem, instruction.problem
         if problem.robot is not self._robot or problem.goal_chains != before.goal_chains:
             raise InvalidOption(
                 f'a problem for {", ".join(problem.goal_links)}; '
@@ -183,7 +183,7 @@ class Coordinator:
             )
         goals = zip(problem.goals, before.goals, strict=True)
         same = all(type(new) is type(old) and (new.tool == old.tool).all() for new, old in goals)
-        self._solver.set_problem(problem, self.motion.limits)
+        self.solver.set_problem(problem, self.motion.limits)
         self._look_at_problem()
         if same:
             self._set_targets()
@@ -192,7 +192,7 @@ class Coordinator:
             self._give_again(self._stop)
 
     def _next_frame(self, instruction: NextFrame) -> None:
-        self._solver.next_frame(instruction, self.motion.q)
+        self.solver.next_frame(instruction, self.motion.q)
         self._invalidate()
 
     def _pause(self, instruction: Pause) -> None:
@@ -209,7 +209,7 @@ class Coordinator:
     def _go_on(self) -> None:
         """Go on with the goals, which may be far from where the joints are."""
         self._leading.end()
-        self._solver.jump()
+        self.solver.jump()
         self.motion.synchronize()
         for tip in self.tips:
             tip.resume()
@@ -229,7 +229,7 @@ class Coordinator:
         if instruction.braking:
             self._brake_for_one_tick(as_told=True)
         else:
-            self.motion.go_on(self._solver.solution)
+            self.motion.go_on(self.solver.solution)
 
     def _take_back(self, instruction: TakeBack) -> None:
         self.motion.governor.take_back()
@@ -264,7 +264,7 @@ class Coordinator:
 
     def tick(self, now: float) -> Command:
         """Move on by one period."""
-        self._solver.begin_tick()
+        self.solver.begin_tick()
         if self._brakes:
             self._brake_for_one_tick()
             return self._command(self._is_following)
@@ -276,7 +276,7 @@ class Coordinator:
             velocity = self._solve(now, moving)
             if self._leading.closely:
                 shares = {tip.index: tip.state.share for tip in moving}
-        self.motion.follow(self._solver.solution, velocity, shares)
+        self.motion.follow(self.solver.solution, velocity, shares)
         return self._command(is_following)
 
     def _brake_for_one_tick(self, *, as_told: bool = False) -> None:
@@ -319,7 +319,7 @@ class Coordinator:
         self._leading.keep_step()
         self._accept_all()
         moving = [tip for tip in self.tips if tip.moves]
-        if not moving or (self._leading.closely and not self._solver.is_settled):
+        if not moving or (self._leading.closely and not self.solver.is_settled):
             return moving
         step = self._allowance(now)
         for tip in moving:
@@ -344,7 +344,7 @@ class Coordinator:
         if position > options.goal_jump_position or orientation > options.goal_jump_orientation:
             tip.forget_stream()
             self.motion.jump()
-            self._solver.jump()
+            self.solver.jump()
         else:
             self.motion.drag()
         self._set_targets()
@@ -362,12 +362,12 @@ class Coordinator:
         twists = [np.zeros(6) if twist is None else twist for twist in twists]
         slow, stop = self._options.singularity_slow, self._options.singularity_stop
         return self._monitor.jog_share(
-            self._solver.solution, self._targets(), np.array(twists), slow, stop
+            self.solver.solution, self._targets(), np.array(twists), slow, stop
         )
 
     def _solve(self, now: float, moving: list[Tip]) -> Array | None:
         """Solve for the goals as they are now; the velocity of a solution that moves by itself."""
-        solver, before = self._solver, self._solver.solution
+        solver, before = self.solver, self.solver.solution
         drawn = self._draw_to_rest()
         if moving and self._leading.closely:
             if not self._leading.solve(moving):
@@ -381,7 +381,7 @@ class Coordinator:
 
     def _draw_to_rest(self) -> bool:
         """Move the solution on towards the rest posture; whether it moved."""
-        solver, posture, rate = self._solver, self._posture, self._options.rest_rate
+        solver, posture, rate = self.solver, self._posture, self._options.rest_rate
         if rate == 0.0 or self.motion.synchronized or not solver.stays_on_branch:
             posture.halt()
             return False
@@ -393,7 +393,7 @@ class Coordinator:
         return not posture.at_rest
 
     def _command(self, is_following: bool) -> Command:
-        solver, motion = self._solver, self.motion
+        solver, motion = self.solver, self.motion
         if is_following:
             position, orientation = self._monitor.errors(motion.q, self._targets())
         else:
@@ -411,7 +411,7 @@ class Coordinator:
         )
 
     def _status(self, is_following: bool, position: Array, orientation: Array) -> TrackStatus:
-        solver = self._solver
+        solver = self.solver
         if self.paused:
             return TrackStatus.PAUSED
         if not is_following:
@@ -432,25 +432,25 @@ class Coordinator:
     def _come_to_rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
         self._leading.end()
-        self._solver.rest(self.motion.stop_point())
+        self.solver.rest(self.motion.stop_point())
         self.motion.come_to_rest()
 
     def _invalidate(self) -> None:
         """Something else than the goals has changed."""
         for tip in self.tips:
             tip.unblock()
-        self._solver.invalidate()
+        self.solver.invalidate()
 
     def _look_at_problem(self) -> None:
         """The problem, its limits or the rest posture are others."""
-        problem = self._solver.problem
+        problem = self.solver.problem
         self._monitor = GoalMonitor(problem)
         self._posture.change(packed_goals(problem), self.motion.limits, self._rest)
 
     def _begin_to_follow(self, tip: Tip) -> None:
         """This tip is to have a goal: where none had one, all of them hold where they are."""
         if not (tip.state.has_goal or self._is_following):
-            self._hold(self.tips, self._solver.solution)
+            self._hold(self.tips, self.solver.solution)
 
     def _hold(self, tips: list[Tip], q: Array) -> None:
         """Make the tips' poses at q (n,) what they are asked for, without a jump."""
@@ -468,7 +468,7 @@ class Coordinator:
 
     def _frames_at(self, tips: list[Tip], q: Array) -> list[Array]:
         """The frames (12,) of tips at q (n,)."""
-        frames = self._solver.frames_at(q)
+        frames = self.solver.frames_at(q)
         return [frames[tip.index] for tip in tips]
 
     def _tip(self, index: int) -> Tip:

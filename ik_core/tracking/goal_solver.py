@@ -34,6 +34,7 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
+from .finer import finer_problem
 from .frames import go_on_to, take_over
 from .instructions import NextFrame
 from .limits import MotionLimits
@@ -43,11 +44,6 @@ SOLVING_SHARE = 0.5
 """The part of the period that solving may take."""
 SEARCH_ITERATIONS = 200
 """Iterations of a search with restarts in one tick, where the time budget allows as many."""
-PRECISION = 0.01
-"""Solutions are this much finer than the tolerances: a slowly dragged goal then moves the arm
-smoothly, not by one tolerance at a time."""
-FINEST_TOLERANCE = 1e-10
-"""[m, rad] Rounding keeps solutions from being finer."""
 SETTLING_TIME = 2.0
 """[s] A solve that neither ends nor arrives, for a goal that stands still, is given up."""
 STAGNATION = 100
@@ -145,6 +141,8 @@ class GoalSolver:
         self.phase = FOLLOWING
         self.solution = np.zeros(problem.robot.n)
         """(n,) Where the joints should be; replaced by another array, never written to."""
+        self.note = ''
+        """What the solver said last of how it finds solutions; see `IkResult`."""
         self._solve: Search | None = None
         self._memory: Any = None  # of the last seeded solve, while goals do not jump
         self._progress = Progress(rate)
@@ -165,9 +163,10 @@ class GoalSolver:
         Raises InvalidOption, UnsupportedProblem, and keeps the last.
         """
         tolerances = problem.position_tolerance, problem.orientation_tolerance
-        finer = _finer_problem(problem, limits, tolerances)
+        finer = finer_problem(problem, limits, tolerances)
         take_over(finer, self.problem, unless_begun=True)
-        self._solver.begin(finer, self.solution)  # refuses what it can't do
+        begun = self._solver.begin(finer, self.solution)  # refuses what it can't do
+        self.note = begun.result().note
         self._use(finer, limits, tolerances)
 
     def set_targets(self, frames: Iterable[Array]) -> None:
@@ -193,7 +192,7 @@ class GoalSolver:
     def _use(
         self, problem: IkProblem, limits: MotionLimits, tolerances: tuple[float, float]
     ) -> None:
-        self.problem = _finer_problem(problem, limits, tolerances)
+        self.problem = finer_problem(problem, limits, tolerances)
         self.limits, self._tolerances = limits, tolerances
         self._search_problem = self.problem.clone()
         self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= TURN)
@@ -218,8 +217,9 @@ class GoalSolver:
         follower = self._follower(solver, options) if isinstance(solver, str) else solver
         own = options if solver == SEARCHER else {}
         searcher = make_solver(SEARCHER, clock=self._clock, **own)
-        follower.begin(self.problem, self.solution)  # refuses what it can't do
+        begun = follower.begin(self.problem, self.solution)  # refuses what it can't do
         self._solver, self._searcher, self._memory = follower, searcher, None
+        self.note = begun.result().note
         self._choice = solver, options
 
     def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
@@ -347,8 +347,9 @@ class GoalSolver:
 
     def _refine(self, budget: Budget) -> bool:
         """Go on with the seeded solve; whether it has ended."""
-        solve = self._solve or self._begin(self._solver, self.problem, self._memory)
+        solve = self._solve or self._begin(self._seeded(self.solution), self._memory)
         self._latest = self._run(solve, budget)
+        self.note = self._latest.note or self.note
         self._memory = solve.memory()
         has_ended = self._progress.has_ended(solve, self._latest, self.iterations)
         if has_ended:
@@ -357,13 +358,21 @@ class GoalSolver:
             self._solve = None
         return has_ended
 
+    def _seeded(self, start: Array) -> Search:
+        solve = self._solver.begin(self.problem, start)
+        if self.stays_on_branch:
+            solve.stay_on_branch()
+        return solve
+
     def _try_other_turns(self) -> None:
         """Joints that may turn more than once and reached their limit may go on a turn back."""
         start = self._latest.q.copy()
         if turn_back(start, self.limits.lower, self.limits.upper, self._turning):
             time_left = max(SOLVING_SHARE / self._rate - self.solve_time, 0.0)
             before = self._latest
-            self._latest = self._solver.solve(self.problem, start, Budget(time_left))
+            turned = self._seeded(start)
+            turned.run(Budget(time_left))
+            self._latest = turned.result()
             self.iterations += self._latest.iterations
             self.solve_time += self._latest.solve_time
             if not self.reaches:
@@ -376,11 +385,13 @@ class GoalSolver:
         take_over(self._search_problem, self.problem)
         self.phase = SEARCHING
         self._next_search = now + self._replan_period
-        self._begin(self._searcher, self._search_problem)
+        self._begin(self._searcher.begin(self._search_problem, self.solution))
 
     def _search(self, q: Array) -> bool:
         """Go on with the search; at its end take the branch that it found, if it is better."""
-        solve = self._solve or self._begin(self._searcher, self._search_problem)
+        solve = self._solve
+        if solve is None:
+            solve = self._begin(self._searcher.begin(self._search_problem, self.solution))
         found = self._run(solve, self._search_budget)
         if solve.done:
             better = found.cost < BETTER * self._latest.cost
@@ -389,8 +400,8 @@ class GoalSolver:
             self.stay_on_branch()  # for the goals as they are now, from there
         return solve.done
 
-    def _begin(self, solver: Solver, problem: IkProblem, memory: Any = None) -> Search:
-        self._solve = solve = solver.begin(problem, self.solution)
+    def _begin(self, solve: Search, memory: Any = None) -> Search:
+        self._solve = solve
         if memory is not None:
             solve.resume(memory)
         self._counted = 0  # iterations
@@ -466,31 +477,3 @@ class GoalSolver:
         trial._adopt(self.solution, self.solution)
         if isinstance(self._choice[0], Solver):
             self.invalidate()  # it has begun another problem
-
-
-def _finer_problem(
-    problem: IkProblem, limits: MotionLimits, tolerances: tuple[float, float]
-) -> IkProblem:
-    """A problem like this one with tasks of its own; all goals have a target."""
-    limits.check_size(problem.robot.n)
-    problem.check_without_constraints()
-    position, orientation = map(_finer, tolerances)
-    finer = IkProblem(
-        problem.robot,
-        copy.deepcopy((*problem.goals, *problem.other_tasks)),
-        secondary=copy.deepcopy(problem.secondary),
-        frozen_joints=problem.frozen_joints,
-        lower=limits.lower,
-        upper=limits.upper,
-        position_tolerance=position,
-        orientation_tolerance=orientation,
-        orientation_length=problem.orientation_length,
-    )
-    for goal in finer.goals:
-        if np.isnan(goal.target).any():  # a place to begin with
-            goal.set_target(np.eye(4))
-    return finer
-
-
-def _finer(tolerance: float) -> float:
-    return min(tolerance, max(PRECISION * tolerance, FINEST_TOLERANCE))

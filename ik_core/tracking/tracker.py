@@ -198,6 +198,11 @@ class Tracker:
         return any(tip.given is not None for tip in self._parts.tips)
 
     @property
+    def solver_note(self) -> str:
+        """What the solver said last of how it finds solutions; empty where that goes without."""
+        return self._parts.solver.note
+
+    @property
     def paused(self) -> bool:
         """Whether it is paused."""
         return self._parts.paused

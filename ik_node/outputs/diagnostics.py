@@ -99,7 +99,7 @@ class Diagnostics:
         """~/status, if anything of it changed since the last time."""
         self._hazards = self._look_for_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
-        now = (*shown, self.concerns, self.refused.total(), self.meter.late_ticks)
+        now = (*shown, self.concerns, self.refused.total(), self.meter.late_ticks, self._note())
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
@@ -159,6 +159,10 @@ class Diagnostics:
             return Hazards()
         return hazards(self._model, self.command)
 
+    def _note(self) -> str:
+        """What the solver says of how it found its last solution."""
+        return '' if self._model is None else self._model.tracker.solver_note
+
     def _shown_condition(self) -> str:
         return f'{self._hazards.condition_number:.3g}'
 
@@ -190,6 +194,8 @@ class Diagnostics:
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
             if kind != 'position':  # else it does not count: there is none
                 yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
+        if self._note():
+            yield 'solver_note', self._note()
         if self.command is not None:
             yield 'iterations_since_goal', self._iterations
             yield 'restarts_of_search', self.command.restarts

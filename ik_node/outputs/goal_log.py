@@ -63,16 +63,19 @@ class GoalLog:
 
     def _say(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
+        note = model.tracker.solver_note
         if code is StatusCode.REACHED:
             tips = _distances(model, command, how, _rounded_up, missed=False)
-            self._node.get_logger().info(cut(f'{what}: {", ".join(tips)}'))
+            self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
             return
         tips = _distances(model, command, how, _rounded, missed=True)
         hazards = self._health.hazards
         why = ': '.join(filter(None, (hazards.worst.text, ', '.join(hazards.joints_at_bound))))
-        self._node.get_logger().warning(
-            cut('; '.join(filter(None, (f'{what}: {", ".join(tips)}', why))))
-        )
+        self._node.get_logger().warning(_line(f'{what}: {", ".join(tips)}', why, note))
+
+
+def _line(*parts: str) -> str:
+    return cut('; '.join(filter(None, parts)))
 
 
 def _distances(

@@ -34,8 +34,8 @@ from ..model import Model
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
-SEARCH = 'levenberg_marquardt'
-"""The solver that restarts by itself, which such requests need."""
+SEARCHES = 'levenberg_marquardt', 'closed_form'
+"""The solvers that find any solution, as such requests need; the first where neither is set."""
 
 DEFAULT_TIMEOUT = 0.5
 """[s] Where a request gives none,"""
@@ -75,11 +75,12 @@ class Query:
     problem: IkProblem
     q0: Array
     seconds: float
+    solver: str
     options: dict[str, Any]
 
     def solve(self, stopping: threading.Event) -> IkResult:
         """The best that is found in the time, or before `stopping` is set."""
-        search = make_solver(SEARCH, **self.options).begin(self.problem, self.q0)
+        search = make_solver(self.solver, **self.options).begin(self.problem, self.q0)
         deadline = time.monotonic() + self.seconds
         while True:
             left = deadline - time.monotonic()
@@ -124,8 +125,9 @@ def read_request(request: Any, model: Model, frames: PatientFrames, group: str) 
         raise Declined(MoveItErrorCode.FAILURE, str(error)) from error
     seconds = timeout.sec + 1e-9 * timeout.nanosec
     seconds = min(seconds, LONGEST_TIMEOUT) if seconds > 0.0 else DEFAULT_TIMEOUT
-    options = dict(vars(model.parameters.solver_options)) if node.solver == SEARCH else {}
-    return Query(problem, q0, seconds, options)
+    if node.solver not in SEARCHES:
+        return Query(problem, q0, seconds, SEARCHES[0], {})
+    return Query(problem, q0, seconds, node.solver, dict(vars(model.parameters.solver_options)))
 
 
 def _check_scope(request: Any, group: str) -> None:

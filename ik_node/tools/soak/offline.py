@@ -426,7 +426,7 @@ class Tracked:
         parts: Any = tracker._parts
         solving = ('follow', 'follow_closely', 'begin_tick', 'is_solved')
         places = [(parts, '_command'), (parts, '_advance_tips'), (parts.motion, 'follow')]
-        for owner, name in [*places, *((parts._solver, name) for name in solving)]:
+        for owner, name in [*places, *((parts.solver, name) for name in solving)]:
             setattr(owner, name, self._failing(getattr(owner, name)))
         return tracker
 

@@ -1,0 +1,317 @@
+"""All solutions by geometry, and of these the nearest to the start.
+
+Where the chain to the goal has a closed form (`ik_core.closed_forms`, which `ik info` names), the
+answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
+joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
+kept. With seven joints one of them is held: it keeps its value of the start where that has
+solutions inside the limits. Else other values of its range are tried from the start's outwards, so
+that it moves as little as it has to.
+
+All else is answered by the default, `levenberg_marquardt`, from the same start, and the result's
+`note` says so and why:
+- problems without a closed form: several goals, masked ones and regions, tasks weighed against
+  goals, chains whose axes do not allow it;
+- poses out of reach, for the closest point. Up to six joints the note says that this is certain;
+- tolerances that are finer than the closed form is exact: it then goes on from the solution.
+Arms that only nearly have a closed form (calibrated ones) are solved as if they had one, and each
+solution is followed from there.
+
+Secondary tasks use what freedom there is, from the solution on.
+
+A goal that moves on a little is followed (`Search.stay_on_branch`, as a tracker's are) by the
+nearest solution only where it is as near as NEARBY. Where there is none, because a limit or the
+end of the reach cuts this branch off, the default answers, which stays on it: a tracked arm does
+not flip. With seven joints the default follows from the start: to hold one of them would lead
+the others to their limits, where all together have a way on.
+
+An iteration is the whole closed form. The first solve of a problem looks at the chain for some
+milliseconds, and so does one whose frozen joints stand elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..closed_forms.form import ClosedForm
+from ..exceptions import UnsupportedProblem
+from ..maths.rotations import Array
+from ..optim.search import Search, SearchOptions
+from ..options import option
+from ..problem import IkProblem
+from ..result import IkResult, IkStatus
+from ..robot.limits import TURN
+from .base import Solver
+
+NEARBY = 0.1
+"""[rad or m] No joint moves further where a branch is followed."""
+VALUES = 60
+"""How many values of the joint that is held are tried, where that of the start has no solution."""
+LOOK = 30
+"""After so many of these a search looks at its clock."""
+WIDTH = 1.0 / 16.0
+"""The share of a step between these values to which the joint's move is the least."""
+
+
+@dataclass(frozen=True)
+class ClosedFormOptions(SearchOptions):
+    """Options of `closed_form`: those of what answers where there is no closed form."""
+
+    max_iterations: int = option(
+        200, 'iterations per attempt of levenberg_marquardt, where that answers', bounds=(1, 10**9)
+    )
+    restarts: int = option(
+        100, 'further attempts of levenberg_marquardt, where that answers', bounds=(0, 10**6)
+    )
+
+
+class ClosedFormSolver(Solver):
+    """See the module."""
+
+    name: ClassVar[str] = 'closed_form'
+    Options: ClassVar = ClosedFormOptions
+    successor: ClassVar[str] = 'levenberg_marquardt'
+    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._next: Solver | None = None
+        self._known: _Known | None = None
+
+    @property
+    def variant(self) -> int:
+        """See Solver."""
+        return int(self.options.relative_change != 0.0)
+
+    def hand_over_to(self, successor: type[Solver]) -> None:
+        """See Solver."""
+        shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
+        self._next = successor(clock=self.clock, **shared)
+
+    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+        if self._next is None:
+            raise RuntimeError('make_solver makes this solver, which needs a successor')
+        if self._known is None or not self._known.is_for(problem):
+            problem.check_without_constraints()
+            self._known = _Known(problem)
+        return ClosedFormSearch(self._known, self._next, q0, self.options.record_history)
+
+
+class _Known:
+    """What is known of a problem: its closed form, or why it has none."""
+
+    def __init__(self, problem: IkProblem) -> None:
+        self.problem = problem
+        self.form: ClosedForm | None = None
+        self.why_not = ''
+        try:
+            self.form = ClosedForm(problem)
+        except UnsupportedProblem as reason:
+            self.why_not = str(reason)
+
+    def is_for(self, problem: IkProblem) -> bool:
+        """Whether it still is what is known of a problem."""
+        return self.problem is problem and (self.form is None or self.form.is_for(problem))
+
+
+class ClosedFormSearch(Search):
+    """A look at the closed form; then, where that is no answer, the successor's search."""
+
+    def __init__(
+        self, known: _Known, successor: Solver, q0: ArrayLike | None, records: bool
+    ) -> None:
+        self.problem, self.clock = known.problem, successor.clock
+        self.status = None
+        self.solve_time = 0.0
+        self._successor, self._records = successor, records
+        self._search = successor.search(self.problem, q0)
+        self.q0 = self._search.q0
+        self._stays = False
+        self._found: IkResult | None = None  # by the closed form
+        self._note = self._hands_over(known.why_not)
+        self._looking: Iterator[None] | None = None
+        if known.form is not None:
+            self._looking, self._note = self._look(known.form), ''
+
+    def stay_on_branch(self) -> None:
+        """See Search."""
+        self._stays = True
+
+    def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
+        """See Search: where the closed form has a solution, that is the first iteration."""
+        if self._looking is not None:
+            if not self._has_looked(deadline, iterations):
+                return
+            if self._found is not None and iterations is not None:
+                iterations -= 1
+        if self.status is None:
+            self._search.limited_by = IkStatus.ITERATION_LIMIT
+            self._search.iterate_until(deadline, iterations)
+            self.status, self.limited_by = self._search.status, self._search.limited_by
+
+    def _has_looked(self, deadline: float | None, iterations: int | None) -> bool:
+        """Whether the closed form has said what it can; False where a budget ends first."""
+        self._search.iterate_until(None, 0)  # to see whether the start reaches the goals
+        self.status = self._search.status
+        if self.status is None and iterations == 0:
+            return False
+        for _ in self._looking if self.status is None and self._looking is not None else ():
+            if deadline is not None and self.clock() >= deadline:
+                self.limited_by = IkStatus.TIME_LIMIT
+                return False
+        self._looking = None
+        return True
+
+    def _look(self, form: ClosedForm) -> Iterator[None]:
+        """Take the solution, if there is one; with pauses for a look at the clock."""
+        yield
+        start = self.q0.copy()
+        start[self.problem.variables] = self.x0
+        try:
+            if not self._stays:
+                yield from self._look_for_the_nearest(form, start)
+            elif form.is_exact and form.held is None:
+                self._look_nearby(form, start)
+            else:
+                what = 'is not exact' if form.held is None else 'leaves a joint free'
+                self._note = f'{self._successor.name} follows: the closed form {what}'
+        except UnsupportedProblem as reason:  # as its frozen joints stand in the start
+            self._note = self._hands_over(str(reason))
+
+    def _look_nearby(self, form: ClosedForm, start: Array) -> None:
+        q = _first(form.solve_loaded(start))
+        if q is not None and np.abs(q - start).max() <= NEARBY:
+            self._take(q, form)
+        elif q is None:
+            self._note = self._out_of_reach(form)
+        else:
+            self._note = self._hands_over('no solution in closed form nearby')
+
+    def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
+        q = _first(form.solve_loaded(start))
+        if q is None and form.held is not None:
+            sweep = Sweep(form, start)
+            yield from sweep
+            q = sweep.q
+        if q is None:
+            self._note = self._out_of_reach(form)
+        else:
+            self._take(q, form)
+
+    def _take(self, q: Array, form: ClosedForm) -> None:
+        """Take a solution q (n,), or begin there where the tolerances are finer than it is."""
+        self._note = f'closed form: {form.family}'
+        found = self.finish(q[self.problem.variables], 1, 1, 0)
+        if found.success:
+            self.status = found.status
+        elif found.cost < self._search.cost:
+            self._note += f', followed by {self._successor.name}'
+            targets = self.problem.packed.targets.copy()
+            self._search = self._successor.search(self.problem, found.q)
+            self.problem.packed.targets[:] = targets  # as they were when this search began
+        else:
+            return
+        found.history = (found.cost,) if self._records else ()
+        self._found = found
+
+    def _out_of_reach(self, form: ClosedForm) -> str:
+        if form.held is None and form.is_certain:
+            who = self._successor.name
+            return f'out of reach for certain, by its closed form; the closest point by {who}'
+        if form.held is None:
+            return self._hands_over('no solution in closed form')
+        joint = self.problem.robot.joint_names[form.held]
+        return self._hands_over(f'no solution in closed form at {VALUES} values of {joint}')
+
+    def _hands_over(self, why: str) -> str:
+        return f'{why}; {self._successor.name} answers'
+
+    @property
+    def _answer(self) -> IkResult | None:
+        return self._found if self._found is not None and self._found.success else None
+
+    @property
+    def x(self) -> Array:
+        """See Search."""
+        answer = self._answer
+        return self._search.x if answer is None else answer.q[self.problem.variables]
+
+    @property
+    def cost(self) -> float:
+        """See Search."""
+        answer = self._answer
+        return self._search.cost if answer is None else answer.cost
+
+    def memory(self) -> Any:
+        """See Search."""
+        return self._search.memory()
+
+    def resume(self, memory: Any) -> None:
+        """See Search."""
+        self._search.resume(memory)
+
+    def result(self) -> IkResult:
+        """The best so far."""
+        if self._answer is not None:
+            return replace(self._answer, solve_time=self.solve_time, note=self._note)
+        self._search.limited_by = self.limited_by
+        result = self._search.result()
+        if self._found is not None:
+            result.iterations += self._found.iterations
+            result.evaluations += self._found.evaluations
+            result.history = self._found.history + result.history
+        result.solve_time, result.note = self.solve_time, self._note
+        return result
+
+
+class Sweep:
+    """The solution with the joint that is held as near to its start as it can be.
+
+    Iterating looks, with pauses after LOOK values; then `q` (n,) is the solution, or None.
+    """
+
+    def __init__(self, form: ClosedForm, start: Array) -> None:
+        self.form, self.start = form, start
+        self.q: Array | None = None
+
+    def __iter__(self) -> Iterator[None]:
+        assert self.form.held is not None
+        low, high = self.form.held_range
+        here, step = float(self.start[self.form.held]), (high - low) / VALUES
+        turns = bool(self.form.robot.full_turns[self.form.held]) and high - low >= TURN
+        for count, value in enumerate(_outwards(here, low, high, step, turns), 1):
+            self.q = _first(self.form.solve_loaded(self.start, value))
+            if self.q is not None:
+                self._narrow(value - np.copysign(step, value - here), value)
+                return
+            if count % LOOK == 0:
+                yield None
+
+    def _narrow(self, without: float, value: float) -> None:
+        """Between a value without a solution and one with, the first that has one."""
+        least = WIDTH * abs(value - without)
+        while abs(value - without) > least:
+            middle = 0.5 * (without + value)
+            q = _first(self.form.solve_loaded(self.start, middle))
+            if q is None:
+                without = middle
+            else:
+                self.q, value = q, middle
+
+
+def _outwards(here: float, low: float, high: float, step: float, turns: bool) -> Iterator[float]:
+    """Values at a distance of whole steps, the nearest first; in the limits, or within a turn."""
+    if turns:
+        low, high = here - 0.5 * TURN, here + 0.5 * TURN
+    for count in range(1, VALUES + 1):
+        for value in (here - count * step, here + count * step):
+            if low <= value <= high:
+                yield value
+
+
+def _first(found: Array) -> Array | None:
+    return found[0] if len(found) else None
