@@ -39,7 +39,7 @@ def followed(problem, start, **options):
     return search.result(), ik.solve(problem, start, **options)
 
 
-# --- the nearest solution -------------------------------------------------------------------------
+# --- the nearest solution ----------------------------------------------------------------------
 
 
 def test_of_all_solutions_the_nearest_to_the_start_is_the_answer():
@@ -109,7 +109,7 @@ def test_frozen_joints_keep_what_the_start_says_and_the_others_solve():
         assert result.note.startswith('closed form')
 
 
-# --- seven joints ---------------------------------------------------------------------------------
+# --- seven joints ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(('name', 'held', 'moves'), [('panda', 6, 6), ('iiwa14', 2, 1)])
@@ -154,11 +154,11 @@ def test_secondary_tasks_use_the_joint_that_is_free():
     assert np.linalg.norm(after.q - q) < np.linalg.norm(before.q - q) - 0.01
 
 
-# --- handing over ---------------------------------------------------------------------------------
+# --- handing over ------------------------------------------------------------------------------
 
 
 def test_out_of_reach_is_certain_and_the_closest_point_is_the_defaults():
-    robot, goal, problem = pose_problem()
+    _, goal, problem = pose_problem()
     goal.set_target(position=[2.0, 0.3, 0.5], rpy=[0.1, 0.2, 0.3])
     start = np.array([0.1, -1.2, 1.5, -0.5, 0.6, 0.3])
     result, default = (ik.solve(problem, start, solver=s) for s in ('closed_form', DEFAULT))
@@ -199,7 +199,7 @@ def test_what_has_no_closed_form_is_answered_by_the_default_which_is_said(case):
 
 
 def test_its_options_are_those_of_the_default_where_that_answers():
-    robot, goal, problem = pose_problem()
+    _, goal, problem = pose_problem()
     goal.set_target(position=[2.0, 0.3, 0.5], rpy=[0.1, 0.2, 0.3])
     for options in ({'restarts': 0}, {'restarts': 3, 'random_seed': 5}, {'max_iterations': 4},
                     {'relative_change': 0.1, 'restarts': 1}):  # fmt: skip
@@ -256,7 +256,7 @@ def test_joints_that_are_frozen_elsewhere_may_cost_it_the_closed_form():
     assert notes[0] == notes[2] == 'closed form'
 
 
-# --- budgets and staying on a branch ----------------------------------------------------------------
+# --- budgets and staying on a branch -----------------------------------------------------------
 
 
 class Clock:
@@ -330,7 +330,7 @@ def test_a_followed_arm_of_seven_joints_is_the_defaults():
     assert 'follows' in result.note
 
 
-# --- what is around it ------------------------------------------------------------------------------
+# --- what is around it -------------------------------------------------------------------------
 
 
 def test_batches_give_what_single_solves_give():
