@@ -1,0 +1,106 @@
+"""Lanes: several numbers in one register, so that one kernel computes several problems at once.
+
+A kernel that is written with what stands here (arithmetic, `select`, `least`, `most`, `root`)
+computes with whatever it is given: numbers, one problem; or lanes, of which each belongs to
+another problem. Lanes live in float arrays with one more axis, the last, and `in_lanes[count]`
+shows such an array without that axis: its elements are lanes. Without numba they are rows of
+numpy arrays.
+
+    in the kernel           one problem      four lanes
+    x = a[i]                float            <4 x double>, from a[i, 0:4]
+    y = x * b[i] + 1.0      float            four products, four sums
+    select(x < y, x, y)     x if x < y ..    each lane its own
+
+Nothing reassociates or fuses: every lane gets, to the last bit, what one problem alone gets.
+What differs from lane to lane can't be an `if`: both sides are computed and `select` takes one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import COMPILED
+
+Number = Any
+"""A float, or lanes of them."""
+
+
+def root(x: Number) -> Number:
+    """The square root."""
+    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
+
+
+def floor(x: Number) -> Number:
+    """The largest whole number that is not above x, as a float."""
+    return np.floor(x)
+
+
+def least(a: Number, b: Number) -> Number:
+    """The smaller one; a where they are equal."""
+    return select(b < a, b, a)
+
+
+def most(a: Number, b: Number) -> Number:
+    """The larger one; a where they are equal."""
+    return select(b > a, b, a)
+
+
+def select(condition: Any, a: Number, b: Number) -> Number:
+    """a where the condition holds, else b."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, a, b)
+    return a if condition else b
+
+
+def bits(condition: Any) -> int:
+    """Where a condition holds, as a number: bit i for lane i."""
+    return sum(1 << i for i, holds in enumerate(np.atleast_1d(condition)) if holds)
+
+
+class Rows:
+    """A float array (..., L) as an array (...) of lanes, in plain Python."""
+
+    def __init__(self, array: NDArray[np.float64]) -> None:
+        self.array, self.shape = array, array.shape[:-1]
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self.array[place]
+        return found.copy() if found.ndim == 1 else Rows(found)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self.array[place] = value
+
+    def reshape(self, *shape: int) -> Rows:
+        """The same lanes in another shape."""
+        return Rows(self.array.reshape(*shape, self.array.shape[-1]))
+
+
+def numbers_of(lanes: Any) -> NDArray[np.float64]:
+    """An array (...) of lanes as a float array (..., L)."""
+    array: NDArray[np.float64] = lanes.array
+    return array
+
+
+in_lanes: dict[int, Any] = {1: Rows, 4: Rows, 8: Rows}
+"""For each number of lanes: what shows an array (..., L) as an array (...) of lanes to kernels."""
+
+LANES = 1
+"""How many lanes are worth it on this machine: 1 where kernels are not compiled."""
+
+HAS_LANES = True
+"""Whether kernels may use lanes: not with a numba whose inside is other than those known."""
+
+if COMPILED:
+    try:
+        from .. import _lanes
+
+        _lanes.teach(root, floor, least, most, select, bits)
+        in_lanes = {count: _lanes.in_lanes(count) for count in in_lanes}
+        numbers_of = _lanes.numbers_of
+        LANES = _lanes.natural_count()
+    except (ImportError, AttributeError):
+        HAS_LANES = False
