@@ -15,6 +15,7 @@ from .batch.solve_all import Solutions, solve_all
 from .batch.solve_batch import BatchResult, solve_batch
 from .batch.solve_best import solve_best
 from .closed_forms.form import ClosedForm, closed_form
+from .closed_forms.many import ManySolutions
 from .closed_forms.redundancy import best_solution, held_intervals
 from .exceptions import (
     FrameNotFound,
@@ -96,6 +97,7 @@ __all__ = [
     'LimitAvoidanceTask',
     'LinearConstraint',
     'ManipulabilityTask',
+    'ManySolutions',
     'Mimic',
     'MocapError',
     'Motion',

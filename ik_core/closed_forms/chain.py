@@ -73,6 +73,17 @@ def chain_of(packed: PackedGoals, point_only: bool) -> Chain:
     )
 
 
+def fixed_frames(packed: PackedGoals) -> list[Array]:
+    """The fixed transforms (4, 4) before each joint that moves, and behind the last one."""
+    frames, frame = [], np.eye(4)
+    for row, geometry in zip(packed.tree, packed.geometry, strict=True):
+        frame = frame @ transform_of(geometry[:12]) @ _frozen_motion(row, geometry)
+        if geometry[MULTIPLIER] != 0.0:
+            frames.append(frame)
+            frame = np.eye(4)
+    return [*frames, frame]
+
+
 def _frozen_motion(row: IntArray, geometry: Array) -> Array:
     """What a joint that is no variable does; the identity for others, which stand at 0."""
     motion, value = np.eye(4), geometry[OFFSET]

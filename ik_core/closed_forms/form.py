@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,6 +18,16 @@ from .cores import GENERAL
 from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
+from .many import (
+    ManySolutions,
+    Progress,
+    frames_of,
+    held_values,
+    solve_chunks,
+    starts_of,
+)
+from .plans import Plan, plan_of
+from .slots import SLOTS
 from .way import Way
 
 TRIALS = 6
@@ -56,6 +68,7 @@ class ClosedForm:
         self._frozen: Array | None = None  # until it is looked at
         self._poses = np.empty((4, 12))
         self._ways: list[Way] = []
+        self._plan: Plan | None = None
         self.is_certain = False
         self._stand(self._default)
 
@@ -123,8 +136,78 @@ class ClosedForm:
     def solve_loaded(self, start: Array, held: float | None = None) -> Array:
         """As `solve`, from a checked start (n,), for the target that the problem read last."""
         self._stand(start)
-        x = start[self._columns]
-        found = self._solve_from(x, self._held_value(x, held))
+        value = self._value_to_hold(start, held)
+        if self._plan is not None:
+            q = self._plan.solve(self._packed.targets, start, value)
+            if q is not None:
+                self.is_certain = True
+                return q
+        return self._solve_carefully(start, value)
+
+    def solve_many(
+        self,
+        targets: Any,
+        q0: ArrayLike | None = None,
+        held: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> ManySolutions:
+        """All solutions inside the limits for each of N targets, as `solve` finds them for one.
+
+        targets (N, 4, 4) : in the place of the goal's own, which is not changed; or a list of what
+            `ik_core.transform` takes
+        q0 : (n,) for all, (N, n) one for each, or None
+        held : the values of the joint that is held, one for all or (N,); by default those in q0
+        threads : by default as many as there are cores that this process may use
+        progress : called now and then with (solved, N), in the calling thread
+
+        All input is checked first: InvalidGoal and InvalidConfiguration name the first bad index.
+        Near singularities, and for families without a compiled loop, poses are solved one by one.
+        """
+        frames = frames_of(targets, self.robot.base_link)
+        starts = starts_of(self.robot, self._default, q0, len(frames))
+        self._stand(starts[0] if len(starts) else self._default)
+        values = self._values_to_hold(starts, held, len(frames))
+        if self._plan is None or not self._stand_alike(starts):
+            rows = SLOTS, self.robot.n
+            q, counts = np.full((len(frames), *rows), np.nan), np.full(len(frames), -1)
+        else:
+            q, counts = solve_chunks(self._plan, frames, starts, values, threads, progress)
+        return self._completed(frames, starts, values, q, counts, progress)
+
+    def _completed(
+        self,
+        frames: Array,
+        starts: Array,
+        values: Array,
+        q: Array,
+        counts: IntArray,
+        progress: Progress | None,
+    ) -> ManySolutions:
+        """The answer, with the poses that have no count yet solved one by one."""
+        certain, last, count = np.ones(len(frames), bool), len(starts) - 1, len(frames)
+        open_ = np.flatnonzero(counts < 0)
+        for done, i in enumerate(open_.tolist()):
+            start = starts[min(i, last)]
+            self._stand(start)
+            self._packed.targets[0] = frames[i]
+            found = self._solve_carefully(start, values[min(i, len(values) - 1)])
+            if len(found) > q.shape[1]:
+                more = np.full((count, len(found) - q.shape[1], q.shape[2]), np.nan)
+                q = np.concatenate([q, more], axis=1)
+            q[i] = np.nan
+            q[i, : len(found)] = found
+            counts[i], certain[i] = len(found), self.is_certain
+            if progress is not None:
+                progress(count - len(open_) + done, count)
+        if progress is not None:
+            progress(count, count)
+        return ManySolutions(q[:, : counts.max(initial=0)], counts, certain)
+
+    def _solve_carefully(self, start: Array, value: float) -> Array:
+        """The solutions (k, n) for the target that is loaded, also where it is not regular."""
+        found = self._solve_from(start[self._columns], value)
         q = np.empty((len(found), len(start)))
         q[:] = start
         q[:, self._columns] = found
@@ -238,6 +321,11 @@ class ClosedForm:
             self._look_at_chain()
             self._frozen = frozen
 
+    def _stand_alike(self, starts: Array) -> bool:
+        """Whether the joints that are no variables stand alike in all starts (N, n)."""
+        values = self._packed.frozen_values(starts)
+        return bool((values == values[:1]).all())
+
     # --- the chain ------------------------------------------------------------------------------
 
     def _look_at_chain(self) -> None:
@@ -251,6 +339,7 @@ class ClosedForm:
         self._ways = self._find_ways()
         if not self._ways:
             raise UnsupportedProblem(why_not(self._chain))
+        self._plan = self._find_plan()
 
     def _find_ways(self) -> list[Way]:
         """The best one; where virtual joints bring singularities of their own, others as well."""
@@ -270,6 +359,15 @@ class ClosedForm:
                 break
         return good
 
+    def _find_plan(self) -> Plan | None:
+        """That of the one way, where it is exact and regular poses have formulas."""
+        way, chain = self._ways[0], self._chain
+        if len(self._ways) > 1 or not way.is_exact or self._point_only:
+            return None
+        return plan_of(
+            chain, way.layout, self._packed, self._limits, self._joints, way.margin, self.robot.n
+        )
+
     def _finds_again(self, way: Way) -> tuple[int, int]:
         """How many random configurations are among the solutions for the poses they lead to:
         directly, and also where they are followed."""
@@ -281,7 +379,7 @@ class ClosedForm:
             x, way.x[:] = limits.sample_lower + span * rng.uniform(0.05, 0.95, (2, len(span)))
             packed.update(x)
             packed.targets[0] = packed.tips[0]
-            count = way.propose(packed, limits, self._poses, self._held_value(x, None))
+            count = way.propose(packed, limits, self._poses, self._held_value(x))
             kinds = way.kinds[: max(count, 0)]
             found = way.q[: len(kinds)]
             direct += self._is_among(x, found[kinds == SOLUTION])
@@ -293,15 +391,26 @@ class ClosedForm:
         """Whether x is one of those found, modulo whole turns."""
         return any(np.abs(self._limits.nearest_turn(q, x) - x).max() <= SAME for q in found)
 
-    def _held_value(self, x: Array, held: float | None) -> float:
-        """The value of the held variable: that of x, where it is not given."""
-        held_variable = self._ways[0].held
-        if held_variable is None:
+    def _held_value(self, x: Array) -> float:
+        """The value of the held variable in x; 0.0 where none is held."""
+        held = self._ways[0].held
+        return 0.0 if held is None else float(x[held])
+
+    def _value_to_hold(self, start: Array, held: float | None) -> float:
+        """The value of the joint that is held: that of the start, where it is not given."""
+        joint = self.held
+        if joint is None:
             return 0.0
-        value = exact_number(x[held_variable] if held is None else held, float)
+        value = exact_number(start[joint] if held is None else held, float)
         if value is None or not np.isfinite(value):
             raise InvalidConfiguration(f'held = {held!r} is no position of a joint')
         return float(value)
+
+    def _values_to_hold(self, starts: Array, held: ArrayLike | None, count: int) -> Array:
+        """The same for many: one for all, or (N,)."""
+        if self.held is None:
+            return np.zeros(1)
+        return starts[:, self.held].copy() if held is None else held_values(held, count)
 
 
 def closed_form(problem: IkProblem) -> ClosedForm:

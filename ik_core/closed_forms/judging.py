@@ -27,6 +27,9 @@ BEYOND = 1e-4
 """An exact solution this far beyond a limit may have one inside, to the tolerances, beside it."""
 MOST_FOUND = 16
 """Rows for what is found."""
+HALF = 0.5 - 1e-9
+"""Half a turn more, as where a wrist flips, and half a turn less are equally near: the former is
+taken, also where rounding is for the other."""
 SOLUTION, NEAR = 1, 2
 UNDETERMINED = -1
 # rows of `poses`
@@ -171,7 +174,7 @@ def _nearest_turns(links: IntArray, limits: Array, start: Array, q: Array, row: 
         j = links[VARIABLE, i]
         if j < 0 or links[SLIDES, i]:
             continue
-        turns = np.floor((start[j] - q[row, j]) / TURN + 0.5)
+        turns = np.floor((start[j] - q[row, j]) / TURN + HALF)
         turns = min(turns, np.floor((limits[UPPER, j] + SNAP - q[row, j]) / TURN))
         turns = max(turns, np.ceil((limits[LOWER, j] - SNAP - q[row, j]) / TURN))
         q[row, j] += TURN * turns

@@ -113,7 +113,26 @@ def _wrists(rows: Array, slides: NDArray[np.bool_]) -> Iterator[Layout]:
                 continue
             point, deviation = meeting_point(rows[list(of)])
             if deviation <= NEARLY:
-                yield _wrist(rows, of, point, deviation)
+                yield _simpler(rows, _wrist(rows, of, point, deviation))
+
+
+def _simpler(rows: Array, layout: Layout) -> Layout:
+    """A wrist's layout, or that of the chain read backwards where only there the first two meet or
+    are parallel: then there is no equation of degree four."""
+    n = len(rows)
+    if layout.is_completed or is_simple(layout):
+        return layout
+    of = tuple(sorted(n - 1 - i for i in layout.of))
+    point, deviation = meeting_point(rows[list(layout.of)])
+    other = _mirrored(_wrist(rows[::-1], of, point, deviation), n)
+    return other if is_simple(other) else layout
+
+
+def is_simple(layout: Layout) -> bool:
+    """Whether the first two axes are neighbours that meet or are parallel."""
+    i, j = layout.order[:2]
+    one, two = layout.rows[[i, j]]
+    return abs(i - j) == 1 and abs(np.cross(one[:3], two[:3]) @ (two[3:] - one[3:])) <= EXACT
 
 
 def _wrist(rows: Array, of: tuple[int, ...], point: Array, deviation: float) -> Layout:
