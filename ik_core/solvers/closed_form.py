@@ -4,8 +4,8 @@ Where the chain to the goal has a closed form (`ik_core.closed_forms`, which `ik
 answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
 joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
 kept. With seven joints one of them is held: it keeps its value of the start where that has
-solutions inside the limits. Else other values of its range are tried from the start's outwards, so
-that it moves as little as it has to.
+solutions inside the limits. Else VALUES of its range are tried from the start's outwards, so that
+it moves as little as it has to, to within one of these steps.
 
 All else is answered by the default, `levenberg_marquardt`, from the same start, and the result's
 `note` says so and why:
@@ -13,8 +13,8 @@ All else is answered by the default, `levenberg_marquardt`, from the same start,
   goals, chains whose axes do not allow it;
 - poses out of reach, for the closest point. Up to six joints the note says that this is certain;
 - tolerances that are finer than the closed form is exact: it then goes on from the solution.
-Arms that only nearly have a closed form (calibrated ones) are solved as if they had one, and each
-solution is followed from there.
+Chains that only nearly have a closed form are solved as if they had one, and each solution is
+followed from there.
 
 Secondary tasks use what freedom there is, from the solution on.
 
@@ -22,7 +22,8 @@ A goal that moves on a little is followed (`Search.stay_on_branch`, as a tracker
 nearest solution only where it is as near as NEARBY. Where there is none, because a limit or the
 end of the reach cuts this branch off, the default answers, which stays on it: a tracked arm does
 not flip. With seven joints the default follows from the start: to hold one of them would lead
-the others to their limits, where all together have a way on.
+the others to their limits, where all together have a way on. Closed forms by eigenvalues take
+milliseconds: they are left out where goals are followed, and of budgets shorter than SLOW.
 
 An iteration is the whole closed form. The first solve of a problem looks at the chain for some
 milliseconds, and so does one whose frozen joints stand elsewhere.
@@ -30,6 +31,7 @@ milliseconds, and so does one whose frozen joints stand elsewhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
@@ -37,6 +39,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..closed_forms.cores import GENERAL
 from ..closed_forms.form import ClosedForm
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
@@ -53,8 +56,9 @@ VALUES = 60
 """How many values of the joint that is held are tried, where that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
-WIDTH = 1.0 / 16.0
-"""The share of a step between these values to which the joint's move is the least."""
+SLOW = 0.01
+"""[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
+those of ticks."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ class ClosedFormSearch(Search):
         self._successor, self._records = successor, records
         self._search = successor.search(self.problem, q0)
         self.q0 = self._search.q0
-        self._stays = False
+        self._stays, self._left = False, math.inf
         self._found: IkResult | None = None  # by the closed form
         self._note = self._hands_over(known.why_not)
         self._looking: Iterator[None] | None = None
@@ -160,7 +164,8 @@ class ClosedFormSearch(Search):
         if self.status is None and iterations == 0:
             return False
         for _ in self._looking if self.status is None and self._looking is not None else ():
-            if deadline is not None and self.clock() >= deadline:
+            self._left = math.inf if deadline is None else deadline - self.clock()
+            if self._left <= 0.0:
                 self.limited_by = IkStatus.TIME_LIMIT
                 return False
         self._looking = None
@@ -171,14 +176,17 @@ class ClosedFormSearch(Search):
         yield
         start = self.q0.copy()
         start[self.problem.variables] = self.x0
+        slow = form.layout.kind == GENERAL
         try:
-            if not self._stays:
-                yield from self._look_for_the_nearest(form, start)
-            elif form.is_exact and form.held is None:
+            if self._stays and (slow or not form.is_exact or form.held is not None):
+                why = 'leaves a joint free' if form.held is not None else 'is not as fast'
+                self._note = f'{self._successor.name} follows: the closed form {why}'
+            elif self._stays:
                 self._look_nearby(form, start)
+            elif slow and self._left < SLOW:
+                self._note = self._hands_over('no time for the closed form')
             else:
-                what = 'is not exact' if form.held is None else 'leaves a joint free'
-                self._note = f'{self._successor.name} follows: the closed form {what}'
+                yield from self._look_for_the_nearest(form, start)
         except UnsupportedProblem as reason:  # as its frozen joints stand in the start
             self._note = self._hands_over(str(reason))
 
@@ -269,9 +277,10 @@ class ClosedFormSearch(Search):
 
 
 class Sweep:
-    """The solution with the joint that is held as near to its start as it can be.
+    """The solution with the joint that is held as near to its start as VALUES of its range allow.
 
-    Iterating looks, with pauses after LOOK values; then `q` (n,) is the solution, or None.
+    Iterating looks, with pauses after LOOK values; then `q` (n,) is the solution, or None. It is
+    not narrowed down: where solutions begin the arm is at a singularity, or at a limit.
     """
 
     def __init__(self, form: ClosedForm, start: Array) -> None:
@@ -286,21 +295,9 @@ class Sweep:
         for count, value in enumerate(_outwards(here, low, high, step, turns), 1):
             self.q = _first(self.form.solve_loaded(self.start, value))
             if self.q is not None:
-                self._narrow(value - np.copysign(step, value - here), value)
                 return
             if count % LOOK == 0:
                 yield None
-
-    def _narrow(self, without: float, value: float) -> None:
-        """Between a value without a solution and one with, the first that has one."""
-        least = WIDTH * abs(value - without)
-        while abs(value - without) > least:
-            middle = 0.5 * (without + value)
-            q = _first(self.form.solve_loaded(self.start, middle))
-            if q is None:
-                without = middle
-            else:
-                self.q, value = q, middle
 
 
 def _outwards(here: float, low: float, high: float, step: float, turns: bool) -> Iterator[float]:

@@ -15,7 +15,7 @@ from support.fresh_python import run
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PoseTask, make_solver
 from ik_core.solvers import closed_form
-from ik_core.solvers.closed_form import NEARBY, VALUES, WIDTH
+from ik_core.solvers.closed_form import NEARBY, VALUES
 from ik_core.solvers.readiness import Kernels, is_ready, kernels_of, make_ready
 
 DEFAULT = 'levenberg_marquardt'
@@ -131,8 +131,8 @@ def test_the_held_joint_moves_as_little_as_it_has_to(name, held, moves):
             moved += 1
             low, high = form.held_range
             way, step = result.q[held] - start[held], (high - low) / VALUES
-            side, steps = np.sign(way), np.arange(1.0, np.ceil(abs(way) / step)) * step
-            nearer = start[held] + np.array([*steps, *-steps, way - side * WIDTH * step])
+            steps = np.arange(1.0, np.round(abs(way) / step)) * step
+            nearer = start[held] + np.array([*steps, *-steps])
             inside = nearer[(low <= nearer) & (nearer <= high)]
             assert not any(len(form.solve(start, value)) for value in inside)
     assert stayed > 5
@@ -326,6 +326,22 @@ def test_a_followed_arm_of_seven_joints_is_the_defaults():
     q = robots.random_q(robot, np.random.default_rng(12), margin=0.25)
     goal.set_target(robot.forward_kinematics(q, goal.link))
     result, default = followed(problem, q + 0.02)
+    np.testing.assert_array_equal(result.q, default.q)
+    assert 'follows' in result.note
+
+
+def test_a_closed_form_that_takes_milliseconds_is_for_those_who_have_them():
+    rng = np.random.default_rng(14)
+    robot = chains.chain(chains.loose(rng, 'RRRRRR'), rng)
+    q, start = rng.uniform(0.5 * robot.lower, 0.5 * robot.upper, (2, 6))
+    problem = IkProblem(robot, [PoseTask('tool', transform=robot.forward_kinematics(q, 'tool'))])
+    solver = make_solver('closed_form')
+    patient = solver.solve(problem, start)
+    assert patient.success
+    assert 'by eigenvalues' in patient.note
+    hurried = solver.solve(problem, start, Budget(seconds=0.005))
+    assert 'no time for the closed form' in hurried.note
+    result, default = followed(problem, q + 0.01)
     np.testing.assert_array_equal(result.q, default.q)
     assert 'follows' in result.note
 

@@ -8,7 +8,7 @@ import ik_core as ik
 
 every_solver = pytest.mark.parametrize('solver', ik.SOLVERS)
 FOLLOWING_THE_BEST = ('levenberg_marquardt', 'closed_form')
-"""Of their attempts, as they say; the second has no closed form here, so the first answers."""
+"""Of their attempts, as they say; the second hands over to the first, out of reach."""
 ARM = robots.shipped('arm5')
 START = ARM.middle_configuration + 0.1
 

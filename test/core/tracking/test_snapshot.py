@@ -77,6 +77,8 @@ CASES = {
     'a move with a jerk limit': (move, {'jerk': 100.0}),
     'a goal that is dragged': (drag, {}),
     'another solver': (drag, {'solver': 'damped_least_squares'}),
+    'a closed form': (drag, {'solver': 'closed_form', 'name': 'ur5e'}),
+    'a closed form and a jump': (move, {'solver': 'closed_form'}),
     'few updates': (drag, {'solver': 'bfgs', 'options': {'updates_per_tick': 1}}),
     'a stream': (drag, {'options': {'feed_forward': True}}),
     'a line': (line, {}),
