@@ -125,7 +125,7 @@ def test_a_node_does_not_start_with_wrong_values(make, values, said):
 @pytest.mark.parametrize(
     ('values', 'said'),
     [
-        ({'solver': 'magic'}, 'must be one of: levenberg_marquardt, damped_least_squares'),
+        ({'solver': 'magic'}, 'must be one of: levenberg_marquardt, closed_form'),
         ({'rate': 0.0}, 'rate'),
         ({'rate': True}, 'rate must be a number'),
         ({'goal_timeout': 'soon'}, 'goal_timeout must be a number'),
