@@ -54,6 +54,8 @@ NEWTON = 0.03
 """The share of the smallest singular value (of the largest) within which a solution is alone."""
 SINGULAR = 1e-6
 """Smallest singular value of a regular Jacobian, as a share of the largest."""
+NEARLY_SINGULAR = 1e-5
+"""Where a bound of that share is below, the singular values are looked at."""
 MOST_SINGULAR = 16
 """So many solutions found once only, all at singularities, are taken for a continuum."""
 MOST_LOST = 0.01
@@ -196,20 +198,16 @@ def _in_closed_form(
         return None
     if form.held is not None or not form.is_certain:
         return None
-    moving, packed = problem.variables, problem.packed
-    singular = np.zeros(len(q), bool)
-    if len(q):
-        jacobians = [problem.at(one[moving]).jacobian for one in q]
-        values = np.linalg.svd(np.array(jacobians), compute_uv=False)
-        singular = values[:, -1] <= SINGULAR * values[:, 0]
+    errors, shares = form.appraised(q)
+    singular = shares <= NEARLY_SINGULAR
+    for i in np.flatnonzero(singular):
+        values = np.linalg.svd(problem.at(q[i, problem.variables]).jacobian, compute_uv=False)
+        singular[i] = values[-1] <= SINGULAR * values[0]
     if turns:
         q, singular = _with_turns(problem, q, singular)
         order = np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')
         q, singular = q[order], singular[order]
-    errors = np.empty((len(q), 2))
-    for one, error in zip(q, errors, strict=True):
-        packed.update(one[moving])
-        error[:] = packed.errors[0]
+        errors, _ = form.appraised(q)
     return Solutions(
         q,
         errors[:, :1].copy(),

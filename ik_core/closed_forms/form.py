@@ -15,6 +15,7 @@ from ..robot.kinematics import OFFSET
 from . import judging
 from .chain import asks_for_a_point, chain_of, why_not
 from .cores import GENERAL
+from .following import appraise, follow
 from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
@@ -32,18 +33,10 @@ from .way import Way
 
 TRIALS = 6
 """Random configurations that a layout has to find again, or most where it is not exact."""
-FOLLOWED = 1e-12
-"""Solutions are followed to this error [m, rad], or as near as they get."""
-STEPS = 40
-MOST_SLOW = 8
-"""After so many steps that do not halve the error there is no solution: at a double one, Newton's
-method divides it by four."""
 MOST_WAYS = 3
 """So many layouts are kept where they need virtual joints."""
 GUESSES, GUESSED_MARGIN = 12, 1.0
 """How many guesses, and errors [m, rad] from which their solutions are followed."""
-LEAST_DAMPING, MOST_DAMPING = 1e-6, 1.0
-"""Of those steps: the first where a step leads nowhere, and from where on it is given up [m]."""
 
 
 class ClosedForm:
@@ -67,6 +60,8 @@ class ClosedForm:
         self._default = problem.default_configuration
         self._frozen: Array | None = None  # until it is looked at
         self._poses = np.empty((4, 12))
+        n, m = len(self.variables), len(problem.packed.residual)
+        self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
         self._ways: list[Way] = []
         self._plan: Plan | None = None
         self.is_certain = False
@@ -176,6 +171,18 @@ class ClosedForm:
             q, counts = solve_chunks(self._plan, frames, starts, values, threads, progress)
         return self._completed(frames, starts, values, q, counts, progress)
 
+    def sweep(self, start: Array, values: Array, task: int) -> tuple[float, Array] | None:
+        """The answer and costs (N,) of `sweeping.sweep` for the goal's target and a start (n,).
+
+        None where that has to be done value by value, by `solve`.
+        """
+        self._packed.load(start)
+        self._stand(start)
+        if self._plan is None:
+            return None
+        answer, costs = self._plan.sweep(self._packed.targets, start, values, task)
+        return None if np.isnan(costs).any() else (answer, costs)
+
     def _completed(
         self,
         frames: Array,
@@ -282,25 +289,18 @@ class ClosedForm:
 
     def _follow(self, x: Array, held: int | None) -> tuple[Array, float]:
         """The solution near x inside the limits, by damped least squares; and its error."""
-        limits, packed = self._limits, self._packed
-        x, damping, slow = limits.project(x), 0.0, 0
-        error = self._error_at(x)
-        for _ in range(STEPS):
-            if error <= FOLLOWED or damping > MOST_DAMPING or slow > MOST_SLOW:
-                break
-            packed.update(x)
-            jacobian = packed.jacobian()
-            if held is not None:
-                jacobian[:, held] = 0.0
-            step = _damped_step(jacobian, packed.residual, damping)
-            following = limits.project(x + step)
-            nearer = self._error_at(following)
-            slow += nearer > 0.5 * error
-            if nearer < error:
-                x, error, damping = following, nearer, 0.1 * damping
-            else:
-                damping = max(10.0 * damping, LEAST_DAMPING)
-        return x, self._error_at(x)
+        x = x.copy()
+        room = self._packed.residual, *self._room
+        return x, follow(
+            self._packed.arrays, self._limits.packed, -1 if held is None else held, x, *room
+        )
+
+    def appraised(self, q: Array) -> tuple[Array, Array]:
+        """Errors (k, 2) [m, rad] and shares (k,) of solutions (k, n): see `following.appraise`."""
+        errors, shares = np.empty((len(q), 2)), np.empty(len(q))
+        room = self._packed.residual, *self._room
+        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *room)
+        return errors, shares
 
     def _error_at(self, x: Array) -> float:
         self._packed.update(x)
@@ -421,10 +421,3 @@ def closed_form(problem: IkProblem) -> ClosedForm:
     says why, where there is none.
     """
     return ClosedForm(problem)
-
-
-def _damped_step(jacobian: Array, residual: Array, damping: float) -> Array:
-    """The step that lowers |r + J dx|^2 + damping^2 |dx|^2 to its least."""
-    n = jacobian.shape[1]
-    stacked = np.vstack([jacobian, damping * np.eye(n)])
-    return np.linalg.lstsq(stacked, np.append(-residual, np.zeros(n)), rcond=1e-10)[0]

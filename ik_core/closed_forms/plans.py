@@ -15,6 +15,7 @@ from .cores import PARALLEL, WRIST
 from .judging import EXACT
 from .layouts import Layout, is_simple
 from .regular import solve_poses
+from .sweeping import sweep
 
 
 class Plan:
@@ -24,6 +25,7 @@ class Plan:
         self.arrays = whole, numbers
         self._q, self._counts = np.empty((1, slots.SLOTS, n)), np.zeros(1, np.int64)
         self._start, self._held, self._memory = np.empty((1, n)), np.empty(1), memory()
+        self._trial = np.empty((3, slots.WIDTH))
 
     def solve(self, targets: Array, start: Array, held: float) -> Array | None:
         """The solutions (k, n) for targets (1, 12) and a start (n,); None if not regular."""
@@ -33,6 +35,13 @@ class Plan:
         solve_poses(whole, numbers, targets, self._start, self._held, 0, 1, *own)
         count = self._counts.item()
         return None if count < 0 else self._q[0, :count].copy()
+
+    def sweep(self, targets: Array, start: Array, values: Array, task: int) -> tuple[float, Array]:
+        """The answer of `sweeping.sweep`, and the costs (N,), for targets (1, 12)."""
+        whole, numbers = self.arrays
+        self._start[0], costs = start, np.zeros(len(values))
+        own = self._trial, self._memory, costs
+        return sweep(whole, numbers, targets, self._start, values, task, *own), costs
 
 
 def memory() -> Array:

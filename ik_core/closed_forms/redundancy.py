@@ -14,9 +14,13 @@ from numpy.typing import ArrayLike
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from .form import ClosedForm
+from .slots import NONE
+from .sweeping import BEST, END, EVERY
 
 SAMPLES = 180
 BISECTIONS = 40
+FIRST_STEP, FINEST = 1e-7, 1e-9
+"""Beyond the end of exact solutions, and how exact an end is [rad]."""
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 NARROWED = 1e-6
 """The best is found to this share of the distance of the samples."""
@@ -32,16 +36,26 @@ def held_intervals(
     Looked for at so many `samples`, their ends bisected. Raises UnsupportedProblem where no joint
     is held.
     """
-    values = _values(form, samples)
-    there = [len(form.solve(q0, value)) > 0 for value in values]
+    values, start = _values(form, samples), form.start(q0)
+    there = _are_there(form, start, values)
     ends: list[float] = []
     for i, now in enumerate(there):
         before = there[i - 1] if i else False
-        if now != before:
-            ends.append(_end(form, q0, values[i - 1], values[i], now) if i else values[0])
+        if now and not before:
+            ends.append(_end(form, start, values[i], values[i - 1]) if i else values[0])
+        elif before and not now:
+            ends.append(_end(form, start, values[i - 1], values[i]))
     if there[-1]:
         ends.append(values[-1])
     return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def _are_there(form: ClosedForm, start: Array, values: list[float]) -> list[bool]:
+    """Whether there are solutions at each value."""
+    swept = form.sweep(start, np.array(values), EVERY)
+    if swept is None:
+        return [len(form.solve(start, value)) > 0 for value in values]
+    return [bool(cost < NONE) for cost in swept[1]]
 
 
 def best_solution(
@@ -58,8 +72,14 @@ def best_solution(
     The best of so many `samples`, then a golden section search between its neighbours, which
     finds the least of a cost that has one there.
     """
-    values = _values(form, samples)
-    start = form.start(q0)
+    values, start = _values(form, samples), form.start(q0)
+    swept = form.sweep(start, np.array(values), BEST) if cost is None else None
+    if swept is not None:
+        if np.isnan(swept[0]):
+            return None
+        found = form.solve(start, swept[0])
+        if len(found):
+            return found[0]
     measure = cost or (lambda q: float(np.linalg.norm(q - start)))
 
     def best_at(value: float) -> tuple[float, Array | None]:
@@ -99,12 +119,26 @@ def _values(form: ClosedForm, samples: int) -> list[float]:
     return [float(value) for value in np.linspace(low, high, samples)]
 
 
-def _end(form: ClosedForm, q0: ArrayLike | None, low: float, high: float, above: bool) -> float:
-    """Where solutions begin or end between two values, on the side where there are some."""
+def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
+    """Where solutions end between a value that has some and one that has none: the last one.
+
+    The sweep finds the end of exact ones; those to the tolerances go on a little way.
+    """
+    swept = form.sweep(start, np.array([there, beyond]), END)
+    if swept is not None and len(form.solve(start, swept[0])):
+        there, step = swept[0], FIRST_STEP
+        while step < abs(beyond - there):
+            value = there + float(np.copysign(step, beyond - there))
+            if not len(form.solve(start, value)):
+                beyond = value
+                break
+            there, step = value, 4.0 * step
     for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if (len(form.solve(q0, middle)) > 0) == above:
-            high = middle
+        middle = 0.5 * (there + beyond)
+        if abs(beyond - there) <= FINEST:
+            break
+        if len(form.solve(start, middle)):
+            there = middle
         else:
-            low = middle
-    return high if above else low
+            beyond = middle
+    return there

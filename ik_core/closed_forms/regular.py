@@ -35,10 +35,12 @@ from .slots import (
     HELD_VALUE,
     JOINTS,
     KIND,
+    LOSS,
     LOWER,
     MARGIN,
     MISS,
     MOST_JOINTS,
+    NEAREST,
     NONE,
     OFFSET,
     PLACE,
@@ -113,7 +115,8 @@ def _joints(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
 def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
     """Keep the distance of a solution, NONE for others.
 
-    DOUBT where that is not clear, MISS where it is near one.
+    DOUBT where that is not clear, MISS where it is near one, LOSS where another would do as well.
+    NEAREST: the least distance of one, be it one of two that nearly coincide.
     """
     sure = lanes[SURE + slot]
     if bits(sure > NO) == 0:
@@ -123,12 +126,15 @@ def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
     margin = numbers[0, MARGIN]
     far = (error > margin) | (beyond > margin) | ((error <= EXACT) & (beyond > BEYOND))
     good = (sure > UNCLEAR) & (error <= EXACT) & (beyond <= SNAP)
-    lanes[DISTANCE + slot] = select(good, lanes[DISTANCE + slot], NONE)
+    distance = lanes[DISTANCE + slot]
+    lanes[DISTANCE + slot] = select(good, distance, NONE)
     clear = select(good | far, 1.0, 0.0) > 0.5
     lanes[DOUBT] = select(sure < UNCLEAR, lanes[DOUBT], select(clear, lanes[DOUBT], 1.0))
-    lanes[DOUBT] = select(sure == LOST, 1.0, lanes[DOUBT])
+    lanes[LOSS] = select(sure == LOST, 1.0, lanes[LOSS])
     missed = (sure == MISSED) & (error <= margin) & (beyond <= margin)
     lanes[MISS] = select(missed, 1.0, lanes[MISS])
+    reached = (sure > NO) & (error <= EXACT) & (beyond <= SNAP)
+    lanes[NEAREST] = select(reached, least(distance, lanes[NEAREST]), lanes[NEAREST])
 
 
 @inner
@@ -137,7 +143,8 @@ def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
 
     Returns those, as bits, that have to be left to `propose`.
     """
-    lanes[DOUBT] = lanes[MISS] = 0.0
+    lanes[DOUBT] = lanes[MISS] = lanes[LOSS] = 0.0
+    lanes[NEAREST] = NONE
     target = cut_open(plan, numbers, lanes)
     if plan[KIND] == WRIST:
         wrist(lanes, target, ways)
@@ -148,7 +155,7 @@ def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
         lanes[BODY + i] = body[i]
     for slot in range(ways * ways * ways):
         _judge(plan, numbers, lanes, slot)
-    return bits(lanes[DOUBT] > 0.0)
+    return bits((lanes[DOUBT] > 0.0) | (lanes[LOSS] > 0.0))
 
 
 @inner
@@ -174,7 +181,7 @@ def _rank(lanes: Array) -> None:
 
 
 @inner
-def _load_start(
+def load_start(
     plan: IntArray, numbers: Array, starts: Array, held: Array, i: int, lane: int, memory: Array
 ) -> None:
     """A lane of START and HELD_TURN for pose i."""
@@ -214,7 +221,7 @@ def solve_poses(
             i = min(begin + lane, last - 1)
             for c in range(12):
                 memory[TARGET + c, lane] = targets[min(i, targets.shape[0] - 1), c]
-            _load_start(plan, numbers, starts, held, i, lane, memory)
+            load_start(plan, numbers, starts, held, i, lane, memory)
         doubt = solve_lanes(plan, numbers, lanes, ways)
         if ways == BRANCHES:
             missed = bits(lanes[MISS] > 0.0) > 0

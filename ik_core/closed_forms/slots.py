@@ -32,7 +32,9 @@ DISTANCE = X + MOST_JOINTS * SLOTS
 RANK = DISTANCE + SLOTS
 DOUBT = RANK + SLOTS
 MISS = DOUBT + 1
-ROWS = MISS + 1
+NEAREST = MISS + 1
+LOSS = NEAREST + 1
+ROWS = LOSS + 1
 NONE = 1e300
 """The distance of what is no solution."""
 

@@ -6,6 +6,8 @@ from support import robots
 
 import ik_core as ik
 from ik_core import IkProblem, PoseTask, UnsupportedProblem
+from ik_core.closed_forms.slots import NONE
+from ik_core.closed_forms.sweeping import EVERY
 
 
 def arm(name, seed):
@@ -45,6 +47,63 @@ def test_the_nearest_of_all_is_at_least_as_near_as_one_that_is_known(name):
             robot.forward_kinematics(best, goal.link), goal.transform, atol=5e-9
         )
         assert np.linalg.norm(best - start) <= np.linalg.norm(q - start) + 1e-6
+
+
+@pytest.mark.parametrize('name', ['iiwa14', 'panda'])
+def test_what_is_swept_eight_at_a_time_is_what_single_solves_find(name):
+    robot, _, form, q, rng = arm(name, 35)
+    for spread in (0.1, 1.0, 3.0):
+        start = np.clip(q + rng.uniform(-spread, spread, robot.n), robot.lower, robot.upper)
+        values = np.linspace(*form.held_range, 45)
+        _, costs = form.sweep(start, values, EVERY)
+        for value, cost in zip(values, costs, strict=True):
+            found = form.solve(start, value)
+            if len(found):
+                assert cost == pytest.approx(np.linalg.norm(found[0] - start) ** 2, abs=1e-9)
+            else:
+                assert cost == NONE
+        best = ik.best_solution(form, start)
+        slowly = ik.best_solution(form, start, lambda one, s=start: float(np.linalg.norm(one - s)))
+        assert np.linalg.norm(best - start) <= np.linalg.norm(slowly - start) + 1e-6
+
+
+def test_where_joints_do_not_matter_values_are_solved_one_by_one_with_care():
+    robot, goal, form, *_ = arm('iiwa14', 36)
+    q = np.array([0.0, 0.0, 0.0, -1.2, 0.5, 0.7, -0.2])
+    at_zero, at_right = (
+        robot.forward_kinematics(q + turn * np.eye(7)[1], 'iiwa_link_6')[0, 3]
+        for turn in (0.0, 0.5 * np.pi)
+    )
+    q[1] = np.arctan(-at_zero / at_right)  # the wrist is on the first axis, which does not matter
+    q[0] = 0.3
+    pose = robot.forward_kinematics(q, goal.link)
+    goal.set_target(pose)
+    assert form.sweep(q, np.linspace(*form.held_range, 9), EVERY) is None
+    best = ik.best_solution(form, q, samples=41)
+    assert abs(best[2]) < 1e-12  # it is reached with the arm in its plane only
+    np.testing.assert_allclose(robot.forward_kinematics(best, goal.link), pose, atol=5e-9)
+    assert best[0] == pytest.approx(q[0], abs=1e-6)
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'scara', 'iiwa14'])
+def test_errors_and_shares_of_singular_values_are_those_of_the_problem(name):
+    robot, rng = robots.shipped(name), np.random.default_rng(37)
+    goal = PoseTask(robots.tip_of(robot))
+    problem = IkProblem(robot, [goal])
+    form = ik.closed_form(problem)
+    for _ in range(10):
+        q = robots.random_q(robot, rng, margin=0.1)
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        found = form.solve(q)
+        moved = found + 1e-4 * rng.normal(size=found.shape)
+        errors, shares = form.appraised(moved)
+        for one, error, share in zip(moved, errors, shares, strict=True):
+            at = problem.evaluate(one)
+            np.testing.assert_allclose(error, [at.position_errors[0], at.orientation_errors[0]])
+            values = np.linalg.svd(at.jacobian, compute_uv=False)
+            if len(problem.variables) <= 6:
+                assert share <= values[-1] / values[0] * (1.0 + 1e-9)
+                assert values[-1] / values[0] <= 7.0 * share
 
 
 def test_any_cost_of_a_configuration_may_choose():

@@ -1,0 +1,123 @@
+"""By the problem's own kinematics: from near a solution to it, and how good solutions are."""
+
+from __future__ import annotations
+
+import math
+
+from .._jit import inner, njit
+from ..maths.linalg import cholesky_solve
+from ..maths.rotations import Array
+from ..tasks.kernels import Packed, goal_jacobian, update
+
+FOLLOWED = 1e-12
+"""Solutions are followed to this error [m, rad], or as near as they get."""
+STEPS = 40
+MOST_SLOW = 8
+"""After so many steps that do not halve the error there is no solution: at a double one, Newton's
+method divides it by four."""
+NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
+"""Of a step [m]: as good as none, the first where a step leads nowhere, and the last."""
+
+
+@inner
+def _error(p: Packed, x: Array, residual: Array) -> float:
+    """The largest error [m, rad] at x."""
+    update(p, x, residual)
+    error = 0.0
+    for i in range(p.errors.shape[0]):
+        error = max(error, p.errors[i, 0], p.errors[i, 1])
+    return error
+
+
+@inner
+def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
+    """normal (n, n) = J'J + damping^2, without the column of the variable that is held."""
+    n, m = columns.shape
+    for i in range(n):
+        for j in range(i + 1):
+            entry = damping * damping if i == j else 0.0
+            if (i - held) * (j - held) != 0:
+                for k in range(m):
+                    entry += columns[i, k] * columns[j, k]
+            normal[i, j] = normal[j, i] = entry
+
+
+@njit
+def follow(
+    p: Packed,
+    limits: Array,
+    held: int,
+    x: Array,
+    residual: Array,
+    columns: Array,
+    normal: Array,
+    vectors: Array,
+) -> float:
+    """Lead x (n,) to the solution near it inside the limits (5, n), by damped least squares.
+
+    held: the variable that does not move, or -1. Returns the error [m, rad] that is left; p's
+    errors are those. residual (m,), columns (n, m), normal (n, n), vectors (2, n): room.
+    """
+    n, damping, slow = x.shape[0], NO_DAMPING, 0
+    step, following = vectors[0], vectors[1]
+    for j in range(n):
+        x[j] = min(max(x[j], limits[0, j]), limits[1, j])
+    error = _error(p, x, residual)
+    for _ in range(STEPS):
+        if error <= FOLLOWED or damping > MOST_DAMPING or slow > MOST_SLOW:
+            break
+        update(p, x, residual)
+        goal_jacobian(p, 0, columns)
+        _gram(columns, damping, held, normal)
+        for i in range(n):
+            step[i] = 0.0
+            for k in range(columns.shape[1] if i != held else 0):
+                step[i] -= columns[i, k] * residual[k]
+        cholesky_solve(normal, step, n)
+        for j in range(n):
+            following[j] = min(max(x[j] + step[j], limits[0, j]), limits[1, j])
+        nearer = _error(p, following, residual)
+        slow += not nearer <= 0.5 * error
+        if nearer < error:
+            error, damping = nearer, max(0.1 * damping, NO_DAMPING)
+            for j in range(n):
+                x[j] = following[j]
+        else:
+            damping = max(10.0 * damping, LEAST_DAMPING)
+    return _error(p, x, residual)
+
+
+@njit
+def appraise(
+    p: Packed,
+    x: Array,
+    errors: Array,
+    shares: Array,
+    residual: Array,
+    columns: Array,
+    normal: Array,
+    vectors: Array,
+) -> None:
+    """How good solutions x (k, n) of one goal are: its errors (k, 2) [m, rad], and shares (k,).
+
+    A share is a bound: the least singular value of the Jacobian is no smaller a share of the
+    largest. 0 where that is about the root of rounding. The rest as in `follow`.
+    """
+    n = x.shape[1]
+    point, unit = vectors[0], vectors[1]
+    for i in range(x.shape[0]):
+        for j in range(n):
+            point[j] = x[i, j]
+        update(p, point, residual)
+        errors[i, 0], errors[i, 1] = p.errors[0, 0], p.errors[0, 1]
+        goal_jacobian(p, 0, columns)
+        trace = inverse = 0.0
+        for j in range(n):
+            _gram(columns, 0.0, -1, normal)
+            trace += normal[j, j]
+            for k in range(n):
+                unit[k] = 1.0 if k == j else 0.0
+            if not cholesky_solve(normal, unit, n):
+                unit[j] = math.inf
+            inverse += unit[j]
+        shares[i] = 1.0 / math.sqrt(trace * inverse)
