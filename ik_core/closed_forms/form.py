@@ -64,6 +64,7 @@ class ClosedForm:
         self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
         self._ways: list[Way] = []
         self._plan: Plan | None = None
+        self._held: int | None = None
         self.is_certain = False
         self._stand(self._default)
 
@@ -83,7 +84,7 @@ class ClosedForm:
     @property
     def held(self) -> int | None:
         """The joint whose value is given to `solve`, as an index into q."""
-        return int(self._joints[self.layout.held]) if self.layout.held >= 0 else None
+        return self._held
 
     @property
     def _joints(self) -> IntArray:
@@ -339,6 +340,8 @@ class ClosedForm:
         self._ways = self._find_ways()
         if not self._ways:
             raise UnsupportedProblem(why_not(self._chain))
+        held = self.layout.held
+        self._held = int(self._joints[held]) if held >= 0 else None
         self._plan = self._find_plan()
 
     def _find_ways(self) -> list[Way]:
@@ -398,10 +401,11 @@ class ClosedForm:
 
     def _value_to_hold(self, start: Array, held: float | None) -> float:
         """The value of the joint that is held: that of the start, where it is not given."""
-        joint = self.held
-        if joint is None:
+        if self._held is None:
             return 0.0
-        value = exact_number(start[joint] if held is None else held, float)
+        if held is None:
+            return start.item(self._held)
+        value = exact_number(held, float)
         if value is None or not np.isfinite(value):
             raise InvalidConfiguration(f'held = {held!r} is no position of a joint')
         return float(value)

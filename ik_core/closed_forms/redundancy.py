@@ -19,7 +19,7 @@ from .sweeping import BEST, END, EVERY
 
 SAMPLES = 180
 BISECTIONS = 40
-FIRST_STEP, FINEST = 1e-7, 1e-9
+FIRST_STEP, FINEST = 1e-7, 1e-7
 """Beyond the end of exact solutions, and how exact an end is [rad]."""
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 NARROWED = 1e-6
@@ -36,8 +36,9 @@ def held_intervals(
     Looked for at so many `samples`, their ends bisected. Raises UnsupportedProblem where no joint
     is held.
     """
-    values, start = _values(form, samples), form.start(q0)
-    there = _are_there(form, start, values)
+    start = form.start(q0)
+    swept = _values(form, samples)
+    values, there = swept.tolist(), _are_there(form, start, swept)
     ends: list[float] = []
     for i, now in enumerate(there):
         before = there[i - 1] if i else False
@@ -50,12 +51,12 @@ def held_intervals(
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-def _are_there(form: ClosedForm, start: Array, values: list[float]) -> list[bool]:
+def _are_there(form: ClosedForm, start: Array, values: Array) -> list[bool]:
     """Whether there are solutions at each value."""
-    swept = form.sweep(start, np.array(values), EVERY)
+    swept = form.sweep(start, values, EVERY)
     if swept is None:
-        return [len(form.solve(start, value)) > 0 for value in values]
-    return [bool(cost < NONE) for cost in swept[1]]
+        return [len(form.solve(start, value)) > 0 for value in values.tolist()]
+    return [cost < NONE for cost in swept[1].tolist()]
 
 
 def best_solution(
@@ -73,7 +74,7 @@ def best_solution(
     finds the least of a cost that has one there.
     """
     values, start = _values(form, samples), form.start(q0)
-    swept = form.sweep(start, np.array(values), BEST) if cost is None else None
+    swept = form.sweep(start, values, BEST) if cost is None else None
     if swept is not None:
         if np.isnan(swept[0]):
             return None
@@ -86,9 +87,9 @@ def best_solution(
         found = [(measure(q), q) for q in form.solve(start, value)]
         return min(found, key=lambda one: one[0], default=(np.inf, None))
 
-    sampled = [best_at(value) for value in values]
+    sampled = [best_at(value) for value in values.tolist()]
     i = int(np.argmin([one[0] for one in sampled]))
-    low, high = values[max(i - 1, 0)], values[min(i + 1, len(values) - 1)]
+    low, high = float(values[max(i - 1, 0)]), float(values[min(i + 1, len(values) - 1)])
     candidates = [sampled[i], *_golden(best_at, low, high, NARROWED * (high - low))]
     return min(candidates, key=lambda one: one[0])[1]
 
@@ -111,12 +112,12 @@ def _golden(
     return [one, two]
 
 
-def _values(form: ClosedForm, samples: int) -> list[float]:
+def _values(form: ClosedForm, samples: int) -> Array:
     """The values of the held joint from limit to limit."""
     if form.held is None:
         raise UnsupportedProblem(f'no joint is held: {form.family}')
     low, high = form.held_range
-    return [float(value) for value in np.linspace(low, high, samples)]
+    return np.asarray(low + (high - low) / (samples - 1) * np.arange(samples), float)
 
 
 def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
