@@ -18,12 +18,13 @@ cut in six ways (`CUTS`), and the best one has to be found out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from .lines import inverse_joint, inverse_shift, joint_matrices, line_numbers, motion_matrix
 
 CUTS = tuple((mirrored, place) for place in (1, 0, 2) for mirrored in (False, True))
@@ -33,6 +34,12 @@ REAL = 0.05
 """Imaginary parts of angles [rad] that may be rounding, or nearly a double solution."""
 SINGULAR = 1e-11
 """Matrices of smaller reciprocal condition have no eigenvalues worth the name."""
+TOGETHER = 1e-5
+"""Angles [rad] of eigenvalues no further apart are solutions that share one, or a double one."""
+NULL = 1e-6
+"""Singular values of zero, as a share of the largest."""
+MIXED = 0.6180339887
+"""Of x5 beside x4, so that solutions that share one of the two are told apart by the other."""
 HOPELESS = 1e-16
 """Such matrices are not inverted."""
 TURNED = 0.3, 1.1, -0.7
@@ -99,8 +106,9 @@ class Elimination:
         right = self._right(target)
         free = np.linalg.svd(right[:, 1:])[0][:, 8:].T
         polynomials = free @ self._powers - np.outer(free @ right[:, 0], self._one)
-        x3, vectors, condition = _eigenvalues(polynomials.reshape(6, 3, 3, 3))
-        found, imaginary = self._angles(x3, vectors)
+        pencil = _pencil(polynomials.reshape(6, 3, 3, 3))
+        x3, vectors, condition = _eigenvalues(pencil)
+        found, imaginary = self._angles(pencil, x3, vectors)
         placed = self._first_two(right, found)
         q = np.empty((len(found), 6))
         q[:, self._order] = np.column_stack([placed, found, np.zeros(len(found))])
@@ -121,21 +129,25 @@ class Elimination:
             right = matrix @ (two @ (one @ last).T)
         return right[:, 1:].transpose(1, 2, 0).reshape(14, 9)
 
-    def _angles(self, x3: Array, vectors: Array) -> tuple[Array, Array]:
+    def _angles(self, pencil: Array, x3: Array, vectors: Array) -> tuple[Array, Array]:
         """The values (k, 3) of joints 3, 4, 5 of eigenvalues that may be real, and how far these
         are from that (k,)."""
         with np.errstate(divide='ignore', invalid='ignore'):
             turn = (1.0 + 1j * x3) / (1.0 - 1j * x3)
             imaginary = np.abs(np.log(np.abs(turn)))
-        kept = (imaginary < REAL) & (x3.imag >= 0.0)
-        found = np.empty((int(kept.sum()), 3))
-        for row, x, vector in zip(found, x3[kept], vectors.T[kept], strict=True):
-            half = vector[:12] if abs(x) < 1.0 else vector[12:]
-            half = (half / half[np.abs(half).argmax()]).real.reshape(4, 3)
-            row[0] = self._value(0, x.real, 1.0)
-            row[1] = self._value(1, *_ratio(half[1:], half[:3]))
-            row[2] = self._value(2, *_ratio(half[:, 1:], half[:, :2]))
-        return found, imaginary[kept]
+        kept = np.flatnonzero((imaginary < REAL) & (x3.imag >= 0.0))
+        found, far = [], []
+        for group in _groups(kept, np.angle(turn)):
+            x = float(x3[group].real.mean())
+            several = len(group) > 1 or x3[group[0]].imag > 0.0  # with its conjugate, say
+            halves = _separated(pencil, x) if several else _halves(x3, vectors, group[0])
+            for half in halves:
+                four, five = _ratio(half[1:], half[:3]), _ratio(half[:, 1:], half[:, :2])
+                found.append(
+                    [self._value(0, x, 1.0), self._value(1, *four), self._value(2, *five)]
+                )
+                far.append(imaginary[group].min())
+        return np.reshape(found, (-1, 3)), np.array(far)
 
     def _value(self, i: int, over: float, under: float) -> float:
         """The value of joint 3 + i for x = over / under."""
@@ -176,14 +188,21 @@ def _turned_basis(angle: float, slides: bool) -> Array:
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]) @ _HALF
 
 
-def _eigenvalues(polynomials: Array) -> tuple[Array, Array, float]:
-    """The eigenvalues x3 (24,), their vectors, and the reciprocal condition of a matrix that is
-    inverted. polynomials (6, 3, 3, 3): the powers of x3, x4, x5."""
+def _pencil(polynomials: Array) -> Array:
+    """The 12 equations in 12 products, (3, 12, 12): coefficients of 1, x3, x3^2.
+
+    polynomials (6, 3, 3, 3): the powers of x3, x4, x5
+    """
     powers = polynomials.transpose(1, 0, 2, 3)
     shifted = np.zeros((3, 12, 4, 3))
     shifted[:, :6, :3] = powers
     shifted[:, 6:, 1:] = powers
-    matrices = shifted.reshape(3, 12, 12)
+    return shifted.reshape(3, 12, 12)
+
+
+def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
+    """The eigenvalues x3 (24,), their vectors, and the reciprocal condition of a matrix that is
+    inverted."""
     values = np.linalg.svd(matrices[2], compute_uv=False)
     condition = float(values[-1] / values[0]) if values[0] > 0.0 else 0.0
     if condition <= HOPELESS:
@@ -193,6 +212,36 @@ def _eigenvalues(polynomials: Array) -> tuple[Array, Array, float]:
     companion[12:] = -np.linalg.solve(matrices[2], np.hstack([matrices[0], matrices[1]]))
     x3, vectors = np.linalg.eig(companion)
     return x3.astype(complex), vectors.astype(complex), condition
+
+
+def _groups(kept: IntArray, angles: Array) -> Iterator[IntArray]:
+    """Those kept, in groups of (nearly) the same angle [rad]."""
+    kept = kept[np.argsort(angles[kept])]
+    ends = np.flatnonzero(np.diff(angles[kept]) > TOGETHER) + 1
+    for group in np.split(kept, ends):
+        if len(group):
+            yield group
+
+
+def _halves(x3: Array, vectors: Array, i: int) -> list[Array]:
+    """The products (4, 3) of powers of x4 and x5 in an eigenvector of its own."""
+    half = vectors[:12, i] if abs(x3[i]) < 1.0 else vectors[12:, i]
+    return [(half / half[np.abs(half).argmax()]).real.reshape(4, 3)]
+
+
+def _separated(pencil: Array, x: float) -> list[Array]:
+    """Several such products for one eigenvalue: the eigenvectors of multiplying by a combination
+    of x4 and x5, in the space that the matrix takes to zero."""
+    _, values, rows = np.linalg.svd(pencil[0] + x * (pencil[1] + x * pencil[2]))
+    count = max(1, int((values <= NULL * values[0]).sum()))
+    space = rows[-count:].T.reshape(4, 3, count)
+    by4 = np.linalg.lstsq(space[:3].reshape(9, count), space[1:].reshape(9, count), rcond=None)[0]
+    low, high = space[:, :2].reshape(8, count), space[:, 1:].reshape(8, count)
+    by5 = np.linalg.lstsq(low, high, rcond=None)[0]
+    vectors = np.linalg.eig(by4 + MIXED * by5)[1]
+    products = space.reshape(12, count) @ vectors
+    products = products / products[np.abs(products).argmax(axis=0), np.arange(count)]
+    return list(products.real.T.reshape(count, 4, 3))
 
 
 def _ratio(above: Array, below: Array) -> tuple[float, float]:

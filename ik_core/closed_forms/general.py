@@ -43,10 +43,9 @@ class GeneralWay(Way):
         self._joints = [i for i in range(len(layout.rows)) if i != layout.held]
         self._rows = layout.rows
         self._slides = self._links[judging.SLIDES].astype(bool)
-        self._cut = self._best_cut()
-        self._stood = 0.0
-        self._parts = self._at(0.0, self._cut)
-        self.is_sure = True
+        self._cuts = self._good_cuts()
+        self._stood, self._parts = np.nan, (Six(np.zeros((6, 6)), np.zeros(6, bool)), np.eye(4))
+        self._eliminations: list[Elimination] = []
 
     def propose(
         self,
@@ -62,9 +61,8 @@ class GeneralWay(Way):
         target = transform_of(packed.targets[0]) @ transform_of(poses[judging.HOME])
         held = self._value_of_held(held)
         if held != self._stood:
-            self._stood = held
-            self._parts = self._at(held, self._cut)
-        found = self._found(target @ self._parts[2])
+            self._stood, self._parts, self._eliminations = held, self._at(held), []
+        found = self._found(target @ self._parts[1])
         return judging.settle(
             self._integers, self._links, self._scales, held,
             self.margin if margin is None else margin, packed.tree, packed.geometry,
@@ -73,22 +71,45 @@ class GeneralWay(Way):
         )  # fmt: skip
 
     def _found(self, target: Array) -> Array:
-        """The solutions (k, 6) of the six joints, and what nearly is one."""
-        elimination, six, _ = self._parts
-        candidates = elimination.candidates(target)
+        """The solutions (k, 6) of the six joints, and what nearly is one.
+
+        By the best cut; where that is not sure, by the others as well.
+        """
+        found = np.empty((0, 6))
+        for i in range(len(self._cuts)):
+            values, errors, self.is_sure = self._by_cut(i, target)
+            values = values[errors <= max(self.margin, SOLVED)]
+            found = np.vstack([found, _new_ones(values, found)])
+            if self.is_sure:
+                return found
+        start = self._start()
+        errors = self._parts[0].polish(start, target)  # at singularities it may be one of many
+        return np.vstack([found, _new_ones(start[errors <= SOLVED], found)])
+
+    def _start(self) -> Array:
+        """The values (1, 6) of the six joints at the start."""
+        variables = self._links[judging.VARIABLE, self._joints]
+        start = np.where(variables < 0, 0.0, self.x[variables])
+        signs, offsets = self._scales[:, self._joints]
+        return np.asarray(signs * start + offsets, float)[None]
+
+    def _by_cut(self, i: int, target: Array) -> tuple[Array, Array, bool]:
+        """Candidates (k, 6) as far as they can be led to solutions, the errors that are left, and
+        whether all solutions certainly are among them."""
+        six = self._parts[0]
+        if i == len(self._eliminations):
+            self._eliminations.append(Elimination(six.rows, six.slides, self._cuts[i]))
+        candidates = self._eliminations[i].candidates(target)
         values = candidates.values
-        six.complete(values, elimination.last, target)
+        six.complete(values, self._eliminations[i].last, target)
         before = values.copy()
         errors = six.polish(values, target)
-        solved = errors <= SOLVED
-        moved = np.abs(values - before).max(axis=1) > MOVED
-        self.is_sure = candidates.is_regular and not bool(
-            ((~solved | moved) & (candidates.imaginary < DOUBTFUL)).any()
-        )
-        return values[errors <= max(self.margin, SOLVED)][: judging.MOST_FOUND]
+        doubtful = (errors > SOLVED) | (np.abs(values - before).max(axis=1) > MOVED)
+        doubtful &= candidates.imaginary < DOUBTFUL
+        return values, errors, candidates.is_regular and not bool(doubtful.any())
 
-    def _at(self, held: float, cut: tuple[bool, int]) -> tuple[Elimination, Six, Array]:
-        """What solves the six joints while one is held, and what its target is multiplied by."""
+    def _at(self, held: float) -> tuple[Six, Array]:
+        """The six joints while one is held, and what their target is multiplied by."""
         rows, hold = self._rows, self.layout.held
         back: Array = np.eye(4)
         if hold >= 0:
@@ -96,23 +117,24 @@ class GeneralWay(Way):
             rows, back = rows.copy(), np.asarray(np.linalg.inv(turn), float)
             rows[hold:, :3] = rows[hold:, :3] @ turn[:3, :3].T
             rows[hold:, 3:] = rows[hold:, 3:] @ turn[:3, :3].T + turn[:3, 3]
-        rows, slides = rows[self._joints], self._slides[self._joints]
-        return Elimination(rows, slides, cut), Six(rows, slides), back
+        return Six(rows[self._joints], self._slides[self._joints]), back
 
-    def _best_cut(self) -> tuple[bool, int]:
-        """The most accurate way to cut the loop."""
+    def _good_cuts(self) -> list[tuple[bool, int]]:
+        """The ways to cut the loop that are accurate, the most accurate one first."""
         rng = np.random.default_rng(0)
         values = rng.uniform(-3.0, 3.0, (TRIALS, 7))
         values[:, self._slides[self._joints].nonzero()[0]] /= 3.0
         errors = np.array([[self._error(one, cut) for one in values] for cut in CUTS])
-        best = int(errors.max(axis=1).argmin())
-        if np.median(errors[best]) > LEAST_ACCURATE:
+        order = errors.max(axis=1).argsort(kind='stable')
+        good = [CUTS[i] for i in order if np.median(errors[i]) <= LEAST_ACCURATE]
+        if not good:
             raise NoCut
-        return CUTS[best]
+        return good
 
     def _error(self, values: Array, cut: tuple[bool, int]) -> float:
         """How far the nearest candidate is from six joint values that it should be."""
-        elimination, six, _ = self._at(values[6], cut)
+        six, _ = self._at(values[6])
+        elimination = Elimination(six.rows, six.slides, cut)
         target = np.eye(4)
         for motion in six.motions(values[None, :6])[0]:
             target = target @ motion
@@ -121,6 +143,12 @@ class GeneralWay(Way):
         gaps = found - values[:6]
         gaps[:, ~six.slides] -= TURN * np.round(gaps[:, ~six.slides] / TURN)
         return float(np.abs(gaps).max(axis=1).min(initial=1.0))
+
+
+def _new_ones(values: Array, known: Array) -> Array:
+    """The rows (k, 6) that are not among those known."""
+    gaps = np.abs(np.sin(0.5 * (values[:, None] - known[None]))).max(axis=2)
+    return values[gaps.min(axis=1, initial=1.0) > judging.SAME]
 
 
 def make_way(chain: Chain, layout: Layout, tolerance: float) -> Way | None:
