@@ -139,10 +139,11 @@ def solve_all(
     """
     started = time.perf_counter()
     limit = whole_number(max_searches, 'max_searches')
-    solver = make_solver(random_seed=random_seed, **options)
+    solver = make_solver(random_seed=random_seed, **options) if options else None
     answer = _in_closed_form(problem, q0, turns, started) if closed_form else None
     if answer is not None:
         return answer
+    solver = solver or make_solver(random_seed=random_seed)
     own = _checked_problem(problem)
     start = own.load(q0)
     found = _Found(own, start)
@@ -193,19 +194,19 @@ def _in_closed_form(
     if form is None:
         return None
     try:
-        q, start = form.solve(q0), form.start(q0)
+        q = form.solve(q0)
     except UnsupportedProblem:  # as its frozen joints stand in q0
         return None
     if form.held is not None or not form.is_certain:
         return None
     errors, shares = form.appraised(q)
     singular = shares <= NEARLY_SINGULAR
-    for i in np.flatnonzero(singular):
+    for i in singular.nonzero()[0]:
         values = np.linalg.svd(problem.at(q[i, problem.variables]).jacobian, compute_uv=False)
         singular[i] = values[-1] <= SINGULAR * values[0]
     if turns:
         q, singular = _with_turns(problem, q, singular)
-        order = np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')
+        order = np.argsort(np.linalg.norm(q - form.start(q0), axis=1), kind='stable')
         q, singular = q[order], singular[order]
         errors, _ = form.appraised(q)
     return Solutions(

@@ -103,21 +103,43 @@ def appraise(
     A share is a bound: the least singular value of the Jacobian is no smaller a share of the
     largest. 0 where that is about the root of rounding. The rest as in `follow`.
     """
-    n = x.shape[1]
-    point, unit = vectors[0], vectors[1]
+    n, point = x.shape[1], vectors[0]
     for i in range(x.shape[0]):
         for j in range(n):
             point[j] = x[i, j]
         update(p, point, residual)
         errors[i, 0], errors[i, 1] = p.errors[0, 0], p.errors[0, 1]
         goal_jacobian(p, 0, columns)
-        trace = inverse = 0.0
+        _gram(columns, 0.0, -1, normal)
+        trace = 0.0
         for j in range(n):
-            _gram(columns, 0.0, -1, normal)
             trace += normal[j, j]
-            for k in range(n):
-                unit[k] = 1.0 if k == j else 0.0
-            if not cholesky_solve(normal, unit, n):
-                unit[j] = math.inf
-            inverse += unit[j]
-        shares[i] = 1.0 / math.sqrt(trace * inverse)
+        shares[i] = 1.0 / math.sqrt(trace * _inverse_trace(normal, vectors[1]))
+
+
+@inner
+def _inverse_trace(a: Array, unit: Array) -> float:
+    """The trace of the inverse of a symmetric matrix, inf where it is singular; `a` is spoilt.
+
+    By the columns of the inverse of Cholesky's factor.
+    """
+    n, total = a.shape[0], 0.0
+    for j in range(n):
+        for i in range(j, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            if i > j:
+                a[i, j] = s * a[j, j]
+            elif s > 0.0:
+                a[j, j] = 1.0 / math.sqrt(s)
+            else:
+                return math.inf
+    for j in range(n):
+        for i in range(j, n):
+            s = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                s -= a[i, k] * unit[k]
+            unit[i] = s * a[i, i]
+            total += unit[i] * unit[i]
+    return total

@@ -65,6 +65,7 @@ class ClosedForm:
         self._ways: list[Way] = []
         self._plan: Plan | None = None
         self._held: int | None = None
+        self._family = ''
         self.is_certain = False
         self._stand(self._default)
 
@@ -79,7 +80,9 @@ class ClosedForm:
     @property
     def family(self) -> str:
         """What of the chain made it possible, in words."""
-        return self.layout.title([self.robot.joint_names[i] for i in self._joints])
+        if not self._family:
+            self._family = self.layout.title([self.robot.joint_names[i] for i in self._joints])
+        return self._family
 
     @property
     def held(self) -> int | None:
@@ -340,7 +343,7 @@ class ClosedForm:
         self._ways = self._find_ways()
         if not self._ways:
             raise UnsupportedProblem(why_not(self._chain))
-        held = self.layout.held
+        held, self._family = self.layout.held, ''
         self._held = int(self._joints[held]) if held >= 0 else None
         self._plan = self._find_plan()
 
