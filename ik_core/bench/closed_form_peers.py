@@ -27,7 +27,7 @@ RUST = ('three_parallel_two_intersecting', 'spherical_two_parallel', 'spherical_
 
 def peers(robot: Robot, tip: str, chain: Chain) -> Iterator[tuple[str, Solutions]]:
     """Those that have a closed form for an arm of six turning joints."""
-    if len(chain.rows) != 6 or chain.slides.any() or not (chain.signs == 1.0).all():
+    if len(robot.chain(tip)) != 6 or len(chain.rows) != 6 or chain.slides.any():
         return
     for name, make in (('EAIK', _eaik), ('ik-geo', _ik_geo), ('ssik', _ssik)):
         try:

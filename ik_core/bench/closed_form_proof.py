@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..batch.solve_all import solve_all
 from ..closed_forms.chain import chain_of
@@ -47,6 +48,8 @@ WRONG = 1e-8
 """Errors [m, rad] of a solution that is none."""
 CLOSE = 1e-6
 """Errors [m, rad] of a peer's solution that is one."""
+ON_LIMIT = 1e-7
+"""A joint of a peer's solution this far beyond a limit [rad or m] is on it."""
 NEAR = 1e-3
 """Two configurations no further apart in any joint are the same [rad or m]."""
 REGULAR = 2e-3
@@ -137,7 +140,8 @@ class Proof:
         kept: list[Array] = []
         for one in found:
             q = case.q.copy()
-            q[self.moving] = self._inside(one[self.moving] if len(one) == len(q) else one)
+            x = one[self.moving] if len(one) == len(q) else one
+            q[self.moving] = self._inside(x, q[self.moving])
             known = kept and _is_among(self._gaps(q[None], np.array(kept)))
             if known or np.isnan(q).any() or _error(self.pose_of(q), case.pose) > CLOSE:
                 continue
@@ -145,16 +149,17 @@ class Proof:
                 kept.append(q)
         return np.reshape(kept, (-1, len(case.q)))
 
-    def _inside(self, x: Array) -> Array:
-        """x (variables,) turned inside the limits; NaN where no turn is."""
-        limits = self.searched.limits
-        low = np.where(np.isfinite(limits.lower), limits.lower, -0.5 * TURN)
-        turned = np.where(self._turning, low + np.mod(x - low + 1e-9, TURN) - 1e-9, x)
-        inside = (turned >= limits.lower - 1e-7) & (turned <= limits.upper + 1e-7)
-        return np.where(inside, turned, np.nan)
+    def _inside(self, x: Array, start: Array) -> Array:
+        """x (variables,) turned next to the start, but inside the limits; NaN where no turn is."""
+        limits, turning = self.searched.limits, self._turning
+        x = np.where(turning, x - TURN * np.round((x - start) / TURN), x)
+        x = np.where(turning & (x > limits.upper + ON_LIMIT), x - TURN, x)
+        x = np.where(turning & (x < limits.lower - ON_LIMIT), x + TURN, x)
+        inside = (x >= limits.lower - ON_LIMIT) & (x <= limits.upper + ON_LIMIT)
+        return np.where(inside, x, np.nan)
 
     @property
-    def _turning(self) -> Array:
+    def _turning(self) -> NDArray[np.bool_]:
         """Which of the variables are angles."""
         return np.array([self.robot.joint_units[i] == 'rad' for i in self.moving])
 
