@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,9 +41,10 @@ from numpy.typing import ArrayLike
 
 from ..closed_forms.cores import GENERAL
 from ..closed_forms.form import ClosedForm
+from ..closed_forms.layouts import Layout
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
-from ..optim.search import Search, SearchOptions
+from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
@@ -96,13 +97,48 @@ class ClosedFormSolver(Solver):
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
         self._next = successor(clock=self.clock, **shared)
 
+    def solve(
+        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+    ) -> IkResult:
+        """As every solver's; what a search would find at its first look takes no search."""
+        result = None
+        if budget is None and not problem.secondary and not self.options.record_history:
+            result = self._at_once(problem, q0)
+        return super().solve(problem, q0, budget) if result is None else result
+
+    def _at_once(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult | None:
+        form = self._known_of(problem).form
+        if form is None or len(problem.packed.frozen):
+            return None
+        started = self.clock()
+        start = problem.load(q0)
+        start[problem.columns] = x = problem.limits.project(start[problem.columns])
+        problem.packed.update(x)
+        q = None if _is_reached(problem) else _first(form.solve_loaded(start))
+        if q is None:
+            return None
+        cost = problem.packed.update(q[problem.columns])
+        errors = problem.packed.errors.copy()
+        if not _is_reached(problem):
+            return None
+        position, orientation, note = errors[:, 0], errors[:, 1], self._known_of(problem).note
+        return IkResult(
+            q.copy(), IkStatus.REACHED, position, orientation, cost, 1, 2, 0,
+            self.clock() - started, (), note,
+        )  # fmt: skip
+
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
-        if self._next is None:
-            raise RuntimeError('make_solver makes this solver, which needs a successor')
+        known = self._known_of(problem)
+        assert self._next is not None
+        return ClosedFormSearch(known, self._next, q0, self.options.record_history)
+
+    def _known_of(self, problem: IkProblem) -> _Known:
         if self._known is None or not self._known.is_for(problem):
             problem.check_without_constraints()
+            if self._next is None:
+                raise RuntimeError('make_solver makes this solver, which needs a successor')
             self._known = _Known(problem)
-        return ClosedFormSearch(self._known, self._next, q0, self.options.record_history)
+        return self._known
 
 
 class _Known:
@@ -111,11 +147,20 @@ class _Known:
     def __init__(self, problem: IkProblem) -> None:
         self.problem = problem
         self.form: ClosedForm | None = None
-        self.why_not = ''
+        self.why_not = self._note = ''
+        self._layout: Layout | None = None
         try:
             self.form = ClosedForm(problem)
         except UnsupportedProblem as reason:
             self.why_not = str(reason)
+
+    @property
+    def note(self) -> str:
+        """What is said of solutions in closed form."""
+        assert self.form is not None
+        if self._layout is not self.form.layout:
+            self._layout, self._note = self.form.layout, f'closed form: {self.form.family}'
+        return self._note
 
     def is_for(self, problem: IkProblem) -> bool:
         """Whether it still is what is known of a problem."""
@@ -131,7 +176,7 @@ class ClosedFormSearch(Search):
         self.problem, self.clock = known.problem, successor.clock
         self.status = None
         self.solve_time = 0.0
-        self._successor, self._records = successor, records
+        self._known, self._successor, self._records = known, successor, records
         self._search = successor.search(self.problem, q0)
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
@@ -193,7 +238,7 @@ class ClosedFormSearch(Search):
     def _look_nearby(self, form: ClosedForm, start: Array) -> None:
         q = _first(form.solve_loaded(start))
         if q is not None and np.abs(q - start).max() <= NEARBY:
-            self._take(q, form)
+            self._take(q)
         elif q is None:
             self._note = self._out_of_reach(form)
         else:
@@ -208,12 +253,12 @@ class ClosedFormSearch(Search):
         if q is None:
             self._note = self._out_of_reach(form)
         else:
-            self._take(q, form)
+            self._take(q)
 
-    def _take(self, q: Array, form: ClosedForm) -> None:
+    def _take(self, q: Array) -> None:
         """Take a solution q (n,), or begin there where the tolerances are finer than it is."""
-        self._note = f'closed form: {form.family}'
-        found = self.finish(q[self.problem.variables], 1, 1, 0)
+        self._note = self._known.note
+        found = self.finish(q[self.problem.variables], 1, 2, 0)
         if found.success:
             self.status = found.status
         elif found.cost < self._search.cost:
@@ -265,7 +310,8 @@ class ClosedFormSearch(Search):
     def result(self) -> IkResult:
         """The best so far."""
         if self._answer is not None:
-            return replace(self._answer, solve_time=self.solve_time, note=self._note)
+            self._answer.solve_time, self._answer.note = self.solve_time, self._note
+            return self._answer
         self._search.limited_by = self.limited_by
         result = self._search.result()
         if self._found is not None:
@@ -308,6 +354,12 @@ def _outwards(here: float, low: float, high: float, step: float, turns: bool) ->
         for value in (here - count * step, here + count * step):
             if low <= value <= high:
                 yield value
+
+
+def _is_reached(problem: IkProblem) -> bool:
+    """Whether the one goal is, where the problem was looked at last."""
+    position, orientation = problem.packed.errors.item(0), problem.packed.errors.item(1)
+    return position <= problem.position_tolerance and orientation <= problem.orientation_tolerance
 
 
 def _first(found: Array) -> Array | None:

@@ -109,6 +109,26 @@ def test_frozen_joints_keep_what_the_start_says_and_the_others_solve():
         assert result.note.startswith('closed form')
 
 
+@pytest.mark.parametrize('name', ['ur5e', 'iiwa14', 'scara', 'panda'])
+def test_a_solve_gives_exactly_what_a_search_does(name):
+    robot, goal, problem = pose_problem(name)
+    solver, rng = make_solver('closed_form', restarts=2), np.random.default_rng(15)
+    for i in range(40):
+        q, start = (robots.random_q(robot, rng, margin=0.02) for _ in range(2))
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        if i % 4 == 0:
+            start = q.copy() if i % 8 else start + 7.0
+        once = solver.solve(problem, start)
+        search = solver.begin(problem, start)
+        search.run()
+        whole = search.result()
+        np.testing.assert_array_equal(once.q, whole.q)
+        for field in ('status', 'cost', 'iterations', 'evaluations', 'restarts', 'note'):
+            assert getattr(once, field) == getattr(whole, field), field
+        np.testing.assert_array_equal(once.position_errors, whole.position_errors)
+        np.testing.assert_array_equal(once.orientation_errors, whole.orientation_errors)
+
+
 # --- seven joints ------------------------------------------------------------------------------
 
 
