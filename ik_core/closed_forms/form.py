@@ -187,6 +187,22 @@ class ClosedForm:
         answer, costs = self._plan.sweep(self._packed.targets, start, values, task)
         return None if np.isnan(costs).any() else (answer, costs)
 
+    def solve_first(self, start: Array, values: Array) -> Array | None:
+        """The nearest solution (n,) at the first of these values of the held joint that has any.
+
+        From a checked start (n,), for the target that the problem read last.
+        """
+        self._stand(start)
+        counts, q = np.full(len(values), -1), np.empty(0)
+        if self._plan is not None:
+            frames = np.repeat(self._packed.targets, len(values), axis=0)
+            q, counts = solve_chunks(self._plan, frames, start[np.newaxis], values, 1, None)
+        for i, count in enumerate(counts.tolist()):
+            found = q[i, :count] if count >= 0 else self._solve_carefully(start, values.item(i))
+            if len(found):
+                return found[0]
+        return None
+
     def _completed(
         self,
         frames: Array,

@@ -60,6 +60,11 @@ class Solver(ABC):
         """Which of `variants` these options are like."""
         return 0
 
+    @classmethod
+    def rehearsals(cls) -> Sequence[IkProblem]:
+        """Problems whose solves need kernels that a goal for an arm of two joints does not."""
+        return ()
+
     def hand_over_to(self, successor: type[Solver]) -> None:  # noqa: B027 (most need none)
         """Let `successor` answer what this one has no answer to; called where it is made."""
 

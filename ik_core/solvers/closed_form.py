@@ -48,7 +48,10 @@ from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
+from ..robot.joints import Joint
 from ..robot.limits import TURN
+from ..robot.robot import Robot
+from ..tasks import PoseTask
 from .base import Solver
 
 NEARBY = 0.1
@@ -87,6 +90,14 @@ class ClosedFormSolver(Solver):
         self._next: Solver | None = None
         self._known: _Known | None = None
 
+    @classmethod
+    def rehearsals(cls) -> Sequence[IkProblem]:
+        """See Solver: an arm with parallel axes, and one whose axes have nothing in common."""
+        x, y, z = np.eye(3)
+        ways = [0.0 * z, 0.2 * z, 0.4 * x, 0.4 * x, 0.1 * y, 0.1 * z]
+        regular = _problem_of([z, y, y, y, z, y], ways)
+        return regular, _problem_of([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
+
     @property
     def variant(self) -> int:
         """See Solver."""
@@ -114,7 +125,11 @@ class ClosedFormSolver(Solver):
         start = problem.load(q0)
         start[problem.columns] = x = problem.limits.project(start[problem.columns])
         problem.packed.update(x)
-        q = None if _is_reached(problem) else _first(form.solve_loaded(start))
+        if _is_reached(problem):
+            return None
+        q = _first(form.solve_loaded(start))
+        if q is None and form.held is not None:
+            q = form.solve_first(start, _outwards(form, start.item(form.held)))
         if q is None:
             return None
         cost = problem.packed.update(q[problem.columns])
@@ -247,9 +262,12 @@ class ClosedFormSearch(Search):
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
         q = _first(form.solve_loaded(start))
         if q is None and form.held is not None:
-            sweep = Sweep(form, start)
-            yield from sweep
-            q = sweep.q
+            values = _outwards(form, float(start[form.held]))
+            for first in range(0, len(values), LOOK):
+                q = form.solve_first(start, values[first : first + LOOK])
+                if q is not None:
+                    break
+                yield
         if q is None:
             self._note = self._out_of_reach(form)
         else:
@@ -322,38 +340,29 @@ class ClosedFormSearch(Search):
         return result
 
 
-class Sweep:
-    """The solution with the joint that is held as near to its start as VALUES of its range allow.
-
-    Iterating looks, with pauses after LOOK values; then `q` (n,) is the solution, or None. It is
-    not narrowed down: where solutions begin the arm is at a singularity, or at a limit.
-    """
-
-    def __init__(self, form: ClosedForm, start: Array) -> None:
-        self.form, self.start = form, start
-        self.q: Array | None = None
-
-    def __iter__(self) -> Iterator[None]:
-        assert self.form.held is not None
-        low, high = self.form.held_range
-        here, step = float(self.start[self.form.held]), (high - low) / VALUES
-        turns = bool(self.form.robot.full_turns[self.form.held]) and high - low >= TURN
-        for count, value in enumerate(_outwards(here, low, high, step, turns), 1):
-            self.q = _first(self.form.solve_loaded(self.start, value))
-            if self.q is not None:
-                return
-            if count % LOOK == 0:
-                yield None
+def _problem_of(axes: Sequence[ArrayLike], ways: Sequence[ArrayLike]) -> IkProblem:
+    """A pose that an arm of revolute joints with these axes and ways between them reaches."""
+    links, joints = [str(i) for i in range(len(axes) + 1)], []
+    for i, (axis, way) in enumerate(zip(axes, ways, strict=True)):
+        shift = np.eye(4)
+        shift[:3, 3] = way
+        own = np.asarray(axis, float)
+        joints.append(Joint(f'j{i}', 'revolute', links[i], links[i + 1], shift, own, -3.0, 3.0))
+    robot = Robot.from_joints('rehearsal', links, joints)
+    pose = robot.forward_kinematics(np.full(len(axes), 0.7), links[-1])
+    return IkProblem(robot, [PoseTask(links[-1], transform=pose)])
 
 
-def _outwards(here: float, low: float, high: float, step: float, turns: bool) -> Iterator[float]:
-    """Values at a distance of whole steps, the nearest first; in the limits, or within a turn."""
-    if turns:
+def _outwards(form: ClosedForm, here: float) -> Array:
+    """Values of the held joint at a distance of whole steps from here, the nearest first; inside
+    the limits, or within half a turn where it turns without an end."""
+    low, high = form.held_range
+    step = (high - low) / VALUES
+    if form.robot.full_turns[form.held] and high - low >= TURN:
         low, high = here - 0.5 * TURN, here + 0.5 * TURN
-    for count in range(1, VALUES + 1):
-        for value in (here - count * step, here + count * step):
-            if low <= value <= high:
-                yield value
+    steps = step * np.arange(1, VALUES + 1)
+    values = np.stack([here - steps, here + steps], axis=1).ravel()
+    return values[(low <= values) & (values <= high)]
 
 
 def _is_reached(problem: IkProblem) -> bool:

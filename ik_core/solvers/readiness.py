@@ -86,6 +86,8 @@ def make_ready(kernels: Kernels) -> None:
         search.run(Budget(iterations=3))
         search.result()
         solver.solve(each, [0.4, 0.5])
+    for each in SOLVERS[kernels.solver].rehearsals():
+        make_solver(kernels.solver, **options).solve(each)
     _ready.add(kernels)
 
 

@@ -31,6 +31,7 @@ from support.node_harness import (
     world,
 )
 
+import ik_core as ik
 from ik_core import IkStatus
 from ik_node.conversions import transform_to_pose
 from ik_node.inputs.frames import Frames, Pending
@@ -165,6 +166,33 @@ def test_a_pose_in_reach_is_reached(panda, number):
     assert response.error_code.val == MoveItErrorCode.SUCCESS
     assert np.allclose(pose_of(panda, response), goal, atol=2e-4)
     assert response.solution.joint_state.header.frame_id == panda.robot.base_link
+
+
+def test_with_the_solver_closed_form_it_is_the_solution_nearest_to_the_given_state(make_model):
+    model = make_model('ur5e', solver='closed_form', tip_links=['tool0'])
+    robot, rng = model.robot, np.random.default_rng(3)
+    problem = ik.IkProblem(robot, [ik.PoseTask('tool0')])
+    for _ in range(5):
+        q, start = rng.uniform(-2.0, 2.0, (2, 6))
+        goal = robot.forward_kinematics(q, 'tool0')
+        problem.goals[0].set_target(goal)
+        request = new_request()
+        request.robot_state.joint_state = JointState(name=robot.joint_names, position=start)
+        request.pose_stamped = stamped(goal)
+        query = read(model, request)
+        assert query.solver == 'closed_form'
+        result = query.solve(threading.Event())
+        np.testing.assert_allclose(result.q, ik.solve_all(problem, start)[0], atol=1e-7)
+        assert result.note.startswith('closed form')
+    request.pose_stamped.pose.position.x = 3.0
+    assert 'out of reach for certain' in read(model, request).solve(threading.Event()).message
+
+
+def test_a_solver_that_does_not_search_is_not_asked(make_model):
+    model = make_model('ur5e', solver='jacobian_transpose', tip_links=['tool0'])
+    request = new_request()
+    request.pose_stamped = stamped(model.robot.forward_kinematics(np.full(6, 0.5), 'tool0'))
+    assert read(model, request).solver == 'levenberg_marquardt'
 
 
 def test_nothing_moves(panda):
