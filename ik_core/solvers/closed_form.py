@@ -60,6 +60,8 @@ VALUES = 60
 """How many values of the joint that is held are tried, where that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
+STANDS = 0.7
+"""[rad] Each joint of a rehearsal."""
 SLOW = 0.01
 """[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
 those of ticks."""
@@ -92,11 +94,14 @@ class ClosedFormSolver(Solver):
 
     @classmethod
     def rehearsals(cls) -> Sequence[IkProblem]:
-        """See Solver: an arm with parallel axes, and one whose axes have nothing in common."""
+        """See Solver: an arm with a wrist, one that its limits keep from the pose by little, so
+        that its solutions are followed, and one like no other."""
         x, y, z = np.eye(3)
-        ways = [0.0 * z, 0.2 * z, 0.4 * x, 0.4 * x, 0.1 * y, 0.1 * z]
-        regular = _problem_of([z, y, y, y, z, y], ways)
-        return regular, _problem_of([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
+        ways = [0.0 * z, 0.2 * z, 0.4 * x, 0.4 * x, 0.0 * x, 0.0 * x]
+        wrist = _problem_of([z, y, y, x, y, x], ways)
+        upper = np.full(6, STANDS - 1e-5)
+        pressed = IkProblem(wrist.robot, wrist.goals, upper=upper)
+        return wrist, pressed, _problem_of([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
 
     @property
     def variant(self) -> int:
@@ -341,7 +346,7 @@ class ClosedFormSearch(Search):
 
 
 def _problem_of(axes: Sequence[ArrayLike], ways: Sequence[ArrayLike]) -> IkProblem:
-    """A pose that an arm of revolute joints with these axes and ways between them reaches."""
+    """A pose that an arm of revolute joints with these axes, and ways between them, reaches."""
     links, joints = [str(i) for i in range(len(axes) + 1)], []
     for i, (axis, way) in enumerate(zip(axes, ways, strict=True)):
         shift = np.eye(4)
@@ -349,7 +354,7 @@ def _problem_of(axes: Sequence[ArrayLike], ways: Sequence[ArrayLike]) -> IkProbl
         own = np.asarray(axis, float)
         joints.append(Joint(f'j{i}', 'revolute', links[i], links[i + 1], shift, own, -3.0, 3.0))
     robot = Robot.from_joints('rehearsal', links, joints)
-    pose = robot.forward_kinematics(np.full(len(axes), 0.7), links[-1])
+    pose = robot.forward_kinematics(np.full(len(axes), STANDS), links[-1])
     return IkProblem(robot, [PoseTask(links[-1], transform=pose)])
 
 

@@ -408,10 +408,10 @@ def test_its_kernels_are_made_ready_with_those_of_its_successor():
 
 READY = """
 import ik_core as ik
-from ik_core.closed_forms import judging, regular
+from ik_core.closed_forms import following, judging, regular
 from ik_core.solvers.readiness import Kernels, make_ready
 from support import robots
-kernels = judging.propose, judging.settle, regular.solve_poses
+kernels = judging.propose, judging.settle, regular.solve_poses, following.follow
 
 def compiled():
     return [len(kernel.signatures) for kernel in kernels]
