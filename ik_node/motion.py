@@ -1,4 +1,4 @@
-"""The motion of a node: each tick takes one step of the tracker and publishes it.
+"""The motion of a node: each tick takes one step of the tracker, and publishes it when it is due.
 
 What is published is the state of the tracker's governor, and nothing else. Whatever fails in a
 tick, the governor takes a step: it brakes within the limits, and the goals are followed again
@@ -74,6 +74,7 @@ class Motion:
         self._last_tick = self._last_due = 0
         self._steps = 0  # of the governor, before the one of this tick
         self._rested = False  # before it
+        self._command: Command | None = None  # of the step that is to be published
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
 
@@ -162,25 +163,30 @@ class Motion:
         if self.model is not None:
             self.model.stop()
 
-    def tick(self, due: int) -> int:
-        """One step of the tracker, published; after an error, one of braking.
-
-        Returns the deadline that it was published for, a later one where it took that long.
-        """
-        model = self.model
+    def step(self) -> None:
+        """One step of the tracker; after an error, one of braking."""
+        model, self._command = self.model, None
         if model is None:
-            return due
-        command: Command | None
+            return
         governor = model.tracker.governor
         self._steps, self._rested = governor.steps, governor.at_rest
         try:
-            command = self._step(model)
+            self._command = self._advance(model)
         except Exception:
             self._failed(f'braking, after an error: {traceback.format_exc()}')
-            command = self._brake(model)
+            self._command = self._brake(model)
+
+    def publish(self, due: int) -> int:
+        """What was commanded in the step, for the tick that was due then [ns].
+
+        Returns the deadline that it was published for, a later one where that has come by now.
+        """
+        model, command = self.model, self._command
+        if model is None:
+            return due
         due = self._last_due = self._make_up(model, due)
         try:
-            self._publish(model.tracker.governor, due)
+            self._send(model.tracker.governor, due)
             if command is not None:
                 self._health.record(command)
                 model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
@@ -206,7 +212,7 @@ class Motion:
     def _topic(self) -> str:
         return self._node.resolve_topic_name(self._output.topic) if self._output else ''
 
-    def _step(self, model: Model) -> Command:
+    def _advance(self, model: Model) -> Command:
         if self._settings.changed:
             self._change_parameters(model)
         now = self._clock.now()
@@ -275,7 +281,8 @@ class Motion:
             wake += period
             time.sleep(max(wake - time.monotonic(), 0.0))
             try:
-                self.tick(self._last_due + round(1e9 * period))
+                self.step()
+                self.publish(self._last_due + round(1e9 * period))
             except Exception:  # of what goes with a tick; its step was taken
                 self._health.error('thread', traceback.format_exc())
 
@@ -284,7 +291,7 @@ class Motion:
         self.come_to_rest()
         self._frames.renew()  # what it knows is of the time before
 
-    def _publish(self, governor: Governor, due: int) -> None:
+    def _send(self, governor: Governor, due: int) -> None:
         output = self._output
         if output is None:
             return

@@ -319,9 +319,13 @@ class IkNode(GuardedNode):
         self._examples.poll()
         self._goals.poll()
 
-    def tick(self, due: int) -> int:
-        """Take one step, and publish it; when the tick was due that it stands for."""
-        return self._motion.tick(due)
+    def step(self) -> None:
+        """Take one step."""
+        self._motion.step()
+
+    def publish(self, due: int) -> int:
+        """Publish it; when the tick was due that it stands for."""
+        return self._motion.publish(due)
 
     def rest(self) -> None:
         """Chores, as far as there is time before the next tick."""

@@ -2,11 +2,15 @@
 
 A rclpy timer would do, but each wake-up of an executor rebuilds its wait set in Python, over all
 entities of the node: at 1 kHz that alone takes about a fifth of a core (`ik bench rate`: the bare
-timer). So the tick has a thread that sleeps until each deadline. The same thread takes messages
-shortly before the tick (`inputs`), and does chores after it, when the time to the next one is
-longest: as long as the executor sleeps, nothing keeps the interpreter from the tick. It wakes
-for services and parameters. What it runs and the tick exclude each other: all callbacks are in
-one `Gate`, whose lock the tick holds too, so no other code of the node needs to think of threads.
+timer). So the tick has a thread of its own. As long as the executor sleeps, nothing keeps the
+interpreter from it. It wakes for services and parameters. What it runs and the tick exclude each
+other: all callbacks are in one `Gate`, whose lock the tick holds too, so no other code of the node
+needs to think of threads.
+
+What comes before a deadline is done before it: the thread wakes early, by as much as the slowest
+ticks of late have taken (`Lead`), takes messages, takes the step, and sleeps on until the deadline,
+at which only publishing is left. So a goal, which takes long to read and to solve, makes no message
+late. Chores are done after it, when the time to the next one is longest.
 
 Under simulated time, which jumps and pauses, the ticks come from a rclpy timer.
 """
@@ -30,9 +34,16 @@ from .counters import TickMeter
 SWITCH_INTERVAL = 1e-4
 """[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""
 
-
-LEAD = 350_000
-"""[ns] How long before a tick messages are taken: about what a goal needs, read and checked."""
+LEAST_LEAD = 200_000
+"""[ns] So long before a tick is due its work begins, at least;"""
+MOST_LEAD = 2_000_000
+"""[ns] and so long at most: what is longer is an accident that does not come again soon,"""
+LEAD_SHARE = 0.6
+"""or as much of the period: the chores need the rest."""
+MARGIN = 100_000
+"""[ns] What waking and an interpreter that is busy may take."""
+FORGETTING = 2_000_000_000
+"""[ns] How long what took long is remembered: goals may come seldom."""
 
 
 class Worker(Protocol):
@@ -41,7 +52,10 @@ class Worker(Protocol):
     def prepare(self) -> None:
         """Before a tick: take what came."""
 
-    def tick(self, due: int) -> int:
+    def step(self) -> None:
+        """Before its deadline: work out what there is to publish."""
+
+    def publish(self, due: int) -> int:
         """At the deadline `due` [ns], of the clock that the ticks follow.
 
         Returns the deadline that it has served, a later one where it took that long.
@@ -94,10 +108,25 @@ class Gate(Forgetting, MutuallyExclusiveCallbackGroup):
         super().ending_execution(entity)
 
 
+class Lead:
+    """How long before its deadline a tick begins: `ns`, as long as the slowest of late took."""
+
+    def __init__(self, period: int) -> None:
+        self._most = min(MOST_LEAD, round(LEAD_SHARE * period))
+        self._forgotten = period / FORGETTING
+        self._slowest = 0.0
+        self.learn(0)
+
+    def learn(self, duration: int) -> None:
+        """A tick took so long [ns], without waiting and publishing."""
+        self._slowest = max(duration, self._slowest - self._forgotten * self._slowest)
+        self.ns = min(max(round(self._slowest) + MARGIN, LEAST_LEAD), self._most)
+
+
 class Ticker:
     """Runs a worker at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
 
-    Deadlines are multiples of the period on the steady clock, so lateness does not add up. A tick
+    It holds the lock from the step to the message of it: nothing changes in between. Deadlines are multiples of the period on the steady clock, so lateness does not add up. A tick
     is for the last one that has come when it begins, however late the thread was woken; those
     before it are skipped, never caught up, and the meter counts them. What the worker raises is
     handed to its `failed`, and the ticks go on.
@@ -107,7 +136,7 @@ class Ticker:
         self, rate: float, worker: Worker, meter: TickMeter, lock: threading.RLock
     ) -> None:
         self._period = round(1e9 / rate)
-        self._lead = min(LEAD, self._period // 2)
+        self._lead = Lead(self._period)
         self._worker, self._meter, self._lock = worker, meter, lock
         self._stopped = threading.Event()
         self._due = time.monotonic_ns()
@@ -120,26 +149,34 @@ class Ticker:
     def _run(self) -> None:
         while not self._stopped.is_set():
             self._due = self._last_deadline(self._due + self._period)
-            _sleep_until(self._due - self._lead)
-            duration = self._attempt(self._worker.prepare)
-            _sleep_until(self._due)
-            duration += self._attempt(self._tick)
-            if self._stopped.is_set():
-                return
-            self._meter.tick(self._due, self._period, duration)
-            self._attempt(self._worker.rest)
-
-    def _attempt(self, action: Callable[[], object]) -> int:
-        """Do it, unless stopped; how long that took [ns]."""
-        with self._lock:
-            started = time.monotonic_ns()
-            if not self._stopped.is_set():
-                _guarded(action, self._worker)
-            return time.monotonic_ns() - started
+            _sleep_until(self._due - self._lead.ns)
+            with self._lock:
+                self._tick()
+            with self._lock:
+                self._attempt(self._worker.rest)
 
     def _tick(self) -> None:
+        """All of one tick, and the wait in it."""
+        began = time.monotonic_ns()
+        self._attempt(self._worker.prepare)
+        self._attempt(self._worker.step)
+        worked = time.monotonic_ns() - began
+        if self._stopped.is_set():
+            return
+        self._lead.learn(worked)
+        _sleep_until(self._due)
+        began = time.monotonic_ns()
+        self._attempt(self._publish)
+        self._meter.tick(self._due, self._period, worked + time.monotonic_ns() - began)
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        """Do it, unless stopped."""
+        if not self._stopped.is_set():
+            _guarded(action, self._worker)
+
+    def _publish(self) -> None:
         self._due = self._last_deadline(self._due)
-        self._due = self._worker.tick(self._due)
+        self._due = self._worker.publish(self._due)
 
     def _last_deadline(self, due: int) -> int:
         """The last one that has come, but none before `due`."""
@@ -181,7 +218,8 @@ class SimulatedTicker:
             return
         started, period = time.monotonic_ns(), self._timer.timer_period_ns
         due = self._clock.now().nanoseconds + self._timer.time_until_next_call() - period
-        for action in (self._worker.prepare, partial(self._worker.tick, due)):
+        publish = partial(self._worker.publish, due)
+        for action in (self._worker.prepare, self._worker.step, publish):
             if not self._stopped:
                 _guarded(action, self._worker)
         self._meter.tick(due, period, time.monotonic_ns() - started)

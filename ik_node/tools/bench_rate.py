@@ -15,8 +15,12 @@ affects all alike. The node's turns are of two kinds:
 With `--viewer` the node takes further turns while `ik_viewer` shows it to a client that reads as a
 browser does (`page_client`); in all other turns there is none.
 
-Jitter is how much the time between two stamps differs from the period; at arrivals this process's
-own scheduling blurs it. Time in a tick and its share for solving are what the node reports
+Jitter is how much the time between two messages differs from the period, by when the middleware of
+the publisher was handed them (the source timestamp; stamps say when joints are to be where, which
+is no measurement). At arrivals this process's own scheduling blurs it. With `--priority` all
+processes are run as real-time ones (SCHED_FIFO; that takes the right to it), the node and what it
+is compared with before the others, so that little of what else the machine does is measured.
+Time in a tick and its share for solving are what the node reports
 (/diagnostics).
 """
 
@@ -202,7 +206,7 @@ def steps() -> Iterator[tuple[Array, float]]:
 
 
 class Watcher:
-    """Receives joint states: when each was stamped, when it came [ns], whether it moves."""
+    """Receives joint states: when each was published, when it came [ns], whether it moves."""
 
     def __init__(self) -> None:
         self.context = rclpy.Context()
@@ -218,11 +222,10 @@ class Watcher:
         self.states: dict[str, list[tuple[int, int, bool]]] = {}
         self.forget()
 
-    def _receiver(self, source: str) -> Callable[[JointState], None]:
-        def receive(message: JointState) -> None:
-            now, stamp = time.time_ns(), message.header.stamp
-            stamped = 1_000_000_000 * stamp.sec + stamp.nanosec
-            self.states[source].append((stamped, now, any(message.velocity)))
+    def _receiver(self, source: str) -> Callable[[JointState, Any], None]:
+        def receive(message: JointState, info: Any) -> None:
+            published, now = info['source_timestamp'], time.time_ns()
+            self.states[source].append((published, now, any(message.velocity)))
 
         return receive
 
@@ -265,12 +268,19 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def prefer(priority: int, *processes: int) -> None:
+    """Run all threads of processes at a real-time priority, before all that have none."""
+    for process in processes:
+        for thread in os.listdir(f'/proc/{process}/task'):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
+
+
 class Turns:
     """What was seen of one publisher in its turns."""
 
     def __init__(self, period: float) -> None:
         self.period = 1e3 * period
-        self.intervals: dict[str, list[Array]] = {'stamps': [], 'arrivals': []}
+        self.intervals: dict[str, list[Array]] = {'published': [], 'arrivals': []}
         self.used = self.seconds = 0.0
         self.latencies: list[float] = []
         self.ticks: list[dict[str, str]] = []
@@ -292,11 +302,11 @@ class Turns:
 
     def row(self) -> dict[str, float]:
         """The figures."""
-        stamps = np.concatenate(self.intervals['stamps'])
+        intervals = np.concatenate(self.intervals['published'])
         latency = 1e3 * np.array(self.latencies or [NAN])
         return {
-            'rate_hz': 1e3 / float(stamps.mean()),
-            **_percentiles('jitter', self.jitter('stamps')),
+            'rate_hz': 1e3 / float(intervals.mean()),
+            **_percentiles('jitter', self.jitter('published')),
             'arrival_jitter_p99_ms': float(np.percentile(self.jitter('arrivals'), 99)),
             'cpu_percent': 100.0 * self.used / self.seconds,
             'tick_p50_us': self.reported('tick_time.p50 [us]'),
@@ -318,9 +328,9 @@ def latencies(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterato
 
     Goals that came while the arm still moved say nothing, and are left out; so is the last.
     """
-    stamps = np.array([1e-9 * state[0] for state in states])
+    times = np.array([1e-9 * state[0] for state in states])
     for goal, following in itertools.pairwise(sent):
-        begin, end = np.searchsorted(stamps, (goal, following))
+        begin, end = np.searchsorted(times, (goal, following))
         if begin == 0 or states[begin - 1][2]:
             continue
         answer = next((s for s in states[begin:end] if s[2]), None)
@@ -330,8 +340,8 @@ def latencies(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterato
 
 def echoes(sent: list[float], states: list[tuple[int, int, bool]]) -> Iterator[float]:
     """Seconds from each goal sent to the arrival of the next message."""
-    stamps = [1e-9 * state[0] for state in states]
-    for goal, index in zip(sent, np.searchsorted(stamps, sent).tolist(), strict=True):
+    times = [1e-9 * state[0] for state in states]
+    for goal, index in zip(sent, np.searchsorted(times, sent).tolist(), strict=True):
         if index < len(states):
             yield 1e-9 * states[index][1] - goal
 
@@ -364,7 +374,9 @@ def shown(node: str) -> Iterator[None]:
 class Bench:
     """The processes for one robot at one rate, and the turns that they take."""
 
-    def __init__(self, arm: Arm, rate: float, stack: ExitStack, *, viewer: bool) -> None:
+    def __init__(
+        self, arm: Arm, rate: float, stack: ExitStack, *, viewer: bool, priority: int
+    ) -> None:
         self.rate = rate
         self.watcher = Watcher()
         stack.callback(self.watcher.close)
@@ -387,6 +399,9 @@ class Bench:
         self.goals = stack.enter_context(running(*goals, namespace='/node', pipes=True))
         self.watcher.wait('node')
         self.watcher.wait('bare')
+        if priority:
+            prefer(priority, os.getpid(), self.goals.pid)
+            prefer(priority + 1, self.node.pid, self.bare.pid, self.echo.pid)
         self.viewer = viewer
         names = ('bare timer', 'ik_node', *((VIEWED,) if viewer else ()))
         self.turns = {name: Turns(1.0 / rate) for name in names}
@@ -453,7 +468,7 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 def measure(arm: Arm, rate: float, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row for the bare timer, one for the node, and one for it beside a viewer."""
     with ExitStack() as stack:
-        bench = Bench(arm, rate, stack, viewer=options.viewer)
+        bench = Bench(arm, rate, stack, viewer=options.viewer, priority=options.priority)
         bench.run(options.rounds, options.seconds)
         for name, turns in bench.turns.items():
             yield {'robot': arm.name, 'asked_hz': rate, 'publisher': name, **turns.row()}
@@ -469,6 +484,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--seconds', type=float, default=5.0, help='of a turn')
     parser.add_argument('--robots', nargs='+', default=['panda', 'figure'])
     parser.add_argument('--viewer', action='store_true', help='beside ik_viewer, too')
+    parser.add_argument(
+        '--priority', type=int, default=0, help='real-time priority of all processes; 0: none'
+    )
     for hidden in ('--child', '--urdf', '--arm'):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options, ros = parser.parse_known_args(arguments)
