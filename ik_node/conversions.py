@@ -6,15 +6,15 @@ can't be used raises `Refused`, whose `reason` is a short key for the counters o
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, Pose, Twist, Vector3
+from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3
 from sensor_msgs.msg import JointState
 
 from ik_core import IkError
-from ik_core.maths.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
+from ik_core.maths.rotations import Array, quaternion_from_matrix
 
 MAX_DISTANCE = 1e6
 """Goals farther than this [m] are refused: squared distances would drown the robot's own size."""
@@ -39,8 +39,18 @@ class Refused(IkError, ValueError):
 
 def point_to_position(point: Point) -> Array:
     """The (3,) position [m] of a point; Refused unless finite and nearer than MAX_DISTANCE."""
-    x, y, z = point.x, point.y, point.z  # as floats: checked faster than a small array
-    position = np.array((x, y, z))
+    return np.array(_checked_position(point))
+
+
+def pose_to_transform(pose: Pose) -> Array:
+    """The (4, 4) transform of a pose; the quaternion need not be of unit length, but not zero."""
+    x, y, z = _checked_position(pose.position)
+    rows = _rotation(*_checked_quaternion(pose.orientation))
+    return np.array((*rows[0], x, *rows[1], y, *rows[2], z, 0.0, 0.0, 0.0, 1.0)).reshape(4, 4)
+
+
+def _checked_position(point: Point) -> tuple[float, float, float]:
+    x, y, z = position = point.x, point.y, point.z  # floats: faster than a small array
     if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
         raise Refused('not_finite', f'the position {_show(position)} is not finite')
     if max(abs(x), abs(y), abs(z)) > MAX_DISTANCE:
@@ -48,19 +58,27 @@ def point_to_position(point: Point) -> Array:
     return position
 
 
-def pose_to_transform(pose: Pose) -> Array:
-    """The (4, 4) transform of a pose; the quaternion need not be of unit length, but not zero."""
-    transform = np.eye(4)
-    transform[:3, 3] = point_to_position(pose.position)
-    o = pose.orientation
-    numbers = (o.x, o.y, o.z, o.w)
-    quaternion = np.array(numbers)
-    if not all(map(math.isfinite, numbers)):
+def _checked_quaternion(orientation: Quaternion) -> tuple[float, float, float, float]:
+    """A quaternion of unit length."""
+    o = orientation
+    quaternion = x, y, z, w = o.x, o.y, o.z, o.w
+    if not all(map(math.isfinite, quaternion)):
         raise Refused('not_finite', f'the quaternion {_show(quaternion)} is not finite')
-    if max(map(abs, numbers)) < MIN_QUATERNION:
+    largest = max(map(abs, quaternion))
+    if largest < MIN_QUATERNION:
         raise Refused('zero_quaternion', f'the quaternion {_show(quaternion)} is zero')
-    transform[:3, :3] = matrix_from_quaternion(quaternion)
-    return transform
+    x, y, z, w = x / largest, y / largest, z / largest, w / largest  # no square overflows
+    length = math.sqrt(x * x + y * y + z * z + w * w)
+    return x / length, y / length, z / length, w / length
+
+
+def _rotation(x: float, y: float, z: float, w: float) -> tuple[tuple[float, float, float], ...]:
+    """The rows of the rotation of a unit quaternion: `matrix_from_quaternion` without arrays."""
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+    )
 
 
 def twist_to_vectors(twist: Twist) -> tuple[Array, Array]:
@@ -116,5 +134,5 @@ def _vector(vector: Vector3) -> Array:
     return np.array((vector.x, vector.y, vector.z))
 
 
-def _show(values: Array) -> str:
+def _show(values: Iterable[float]) -> str:
     return '(' + ', '.join(f'{value:g}' for value in values) + ')'

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from ik_core import Robot
 from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
@@ -50,6 +52,8 @@ class Frames:
         name = frame_id.removeprefix('/') or self._base_link
         if len(name) > LONGEST_NAME:
             raise Refused('unknown_frame', f'unknown frame {cut(name, LONGEST_NAME)!r}')
+        if name == self._robot.base_link:
+            return np.eye(4)
         try:
             return self._robot.forward_kinematics(q, name)
         except FrameNotFound as error:

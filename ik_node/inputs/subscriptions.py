@@ -14,13 +14,13 @@ from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.serialization import deserialize_message
 
 from ik_core.exceptions import InvalidGoal
 
 from ..callback_groups import Forgetting
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
+from .pose_bytes import read
 
 LARGEST = 4096
 """[bytes] Of a message with one pose or twist and the name of a frame."""
@@ -62,7 +62,10 @@ class Inputs:
         qos: QoSProfile | int = 1,
         largest: int = LARGEST,
     ) -> None:
-        """Subscribe to a topic, for messages of so many serialized bytes at most."""
+        """Subscribe to a topic, for messages of so many serialized bytes at most.
+
+        The handler gets what `pose_bytes` makes of one, which has the fields of the message.
+        """
         depth = qos if isinstance(qos, int) else qos.depth
 
         def receive(serialized: bytes) -> None:
@@ -70,7 +73,7 @@ class Inputs:
                 if len(serialized) > largest:
                     text = f'{len(serialized)} bytes; {largest} are allowed'
                     raise Refused('too_large', text)
-                handler(deserialize_message(serialized, kind))
+                handler(read(serialized, kind))
             except Refused as refused:
                 self._health.refuse(topic, refused)
             except InvalidGoal as error:

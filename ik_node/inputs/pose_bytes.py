@@ -1,0 +1,129 @@
+"""Poses read from the bytes of a message, without the objects that rclpy makes of them.
+
+Those are made in Python, a dozen for one pose, with defaults first. That takes 15 us in a loop, and
+140 where it is done once in a while, as goals are: a seventh of a period at 1 kHz.
+
+What is made here has the fields of the messages, by the same names. The layout is plain CDR with
+the lowest byte first (OMG DDSI-RTPS 2.5, 10): each number at a multiple of its size, counted from
+behind the four bytes that say so. What says something else, or is not what it should be, is left
+to rclpy.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import PoseArray, PoseStamped
+from rclpy.serialization import deserialize_message
+
+PLAIN = b'\x00\x01'
+"""How plain CDR with the lowest byte first begins."""
+START = 4
+"""Where the message itself does."""
+HEAD, COUNT, POSE = struct.Struct('<iII'), struct.Struct('<I'), struct.Struct('<7d')
+
+
+class Stamp(NamedTuple):
+    """builtin_interfaces/Time."""
+
+    sec: int
+    nanosec: int
+
+
+class Header(NamedTuple):
+    """std_msgs/Header."""
+
+    stamp: Stamp
+    frame_id: str
+
+
+class Position(NamedTuple):
+    """geometry_msgs/Point [m]."""
+
+    x: float
+    y: float
+    z: float
+
+
+class Orientation(NamedTuple):
+    """geometry_msgs/Quaternion."""
+
+    x: float
+    y: float
+    z: float
+    w: float
+
+
+class Pose(NamedTuple):
+    """geometry_msgs/Pose."""
+
+    position: Position
+    orientation: Orientation
+
+
+class Stamped(NamedTuple):
+    """geometry_msgs/PoseStamped."""
+
+    header: Header
+    pose: Pose
+
+
+class Poses(NamedTuple):
+    """geometry_msgs/PoseArray."""
+
+    header: Header
+    poses: list[Pose]
+
+
+def read(serialized: bytes, kind: Any) -> Any:
+    """The message of a kind: as above where it is of poses, else by rclpy, with what it raises."""
+    reader = READERS.get(kind)
+    if reader is not None and serialized[:2] == PLAIN:
+        try:
+            return reader(serialized)
+        except (struct.error, ValueError):
+            pass
+    return deserialize_message(serialized, kind)
+
+
+def _stamped(serialized: bytes) -> Stamped:
+    header, end = _header(serialized)
+    return Stamped(header, _pose(serialized, _aligned(end, 8)))
+
+
+def _poses(serialized: bytes) -> Poses:
+    header, end = _header(serialized)
+    at = _aligned(end, COUNT.size)
+    (count,) = COUNT.unpack_from(serialized, at)
+    first = _aligned(at + COUNT.size, 8)
+    if first + POSE.size * count > len(serialized):
+        raise ValueError('the message ends before its poses do')
+    return Poses(header, [_pose(serialized, first + POSE.size * i) for i in range(count)])
+
+
+def _header(serialized: bytes) -> tuple[Header, int]:
+    """The header, and where it ends. ValueError for a text that isn't a plain one."""
+    seconds, nanoseconds, size = HEAD.unpack_from(serialized, START)
+    begin = START + HEAD.size
+    text, end = serialized[begin : begin + size], begin + size
+    if text.find(0) != size - 1:  # which also finds that there is less than it says
+        raise ValueError('the frame has no end, or ends too early')
+    return Header(Stamp(seconds, nanoseconds), text[:-1].decode()), end
+
+
+def _pose(serialized: bytes, at: int) -> Pose:
+    x, y, z, *quaternion = POSE.unpack_from(serialized, at)
+    return Pose(Position(x, y, z), Orientation(*quaternion))
+
+
+def _aligned(place: int, size: int) -> int:
+    """The first place from this one on where a number of that size may stand."""
+    return place + (START - place) % size
+
+
+READERS: dict[Any, Callable[[bytes], Stamped | Poses]] = {
+    PoseStamped: _stamped,
+    PoseArray: _poses,
+}
