@@ -14,10 +14,12 @@ Loading a robot and compiling kernels run beside both (`jobs`).
 
 from __future__ import annotations
 
+import gc
 import threading
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -57,6 +59,8 @@ CHORES_SHARE = 0.3
 """and the share of a tick's period after which no chore begins in it."""
 STATUS_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 1.0
+GARBAGE_PERIODS = (0.1, 1.0, 60.0)
+"""[s] Of the young, of what has outlived a collection, and of all."""
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -138,6 +142,7 @@ class IkNode(GuardedNode):
             (STATUS_PERIOD, self._interactive.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
             (DIAGNOSTICS_PERIOD, self._motion.look_for_rivals),
+            *((period, partial(gc.collect, i)) for i, period in enumerate(GARBAGE_PERIODS)),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(HOUSEKEEPING_PERIOD, self._housekeeping, clock=steady)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -15,9 +19,6 @@ from ik_core.exceptions import InvalidOption
 from .node import IkNode
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import SWITCH_INTERVAL
-
-SIGNAL_PERIOD = 0.25
-"""[s] How often signals are looked for: Python can't while the executor waits."""
 
 
 def run(args: list[str] | None, stopping: threading.Event) -> int:
@@ -47,11 +48,12 @@ def _spin(node: IkNode, stopping: threading.Event) -> bool:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
-        if not node.autostart():
-            return False
-        while not stopping.is_set():
-            _spin_once(executor, node)
-        node.finish()
+        with _woken_by_signals(executor):
+            if not node.autostart():
+                return False
+            while not stopping.is_set():
+                _spin_once(executor, node)
+            node.finish()
     except ExternalShutdownException:
         pass
     finally:
@@ -59,10 +61,36 @@ def _spin(node: IkNode, stopping: threading.Event) -> bool:
     return True
 
 
+@contextmanager
+def _woken_by_signals(executor: SingleThreadedExecutor) -> Iterator[None]:
+    """Python handles a signal between two of its own steps; while the executor waits, it has none.
+
+    To look for signals now and then would keep the interpreter from a tick each time: for every
+    wait the executor asks all entities of the node.
+    """
+    ours, theirs = socket.socketpair()
+
+    def wake() -> None:
+        while ours.recv(1):
+            executor.create_task(lambda: None)
+
+    thread = threading.Thread(target=wake, name='ik_node_signals', daemon=True)
+    theirs.setblocking(False)
+    with ours:
+        signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+        thread.start()
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(-1)
+            theirs.close()
+            thread.join()
+
+
 def _spin_once(executor: SingleThreadedExecutor, node: IkNode) -> None:
     """Whatever comes out of a callback, the node goes on."""
     try:
-        executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+        executor.spin_once()
     except ExternalShutdownException:
         raise
     except Exception as error:

@@ -9,8 +9,18 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from ik_node import ticker as ticker_module
 from ik_node.counters import TickMeter
-from ik_node.ticker import Chores, SimulatedTicker, Ticker
+from ik_node.ticker import (
+    LEAD_SHARE,
+    LEAST_LEAD,
+    MARGIN,
+    MOST_LEAD,
+    Chores,
+    Lead,
+    SimulatedTicker,
+    Ticker,
+)
 
 PATIENCE = 20.0
 
@@ -28,11 +38,14 @@ class Worker:
     def prepare(self):
         self.calls.append('prepare')
 
-    def tick(self, due):
+    def step(self):
         self.ticks += 1
-        self.due.append(due)
-        self.calls.append('tick')
+        self.calls.append('step')
         self.during.get(self.ticks, lambda: None)()
+
+    def publish(self, due):
+        self.due.append(due)
+        self.calls.append('publish')
         return due
 
     def rest(self):
@@ -61,11 +74,76 @@ def run(worker, ticks, rate=200.0):
     return meter
 
 
-def test_messages_are_taken_before_each_tick_and_chores_done_after_it():
+TICK = ['prepare', 'step', 'publish', 'rest']
+
+
+def test_messages_are_taken_before_each_step_and_chores_done_when_it_is_published():
     worker = Worker()
     run(worker, 20)
-    whole = worker.calls[: 3 * (len(worker.calls) // 3)]
-    assert whole == ['prepare', 'tick', 'rest'] * (len(whole) // 3)
+    whole = worker.calls[: 4 * (len(worker.calls) // 4)]
+    assert whole == TICK * (len(whole) // 4)
+
+
+def test_what_there_is_to_publish_is_worked_out_before_it_is_due(monkeypatch):
+    worker, sleep = Worker(), ticker_module._sleep_until
+    publish = worker.publish
+
+    def note_sleep(until):
+        worker.calls.append(until)
+        sleep(until)
+
+    def note_due(due):
+        assert time.monotonic_ns() >= due
+        worker.calls.append(due)
+        return publish(due)
+
+    monkeypatch.setattr(ticker_module, '_sleep_until', note_sleep)
+    worker.publish = note_due
+    run(worker, 20)
+    period = 5_000_000
+    for k in range(0, 7 * 19, 7):
+        begin, prepare, step, until, due, published, rest = worker.calls[k : k + 7]
+        assert (prepare, step, published, rest) == ('prepare', 'step', 'publish', 'rest')
+        assert until - LEAD_SHARE * period <= begin <= until - LEAST_LEAD
+        assert due >= until, 'a later one where it took that long'
+        assert (due - until) % period == 0
+
+
+def test_nothing_changes_between_a_step_and_its_message():
+    """Who wants the lock gets it before the step or after the message, never while it waits."""
+    worker, lock, meddling = Worker(), threading.RLock(), threading.Event()
+    begun = threading.Event()
+    worker.during[3] = begun.set
+
+    def meddle():
+        begun.wait(PATIENCE)
+        with lock:
+            worker.calls.append('meddled')
+        meddling.set()
+
+    threading.Thread(target=meddle, daemon=True).start()
+    ticker = Ticker(5.0, worker, TickMeter(), lock)
+    assert meddling.wait(PATIENCE)
+    with lock:
+        ticker.stop()
+    assert worker.calls[worker.calls.index('meddled') - 1] in ('publish', 'rest')
+
+
+def test_the_lead_is_what_the_slowest_takes_within_bounds_and_forgets_it():
+    lead = Lead(10_000_000)
+    assert lead.ns == LEAST_LEAD
+    lead.learn(900_000)
+    assert 900_000 < lead.ns <= 900_000 + MARGIN
+    lead.learn(50_000)
+    assert 890_000 < lead.ns, 'goals may come seldom'
+    for _ in range(2000):  # twenty seconds
+        lead.learn(50_000)
+    assert lead.ns == LEAST_LEAD
+    lead.learn(10**9)
+    assert lead.ns == MOST_LEAD
+    short = Lead(1_000_000)
+    short.learn(10**9)
+    assert short.ns == LEAD_SHARE * 1_000_000
 
 
 def test_ticks_that_are_late_are_skipped_and_counted():
@@ -88,12 +166,12 @@ def test_ticks_are_told_when_they_were_due():
     run(worker, 20)
     periods = [(later - due) / 5_000_000 for due, later in pairwise(worker.due)]
     assert all(number == round(number) for number in periods)
-    assert periods[4] >= 19
+    assert periods[3] >= 19, 'a step that takes long is published for the last one that came'
 
 
 def test_a_tick_that_begins_late_is_told_the_last_deadline():
     worker, ahead = Worker(), []
-    prepare, tick = worker.prepare, worker.tick
+    prepare, publish = worker.prepare, worker.publish
 
     def hang():
         prepare()
@@ -102,9 +180,9 @@ def test_a_tick_that_begins_late_is_told_the_last_deadline():
 
     def note(due):
         ahead.append(due + 5_000_000 - time.monotonic_ns())
-        return tick(due)
+        return publish(due)
 
-    worker.prepare, worker.tick = hang, note
+    worker.prepare, worker.publish = hang, note
     meter = run(worker, 20)
     assert ahead[5] > -5_000_000, 'the deadline was long past'
     assert meter.late_ticks >= 19
@@ -120,7 +198,7 @@ def test_late_ticks_are_not_caught_up():
     assert times[meter.ticks - 1] - times[0] >= nominal - 0.005
 
 
-@pytest.mark.parametrize('part', ['prepare', 'tick', 'rest'])
+@pytest.mark.parametrize('part', TICK)
 def test_an_exception_is_reported_and_the_ticks_go_on(part):
     worker = Worker()
     before = getattr(worker, part)
@@ -192,7 +270,7 @@ def test_a_simulated_tick_follows_the_messages():
     worker = Worker()
     node, _ = simulated(worker)
     node.run()
-    assert worker.calls == ['prepare', 'tick']
+    assert worker.calls == ['prepare', 'step', 'publish']
     assert worker.due == [10**9 - 10**7]
 
 

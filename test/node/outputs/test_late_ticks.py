@@ -36,9 +36,15 @@ def let_fail(monkeypatch, owner, name, *, late):
     monkeypatch.setattr(owner, name, wrapped)
 
 
+def tick(motion, due):
+    """A step, and its message."""
+    motion.step()
+    return motion.publish(due)
+
+
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
-    [(Motion, '_publish', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
+    [(Motion, '_send', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
 )
 def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owner, name, late):
     with controlled('joint_trajectory') as node:
@@ -47,7 +53,7 @@ def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owne
         with node.ik_node._gate.lock, monkeypatch.context() as patch:
             let_fail(patch, owner, name, late=late)
             due = motion._last_due
-            served = [motion.tick(due + number * PERIOD) for number in (1, 2, 3)]
+            served = [tick(motion, due + number * PERIOD) for number in (1, 2, 3)]
     assert (np.diff([due, *served]) > 0).all()
 
 
