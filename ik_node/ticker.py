@@ -7,9 +7,9 @@ interpreter from it. It wakes for services and parameters. What it runs and the 
 other: all callbacks are in one `Gate`, whose lock the tick holds too, so no other code of the node
 needs to think of threads.
 
-What comes before a deadline is done before it: the thread wakes early, by as much as the slowest
-ticks of late have taken (`Lead`), takes messages, takes the step, and sleeps on until the deadline,
-at which only publishing is left. So a goal, which takes long to read and to solve, makes no message
+What can be done before a deadline is: the thread wakes early, by as much as the slowest ticks of
+late have taken (`Lead`), takes messages, takes the step, and sleeps on until the deadline, at
+which only publishing is left. So a goal, which takes long to read and to solve, makes no message
 late. Chores are done after it, when the time to the next one is longest.
 
 Under simulated time, which jumps and pauses, the ticks come from a rclpy timer.
@@ -73,7 +73,7 @@ class Worker(Protocol):
 class Chores:
     """Actions that are each due once per so many seconds."""
 
-    def __init__(self, *chores: tuple[float, Callable[[], None]]) -> None:
+    def __init__(self, *chores: tuple[float, Callable[[], object]]) -> None:
         self._chores = chores
         self._due = [0.0] * len(chores)
 
@@ -128,10 +128,11 @@ class Lead:
 class Ticker:
     """Runs a worker at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
 
-    It holds the lock from the step to the message of it: nothing changes in between. Deadlines are multiples of the period on the steady clock, so lateness does not add up. A tick
-    is for the last one that has come when it begins, however late the thread was woken; those
-    before it are skipped, never caught up, and the meter counts them. What the worker raises is
-    handed to its `failed`, and the ticks go on.
+    It holds the lock from the step to its message: nothing changes in between. Deadlines are
+    multiples of the period on the steady clock, so lateness does not add up. A tick is for the
+    last one that has come when it publishes, however late the thread was woken; those before it
+    are skipped, never caught up, and the meter counts them. What the worker raises is handed to
+    its `failed`, and the ticks go on.
     """
 
     def __init__(

@@ -67,7 +67,12 @@ def test_a_message_of_another_kind_is_read_by_rclpy():
 def broken(serialized):
     """Messages that are cut off or say what can't be."""
     yield from (serialized[:end] for end in range(len(serialized)))
-    for place in (12, 16, 20, 27):  # the size of the frame, and in its text: no end, or an early one
+    for place in (
+        12,
+        16,
+        20,
+        27,
+    ):  # the size of the frame, and in its text: no end, or an early one
         for value in (0, 1, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF):
             changed = bytearray(serialized)
             struct.pack_into('<I', changed, place, value)
