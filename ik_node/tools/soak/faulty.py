@@ -38,7 +38,7 @@ PLACES: list[tuple[type, str]] = [
     (Diagnostics, 'record'),
     (StartState, 'compare'),
 ]
-AFTER: list[tuple[type, str]] = [(Motion, '_publish')]
+AFTER: list[tuple[type, str]] = [(Motion, '_send')]
 """Where a step that is not published would be lost: these raise after they did their work."""
 
 
