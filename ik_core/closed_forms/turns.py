@@ -16,8 +16,8 @@ from .subproblems import LENIENT, blend, plus
 YES, UNCLEAR, LOST, MISSED, NO = 2.0, 1.0, 0.0, -1.0, -2.0
 TOUCHING = 1e-6
 """The square of half the angle between two answers [rad^2], below which they nearly coincide."""
-SHORT = 1e-18
-"""Vectors whose product is below the root of this are nearly without direction."""
+SHORT = 1e-14
+"""Vectors whose product is below the root of this have a direction to 1e-9 rad at best."""
 LEAST = 1e-200
 """Divisors are at least this."""
 

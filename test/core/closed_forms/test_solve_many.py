@@ -122,6 +122,16 @@ def test_right_angles_are_solved_as_carefully_as_one_by_one(name):
         assert wrapped(found - one).max(axis=1).min() < 1e-4
 
 
+@pytest.mark.parametrize('aside', [1e-10, 1e-9, 1e-8, 1e-7, 1e-6])
+def test_just_aside_of_a_singular_wrist_the_configuration_is_found_again(aside):
+    robot, goal, form = arm('ur5e')
+    q, _ = poses_of(robot, goal, np.random.default_rng(51), 40)
+    q[:, 4] = aside
+    many = form.solve_many([robot.forward_kinematics(one, goal.link) for one in q], q)
+    for found, one in zip(many, q, strict=True):
+        assert np.abs(found - one).max(axis=1).min() < 1e-6
+
+
 def test_limits_hold_and_what_is_on_one_is_inside():
     robot, goal, _ = arm('ur5e')
     rng = np.random.default_rng(46)
