@@ -10,7 +10,7 @@ ours.
 - `certain_percent`: how often `is_certain` was true; `lost_certain` and `missing_certain` count
   where it was, so where nothing may be missing.
 - A row for each of `against`: the search (`solve_all(closed_form=False)`, one pose in SEARCHED),
-  and EAIK, ik-geo and ssik where they are installed and have the arm's family. `missing`:
+  and EAIK, ik-geo and ssik where they are installed and quickly solve such an arm. `missing`:
   solutions of theirs that the closed form lacks; `extra`: those that they lack; `poses` that were
   compared. Only regular solutions count, those inside the limits: at singular ones there may be
   infinitely many.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ from .rows import Row
 
 SEARCHED = 200
 """One pose in so many is searched as well: that takes long."""
+PATIENCE = 0.2
+"""Peers that take longer for a pose [s] are left out: some search."""
 WRONG = 1e-8
 """Errors [m, rad] of a solution that is none."""
 CLOSE = 1e-6
@@ -96,6 +99,8 @@ class Proof:
         """Hold `count` poses against all others."""
         self.searched.packed.load_frozen(self.searched.default_configuration)
         others = dict(peers(self.robot, self.tip, chain_of(self.searched.packed, False)))
+        first = next(self._cases(1)).pose
+        others = {name: one for name, one in others.items() if _seconds(one, first) < PATIENCE}
         for i, case in enumerate(self._cases(count)):
             self.goal.set_target(case.pose)
             found = self.form.solve(case.q)
@@ -206,6 +211,14 @@ class Proof:
             'against': name,
             **pair,
         }
+
+
+def _seconds(solutions: Callable[[Array], Array], pose: Array) -> float:
+    """How long the second of two calls takes."""
+    solutions(pose)
+    started = time.perf_counter()
+    solutions(pose)
+    return time.perf_counter() - started
 
 
 def _is_among(gaps: Array) -> bool:
