@@ -43,7 +43,7 @@ from .closed_form_arms import ARMS
 from .closed_form_peers import peers
 from .rows import Row
 
-SEARCHED = 200
+SEARCHED = 50
 """One pose in so many is searched as well: that takes long."""
 PATIENCE = 0.2
 """Peers that take longer for a pose [s] are left out: some search."""
