@@ -23,6 +23,7 @@ from .._jit import COMPILED
 from ..display import angle, counted, html_table, length
 from ..display import time as time_text
 from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
+from ..maths.lanes import LANES
 from ..maths.rotations import (
     LARGEST,
     ORTHOGONALITY_TOLERANCE,
@@ -36,10 +37,12 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
-from ..solvers.damped_search.search import solve_many
-from ..solvers.levenberg_marquardt import STATUSES, DampedWorkspace, LevenbergMarquardt
+from ..solvers.damped_search.schedule import solve_many
+from ..solvers.damped_search.search import solve_each
+from ..solvers.damped_search.workspace import STATUSES, CrewWorkspace, DampedWorkspace
+from ..solvers.levenberg_marquardt import LevenbergMarquardt
 
-CHUNK = 64 if COMPILED else 1
+CHUNK = 1024 if COMPILED else 1
 """Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
 
 Progress = Callable[[int, int], Any]
@@ -164,6 +167,11 @@ class ManySolves:
         known = not (problem.other_tasks or problem.secondary or problem.constraints)
         return known and isinstance(self.solver, LevenbergMarquardt)
 
+    @property
+    def _in_lanes(self) -> bool:
+        """Whether attempts are made in lanes: not the only ones, which are followed to the end."""
+        return LANES > 1 and self.solver.options.restarts > 0
+
     def run(
         self,
         transforms: Array | None,
@@ -210,8 +218,8 @@ class ManySolves:
 
         def solve(workspace: tuple[Any, ...], first: int) -> None:
             last = min(first + CHUNK, count)
-            arguments = (*workspace, *given, first, last, x, cost, errors, codes)
-            solve_many(*arguments)
+            kernel = solve_many if self._in_lanes else solve_each
+            kernel(*workspace, *given, first, last, x, cost, errors, codes)
 
         self._share_out(count, solve, progress)
         q = starts.copy()
@@ -234,7 +242,8 @@ class ManySolves:
         threads = min(self.threads, len(chunks))
         while len(self._workspaces) < threads:
             own = self.problem.clone() if self._workspaces else self.problem
-            self._workspaces.append(DampedWorkspace(own, self.solver.options).arguments)
+            kind = CrewWorkspace if self._in_lanes else DampedWorkspace
+            self._workspaces.append(kind(own, self.solver.options).arguments)
 
         def work(workspace: tuple[Any, ...], report: Progress | None = None) -> None:
             while chunks:

@@ -37,6 +37,18 @@ ARC = (
 EIGHTH = 0.41421356237309503
 """tan(pi / 8)."""
 HALF_PI, PI = 1.5707963267948966, 3.141592653589793
+QUARTER_TURN = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+"""pi / 2 in parts; the first two have 33 bits, so multiples of them have no rounding."""
+SINE = (
+    1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
+    -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1,
+)  # fmt: skip
+COSINE = (
+    -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
+    2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
+)  # fmt: skip
+"""Of polynomials in x^2 that give sin x and cos x on [-pi/4, pi/4] to the last bit or two
+[Moshier1992]."""
 SMALLEST = 1e-200
 """Divisors are at least this."""
 
@@ -116,6 +128,7 @@ if COMPILED:
         LANES = _lanes.natural_count()
     except (ImportError, AttributeError):
         HAS_LANES = False
+        from .one_lane import bits, floor, least, most, root, select
 
 
 @inner
@@ -131,3 +144,21 @@ def angle_of(x: Number, y: Number) -> Number:
     angle = select(abs(y) > abs(x), HALF_PI - angle, angle)
     angle = select(x < 0.0, PI - angle, angle)
     return select(y < 0.0, -angle, angle)
+
+
+@inner
+def wave(x: Number) -> tuple[Number, Number]:
+    """(cos x, sin x) [rad]."""
+    quarters = floor(x * (2.0 / PI) + 0.5)
+    r = x - quarters * QUARTER_TURN[0] - quarters * QUARTER_TURN[1] - quarters * QUARTER_TURN[2]
+    z = r * r
+    s, c = SINE[0], COSINE[0]
+    for i in range(1, 6):
+        s, c = s * z + SINE[i], c * z + COSINE[i]
+    sine = r + r * z * s
+    cosine = 1.0 - 0.5 * z + z * z * c
+    quadrant = quarters - 4.0 * floor(0.25 * quarters)
+    odd = (quadrant == 1.0) | (quadrant == 3.0)
+    below = select(quadrant >= 2.0, -1.0, 1.0)
+    left = select((quadrant == 1.0) | (quadrant == 2.0), -1.0, 1.0)
+    return left * select(odd, sine, cosine), below * select(odd, cosine, sine)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._jit import inner, njit
 from . import safe
+from .boxed_step import is_blocked
 from .rotations import Array
 
 STATIONARY = 1e-6
@@ -159,12 +160,9 @@ def row_product(a: Array, k: int, v: Array) -> float:
 
 
 @njit
-def bounded_step(
-    columns: Array,
-    residual: Array,
-    gradient: Array,
+def bounded_newton_step(
     hessian: Array,
-    given: bool,
+    gradient: Array,
     mu: float,
     x: Array,
     bounds: Array,
@@ -173,32 +171,18 @@ def bounded_step(
     normal: Array,
     rhs: Array,
 ) -> None:
-    """dx (n,) = the minimiser of |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds.
+    """dx (n,) = the minimiser of 2 g'dx + dx'(H + mu I) dx with x + dx inside the bounds.
 
-    columns (n, m) is J', residual (m,) is r, gradient (n,) J'r, bounds (2+, n) lower and upper.
-    Where `given`, the lower triangle of `hessian` (n, n) stands in for J'J, and the gradient for
-    J'r: any other quadratic model. held (n,) is filled with 1 for the variables on a limit;
-    normal and rhs are scratch.
-
-    An active-set method: variables at a limit that descent would have cross it are held;
-    those that a solution puts outside are put on their limit and held, and the rest is solved
-    for again. At most n + 1 rounds, most often one.
+    As `boxed_step.bounded_step`, for any quadratic model: the lower triangle of `hessian` (n, n),
+    and `gradient` (n,). normal and rhs are scratch.
     """
-    n, m = columns.shape
-    free = 0
+    n, free = dx.shape[0], 0
     for j in range(n):
         dx[j] = 0.0
         held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
         free += 1 if held[j] == 0.0 else 0
-    have_hessian = given
     while free > 0:
-        if free >= m and not given:
-            _dual_step(columns, residual, mu, dx, held, normal, rhs)
-        else:
-            if not have_hessian:
-                gauss_newton_hessian(columns, hessian)
-                have_hessian = True
-            _primal_step(hessian, gradient, mu, dx, held, normal, rhs)
+        _primal_step(hessian, gradient, mu, dx, held, normal, rhs)
         before = free
         for j in range(n):
             if held[j] == 0.0:
@@ -212,12 +196,6 @@ def bounded_step(
 
 
 @njit
-def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
-    """Whether x is at a limit that a step against the gradient would cross."""
-    return (x <= lower and gradient > 0.0) or (x >= upper and gradient < 0.0)
-
-
-@njit
 def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
     """hessian = J'J, its lower triangle, for columns (n, m) = J'."""
     n, m = columns.shape
@@ -227,36 +205,6 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
             for i in range(m):
                 s += columns[j, i] * columns[k, i]
             hessian[j, k] = s
-
-
-@inner
-def _dual_step(
-    columns: Array, residual: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
-) -> None:
-    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m ([Buss2009] Eq. 11)."""
-    n, m = columns.shape
-    for i in range(m):
-        rhs[i] = residual[i]
-        for k in range(i + 1):
-            normal[i, k] = 0.0
-    for j in range(n):
-        if held[j] == 0.0:
-            for i in range(m):
-                c = columns[j, i]
-                for k in range(i + 1):
-                    normal[i, k] += c * columns[j, k]
-        elif dx[j] != 0.0:
-            for i in range(m):
-                rhs[i] += columns[j, i] * dx[j]
-    _regularise(normal, mu, m)
-    solved = cholesky_solve(normal, rhs, m)
-    for j in range(n):
-        if held[j] == 0.0:
-            s = 0.0
-            if solved:
-                for i in range(m):
-                    s -= columns[j, i] * rhs[i]
-            dx[j] = s
 
 
 @inner
@@ -321,17 +269,6 @@ def _regularise(normal: Array, mu: float, size: int) -> float:
     for i in range(size):
         normal[i, i] += mu + 1e-14 * trace
     return trace
-
-
-@njit
-def cap_step(dx: Array, max_step: float) -> None:
-    """ClampMaxAbs: scale the step so that no joint moves by more than max_step."""
-    largest = 0.0
-    for j in range(dx.shape[0]):
-        largest = max(largest, abs(dx[j]))
-    if largest > max_step:
-        for j in range(dx.shape[0]):
-            dx[j] *= max_step / largest
 
 
 @inner

@@ -11,7 +11,8 @@ none is. As the guess to begin with, all that would leave are held at once.
 from __future__ import annotations
 
 from .._jit import inner, njit
-from .linalg import cholesky_solve, free_block, is_blocked
+from .boxed_step import is_blocked
+from .linalg import cholesky_solve, free_block
 from .rotations import Array
 
 DRAWN = 1e-12

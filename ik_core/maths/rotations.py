@@ -15,11 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._jit import njit
 from ..exceptions import InvalidGoal
+from .lanes import arc, most, root, select, wave
 from .vectors import Vector
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Frame = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
+
+SHORTEST = 1e-150
+"""Where the vector part of a quaternion is shorter, its direction is not needed."""
+
+SMALL_SQUARE = 1e-4
+"""Below it the series of `log_curvature`; its next term is below 1e-13."""
 
 LARGEST = 1e9
 """Largest number in a target [m]: beyond it a double no longer resolves a micrometre."""
@@ -93,11 +100,11 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     m00, m10, m20 = in_axes(a, (b[0], b[3], b[6]))
     m01, m11, m21 = in_axes(a, (b[1], b[4], b[7]))
     m02, m12, m22 = in_axes(a, (b[2], b[5], b[8]))
-    x, y, z, w = quaternion_of(m00, m01, m02, m10, m11, m12, m20, m21, m22)
-    if w < 0.0:
-        x, y, z, w = -x, -y, -z, -w
-    length = math.sqrt(x * x + y * y + z * z)
-    scale = 2.0 * math.atan2(length, w) / length if length > 1e-150 else 2.0
+    x, y, z, w = unscaled_quaternion(m00, m01, m02, m10, m11, m12, m20, m21, m22)
+    length = root(x * x + y * y + z * z)
+    along = most(length, SHORTEST)
+    scale = select(length > SHORTEST, 2.0 * arc(length, abs(w)) / along, 0.5)
+    scale = select(w < 0.0, -scale, scale)
     return scale * x, scale * y, scale * z
 
 
@@ -113,27 +120,47 @@ def quaternion_of(
     m21: float,
     m22: float,
 ) -> tuple[float, float, float, float]:
-    """The unit quaternion (x, y, z, w) of a rotation matrix, by its largest component."""
-    trace = m00 + m11 + m22
-    if trace >= m00 and trace >= m11 and trace >= m22:
-        x, y, z, w = m21 - m12, m02 - m20, m10 - m01, 1.0 + trace
-    elif m00 >= m11 and m00 >= m22:
-        x, y, z, w = 1.0 + m00 - m11 - m22, m01 + m10, m02 + m20, m21 - m12
-    elif m11 >= m22:
-        x, y, z, w = m01 + m10, 1.0 + m11 - m00 - m22, m12 + m21, m02 - m20
-    else:
-        x, y, z, w = m02 + m20, m12 + m21, 1.0 + m22 - m00 - m11, m10 - m01
-    scale = 1.0 / math.sqrt(x * x + y * y + z * z + w * w)
+    """The unit quaternion (x, y, z, w) of a rotation matrix."""
+    x, y, z, w = unscaled_quaternion(m00, m01, m02, m10, m11, m12, m20, m21, m22)
+    scale = 1.0 / root(x * x + y * y + z * z + w * w)
     return scale * x, scale * y, scale * z, scale * w
+
+
+@njit
+def unscaled_quaternion(
+    m00: float,
+    m01: float,
+    m02: float,
+    m10: float,
+    m11: float,
+    m12: float,
+    m20: float,
+    m21: float,
+    m22: float,
+) -> tuple[float, float, float, float]:
+    """A quaternion (x, y, z, w) of a rotation matrix: the unit one times four times its largest
+    component, so no digits are lost."""
+    trace = m00 + m11 + m22
+    by_w = (trace >= m00) & (trace >= m11) & (trace >= m22)
+    by_x = (m00 >= m11) & (m00 >= m22)
+    by_y = m11 >= m22
+    across, up, along = m21 - m12, m02 - m20, m10 - m01
+    xy, xz, yz = m01 + m10, m02 + m20, m12 + m21
+    x = select(by_w, across, select(by_x, 1.0 + m00 - m11 - m22, select(by_y, xy, xz)))
+    y = select(by_w, up, select(by_x, xy, select(by_y, 1.0 + m11 - m00 - m22, yz)))
+    z = select(by_w, along, select(by_x, xz, select(by_y, yz, 1.0 + m22 - m00 - m11)))
+    w = select(by_w, 1.0 + trace, select(by_x, across, select(by_y, up, along)))
+    return x, y, z, w
 
 
 @njit
 def log_curvature(square: float) -> float:
     """k = 1/t^2 - (1 + cos t) / (2 t sin t) for t^2 = `square`; finite up to and at t = pi."""
-    if square < 1e-4:  # the series; its next term is below 1e-13
-        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
-    half = 0.5 * math.sqrt(square)
-    return (1.0 - half * math.cos(half) / math.sin(half)) / square
+    large = most(square, SMALL_SQUARE)
+    half = 0.5 * root(large)
+    cosine, sine = wave(half)
+    series = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    return select(square < SMALL_SQUARE, series, (1.0 - half * cosine / sine) / large)
 
 
 @njit

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import inner, njit
+from .lanes import root
 
 Vector = tuple[float, float, float]
 
@@ -43,7 +42,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 @njit
 def norm(a: Vector) -> float:
     """|a|."""
-    return math.sqrt(dot(a, a))
+    return root(dot(a, a))
 
 
 @inner

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .._jit import inner, njit
-from ..maths.linalg import cholesky_solve, free_block, is_blocked
+from ..maths.boxed_step import is_blocked
+from ..maths.linalg import cholesky_solve, free_block
 from ..maths.rotations import Array
 
 

@@ -8,7 +8,8 @@ residual.
 from __future__ import annotations
 
 from .._jit import call_back, inner, njit
-from ..maths.linalg import cap_step, cholesky_solve, is_blocked
+from ..maths.boxed_step import cap_step, is_blocked
+from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array, IntArray
 from ..maths.svd import decompose, falling, identity, shortest_step
 from ..maths.vectors import copy_to

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .._jit import call_back, inner
-from ..maths.linalg import SHORTEST_COLUMN, STATIONARY, is_blocked
+from ..maths.boxed_step import is_blocked
+from ..maths.linalg import SHORTEST_COLUMN, STATIONARY
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..tasks.kernels import goal_jacobian, update

@@ -14,9 +14,8 @@ the third: about half the arithmetic of a product of matrices.
 
 from __future__ import annotations
 
-import math
-
 from .._jit import njit
+from ..maths.lanes import wave
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
 
@@ -43,7 +42,7 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     if tree[k, KIND] == PRISMATIC:
         frame = _shifted(frame, value)
     else:
-        frame = _turned(frame, math.cos(value), math.sin(value))
+        frame = _turned(frame, *wave(value))
     put_frame(frames, k, frame)
 
 

@@ -47,7 +47,7 @@ import numpy as np
 
 from .._jit import inner, slot, with_kernels
 from ..exceptions import InvalidOption
-from ..maths.linalg import cap_step
+from ..maths.boxed_step import cap_step
 from ..maths.rotations import Array
 from ..maths.svd import identity, product
 from ..maths.vectors import copy_to, differ

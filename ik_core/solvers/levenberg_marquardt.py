@@ -32,20 +32,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import inner
-from ..maths.linalg import bounded_step, cap_step
-from ..maths.rotations import Array
+from ..maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
 from ..optim.arrays import (
-    load_patterns,
-    packed_with,
-    position_tolerance,
-    problem_joint_rows,
     sorted_tasks,
 )
 from ..optim.evaluation import evaluate, project, take_trial
 from ..optim.memory import (
     COST,
     DX,
-    FOREVER,
     GRADIENT,
     HELD,
     OWN_OPTIONS,
@@ -56,16 +50,14 @@ from ..optim.memory import (
     SearchArrays,
     X,
 )
-from ..optim.search import Budget, Clock, SearchOptions, Workspace
-from ..optim.workspace import STATUSES, MethodWorkspace, judged
+from ..optim.search import Budget, SearchOptions, Workspace
+from ..optim.workspace import MethodWorkspace
 from ..options import option
 from ..problem import IkProblem
-from ..result import IkResult, IkStatus
+from ..result import IkResult
 from .base import LoopSolver
-from .damped_search import memory
-from .damped_search.memory import part_ends, search_arrays
-from .damped_search.model import damping_factor, predicted_decrease
-from .damped_search.search import SMALLEST_MOVE, conclude, run
+from .damped_search.model import SMALLEST_DAMPING, SMALLEST_MOVE
+from .damped_search.workspace import DampedWorkspace
 
 
 @dataclass(frozen=True)
@@ -149,18 +141,17 @@ def step(search: SearchArrays) -> bool:
             search.columns,
             search.rows[RESIDUAL],
             gradient,
-            search.hessian,
-            False,
             values[RELATIVE_DAMPING] * values[COST],
             x,
             search.bounds,
             dx,
             search.vectors[HELD],
+            search.own_columns,
             search.normal,
             search.rhs,
         )
         cap_step(dx, search.options[SHARED_MAX_STEP])
-        decrease = predicted_decrease(search.columns, search.hessian, False, gradient, dx)
+        decrease = predicted_decrease(search.columns, gradient, dx)
         moved = 0.0
         for j in range(x.shape[0]):
             trial[j] = x[j] + dx[j]
@@ -174,125 +165,6 @@ def step(search: SearchArrays) -> bool:
             return True
         if moved < SMALLEST_MOVE:
             break
-        values[RELATIVE_DAMPING] = max(values[RELATIVE_DAMPING], 1e-9) * growth
+        values[RELATIVE_DAMPING] = max(values[RELATIVE_DAMPING], SMALLEST_DAMPING) * growth
         growth *= 2.0
     return False
-
-
-class DampedWorkspace(Workspace):
-    """The arrays of `damped_search` for one problem.
-
-    `arguments` are those of its kernels, but for the last. `start` (variables,) is where a
-    search begins once the counters are 0; afterwards there are `answer` (variables,) and `errors`
-    (G, 2).
-    """
-
-    def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
-        problem.check_without_constraints()
-        self.problem = problem
-        self._joint_tasks, patterns, _ = sorted_tasks(problem.other_tasks)
-        self.packed = packed = packed_with(problem, patterns)
-        n = len(problem.variables)
-        ends = part_ends(len(packed.tree), len(packed.parts), packed.rows, n)
-        self.counters = np.zeros(memory.COUNTERS, np.int64)
-        self.arguments = (
-            packed.tree,
-            packed.geometry,
-            packed.table,
-            packed.tools,
-            packed.targets,
-            problem.limits.packed,
-            self.counters,
-            np.zeros(ends[-1]),
-        )
-        arrays = search_arrays(*self.arguments)
-        self.options, self.values, self.vectors = arrays.options, arrays.values, arrays.vectors
-        self.errors = arrays.p.errors
-        self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
-        self._note_options(options)
-
-    def _note_options(self, options: LevenbergMarquardtOptions) -> None:
-        weighed = bool(self.problem.other_tasks)
-        own = self.options
-        self._note_tolerances()
-        own[memory.RESTARTS] = 0 if weighed else options.restarts
-        own[memory.SEED] = options.random_seed
-        own[memory.MAX_ITERATIONS] = options.max_iterations
-        own[memory.PATIENCE] = options.patience
-        own[memory.MAX_STEP] = options.max_step
-        own[memory.DAMPING] = options.damping
-        own[memory.WEIGHED] = weighed
-
-    def _note_tolerances(self) -> None:
-        self.options[memory.POSITION_TOLERANCE] = position_tolerance(self.problem, self.packed)
-        self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
-
-    def load(self, q0: ArrayLike | None) -> Array:
-        """See Workspace."""
-        problem = self.problem
-        q = problem.load(q0)
-        self.start[:] = q[problem.columns]
-        self.counters.fill(0)
-        self._note_tolerances()
-        if problem.other_tasks:
-            self._load_tasks(q)
-        return q
-
-    def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
-        """A whole solve, without a budget."""
-        started = clock()
-        q = self.load(q0)
-        run(*self.arguments, FOREVER)
-        return self.result(q, clock() - started)
-
-    def result(
-        self,
-        q: Array,
-        solve_time: float,
-        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
-        history: tuple[float, ...] = (),
-    ) -> IkResult:
-        """See Workspace."""
-        counters = self.counters.tolist()
-        errors = self.packed.goal_errors(self.errors).copy()
-        q[self.problem.columns] = self.answer
-        cost = self.values.item(memory.ANSWER_COST)
-        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
-        return IkResult(
-            q,
-            judged(self.problem, self.packed, status, errors, cost),
-            errors[:, 0],
-            errors[:, 1],
-            cost,
-            counters[memory.ITERATIONS],
-            counters[memory.EVALUATIONS],
-            counters[memory.ATTEMPT],
-            solve_time,
-            history,
-        )
-
-    def _load_tasks(self, q: Array) -> None:
-        load_patterns(self.problem, self.packed, q)
-        self.values[memory.JOINT_COST] = self.packed.constant
-        if self._joint_tasks:
-            weights, rests, constant = problem_joint_rows(self.problem, self._joint_tasks, q)
-            self.vectors[memory.WEIGHTS], self.vectors[memory.REST] = weights, rests
-            self.values[memory.JOINT_COST] += constant
-
-    def run(self, iterations: int) -> IkStatus | None:
-        """See Workspace."""
-        return STATUSES.get(run(*self.arguments, iterations))
-
-    def conclude(self) -> None:
-        """See Workspace."""
-        conclude(*self.arguments)
-
-    @property
-    def cost(self) -> float:
-        """See Workspace."""
-        return self.values.item(memory.COST)
-
-    @property
-    def between_attempts(self) -> bool:
-        """See Workspace."""
-        return self.counters.item(memory.PHASE) != memory.STEP

@@ -17,6 +17,7 @@ import math
 from typing import NamedTuple
 
 from .._jit import inner, njit
+from ..maths.lanes import arc, least, most, root, select
 from ..maths.rotations import (
     Array,
     Frame,
@@ -30,7 +31,7 @@ from ..maths.rotations import (
     put_frame,
     relative_log,
 )
-from ..maths.vectors import Vector, cross, dot, minus, norm, times
+from ..maths.vectors import Vector, cross, dot, minus, norm
 from ..robot.kinematics import (
     KIND,
     PARENT,
@@ -52,6 +53,8 @@ VECTOR, AXIS, TWO_AXES = 1, 2, 3
 # width of the box that it may stay in, the angle of the cone
 SCALE, SLACK, CONE = 12, 21, 30
 COMPONENTS = 9
+SHORT, BLUNT = 1e-12, 1e-6
+"""Sines of angles below which axes count as parallel: for the residual, and for its rates."""
 
 
 class Packed(NamedTuple):
@@ -107,7 +110,7 @@ def goal_residuals(p: Packed, residual: Array) -> float:
             for c in range(3):
                 p.raw[i, 6 + c] = tip[3 * c + 1] - target[3 * c + 1]
         position, rotation = _stack(p, i, residual)
-        p.errors[i, 0], p.errors[i, 1] = math.sqrt(position), math.sqrt(rotation)
+        p.errors[i, 0], p.errors[i, 1] = root(position), root(rotation)
         if p.table[i, ROTATION] == TWO_AXES:
             p.errors[i, 1] = norm(relative_log(target, tip))
     for row in range(residual.shape[0]):
@@ -129,20 +132,21 @@ def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
             continue
         slack = p.tools[i, SLACK + c]
         value = _beyond(p.raw[i, c], slack)
-        p.scales[i, c] = 0.0 if slack > 0.0 and value == 0.0 else p.tools[i, SCALE + c]
+        scale = p.tools[i, SCALE + c]
+        p.scales[i, c] = select(value == 0.0, 0.0, scale) if slack > 0.0 else scale
         if c < 3:
             position += value * value
         else:
             value *= outside
             rotation += value * value
-        residual[row] = p.tools[i, SCALE + c] * value
+        residual[row] = scale * value
     return position, rotation
 
 
 @inner
 def _beyond(value: float, slack: float) -> float:
     """What of a component is outside the box [-slack, slack]."""
-    return value - min(max(value, -slack), slack)
+    return value - least(most(value, -slack), slack)
 
 
 @inner
@@ -152,7 +156,7 @@ def _outside_cone(p: Packed, i: int) -> float:
     if cone == 0.0:
         return 1.0
     angle = norm((p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))
-    return 1.0 - cone / angle if angle > cone else 0.0
+    return select(angle > cone, 1.0 - cone / most(angle, cone), 0.0)
 
 
 @inner
@@ -176,9 +180,13 @@ def _axis_residual(tip: Frame, target: Frame) -> Vector:
     a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
     n = cross(b, a)
     sine, cosine = norm(n), dot(a, b)
-    if sine < 1e-12 and cosine < 0.0:  # opposite: any axis across will do, take the target's x
-        return times(math.pi, (target[0], target[3], target[6]))
-    return times(math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0, n)
+    scale = select(sine > SHORT, arc(sine, cosine) / most(sine, SHORT), 1.0)
+    opposite = (sine < SHORT) & (cosine < 0.0)  # any axis across will do, take the target's x
+    return (
+        select(opposite, math.pi * target[0], scale * n[0]),
+        select(opposite, math.pi * target[3], scale * n[1]),
+        select(opposite, math.pi * target[6], scale * n[2]),
+    )
 
 
 @njit
@@ -214,17 +222,22 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
                 second = cross(axis, (tip[1], tip[4], tip[7]))
             elif turns and kind != NONE:
                 first = (dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis))
-            _add(p, i, j, (linear, first, second), columns)
+            _add(p, i, j, 0, linear, columns)
+            _add(p, i, j, 3, first, columns)
+            _add(p, i, j, 6, second, columns)
             k = p.tree[k, PARENT]
 
 
 @inner
-def _add(p: Packed, i: int, j: int, rates: tuple[Vector, Vector, Vector], columns: Array) -> None:
-    """Add the rates of the nine components to the rows of column j that they go to."""
-    for c in range(COMPONENTS):
-        row = p.table[i, ROWS + c]
-        if row >= 0:
-            columns[j, row] += p.scales[i, c] * rates[c // 3][c % 3]
+def _add(p: Packed, i: int, j: int, c: int, rates: Vector, columns: Array) -> None:
+    """Add the rates of the components c, c + 1 and c + 2 to their rows of column j."""
+    x, y, z = p.table[i, ROWS + c], p.table[i, ROWS + c + 1], p.table[i, ROWS + c + 2]
+    if x >= 0:
+        columns[j, x] += p.scales[i, c] * rates[0]
+    if y >= 0:
+        columns[j, y] += p.scales[i, c + 1] * rates[1]
+    if z >= 0:
+        columns[j, z] += p.scales[i, c + 2] * rates[2]
 
 
 @inner
@@ -254,15 +267,12 @@ def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, V
     a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
     n = cross(b, a)
     cosine, sine = dot(a, b), norm(n)
-    if sine < 1e-6:  # aligned: the limit; opposite: no derivative exists, the same finite one
-        ratio, growth, along = 1.0, 1.0 / 3.0, 0.0
-    else:
-        ratio = math.atan2(sine, cosine) / sine
-        growth = (1.0 - ratio * cosine) / (sine * sine)
-        along = (1.0 - _outside_cone(p, i)) / (sine * sine)
-    f = _outside_cone(p, i)
-    if f == 0.0:
-        along = 0.0
+    f, square = _outside_cone(p, i), most(sine * sine, BLUNT * BLUNT)
+    # aligned: the limit; opposite: no derivative exists, the same finite one
+    small = sine < BLUNT
+    ratio = select(small, 1.0, arc(sine, cosine) / most(sine, BLUNT))
+    growth = select(small, 1.0 / 3.0, (1.0 - ratio * cosine) / square)
+    along = select(small | (f == 0.0), 0.0, (1.0 - f) / square)
     x, y, z = f * growth + along, -f * ratio, f * ratio * cosine
     return (
         (x * n[0] * n[0] + y * a[0] * b[0] + z, x * n[0] * n[1] + y * a[0] * b[1],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..._jit import inner, njit
+from ..._jit import in_python, inner, matrix_in, njit
 from ...maths.rotations import Array, IntArray
 from ...optim.memory import (
     ANSWER_STATUS,
@@ -109,6 +109,7 @@ class SearchArrays(NamedTuple):
     residual, trial_residual (m,) : at x, and at the trial point
     rhs (max(m, n),), normal (max(m, n), max(m, n)) : scratch of the solves
     columns (n, m), hessian (n, n) : the Jacobian's columns, and half the cost's Hessian, at x
+    loose (n, m) : scratch of the step
     """
 
     p: Packed
@@ -121,6 +122,7 @@ class SearchArrays(NamedTuple):
     trial_residual: Array
     rhs: Array
     columns: Array
+    loose: Array
     hessian: Array
     normal: Array
 
@@ -141,15 +143,17 @@ def part_ends(bodies: int, goals: int, m: int, n: int) -> tuple[int, ...]:
     trial_residual = residual + m
     rhs = trial_residual + size
     columns = rhs + n * m
-    hessian = columns + n * n
+    loose = columns + n * m
+    hessian = loose + n * n
     normal = hessian + size * size
     return (
         options, values, vectors, frames, tips, raw, scales, errors,
-        residual, trial_residual, rhs, columns, hessian, normal,
+        residual, trial_residual, rhs, columns, loose, hessian, normal,
     )  # fmt: skip
 
 
-def search_arrays(
+@inner
+def carve(
     tree: IntArray,
     geometry: Array,
     table: IntArray,
@@ -159,25 +163,25 @@ def search_arrays(
     counters: IntArray,
     memory: Array,
 ) -> SearchArrays:
-    """The search that lives in these arrays. Python calls this, kernels `carve`."""
+    """The search that lives in these arrays."""
     bodies, goals, n = tree.shape[0], table.shape[0], bounds.shape[1]
     m = 0
     for i in range(goals):
         for c in range(COMPONENTS):
             m = max(m, table[i, ROWS + c] + 1)
     size = max(m, n)
-    o, v, w, f, t, r, s, e, a, b, h, j, k, z = part_ends(bodies, goals, m, n)
+    o, v, w, f, t, r, s, e, a, b, h, j, l, k, z = part_ends(bodies, goals, m, n)
     packed = Packed(
         tree,
         geometry,
         table,
         tools,
         targets,
-        memory[w:f].reshape(bodies, 12),
-        memory[f:t].reshape(goals, 12),
-        memory[t:r].reshape(goals, COMPONENTS),
-        memory[r:s].reshape(goals, COMPONENTS),
-        memory[s:e].reshape(goals, 2),
+        matrix_in(memory, w, bodies, 12),
+        matrix_in(memory, f, goals, 12),
+        matrix_in(memory, t, goals, COMPONENTS),
+        matrix_in(memory, r, goals, COMPONENTS),
+        matrix_in(memory, s, goals, 2),
     )
     return SearchArrays(
         packed,
@@ -185,14 +189,16 @@ def search_arrays(
         memory[:o],
         counters,
         memory[o:v],
-        memory[v:w].reshape(VECTORS, n),
+        matrix_in(memory, v, VECTORS, n),
         memory[e:a],
         memory[a:b],
         memory[b:h],
-        memory[h:j].reshape(n, m),
-        memory[j:k].reshape(n, n),
-        memory[k:z].reshape(size, size),
+        matrix_in(memory, h, n, m),
+        matrix_in(memory, j, n, m),
+        matrix_in(memory, l, n, n),
+        matrix_in(memory, k, size, size),
     )
 
 
-carve = inner(search_arrays)
+search_arrays = in_python(carve)
+"""The same for Python."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ..._jit import inner, njit
-from ...maths.linalg import SHORTEST_COLUMN, STATIONARY, gauss_newton_hessian, is_blocked
+from ..._jit import inner
+from ...maths.boxed_step import is_blocked
+from ...maths.lanes import least, most, select
+from ...maths.linalg import SHORTEST_COLUMN, STATIONARY, gauss_newton_hessian
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
 from ...tasks.kernels import (
@@ -25,12 +27,20 @@ from .memory import (
     POSITION_TOLERANCE,
     REST,
     SQUARES,
-    TRIAL,
     WEIGHED,
     WEIGHTS,
     SearchArrays,
     X,
 )
+
+ROUNDING = 1e-13
+"""Changes of the cost below this share of it are noise."""
+
+SMALLEST_MOVE = 1e-13
+"""A step that moves no joint by more [rad or m] is none."""
+
+SMALLEST_DAMPING = 1e-9
+"""Where a step is refused, the damping grows from here on."""
 
 DIFFERENCE = 1e-5
 """Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
@@ -52,20 +62,15 @@ def cost_at(search: SearchArrays, x: Array, residual: Array) -> float:
 def differentiate(search: SearchArrays) -> None:
     """The Jacobian's columns, their squares (of vanishing ones more), and half the cost's
     gradient, at x as evaluated."""
+    vectors = search.vectors
     goal_jacobian(search.p, 1, search.columns)
-    n, m = search.columns.shape
-    longest = 0.0
-    for j in range(n):
-        weight = search.vectors[WEIGHTS, j]
-        gradient, square = weight * (search.vectors[X, j] - search.vectors[REST, j]), weight
-        for i in range(m):
-            gradient += search.columns[j, i] * search.residual[i]
-            square += search.columns[j, i] * search.columns[j, i]
-        search.vectors[GRADIENT, j], search.vectors[SQUARES, j] = gradient, square
-        longest = max(longest, square)
-    shortest = SHORTEST_COLUMN * SHORTEST_COLUMN * longest
-    for j in range(n):
-        search.vectors[SQUARES, j] = max(search.vectors[SQUARES, j], shortest)
+    slopes(search.columns, search.residual, vectors[GRADIENT], vectors[SQUARES])
+    if search.options[WEIGHED] > 0.0:
+        for j in range(vectors.shape[1]):
+            weight = vectors[WEIGHTS, j]
+            vectors[GRADIENT, j] += weight * (vectors[X, j] - vectors[REST, j])
+            vectors[SQUARES, j] += weight
+    lengthen(vectors[SQUARES])
 
 
 @inner
@@ -137,18 +142,16 @@ def within_tolerances(search: SearchArrays) -> bool:
 @inner
 def at_stationary_point(search: SearchArrays) -> bool:
     """As `optim.search.is_stationary`: no column of a free variable leans on the residual."""
-    leaning = 0
-    for j in range(search.vectors.shape[1]):
-        if leans(search, j) and not is_held(search, j):
-            leaning += 1
-    return leaning == 0
+    vectors, bounds = search.vectors, search.bounds
+    gradient, squares = vectors[GRADIENT], vectors[SQUARES]
+    return free_slopes(vectors[X], bounds, gradient, squares, search.values[COST]) == 0.0
 
 
 @inner
 def leans(search: SearchArrays, j: int) -> bool:
     """Whether the cost's slope along a variable is more than nothing."""
     gradient, square = search.vectors[GRADIENT, j], search.vectors[SQUARES, j]
-    return gradient * gradient > STATIONARY * STATIONARY * square * search.values[COST]
+    return is_steep(gradient, square, search.values[COST])
 
 
 @inner
@@ -158,43 +161,65 @@ def is_held(search: SearchArrays, j: int) -> bool:
     return is_blocked(x, search.bounds[0, j], search.bounds[1, j], gradient)
 
 
-@njit
-def predicted_decrease(
-    columns: Array, hessian: Array, given: bool, gradient: Array, dx: Array
-) -> float:
-    """How much the model's cost falls over dx: -(2 g'dx + dx'H dx)."""
-    n, m = columns.shape
+@inner
+def modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
+    """How much a quadratic model falls over dx: -(2 g'dx + dx'H dx), H by its lower triangle."""
     linear, quadratic = 0.0, 0.0
-    for j in range(n):
+    for j in range(dx.shape[0]):
         linear += gradient[j] * dx[j]
-    if given:
-        for j in range(n):
-            quadratic += hessian[j, j] * dx[j] * dx[j]
-            for k in range(j):
-                quadratic += 2.0 * hessian[j, k] * dx[j] * dx[k]
-    else:
-        for i in range(m):
-            s = 0.0
-            for j in range(n):
-                s += columns[j, i] * dx[j]
-            quadratic += s * s
+        quadratic += hessian[j, j] * dx[j] * dx[j]
+        for k in range(j):
+            quadratic += 2.0 * hessian[j, k] * dx[j] * dx[k]
     return -(2.0 * linear + quadratic)
 
 
-@njit
-def damping_factor(actual: float, predicted: float) -> float:
-    """What nu is multiplied by, for how well the model predicted the decrease [Nielsen1999]."""
-    gain = actual / predicted if predicted > 0.0 else 0.0
-    return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 2.0) - 1.0) ** 3)
+@inner
+def take_step(x: Array, dx: Array, bounds: Array, trial: Array) -> float:
+    """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
+    largest = 0.0
+    for j in range(x.shape[0]):
+        trial[j] = least(most(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+        largest = most(largest, abs(trial[j] - x[j]))
+    return largest
+
+
+# --- of one problem, or of lanes of them ---------------------------------------------------------
 
 
 @inner
-def take_step(search: SearchArrays) -> float:
-    """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
-    largest = 0.0
-    for j in range(search.vectors.shape[1]):
-        x = search.vectors[X, j]
-        moved = min(max(x + search.vectors[DX, j], search.bounds[0, j]), search.bounds[1, j])
-        search.vectors[TRIAL, j] = moved
-        largest = max(largest, abs(moved - x))
-    return largest
+def slopes(columns: Array, residual: Array, gradient: Array, squares: Array) -> None:
+    """Half the gradient J'r (n,) of |r|^2, and the squares (n,) of the columns' lengths."""
+    n, m = columns.shape
+    for j in range(n):
+        slope = square = 0.0
+        for i in range(m):
+            slope += columns[j, i] * residual[i]
+            square += columns[j, i] * columns[j, i]
+        gradient[j], squares[j] = slope, square
+
+
+@inner
+def lengthen(squares: Array) -> None:
+    """Have columns that vanish beside the longest one count as longer."""
+    longest = 0.0
+    for j in range(squares.shape[0]):
+        longest = most(longest, squares[j])
+    for j in range(squares.shape[0]):
+        squares[j] = most(squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
+
+
+@inner
+def is_steep(gradient: float, square: float, cost: float) -> bool:
+    """Whether the slope along a column is more than nothing: its cosine with the residual."""
+    return gradient * gradient > STATIONARY * STATIONARY * square * cost
+
+
+@inner
+def free_slopes(x: Array, bounds: Array, gradient: Array, squares: Array, cost: float) -> float:
+    """How many variables slope downwards, and not across a limit."""
+    count = 0.0
+    for j in range(x.shape[0]):
+        blocked = is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j])
+        steep = is_steep(gradient[j], squares[j], cost)
+        count += select(blocked, 0.0, select(steep, 1.0, 0.0))
+    return count

@@ -7,7 +7,8 @@ as one tuple of arrays, numba would need three times as long to take them.
 from __future__ import annotations
 
 from ..._jit import inner, njit
-from ...maths.linalg import bounded_step, cap_step
+from ...maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
+from ...maths.linalg import bounded_newton_step
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to, differ
 from ...optim.memory import FOREVER
@@ -51,24 +52,20 @@ from .memory import (
     carve,
 )
 from .model import (
+    ROUNDING,
+    SMALLEST_DAMPING,
+    SMALLEST_MOVE,
     at_stationary_point,
     cost_at,
-    damping_factor,
     differentiate,
     is_solved,
     model_hessian,
-    predicted_decrease,
+    modelled_decrease,
     take_step,
     true_hessian,
     within_tolerances,
 )
 from .saddles import SADDLE_TRIALS, find_descent, find_descent_inside, leave_saddle
-
-ROUNDING = 1e-13
-"""Changes of the cost below this share of it are noise."""
-
-SMALLEST_MOVE = 1e-13
-"""A step that moves no joint by more [rad or m] is none."""
 
 
 @njit
@@ -98,7 +95,7 @@ def run(
             _iterate(search)
         else:
             return RUNNING
-    _conclude(search)
+    conclude_search(search)
     return counters[ANSWER_STATUS]
 
 
@@ -117,7 +114,7 @@ def conclude(
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     if counters[PHASE] == NEW:
         begin(search)
-    _conclude(search)
+    conclude_search(search)
 
 
 @inner
@@ -132,15 +129,11 @@ def _iterate(search: SearchArrays) -> None:
     given = exact or search.options[WEIGHED] > 0.0
     if counters[LEAVING] > 0:
         leave_saddle(search)
-    else:
-        if given:
-            model_hessian(search, exact)
-        bounded_step(
-            search.columns,
-            search.residual,
-            gradient,
+    elif given:
+        model_hessian(search, exact)
+        bounded_newton_step(
             search.hessian,
-            given,
+            gradient,
             values[NU] * values[COST],
             search.vectors[X],
             search.bounds,
@@ -149,9 +142,27 @@ def _iterate(search: SearchArrays) -> None:
             search.normal,
             search.rhs,
         )
+    else:
+        bounded_step(
+            search.columns,
+            search.residual,
+            gradient,
+            values[NU] * values[COST],
+            search.vectors[X],
+            search.bounds,
+            dx,
+            search.vectors[HELD],
+            search.loose,
+            search.normal,
+            search.rhs,
+        )
+    if counters[LEAVING] == 0:
         cap_step(dx, search.options[MAX_STEP])
-    decrease = predicted_decrease(search.columns, search.hessian, given, gradient, dx)
-    largest = take_step(search)
+    if given:
+        decrease = modelled_decrease(search.hessian, gradient, dx)
+    else:
+        decrease = predicted_decrease(search.columns, gradient, dx)
+    largest = take_step(search.vectors[X], dx, search.bounds, search.vectors[TRIAL])
     cost = cost_at(search, search.vectors[TRIAL], search.trial_residual)
     counters[EVALUATIONS] += 1
     ended = _judge(search, cost, decrease, largest)
@@ -188,7 +199,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
     elif abs(decrease) < ROUNDING * values[COST]:
         ended = CLOSEST  # what is left to gain is below the rounding of the cost
     elif largest > SMALLEST_MOVE:
-        values[NU] = max(values[NU], 1e-9) * values[GROWTH]
+        values[NU] = max(values[NU], SMALLEST_DAMPING) * values[GROWTH]
         values[GROWTH] *= 2.0
         return RUNNING
     else:
@@ -202,7 +213,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
 
 
 @inner
-def _conclude(search: SearchArrays) -> None:
+def conclude_search(search: SearchArrays) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     counters, values, vectors = search.counters, search.values, search.vectors
     ended = counters[STATUS] != RUNNING
@@ -232,7 +243,7 @@ def _conclude(search: SearchArrays) -> None:
 
 
 @njit
-def solve_many(
+def solve_each(
     tree: IntArray,
     geometry: Array,
     table: IntArray,

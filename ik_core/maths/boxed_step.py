@@ -1,0 +1,253 @@
+"""Damped steps inside limits, for one problem or for lanes of them (`lanes`).
+
+    minimise |r + J dx|^2 + mu |dx|^2   subject to   l <= x + dx <= u
+
+An active-set method: variables at a limit that descent would have cross it are held; those that a
+solution puts outside are put on their limit and held, and the rest is solved for again. At most
+n + 1 rounds, most often one. Held variables stay in the matrices as zeros, so that lanes with
+different ones held compute the same.
+"""
+
+from __future__ import annotations
+
+from .._jit import inlined, inner, njit
+from .lanes import bits, least, most, select
+from .rotations import Array
+
+ROUNDING = 1e-14
+"""Of the trace, added to the diagonal: keeps a singular matrix positive definite."""
+
+
+@njit
+def bounded_step(
+    columns: Array,
+    residual: Array,
+    gradient: Array,
+    mu: float,
+    x: Array,
+    bounds: Array,
+    dx: Array,
+    held: Array,
+    loose: Array,
+    normal: Array,
+    rhs: Array,
+) -> None:
+    """dx (n,) = the minimiser of |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds.
+
+    columns (n, m) is J', residual (m,) is r, gradient (n,) J'r, bounds (2+, n) lower and upper.
+    held (n,) is filled with 1 for the variables on a limit; loose (n, m), normal and rhs, of
+    max(m, n), are scratch. Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the one with
+    the smaller matrix is solved.
+    """
+    n, m = columns.shape
+    for j in range(n):
+        dx[j] = 0.0
+        held[j] = select(is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]), 1.0, 0.0)
+    for _ in range(n + 1):
+        if n >= m:
+            _dual_step(columns, residual, mu, dx, held, loose, normal, rhs)
+        else:
+            _primal_step(columns, gradient, mu, dx, held, loose, normal, rhs)
+        if _put_inside(x, bounds, dx, held) == 0:
+            break
+
+
+@inner
+def _put_inside(x: Array, bounds: Array, dx: Array, held: Array) -> int:
+    """Hold the variables that a step puts outside, on their limits; which lanes had any."""
+    outside = 0
+    for j in range(x.shape[0]):
+        bounded = least(most(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+        leaves = (bounded != x[j] + dx[j]) & (held[j] == 0.0)
+        dx[j] = select(leaves, bounded - x[j], dx[j])
+        held[j] = select(leaves, 1.0, held[j])
+        outside |= bits(leaves)
+    return outside
+
+
+@njit
+def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
+    """Whether x is at a limit that a step against the gradient would cross."""
+    return ((x <= lower) & (gradient > 0.0)) | ((x >= upper) & (gradient < 0.0))
+
+
+@inner
+def _dual_step(
+    columns: Array,
+    residual: Array,
+    mu: float,
+    dx: Array,
+    held: Array,
+    loose: Array,
+    normal: Array,
+    rhs: Array,
+) -> None:
+    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m ([Buss2009] Eq. 11)."""
+    n, m = columns.shape
+    for i in range(m):
+        rhs[i] = residual[i]
+    for j in range(n):
+        moved, free = held[j] * dx[j], 1.0 - held[j]
+        for i in range(m):
+            loose[j, i] = free * columns[j, i]
+            rhs[i] += moved * columns[j, i]
+    _fill_dual(loose, columns, normal)
+    _regularise(normal, mu, m)
+    if m == 6:  # a pose: a constant lets the compiler keep all of it in registers
+        solve_positive(normal, rhs, 6)
+    else:
+        solve_positive(normal, rhs, m)
+    for j in range(n):
+        total = held[j] * dx[j]
+        for i in range(m):
+            total -= loose[j, i] * rhs[i]
+        dx[j] = total
+
+
+@inlined
+def _fill_dual(a: Array, b: Array, normal: Array) -> None:
+    """The lower triangle of A'B, for A and B (n, m), where it is symmetric."""
+    n, m = a.shape
+    if m % 3 == 0:  # rows of goals come in threes
+        for i in range(0, m, 3):
+            for k in range(0, i + 1, 3):
+                _fill_block(a, b, i, k, normal)
+        return
+    for i in range(m):
+        for k in range(i + 1):
+            total = 0.0
+            for j in range(n):
+                total += a[j, i] * b[j, k]
+            normal[i, k] = total
+
+
+@inlined
+def _fill_block(a: Array, b: Array, i: int, k: int, normal: Array) -> None:
+    """Three by three elements of A'B: nine sums at once keep a processor busy, one does not."""
+    s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
+    for j in range(a.shape[0]):
+        a0, a1, a2 = a[j, i], a[j, i + 1], a[j, i + 2]
+        b0, b1, b2 = b[j, k], b[j, k + 1], b[j, k + 2]
+        s00, s01, s02 = s00 + a0 * b0, s01 + a0 * b1, s02 + a0 * b2
+        s10, s11, s12 = s10 + a1 * b0, s11 + a1 * b1, s12 + a1 * b2
+        s20, s21, s22 = s20 + a2 * b0, s21 + a2 * b1, s22 + a2 * b2
+    normal[i, k], normal[i, k + 1], normal[i, k + 2] = s00, s01, s02
+    normal[i + 1, k], normal[i + 1, k + 1], normal[i + 1, k + 2] = s10, s11, s12
+    normal[i + 2, k], normal[i + 2, k + 1], normal[i + 2, k + 2] = s20, s21, s22
+
+
+@inner
+def _primal_step(
+    columns: Array,
+    gradient: Array,
+    mu: float,
+    dx: Array,
+    held: Array,
+    loose: Array,
+    normal: Array,
+    rhs: Array,
+) -> None:
+    """Free dx = -(J'J + mu I)^-1 (g + J'J dx of the held): n x n ([Buss2009] Eq. 10)."""
+    n, m = columns.shape
+    for i in range(m):  # J dx of the held
+        normal[0, i] = 0.0
+        for j in range(n):
+            normal[0, i] += held[j] * dx[j] * columns[j, i]
+    for j in range(n):
+        free, total = 1.0 - held[j], gradient[j]
+        for i in range(m):
+            total += columns[j, i] * normal[0, i]
+            loose[j, i] = free * columns[j, i]
+        rhs[j] = -free * total
+    for j in range(n):
+        for k in range(j + 1):
+            total = 0.0
+            for i in range(m):
+                total += loose[j, i] * loose[k, i]
+            normal[j, k] = total
+    _regularise(normal, mu, n)
+    for j in range(n):
+        normal[j, j] += held[j]
+    solve_positive(normal, rhs, n)
+    for j in range(n):
+        dx[j] = select(held[j] == 0.0, rhs[j], dx[j])
+
+
+@inner
+def _regularise(normal: Array, mu: float, size: int) -> None:
+    """Add the damping, and the little that keeps a singular matrix positive definite."""
+    trace = 0.0
+    for i in range(size):
+        trace += normal[i, i]
+    for i in range(size):
+        normal[i, i] += mu + ROUNDING * trace
+
+
+@inlined
+def solve_positive(a: Array, b: Array, n: int) -> None:
+    """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
+
+    By the factors L D L', without roots: L goes below the diagonal, 1 / D on it, L D above it.
+    Reads the lower triangle only. y = 0 where A is not positive definite.
+    """
+    bad = 0.0
+    for j in range(n):
+        pivot = a[j, j]
+        for k in range(j):
+            pivot -= a[j, k] * a[k, j]
+        positive = pivot > 0.0
+        bad = select(positive, bad, 1.0)
+        d = 1.0 / select(positive, pivot, 1.0)
+        a[j, j] = d
+        for i in range(j + 1, n):
+            total = a[i, j]
+            for k in range(j):
+                total -= a[i, k] * a[k, j]
+            a[j, i] = total
+            a[i, j] = total * d
+    for i in range(n):
+        total = b[i]
+        for k in range(i):
+            total -= a[i, k] * b[k]
+        b[i] = total
+    for i in range(n - 1, -1, -1):
+        total = b[i] * a[i, i]
+        for k in range(i + 1, n):
+            total -= a[k, i] * b[k]
+        b[i] = total
+    for i in range(n):
+        b[i] = select(bad == 0.0, b[i], 0.0)
+
+
+@inner
+def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
+    """How much |r + J dx|^2 falls over dx: -(2 g'dx + |J dx|^2)."""
+    n, m = columns.shape
+    linear = quadratic = 0.0
+    for j in range(n):
+        linear += gradient[j] * dx[j]
+    for i in range(m):
+        total = 0.0
+        for j in range(n):
+            total += columns[j, i] * dx[j]
+        quadratic += total * total
+    return -(2.0 * linear + quadratic)
+
+
+@inner
+def damping_factor(actual: float, predicted: float) -> float:
+    """What nu is multiplied by, for how well the model predicted the decrease [Nielsen1999]."""
+    gain = select(predicted > 0.0, actual / select(predicted > 0.0, predicted, 1.0), 0.0)
+    bend = 2.0 * least(gain, 2.0) - 1.0
+    return most(1.0 / 3.0, 1.0 - bend * bend * bend)
+
+
+@njit
+def cap_step(dx: Array, max_step: float) -> None:
+    """ClampMaxAbs: scale the step so that no variable moves by more than max_step."""
+    largest = 0.0
+    for j in range(dx.shape[0]):
+        largest = most(largest, abs(dx[j]))
+    scale = max_step / most(largest, max_step)
+    for j in range(dx.shape[0]):
+        dx[j] = scale * dx[j]

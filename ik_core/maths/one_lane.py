@@ -1,0 +1,43 @@
+"""What `lanes` offers, for numbers alone: where numba is there, but not its vectors."""
+
+from __future__ import annotations
+
+import math
+
+from .._jit import inner
+
+
+@inner
+def root(x: float) -> float:
+    """The square root."""
+    return math.sqrt(x)
+
+
+@inner
+def floor(x: float) -> float:
+    """The largest whole number that is not above x, as a float."""
+    return float(math.floor(x))
+
+
+@inner
+def least(a: float, b: float) -> float:
+    """The smaller one; a where they are equal."""
+    return b if b < a else a
+
+
+@inner
+def most(a: float, b: float) -> float:
+    """The larger one; a where they are equal."""
+    return b if b > a else a
+
+
+@inner
+def select(condition: bool, a: float, b: float) -> float:
+    """a where the condition holds, else b."""
+    return a if condition else b
+
+
+@inner
+def bits(condition: bool) -> int:
+    """1 where the condition holds."""
+    return 1 if condition else 0

@@ -1,0 +1,291 @@
+"""Which lane makes which attempt of which problem: `solve_many`, all problems of a batch.
+
+Every problem that is under way has a *desk*: the memory of a search of its own, as `search` knows
+it, which pools attempts, draws restarts and concludes. A lane that is free takes the first
+attempt of the next problem; where there is none left, the next restart of a problem that is
+under way. So a single problem has its restarts side by side.
+
+The answer is that of attempts made one after the other: those that are over wait in their lanes
+until all earlier ones are, and of those that reach the goals the earliest counts. Neither the
+number of lanes nor that of threads changes a result. Problems that no attempt solves go on at
+their desk alone (`search.run`).
+"""
+
+from __future__ import annotations
+
+from ..._jit import inlined, njit
+from ...maths.lanes import LANES, in_lanes, numbers_of
+from ...maths.rotations import Array, IntArray
+from ...maths.vectors import copy_to
+from ...optim.memory import FOREVER
+from ...robot.kinematics import OFFSET
+from ...robot.limits import random_configuration
+from . import crew as own
+from .attempts import begin, next_attempt, turned_round
+from .crew import Crew, crew_of, step
+from .memory import (
+    ANSWER,
+    ANSWER_COST,
+    ANSWER_STATUS,
+    ATTEMPT,
+    ATTEMPT_ITERATIONS,
+    COST,
+    EVALUATIONS,
+    FOLLOWING,
+    GRADIENT,
+    ITERATIONS,
+    NU,
+    REACHED,
+    RESTARTS,
+    RUNNING,
+    SEED,
+    SQUARES,
+    STALLED,
+    START,
+    STATUS,
+    SearchArrays,
+    X,
+    carve,
+)
+from .search import conclude_search, run
+
+# The board, a column for each lane or desk: where a lane works, at which attempt, and how it goes;
+# which problem is on a desk (-1: none), and how many attempts of it were begun.
+DESK, NUMBER, STATE, PROBLEM, BEGUN = range(5)
+BOARD = 5
+# states of a lane; those that are over wait for earlier attempts
+IDLE, AT_WORK, OVER, THERE = range(4)
+
+lanes_of = in_lanes[LANES]
+
+
+@njit
+def solve_many(
+    tree: IntArray,
+    geometries: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memories: Array,
+    crew_memory: Array,
+    board: IntArray,
+    frozen: IntArray,
+    angles: Array,
+    own_targets: Array,
+    starts: Array,
+    near: Array,
+    seeds: IntArray,
+    first: int,
+    last: int,
+    answers: Array,
+    costs: Array,
+    errors: Array,
+    codes: IntArray,
+) -> None:
+    """Solve the problems first..last-1 of N, each as a single solve does.
+
+    For L lanes, and as many desks: geometries (L, K, 14), targets (L, G, 12), counters
+    (L, COUNTERS), memories (L, size) as of `search`; crew_memory (crew_size, L), with the geometry
+    in it; board (BOARD, L). The rest is as in `search.solve_each`.
+    """
+    for lane in range(board.shape[1]):
+        board[STATE, lane], board[PROBLEM, lane] = IDLE, -1
+    desk = carve(
+        tree, geometries[0], table, tools, targets[0], bounds, counters[0], memories[0]
+    )
+    rows = desk.residual.shape[0]
+    crew = crew_of(tree, table, tools, bounds, desk.options, rows, lanes_of(crew_memory))
+    while True:
+        at_work = 0
+        for lane in range(board.shape[1]):
+            if board[STATE, lane] == IDLE:
+                place = _place(board, counters, first < last, int(desk.options[RESTARTS]))
+                if place < 0:
+                    values = numbers_of(crew.values)
+                    values[own.RUNS, lane] = 0.0
+                    continue
+                search = carve(
+                    tree, geometries[place], table, tools, targets[place], bounds,
+                    counters[place], memories[place],
+                )  # fmt: skip
+                if board[PROBLEM, place] < 0:
+                    for k in range(frozen.shape[0]):
+                        geometries[place, frozen[k], OFFSET] = angles[first, k]
+                    for g in range(table.shape[0]):
+                        copy_to(own_targets[first, g], targets[place, g])
+                    _open(search, starts[first], near[first], seeds[first])
+                    board[PROBLEM, place], board[BEGUN, place] = first, 0
+                    first += 1
+                _send(crew, board, lane, place, search, frozen)
+            at_work += 1 if board[STATE, lane] == AT_WORK else 0
+        if at_work == 0:
+            return
+        there, over = step(crew)
+        if there | over == 0:
+            continue
+        for lane in range(board.shape[1]):
+            if (there | over) >> lane & 1 == 0 or board[STATE, lane] != AT_WORK:
+                continue
+            place = board[DESK, lane]
+            search = carve(
+                tree, geometries[place], table, tools, targets[place], bounds, counters[place],
+                memories[place],
+            )  # fmt: skip
+            if not _stops(crew, board, lane, search, (there >> lane) & 1):
+                continue
+            ended = _settle(crew, board, place, search)
+            if ended == RUNNING:
+                continue
+            if ended == STALLED:  # no attempt reached the goals
+                run(
+                    tree, geometries[place], table, tools, targets[place], bounds,
+                    counters[place], memories[place], FOREVER,
+                )  # fmt: skip
+            else:
+                conclude_search(search)
+            i = board[PROBLEM, place]
+            copy_to(search.vectors[ANSWER], answers[i])
+            costs[i] = search.values[ANSWER_COST]
+            for g in range(table.shape[0]):
+                copy_to(search.p.errors[g], errors[i, g])
+            codes[i, 0], codes[i, 1] = search.counters[ANSWER_STATUS], search.counters[ITERATIONS]
+            codes[i, 2], codes[i, 3] = search.counters[EVALUATIONS], search.counters[ATTEMPT]
+            board[PROBLEM, place] = -1
+
+
+@inlined
+def _place(board: IntArray, counters: IntArray, more: bool, restarts: int) -> int:
+    """The desk whose next attempt a free lane makes; -1: none.
+
+    One that has no lane, else a free one where there are more problems, else that with the fewest
+    attempts so far.
+    """
+    found, fewest = -1, restarts + 1
+    for place in range(board.shape[1]):
+        begun = board[BEGUN, place]
+        if board[PROBLEM, place] < 0:
+            if more and fewest > 0:
+                found, fewest = place, 0
+        elif begun == counters[place, ATTEMPT]:
+            return place
+        elif begun < fewest:
+            found, fewest = place, begun
+    return found
+
+
+@inlined
+def _open(search: SearchArrays, start: Array, near: Array, seed: int) -> None:
+    """A search that begins anew."""
+    for k in range(search.counters.shape[0]):
+        search.counters[k] = 0
+    search.options[SEED] = seed
+    copy_to(start, search.vectors[START])
+    begin(search)
+    copy_to(near, search.vectors[START])  # for the turns of the answer
+
+
+@inlined
+def _send(
+    crew: Crew, board: IntArray, lane: int, place: int, search: SearchArrays, frozen: IntArray
+) -> None:
+    """Have a lane begin the next attempt of a desk's problem."""
+    number, x = board[BEGUN, place], search.vectors[X]
+    if number > 0:
+        seed = int(search.options[SEED])
+        random_configuration(seed, number, search.bounds[2], search.bounds[3], x)
+    board[BEGUN, place] += 1
+    board[DESK, lane], board[NUMBER, lane], board[STATE, lane] = place, number, AT_WORK
+    geometry, targets = numbers_of(crew.p.geometry), numbers_of(crew.p.targets)
+    vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
+    for k in range(frozen.shape[0]):
+        geometry[frozen[k], OFFSET, lane] = search.p.geometry[frozen[k], OFFSET]
+    for g in range(targets.shape[0]):
+        for i in range(12):
+            targets[g, i, lane] = search.p.targets[g, i]
+    for j in range(x.shape[0]):
+        vectors[own.X, j, lane] = x[j]
+    values[own.RUNS, lane] = values[own.FRESH, lane] = 1.0
+    values[own.COST, lane] = values[own.NU, lane] = values[own.GROWTH, lane] = 1.0
+
+
+@inlined
+def _stops(crew: Crew, board: IntArray, lane: int, search: SearchArrays, there: int) -> bool:
+    """Note how an attempt ended; False where a joint was turned round, and it goes on."""
+    vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
+    if there == 0:
+        _bring(crew, lane, search)
+        if turned_round(search):
+            for j in range(vectors.shape[1]):
+                vectors[own.X, j, lane] = search.vectors[X, j]
+            values[own.NU, lane], values[own.GROWTH, lane] = search.values[NU], 2.0
+            values[own.STAGNANT, lane] = 0.0
+            return False
+    else:
+        _call_off(board, lane)
+    board[STATE, lane] = THERE if there != 0 else OVER
+    values[own.RUNS, lane] = 0.0
+    return True
+
+
+@inlined
+def _call_off(board: IntArray, lane: int) -> None:
+    """End, and begin no more of, the attempts that are later than one that reached the goals."""
+    place = board[DESK, lane]
+    board[BEGUN, place] = FOREVER
+    for other in range(board.shape[1]):
+        if board[DESK, other] == place and board[NUMBER, other] > board[NUMBER, lane]:
+            board[STATE, other] = IDLE
+
+
+@inlined
+def _bring(crew: Crew, lane: int, search: SearchArrays) -> None:
+    """Copy what a search has to know of an attempt to its desk."""
+    vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
+    for j in range(vectors.shape[1]):
+        search.vectors[X, j] = vectors[own.X, j, lane]
+        search.vectors[GRADIENT, j] = vectors[own.GRADIENT, j, lane]
+        search.vectors[SQUARES, j] = vectors[own.SQUARES, j, lane]
+    search.values[COST] = values[own.COST, lane]
+    search.counters[ATTEMPT_ITERATIONS] = int(values[own.STEPS, lane])
+
+
+@inlined
+def _settle(crew: Crew, board: IntArray, place: int, search: SearchArrays) -> int:
+    """See to the attempts that are over, in their order, as far as there are no gaps.
+
+    REACHED, with the search as it was there; STALLED where no attempt is left; else RUNNING.
+    """
+    counters = search.counters
+    lane = _waiting(board, place, counters[ATTEMPT])
+    while lane >= 0:
+        _bring(crew, lane, search)
+        counters[ITERATIONS] += counters[ATTEMPT_ITERATIONS]
+        counters[EVALUATIONS] += counters[ATTEMPT_ITERATIONS] + 1
+        if board[STATE, lane] == THERE:
+            errors = numbers_of(crew.p.errors)
+            for g in range(errors.shape[0]):
+                search.p.errors[g, 0] = errors[g, 0, lane]
+                search.p.errors[g, 1] = errors[g, 1, lane]
+            counters[STATUS] = REACHED
+            for other in range(board.shape[1]):
+                if board[DESK, other] == place:
+                    board[STATE, other] = IDLE
+            return REACHED
+        board[STATE, lane] = IDLE
+        next_attempt(search, STALLED)
+        if counters[FOLLOWING] > 0:
+            return STALLED
+        lane = _waiting(board, place, counters[ATTEMPT])
+    return RUNNING
+
+
+@inlined
+def _waiting(board: IntArray, place: int, number: int) -> int:
+    """The lane with an attempt that is over; -1: that attempt is not."""
+    for lane in range(board.shape[1]):
+        mine = board[DESK, lane] == place and board[NUMBER, lane] == number
+        if mine and board[STATE, lane] >= OVER:
+            return lane
+    return -1

@@ -1,0 +1,192 @@
+"""The arrays that searches live in, made for a problem and kept for the next: of one search
+(`DampedWorkspace`), and of many in lanes (`CrewWorkspace`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...maths.lanes import LANES
+from ...maths.rotations import Array, IntArray
+from ...optim.arrays import (
+    load_patterns,
+    packed_with,
+    position_tolerance,
+    problem_joint_rows,
+    sorted_tasks,
+)
+from ...optim.memory import FOREVER
+from ...optim.search import Clock, Workspace
+from ...optim.workspace import STATUSES, judged
+from ...problem import IkProblem
+from ...result import IkResult, IkStatus
+from . import memory
+from .crew import VALUES, VECTORS, crew_size
+from .memory import part_ends, search_arrays
+from .schedule import BOARD
+from .search import conclude, run
+
+if TYPE_CHECKING:
+    from ..levenberg_marquardt import LevenbergMarquardtOptions
+
+CACHE_LINE = 64
+
+
+class DampedWorkspace(Workspace):
+    """The arrays of `damped_search` for one problem.
+
+    `arguments` are those of its kernels, but for the last. `start` (variables,) is where a
+    search begins once the counters are 0; afterwards there are `answer` (variables,) and `errors`
+    (G, 2).
+    """
+
+    def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
+        problem.check_without_constraints()
+        self.problem = problem
+        self._joint_tasks, patterns, _ = sorted_tasks(problem.other_tasks)
+        self.packed = packed = packed_with(problem, patterns)
+        n = len(problem.variables)
+        ends = part_ends(len(packed.tree), len(packed.parts), packed.rows, n)
+        self.counters = np.zeros(memory.COUNTERS, np.int64)
+        self.arguments = (
+            packed.tree,
+            packed.geometry,
+            packed.table,
+            packed.tools,
+            packed.targets,
+            problem.limits.packed,
+            self.counters,
+            np.zeros(ends[-1]),
+        )
+        arrays = search_arrays(*self.arguments)
+        self.options, self.values, self.vectors = arrays.options, arrays.values, arrays.vectors
+        self.errors = arrays.p.errors
+        self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
+        self._note_options(options)
+
+    def _note_options(self, options: LevenbergMarquardtOptions) -> None:
+        weighed = bool(self.problem.other_tasks)
+        own = self.options
+        self._note_tolerances()
+        own[memory.RESTARTS] = 0 if weighed else options.restarts
+        own[memory.SEED] = options.random_seed
+        own[memory.MAX_ITERATIONS] = options.max_iterations
+        own[memory.PATIENCE] = options.patience
+        own[memory.MAX_STEP] = options.max_step
+        own[memory.DAMPING] = options.damping
+        own[memory.WEIGHED] = weighed
+
+    def _note_tolerances(self) -> None:
+        self.options[memory.POSITION_TOLERANCE] = position_tolerance(self.problem, self.packed)
+        self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
+
+    def load(self, q0: ArrayLike | None) -> Array:
+        """See Workspace."""
+        problem = self.problem
+        q = problem.load(q0)
+        self.start[:] = q[problem.columns]
+        self.counters.fill(0)
+        self._note_tolerances()
+        if problem.other_tasks:
+            self._load_tasks(q)
+        return q
+
+    def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
+        """A whole solve, without a budget."""
+        started = clock()
+        q = self.load(q0)
+        run(*self.arguments, FOREVER)
+        return self.result(q, clock() - started)
+
+    def result(
+        self,
+        q: Array,
+        solve_time: float,
+        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
+        history: tuple[float, ...] = (),
+    ) -> IkResult:
+        """See Workspace."""
+        counters = self.counters.tolist()
+        errors = self.packed.goal_errors(self.errors).copy()
+        q[self.problem.columns] = self.answer
+        cost = self.values.item(memory.ANSWER_COST)
+        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
+        return IkResult(
+            q,
+            judged(self.problem, self.packed, status, errors, cost),
+            errors[:, 0],
+            errors[:, 1],
+            cost,
+            counters[memory.ITERATIONS],
+            counters[memory.EVALUATIONS],
+            counters[memory.ATTEMPT],
+            solve_time,
+            history,
+        )
+
+    def _load_tasks(self, q: Array) -> None:
+        load_patterns(self.problem, self.packed, q)
+        self.values[memory.JOINT_COST] = self.packed.constant
+        if self._joint_tasks:
+            weights, rests, constant = problem_joint_rows(self.problem, self._joint_tasks, q)
+            self.vectors[memory.WEIGHTS], self.vectors[memory.REST] = weights, rests
+            self.values[memory.JOINT_COST] += constant
+
+    def run(self, iterations: int) -> IkStatus | None:
+        """See Workspace."""
+        return STATUSES.get(run(*self.arguments, iterations))
+
+    def conclude(self) -> None:
+        """See Workspace."""
+        conclude(*self.arguments)
+
+    @property
+    def cost(self) -> float:
+        """See Workspace."""
+        return self.values.item(memory.COST)
+
+    @property
+    def between_attempts(self) -> bool:
+        """See Workspace."""
+        return self.counters.item(memory.PHASE) != memory.STEP
+
+
+class CrewWorkspace:
+    """The arrays of `schedule.solve_many` for one problem: desks for as many searches as there are
+    lanes, and the lanes. `arguments` are its first ones."""
+
+    def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
+        one = DampedWorkspace(problem, options)
+        packed, n = one.packed, len(problem.variables)
+        size = crew_size(len(packed.tree), len(packed.parts), packed.rows, n)
+        lanes = _aligned(size, LANES)
+        first = VALUES + VECTORS * n
+        lanes[first : first + packed.geometry.size] = packed.geometry.reshape(-1, 1)
+        tree, geometry, table, tools, targets, bounds, counters, memories = one.arguments
+        self.arguments: tuple[Any, ...] = (
+            tree,
+            _copies(geometry),
+            table,
+            tools,
+            _copies(targets),
+            bounds,
+            _copies(counters),
+            _copies(memories),
+            lanes,
+            np.zeros((BOARD, LANES), np.int64),
+        )
+
+
+def _copies(array: Array | IntArray) -> Any:
+    """An array for each desk."""
+    return np.repeat(array[np.newaxis], LANES, axis=0)
+
+
+def _aligned(rows: int, lanes: int) -> Array:
+    """Zeros (rows, lanes), each row in as few lines of the cache as there can be."""
+    spare = CACHE_LINE // 8
+    room = np.zeros(rows * lanes + spare)
+    begin = -(room.ctypes.data // 8) % spare
+    return room[begin : begin + rows * lanes].reshape(rows, lanes)
