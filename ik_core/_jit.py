@@ -119,6 +119,11 @@ def njit(function: F) -> F:
     return _compiled(function, _OPTIONS)
 
 
+def small(function: F) -> F:
+    """As `njit`, compiled into every kernel that calls it: what is little beside its arguments."""
+    return _compiled(function, _OPTIONS | {'forceinline': True})
+
+
 def inner(function: F) -> F:
     """As `njit`, for kernels that only other kernels call.
 

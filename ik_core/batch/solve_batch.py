@@ -242,8 +242,9 @@ class ManySolves:
         threads = min(self.threads, len(chunks))
         while len(self._workspaces) < threads:
             own = self.problem.clone() if self._workspaces else self.problem
-            kind = CrewWorkspace if self._in_lanes else DampedWorkspace
-            self._workspaces.append(kind(own, self.solver.options).arguments)
+            search = DampedWorkspace(own, self.solver.options)
+            many = CrewWorkspace(search, LANES) if self._in_lanes else search
+            self._workspaces.append(many.arguments)
 
         def work(workspace: tuple[Any, ...], report: Progress | None = None) -> None:
             while chunks:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import njit
+from .._jit import small
 from ..exceptions import InvalidGoal
 from .lanes import arc, most, root, select, wave
 from .vectors import Vector
@@ -35,7 +35,7 @@ ORTHOGONALITY_TOLERANCE = 1e-6
 """How far R'R may be from the identity in a matrix that a user hands in."""
 
 
-@njit
+@small
 def frame_at(frames: Array, k: int) -> Frame:
     """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are slow."""
     return (
@@ -44,7 +44,7 @@ def frame_at(frames: Array, k: int) -> Frame:
     )  # fmt: skip
 
 
-@njit
+@small
 def put_frame(frames: Array, k: int, frame: Frame) -> None:
     """Row k of frames (K, 12) = frame."""
     frames[k, 0], frames[k, 1], frames[k, 2] = frame[0], frame[1], frame[2]
@@ -53,7 +53,7 @@ def put_frame(frames: Array, k: int, frame: Frame) -> None:
     frames[k, 9], frames[k, 10], frames[k, 11] = frame[9], frame[10], frame[11]
 
 
-@njit
+@small
 def compose(a: Frame, b: Frame) -> Frame:
     """The frame a * b."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = a
@@ -68,7 +68,7 @@ def compose(a: Frame, b: Frame) -> Frame:
     )  # fmt: skip
 
 
-@njit
+@small
 def from_axes(frame: Frame | Array, v: Vector) -> Vector:
     """The vector whose components in the axes of a frame are v: R v."""
     x, y, z = v
@@ -79,7 +79,7 @@ def from_axes(frame: Frame | Array, v: Vector) -> Vector:
     )
 
 
-@njit
+@small
 def in_axes(frame: Frame | Array, v: Vector) -> Vector:
     """The components of a vector in the axes of a frame: R'v."""
     x, y, z = v
@@ -90,7 +90,7 @@ def in_axes(frame: Frame | Array, v: Vector) -> Vector:
     )
 
 
-@njit
+@small
 def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     """The rotation vector of A'B [rad], for the rotations A and B of two frames.
 
@@ -108,7 +108,7 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     return scale * x, scale * y, scale * z
 
 
-@njit
+@small
 def quaternion_of(
     m00: float,
     m01: float,
@@ -126,7 +126,7 @@ def quaternion_of(
     return scale * x, scale * y, scale * z, scale * w
 
 
-@njit
+@small
 def unscaled_quaternion(
     m00: float,
     m01: float,
@@ -153,7 +153,7 @@ def unscaled_quaternion(
     return x, y, z, w
 
 
-@njit
+@small
 def log_curvature(square: float) -> float:
     """k = 1/t^2 - (1 + cos t) / (2 t sin t) for t^2 = `square`; finite up to and at t = pi."""
     large = most(square, SMALL_SQUARE)
@@ -163,7 +163,7 @@ def log_curvature(square: float) -> float:
     return select(square < SMALL_SQUARE, series, (1.0 - half * cosine / sine) / large)
 
 
-@njit
+@small
 def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector, Vector]:
     """The rows of the matrix that maps an angular velocity to the rate of a rotation vector.
 
@@ -258,7 +258,7 @@ def shortest_turn_onto(axis: Array) -> Array:
     )
 
 
-@njit
+@small
 def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
     """Whether t (4, 4) is a rigid transform of numbers up to `largest`.
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import inner, njit
+from .._jit import inner, small
 from .lanes import root
 
 Vector = tuple[float, float, float]
 
 
-@njit
+@small
 def minus(a: Vector, b: Vector) -> Vector:
     """a - b."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-@njit
+@small
 def times(scale: float, a: Vector) -> Vector:
     """scale * a."""
     return scale * a[0], scale * a[1], scale * a[2]
 
 
-@njit
+@small
 def dot(a: Vector, b: Vector) -> float:
     """a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit
+@small
 def cross(a: Vector, b: Vector) -> Vector:
     """a x b."""
     return (
@@ -39,7 +39,7 @@ def cross(a: Vector, b: Vector) -> Vector:
     )
 
 
-@njit
+@small
 def norm(a: Vector) -> float:
     """|a|."""
     return root(dot(a, a))

@@ -14,7 +14,7 @@ the third: about half the arithmetic of a product of matrices.
 
 from __future__ import annotations
 
-from .._jit import njit
+from .._jit import small
 from ..maths.lanes import wave
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
@@ -25,14 +25,14 @@ PARENT, KIND, VARIABLE = 0, 1, 2
 MULTIPLIER, OFFSET = 12, 13
 
 
-@njit
+@small
 def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
     for k in range(tree.shape[0]):
         place_body(tree, geometry, x, k, frames)
 
 
-@njit
+@small
 def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array) -> None:
     """The frame of body k alone, from that of its parent."""
     frame = frame_at(geometry, k)
@@ -46,7 +46,7 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     put_frame(frames, k, frame)
 
 
-@njit
+@small
 def _turned(frame: Frame, c: float, s: float) -> Frame:
     """A frame turned about its z axis."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
@@ -57,27 +57,27 @@ def _turned(frame: Frame, c: float, s: float) -> Frame:
     )  # fmt: skip
 
 
-@njit
+@small
 def _shifted(frame: Frame, d: float) -> Frame:
     """A frame shifted along its z axis."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
     return a0, a1, a2, a3, a4, a5, a6, a7, a8, x + d * a2, y + d * a5, z + d * a8
 
 
-@njit
+@small
 def joint_axis(geometry: Array, frames: Array, k: int) -> Vector:
     """The axis of body k's joint in the root link's frame, times its multiplier."""
     scale = geometry[k, MULTIPLIER]
     return scale * frames[k, 2], scale * frames[k, 5], scale * frames[k, 8]
 
 
-@njit
+@small
 def joint_origin(frames: Array, k: int) -> Vector:
     """The origin of body k in the root link's frame."""
     return frames[k, 9], frames[k, 10], frames[k, 11]
 
 
-@njit
+@small
 def point_jacobian(
     tree: IntArray, geometry: Array, frames: Array, body: int, point: Vector, columns: Array
 ) -> None:

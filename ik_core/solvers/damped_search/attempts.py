@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..._jit import inner
+from ..._jit import inlined
 from ...maths.vectors import copy_to
 from ...robot.limits import TURN, random_configuration
 from .memory import (
@@ -60,7 +60,7 @@ HOPE = 10.0
 like its last would not take it below the best, as decreases become less and less."""
 
 
-@inner
+@inlined
 def begin(search: SearchArrays) -> None:
     """Begin the first attempt at the start, put inside the limits."""
     for j in range(search.vectors.shape[1]):
@@ -76,7 +76,7 @@ def begin(search: SearchArrays) -> None:
         search.values[POOL_COSTS + i] = np.inf
 
 
-@inner
+@inlined
 def begin_attempt(search: SearchArrays) -> None:
     """Begin an attempt at x."""
     counters, values = search.counters, search.values
@@ -95,7 +95,7 @@ def begin_attempt(search: SearchArrays) -> None:
         differentiate(search)
 
 
-@inner
+@inlined
 def is_over(search: SearchArrays, ended: int) -> bool:
     """Whether the attempt stands still, or has had its iterations; counts stagnant ones."""
     counters, values, options = search.counters, search.values, search.options
@@ -109,7 +109,7 @@ def is_over(search: SearchArrays, ended: int) -> bool:
     return counters[FOLLOWING] == 0 and counters[STAGNANT] >= options[PATIENCE]
 
 
-@inner
+@inlined
 def turned_round(search: SearchArrays) -> bool:
     """Turn joints that a limit blocks by a whole turn, where there is room; the attempt goes on.
 
@@ -134,7 +134,7 @@ def turned_round(search: SearchArrays) -> bool:
     return turned
 
 
-@inner
+@inlined
 def is_hopeless(search: SearchArrays, drop: float) -> bool:
     """Whether an attempt that is followed will not end below the best one followed so far."""
     counters, values = search.counters, search.values
@@ -143,7 +143,7 @@ def is_hopeless(search: SearchArrays, drop: float) -> bool:
     return bool(values[COST] - HOPE * drop > values[BEST_COST] * (1.0 - SAME_COST))
 
 
-@inner
+@inlined
 def next_attempt(search: SearchArrays, ended: int) -> None:
     """After an attempt: restart, or follow the next of the pool, or end with the best.
 
@@ -178,13 +178,13 @@ def next_attempt(search: SearchArrays, ended: int) -> None:
         counters[STATUS] = int(values[BEST_STATUS])
 
 
-@inner
+@inlined
 def _is_known(status: float) -> float:
     """1 where an attempt is known to have ended at a stationary point."""
     return 1.0 if status == CLOSEST else 0.0
 
 
-@inner
+@inlined
 def _pool(search: SearchArrays) -> None:
     """Keep x among the best attempts, sorted by cost."""
     vectors, values, cost = search.vectors, search.values, search.values[COST]

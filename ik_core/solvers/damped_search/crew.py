@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..._jit import inner, matrix_in
+from ..._jit import inlined, matrix_in
 from ...maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
 from ...maths.lanes import Number, bits, most, select
 from ...maths.rotations import Array, IntArray
@@ -83,7 +83,7 @@ def crew_size(bodies: int, goals: int, m: int, n: int) -> int:
     return problem + VALUES + VECTORS * n + 2 * m + size + 2 * n * m + size * size
 
 
-@inner
+@inlined
 def crew_of(
     tree: IntArray,
     table: IntArray,
@@ -137,7 +137,7 @@ def crew_of(
     )
 
 
-@inner
+@inlined
 def step(crew: Crew) -> tuple[int, int]:
     """One step of every lane; which lanes have reached their goals, and which are over else."""
     values, vectors, bounds, options = crew.values, crew.vectors, crew.bounds, crew.options
@@ -172,7 +172,7 @@ def step(crew: Crew) -> tuple[int, int]:
     return bits(reached), bits(over)
 
 
-@inner
+@inlined
 def _take(crew: Crew, taken: Number, cost: Number) -> None:
     """Move the lanes that take their trial points, and differentiate there."""
     x, trial, m = crew.vectors[X], crew.vectors[TRIAL], crew.residual.shape[0]
@@ -189,7 +189,7 @@ def _take(crew: Crew, taken: Number, cost: Number) -> None:
     lengthen(squares)
 
 
-@inner
+@inlined
 def _damp(
     values: Array, taken: Number, fresh: Number, drop: Number, decrease: Number, first: float
 ) -> None:
@@ -200,7 +200,7 @@ def _damp(
     values[GROWTH] = select(taken, 2.0, 2.0 * values[GROWTH])
 
 
-@inner
+@inlined
 def _stands(crew: Crew) -> Number:
     """1 where x is a stationary point."""
     x, gradient, squares = crew.vectors[X], crew.vectors[GRADIENT], crew.vectors[SQUARES]
@@ -208,21 +208,21 @@ def _stands(crew: Crew) -> Number:
     return select(count == 0.0, 1.0, 0.0)
 
 
-@inner
+@inlined
 def _over(values: Array, options: Array, fresh: Number, ended: Number) -> Number:
     """Which attempts stand still, or have had their iterations; counts both."""
     cost = values[COST]
     clear = (cost < CLEAR_DROP * values[MARK]) | fresh
     values[MARK] = select(clear, cost, values[MARK])
     values[STAGNANT] = select(clear, 0.0, values[STAGNANT] + 1.0)
-    values[STEPS] = select(fresh, 0.0, values[STEPS] + 1.0)
+    values[STEPS] = select(fresh, 0.0, values[STEPS] + values[RUNS])
     values[FRESH] = 0.0
     still = (values[STAGNANT] >= options[PATIENCE]) | (ended > 0.0)
     over = still | (values[STEPS] >= options[MAX_ITERATIONS])
     return over & (select(fresh, 1.0, 0.0) == 0.0)
 
 
-@inner
+@inlined
 def _reached(errors: Array, options: Array) -> Number:
     """Whether all goals are reached where they were evaluated last."""
     missed = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._jit import inner
+from ..._jit import inlined
 from ...maths.boxed_step import is_blocked
 from ...maths.lanes import least, most, select
 from ...maths.linalg import SHORTEST_COLUMN, STATIONARY, gauss_newton_hessian
@@ -46,7 +46,7 @@ DIFFERENCE = 1e-5
 """Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
 
 
-@inner
+@inlined
 def cost_at(search: SearchArrays, x: Array, residual: Array) -> float:
     """Evaluate everything at x; return the cost."""
     cost = update(search.p, x, residual)
@@ -58,7 +58,7 @@ def cost_at(search: SearchArrays, x: Array, residual: Array) -> float:
     return cost
 
 
-@inner
+@inlined
 def differentiate(search: SearchArrays) -> None:
     """The Jacobian's columns, their squares (of vanishing ones more), and half the cost's
     gradient, at x as evaluated."""
@@ -73,7 +73,7 @@ def differentiate(search: SearchArrays) -> None:
     lengthen(vectors[SQUARES])
 
 
-@inner
+@inlined
 def model_hessian(search: SearchArrays, exact: bool) -> None:
     """hessian = half the cost's at x: of the Gauss-Newton model, or the exact one."""
     gauss_newton_hessian(search.columns, search.hessian)
@@ -84,7 +84,7 @@ def model_hessian(search: SearchArrays, exact: bool) -> None:
         search.hessian[j, j] += search.vectors[WEIGHTS, j]
 
 
-@inner
+@inlined
 def true_hessian(search: SearchArrays) -> None:
     """hessian = half the cost's at x; where `add_curvature` does not know all of it, by central
     differences of the gradient."""
@@ -98,7 +98,7 @@ def true_hessian(search: SearchArrays) -> None:
     model_hessian(search, search.counters[FOLLOWING] > 0)
 
 
-@inner
+@inlined
 def _hessian_by_differences(search: SearchArrays) -> None:
     x, above, below = search.vectors[X], search.vectors[DX], search.vectors[GRADIENT]
     for j in range(x.shape[0]):
@@ -119,7 +119,7 @@ def _hessian_by_differences(search: SearchArrays) -> None:
     differentiate(search)
 
 
-@inner
+@inlined
 def is_solved(search: SearchArrays) -> bool:
     """Whether all goals are reached. Weighed against other tasks, that alone is not the end."""
     if search.options[WEIGHED] > 0.0:
@@ -127,7 +127,7 @@ def is_solved(search: SearchArrays) -> bool:
     return within_tolerances(search)
 
 
-@inner
+@inlined
 def within_tolerances(search: SearchArrays) -> bool:
     """Whether all goals are reached where they were evaluated last."""
     errors = search.p.errors
@@ -139,7 +139,7 @@ def within_tolerances(search: SearchArrays) -> bool:
     return errors.shape[0] > 0
 
 
-@inner
+@inlined
 def at_stationary_point(search: SearchArrays) -> bool:
     """As `optim.search.is_stationary`: no column of a free variable leans on the residual."""
     vectors, bounds = search.vectors, search.bounds
@@ -147,21 +147,21 @@ def at_stationary_point(search: SearchArrays) -> bool:
     return free_slopes(vectors[X], bounds, gradient, squares, search.values[COST]) == 0.0
 
 
-@inner
+@inlined
 def leans(search: SearchArrays, j: int) -> bool:
     """Whether the cost's slope along a variable is more than nothing."""
     gradient, square = search.vectors[GRADIENT, j], search.vectors[SQUARES, j]
     return is_steep(gradient, square, search.values[COST])
 
 
-@inner
+@inlined
 def is_held(search: SearchArrays, j: int) -> bool:
     """Whether a variable is at a limit that descent would have it cross."""
     x, gradient = search.vectors[X, j], search.vectors[GRADIENT, j]
     return is_blocked(x, search.bounds[0, j], search.bounds[1, j], gradient)
 
 
-@inner
+@inlined
 def modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
     """How much a quadratic model falls over dx: -(2 g'dx + dx'H dx), H by its lower triangle."""
     linear, quadratic = 0.0, 0.0
@@ -173,7 +173,7 @@ def modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
     return -(2.0 * linear + quadratic)
 
 
-@inner
+@inlined
 def take_step(x: Array, dx: Array, bounds: Array, trial: Array) -> float:
     """trial = x + dx, inside the bounds to the last bit; returns the largest move."""
     largest = 0.0
@@ -186,7 +186,7 @@ def take_step(x: Array, dx: Array, bounds: Array, trial: Array) -> float:
 # --- of one problem, or of lanes of them ---------------------------------------------------------
 
 
-@inner
+@inlined
 def slopes(columns: Array, residual: Array, gradient: Array, squares: Array) -> None:
     """Half the gradient J'r (n,) of |r|^2, and the squares (n,) of the columns' lengths."""
     n, m = columns.shape
@@ -198,7 +198,7 @@ def slopes(columns: Array, residual: Array, gradient: Array, squares: Array) -> 
         gradient[j], squares[j] = slope, square
 
 
-@inner
+@inlined
 def lengthen(squares: Array) -> None:
     """Have columns that vanish beside the longest one count as longer."""
     longest = 0.0
@@ -208,13 +208,13 @@ def lengthen(squares: Array) -> None:
         squares[j] = most(squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
 
 
-@inner
+@inlined
 def is_steep(gradient: float, square: float, cost: float) -> bool:
     """Whether the slope along a column is more than nothing: its cosine with the residual."""
     return gradient * gradient > STATIONARY * STATIONARY * square * cost
 
 
-@inner
+@inlined
 def free_slopes(x: Array, bounds: Array, gradient: Array, squares: Array, cost: float) -> float:
     """How many variables slope downwards, and not across a limit."""
     count = 0.0

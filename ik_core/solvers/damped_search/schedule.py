@@ -86,12 +86,11 @@ def solve_many(
 ) -> None:
     """Solve the problems first..last-1 of N, each as a single solve does.
 
-    For L lanes, and as many desks: geometries (L, K, 14), targets (L, G, 12), counters
-    (L, COUNTERS), memories (L, size) as of `search`; crew_memory (crew_size, L), with the geometry
-    in it; board (BOARD, L). The rest is as in `search.solve_each`.
+    For L lanes, and D desks, at most as many: geometries (D, K, 14), targets (D, G, 12), counters
+    (D, COUNTERS), memories (D, size) as of `search`; crew_memory (crew_size, L), with the geometry
+    in it; board (BOARD, L). The rest is as in `search.solve_each`. What is on the board already is
+    gone on with: a search whose first attempts were made elsewhere. Afterwards it is empty.
     """
-    for lane in range(board.shape[1]):
-        board[STATE, lane], board[PROBLEM, lane] = IDLE, -1
     desk = carve(
         tree, geometries[0], table, tools, targets[0], bounds, counters[0], memories[0]
     )
@@ -141,7 +140,7 @@ def solve_many(
             if ended == STALLED:  # no attempt reached the goals
                 run(
                     tree, geometries[place], table, tools, targets[place], bounds,
-                    counters[place], memories[place], FOREVER,
+                    counters[place], memories[place], FOREVER, FOREVER,
                 )  # fmt: skip
             else:
                 conclude_search(search)
@@ -163,7 +162,7 @@ def _place(board: IntArray, counters: IntArray, more: bool, restarts: int) -> in
     attempts so far.
     """
     found, fewest = -1, restarts + 1
-    for place in range(board.shape[1]):
+    for place in range(counters.shape[0]):
         begun = board[BEGUN, place]
         if board[PROBLEM, place] < 0:
             if more and fewest > 0:

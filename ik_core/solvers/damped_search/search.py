@@ -6,7 +6,7 @@ as one tuple of arrays, numba would need three times as long to take them.
 
 from __future__ import annotations
 
-from ..._jit import inner, njit
+from ..._jit import inlined, njit
 from ...maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
 from ...maths.linalg import bounded_newton_step
 from ...maths.rotations import Array, IntArray
@@ -79,8 +79,10 @@ def run(
     counters: IntArray,
     memory: Array,
     iterations: int,
+    attempts: int,
 ) -> int:
-    """Run at most so many iterations of the search that lives in the arrays; return its status.
+    """Run at most so many iterations, or until so many attempts were left, of the search that
+    lives in the arrays; return its status.
 
     When the status is not RUNNING, the answer is concluded.
     """
@@ -89,6 +91,8 @@ def run(
         begin(search)
     while counters[STATUS] == RUNNING:
         if counters[PHASE] == BEGIN:
+            if counters[ATTEMPT] >= attempts:
+                return RUNNING
             begin_attempt(search)
         elif iterations > 0:
             iterations -= 1
@@ -117,7 +121,7 @@ def conclude(
     conclude_search(search)
 
 
-@inner
+@inlined
 def _iterate(search: SearchArrays) -> None:
     """Try a step, judge it, and see whether the attempt is over."""
     counters, values = search.counters, search.values
@@ -170,7 +174,7 @@ def _iterate(search: SearchArrays) -> None:
         next_attempt(search, ended)
 
 
-@inner
+@inlined
 def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -> int:
     """Take the trial point or leave it; how the attempt ends here, or RUNNING."""
     counters, values = search.counters, search.values
@@ -212,7 +216,7 @@ def _judge(search: SearchArrays, cost: float, decrease: float, largest: float) -
     return ended
 
 
-@inner
+@inlined
 def conclude_search(search: SearchArrays) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     counters, values, vectors = search.counters, search.values, search.vectors
@@ -287,7 +291,7 @@ def solve_each(
         copy_to(starts[i], search.vectors[START])
         begin(search)
         copy_to(near[i], search.vectors[START])  # for the turns of the answer
-        run(tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER)
+        run(tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER, FOREVER)
         copy_to(search.vectors[ANSWER], answers[i])
         costs[i] = search.values[ANSWER_COST]
         for g in range(table.shape[0]):

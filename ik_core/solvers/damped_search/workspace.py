@@ -25,7 +25,7 @@ from ...result import IkResult, IkStatus
 from . import memory
 from .crew import VALUES, VECTORS, crew_size
 from .memory import part_ends, search_arrays
-from .schedule import BOARD
+from .schedule import BEGUN, BOARD, PROBLEM, solve_many
 from .search import conclude, run
 
 if TYPE_CHECKING:
@@ -77,10 +77,18 @@ class DampedWorkspace(Workspace):
         own[memory.MAX_STEP] = options.max_step
         own[memory.DAMPING] = options.damping
         own[memory.WEIGHED] = weighed
+        self._alone = 1 if LANES > 1 and own[memory.RESTARTS] > 0.0 else FOREVER
+        self._crew: CrewWorkspace | None = None
 
     def _note_tolerances(self) -> None:
         self.options[memory.POSITION_TOLERANCE] = position_tolerance(self.problem, self.packed)
         self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
+
+    def _go_on_in_lanes(self) -> None:
+        """Make the restarts of this search side by side."""
+        if self._crew is None:
+            self._crew = CrewWorkspace(self, 1)
+        self._crew.go_on()
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
@@ -97,7 +105,8 @@ class DampedWorkspace(Workspace):
         """A whole solve, without a budget."""
         started = clock()
         q = self.load(q0)
-        run(*self.arguments, FOREVER)
+        if run(*self.arguments, FOREVER, self._alone) == memory.RUNNING:
+            self._go_on_in_lanes()
         return self.result(q, clock() - started)
 
     def result(
@@ -136,7 +145,7 @@ class DampedWorkspace(Workspace):
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
-        return STATUSES.get(run(*self.arguments, iterations))
+        return STATUSES.get(run(*self.arguments, iterations, FOREVER))
 
     def conclude(self) -> None:
         """See Workspace."""
@@ -154,34 +163,57 @@ class DampedWorkspace(Workspace):
 
 
 class CrewWorkspace:
-    """The arrays of `schedule.solve_many` for one problem: desks for as many searches as there are
-    lanes, and the lanes. `arguments` are its first ones."""
+    """The arrays of `schedule.solve_many`: lanes, and so many desks with copies of a search.
 
-    def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
-        one = DampedWorkspace(problem, options)
-        packed, n = one.packed, len(problem.variables)
-        size = crew_size(len(packed.tree), len(packed.parts), packed.rows, n)
-        lanes = _aligned(size, LANES)
+    With one desk, it is that search itself. `arguments` are those of the kernel that do not differ
+    from call to call.
+    """
+
+    def __init__(self, search: DampedWorkspace, desks: int) -> None:
+        packed, n = search.packed, len(search.start)
+        lanes = _aligned(crew_size(len(packed.tree), len(packed.parts), packed.rows, n), LANES)
         first = VALUES + VECTORS * n
         lanes[first : first + packed.geometry.size] = packed.geometry.reshape(-1, 1)
-        tree, geometry, table, tools, targets, bounds, counters, memories = one.arguments
+        self.board = np.zeros((BOARD, LANES), np.int64)
+        self.board[PROBLEM] = -1
+        tree, geometry, table, tools, targets, bounds, counters, own = search.arguments
         self.arguments: tuple[Any, ...] = (
             tree,
-            _copies(geometry),
+            _desks(geometry, desks),
             table,
             tools,
-            _copies(targets),
+            _desks(targets, desks),
             bounds,
-            _copies(counters),
-            _copies(memories),
+            _desks(counters, desks),
+            _desks(own, desks),
             lanes,
-            np.zeros((BOARD, LANES), np.int64),
+            self.board,
+        )
+        nothing, parts = np.empty((0, n)), len(packed.parts)
+        self._one = (
+            packed.frozen,
+            np.empty((0, len(packed.frozen))),
+            np.empty((0, parts, 12)),
+            nothing,
+            nothing,
+            np.empty(0, np.int64),
+            0,
+            0,
+            np.empty((1, n)),
+            np.empty(1),
+            np.empty((1, parts, 2)),
+            np.empty((1, 4), np.int64),
         )
 
+    def go_on(self) -> None:
+        """Go on with the search on the only desk, after its first attempt, to its end."""
+        self.board[PROBLEM, 0], self.board[BEGUN, 0] = 0, 1
+        solve_many(*self.arguments, *self._one)
 
-def _copies(array: Array | IntArray) -> Any:
-    """An array for each desk."""
-    return np.repeat(array[np.newaxis], LANES, axis=0)
+
+def _desks(array: Array | IntArray, desks: int) -> Any:
+    """An array for each desk: the same one where there is only one."""
+    return array[np.newaxis] if desks == 1 else np.repeat(array[np.newaxis], desks, axis=0)
 
 
 def _aligned(rows: int, lanes: int) -> Array:
