@@ -1,4 +1,4 @@
-"""`njit`, `inner`: numba's where numba is installed, otherwise nothing; one source for both.
+"""`njit`, `inner` and their like: numba's where numba is installed, otherwise nothing; one source for both.
 
 `with_kernels` and `variant` make several kernels of one source; `Callback` lets them call Python.
 
@@ -49,11 +49,15 @@ IN_USE = 3600.0
 """and those that were used in the last so many seconds: somebody may still work with them."""
 
 
+_MARKS = (b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic')
+"""What the file of a kernel has in it."""
+
+
 def _kernel_hash() -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob('*.py')):
         source = path.read_bytes()
-        if any(mark in source for mark in (b'@njit', b'@inner', b'= inner(')):
+        if any(mark in source for mark in _MARKS):
             digest.update(path.name.encode() + b'\0' + source)
     return digest.hexdigest()[:16]
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._jit import small
 from ..exceptions import InvalidGoal
-from .lanes import arc, most, root, select, wave
+from .lanes import angle_of, most, root, select, wave
 from .vectors import Vector
 
 Array = NDArray[np.float64]
@@ -103,7 +103,7 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     x, y, z, w = unscaled_quaternion(m00, m01, m02, m10, m11, m12, m20, m21, m22)
     length = root(x * x + y * y + z * z)
     along = most(length, SHORTEST)
-    scale = select(length > SHORTEST, 2.0 * arc(length, abs(w)) / along, 0.5)
+    scale = select(length > SHORTEST, 2.0 * angle_of(abs(w), length) / along, 0.5)
     scale = select(w < 0.0, -scale, scale)
     return scale * x, scale * y, scale * z
 

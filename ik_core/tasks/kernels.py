@@ -17,7 +17,7 @@ import math
 from typing import NamedTuple
 
 from .._jit import inlined, njit, small
-from ..maths.lanes import arc, least, most, root, select
+from ..maths.lanes import angle_of, least, most, root, select
 from ..maths.rotations import (
     Array,
     Frame,
@@ -180,7 +180,7 @@ def _axis_residual(tip: Frame, target: Frame) -> Vector:
     a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
     n = cross(b, a)
     sine, cosine = norm(n), dot(a, b)
-    scale = select(sine > SHORT, arc(sine, cosine) / most(sine, SHORT), 1.0)
+    scale = select(sine > SHORT, angle_of(cosine, sine) / most(sine, SHORT), 1.0)
     opposite = (sine < SHORT) & (cosine < 0.0)  # any axis across will do, take the target's x
     return (
         select(opposite, math.pi * target[0], scale * n[0]),
@@ -270,7 +270,7 @@ def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, V
     f, square = _outside_cone(p, i), most(sine * sine, BLUNT * BLUNT)
     # aligned: the limit; opposite: no derivative exists, the same finite one
     small = sine < BLUNT
-    ratio = select(small, 1.0, arc(sine, cosine) / most(sine, BLUNT))
+    ratio = select(small, 1.0, angle_of(cosine, sine) / most(sine, BLUNT))
     growth = select(small, 1.0 / 3.0, (1.0 - ratio * cosine) / square)
     along = select(small | (f == 0.0), 0.0, (1.0 - f) / square)
     x, y, z = f * growth + along, -f * ratio, f * ratio * cosine
