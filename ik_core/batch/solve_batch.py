@@ -29,7 +29,7 @@ from ..maths.rotations import (
     ORTHOGONALITY_TOLERANCE,
     Array,
     IntArray,
-    is_rigid,
+    first_not_rigid,
 )
 from ..maths.transforms import check_frame, frame_id, plain_transform, refuse_transform
 from ..options import whole_number
@@ -341,10 +341,11 @@ def checked_targets(targets: Any, problem: IkProblem) -> Array:
     if array.ndim != 4 or array.shape[1:] != (goals, 4, 4):
         one = ' or (N, 4, 4)' if goals == 1 else ''
         raise InvalidGoal(f'targets have shape {array.shape}; (N, {goals}, 4, 4){one} is needed')
-    for i, transforms in enumerate(array):
-        for goal, transform in enumerate(transforms):
-            if not is_rigid(transform, LARGEST, ORTHOGONALITY_TOLERANCE):
-                refuse_transform(transform, f'targets[{i}, {goal}]')
+    transforms = array.reshape(-1, 4, 4)
+    wrong = first_not_rigid(transforms, LARGEST, ORTHOGONALITY_TOLERANCE)
+    if wrong < len(transforms):
+        i, goal = divmod(wrong, goals)
+        refuse_transform(transforms[wrong], f'targets[{i}, {goal}]')
     return array
 
 

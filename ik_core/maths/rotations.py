@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import small
+from .._jit import njit, small
 from ..exceptions import InvalidGoal
 from .lanes import angle_of, most, root, select, wave
 from .vectors import Vector
@@ -277,6 +277,15 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
         + t[0, 2] * (t[1, 0] * t[2, 1] - t[1, 1] * t[2, 0])
     )
     return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
+
+
+@njit
+def first_not_rigid(transforms: Array, largest: float, tolerance: float) -> int:
+    """The index of the first of transforms (N, 4, 4) that is not rigid (`is_rigid`); N: all are."""
+    for i in range(transforms.shape[0]):
+        if not is_rigid(transforms[i], largest, tolerance):
+            return i
+    return transforms.shape[0]
 
 
 def pose_error(pose: Array, target: Array) -> tuple[float, float]:

@@ -91,9 +91,7 @@ def solve_many(
     in it; board (BOARD, L). The rest is as in `search.solve_each`. What is on the board already is
     gone on with: a search whose first attempts were made elsewhere. Afterwards it is empty.
     """
-    desk = carve(
-        tree, geometries[0], table, tools, targets[0], bounds, counters[0], memories[0]
-    )
+    desk = carve(tree, geometries[0], table, tools, targets[0], bounds, counters[0], memories[0])
     rows = desk.residual.shape[0]
     crew = crew_of(tree, table, tools, bounds, desk.options, rows, lanes_of(crew_memory))
     while True:
