@@ -11,7 +11,7 @@ different ones held compute the same.
 from __future__ import annotations
 
 from .._jit import inlined, inner, njit
-from .lanes import bits, least, most, select
+from .lanes import SMALLEST, bits, least, most, select
 from .rotations import Array
 
 ROUNDING = 1e-14
@@ -248,6 +248,6 @@ def cap_step(dx: Array, max_step: float) -> None:
     largest = 0.0
     for j in range(dx.shape[0]):
         largest = most(largest, abs(dx[j]))
-    scale = max_step / most(largest, max_step)
+    scale = select(largest > max_step, max_step / most(largest, SMALLEST), 1.0)
     for j in range(dx.shape[0]):
         dx[j] = scale * dx[j]

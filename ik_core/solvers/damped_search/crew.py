@@ -158,8 +158,9 @@ def step(crew: Crew) -> tuple[int, int]:
     )
     cap_step(dx, options[MAX_STEP])
     decrease = predicted_decrease(crew.columns, gradient, dx)
+    stays = fresh | (values[RUNS] == 0.0)  # who waits keeps the errors of where it is
     for j in range(dx.shape[0]):
-        dx[j] = select(fresh, 0.0, dx[j])
+        dx[j] = select(stays, 0.0, dx[j])
     largest = take_step(x, dx, bounds, trial)
     cost = update(crew.p, trial, crew.trial_residual)
     taken = ((cost < before) | fresh) & runs
