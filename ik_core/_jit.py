@@ -1,4 +1,4 @@
-"""`njit`, `inner` and their like: numba's where numba is installed, otherwise nothing; one source for both.
+"""`njit`, `inner` and their like: numba's where it is installed, else nothing; one source.
 
 `with_kernels` and `variant` make several kernels of one source; `Callback` lets them call Python.
 

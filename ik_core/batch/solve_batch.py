@@ -219,7 +219,8 @@ class ManySolves:
         def solve(workspace: tuple[Any, ...], first: int) -> None:
             last = min(first + CHUNK, count)
             kernel = solve_many if self._in_lanes else solve_each
-            kernel(*workspace, *given, first, last, x, cost, errors, codes)
+            arguments = (*workspace, *given, first, last, x, cost, errors, codes)
+            kernel(*arguments)
 
         self._share_out(count, solve, progress)
         q = starts.copy()

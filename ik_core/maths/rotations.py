@@ -281,7 +281,7 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
 
 @njit
 def first_not_rigid(transforms: Array, largest: float, tolerance: float) -> int:
-    """The index of the first of transforms (N, 4, 4) that is not rigid (`is_rigid`); N: all are."""
+    """The first of transforms (N, 4, 4) that is not rigid (`is_rigid`), its index; N: all are."""
     for i in range(transforms.shape[0]):
         if not is_rigid(transforms[i], largest, tolerance):
             return i

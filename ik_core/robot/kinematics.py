@@ -39,11 +39,8 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     if tree[k, PARENT] >= 0:
         frame = compose(frame_at(frames, tree[k, PARENT]), frame)
     value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
-    if tree[k, KIND] == PRISMATIC:
-        frame = _shifted(frame, value)
-    else:
-        frame = _turned(frame, *wave(value))
-    put_frame(frames, k, frame)
+    slides = tree[k, KIND] == PRISMATIC
+    put_frame(frames, k, _shifted(frame, value) if slides else _turned(frame, *wave(value)))
 
 
 @small

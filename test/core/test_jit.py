@@ -134,14 +134,14 @@ def names_read(function):
     return {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
 
 
-def is_kernel(node, decorators=('njit', 'inner')):
+def is_kernel(node, decorators=('njit', 'small', 'inner', 'inlined')):
     return isinstance(node, ast.FunctionDef) and any(
         isinstance(d, ast.Name) and d.id in decorators for d in node.decorator_list
     )
 
 
 def has_kernels(path):
-    return any(mark in path.read_text() for mark in ('@njit', '@inner', '= inner('))
+    return any(mark.decode() in path.read_text() for mark in _jit._MARKS)
 
 
 def kernel_files():
@@ -196,7 +196,7 @@ def imported(tree, inner):
 
 
 def inner_kernels(tree):
-    return {node.name for node in tree.body if is_kernel(node, ('inner',))}
+    return {node.name for node in tree.body if is_kernel(node, ('inner', 'inlined'))}
 
 
 def test_no_inner_kernel_is_called_from_python():

@@ -170,7 +170,7 @@ def carve(
         for c in range(COMPONENTS):
             m = max(m, table[i, ROWS + c] + 1)
     size = max(m, n)
-    o, v, w, f, t, r, s, e, a, b, h, j, l, k, z = part_ends(bodies, goals, m, n)
+    o, v, w, f, t, r, s, e, a, b, h, j, i, k, _ = part_ends(bodies, goals, m, n)
     packed = Packed(
         tree,
         geometry,
@@ -195,7 +195,7 @@ def carve(
         memory[b:h],
         matrix_in(memory, h, n, m),
         matrix_in(memory, j, n, m),
-        matrix_in(memory, l, n, n),
+        matrix_in(memory, i, n, n),
         matrix_in(memory, k, size, size),
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,6 @@ from .memory import part_ends, search_arrays
 from .schedule import BEGUN, BOARD, PROBLEM, solve_many
 from .search import conclude, run
 
-if TYPE_CHECKING:
-    from ..levenberg_marquardt import LevenbergMarquardtOptions
-
 CACHE_LINE = 64
 
 
@@ -42,7 +39,7 @@ class DampedWorkspace(Workspace):
     (G, 2).
     """
 
-    def __init__(self, problem: IkProblem, options: LevenbergMarquardtOptions) -> None:
+    def __init__(self, problem: IkProblem, options: Any) -> None:
         problem.check_without_constraints()
         self.problem = problem
         self._joint_tasks, patterns, _ = sorted_tasks(problem.other_tasks)
@@ -66,7 +63,7 @@ class DampedWorkspace(Workspace):
         self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
         self._note_options(options)
 
-    def _note_options(self, options: LevenbergMarquardtOptions) -> None:
+    def _note_options(self, options: Any) -> None:
         weighed = bool(self.problem.other_tasks)
         own = self.options
         self._note_tolerances()
@@ -163,18 +160,18 @@ class DampedWorkspace(Workspace):
 
 
 class CrewWorkspace:
-    """The arrays of `schedule.solve_many`: lanes, and so many desks with copies of a search.
+    """The arrays of `schedule.solve_many`: so many lanes, and desks with copies of a search.
 
     With one desk, it is that search itself. `arguments` are those of the kernel that do not differ
     from call to call.
     """
 
-    def __init__(self, search: DampedWorkspace, desks: int) -> None:
+    def __init__(self, search: DampedWorkspace, desks: int, count: int = LANES) -> None:
         packed, n = search.packed, len(search.start)
-        lanes = _aligned(crew_size(len(packed.tree), len(packed.parts), packed.rows, n), LANES)
+        lanes = _aligned(crew_size(len(packed.tree), len(packed.parts), packed.rows, n), count)
         first = VALUES + VECTORS * n
         lanes[first : first + packed.geometry.size] = packed.geometry.reshape(-1, 1)
-        self.board = np.zeros((BOARD, LANES), np.int64)
+        self.board = np.zeros((BOARD, count), np.int64)
         self.board[PROBLEM] = -1
         tree, geometry, table, tools, targets, bounds, counters, own = search.arguments
         self.arguments: tuple[Any, ...] = (
@@ -208,7 +205,8 @@ class CrewWorkspace:
     def go_on(self) -> None:
         """Go on with the search on the only desk, after its first attempt, to its end."""
         self.board[PROBLEM, 0], self.board[BEGUN, 0] = 0, 1
-        solve_many(*self.arguments, *self._one)
+        arguments = (*self.arguments, *self._one)
+        solve_many(*arguments)
 
 
 def _desks(array: Array | IntArray, desks: int) -> Any:

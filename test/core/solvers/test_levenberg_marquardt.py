@@ -10,7 +10,8 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PoseTask, PositionTask, make_solver
-from ik_core.maths.linalg import bounded_step
+from ik_core.maths.boxed_step import bounded_step
+from ik_core.maths.linalg import bounded_newton_step
 
 SOLVER = 'levenberg_marquardt'
 
@@ -301,12 +302,13 @@ def step_of(jacobian, residual, mu, x, lower, upper, hessian=None):
     m, n = jacobian.shape
     size = max(m, n)
     dx, held = np.full(n, np.nan), np.full(n, np.nan)
-    exact = hessian is not None
-    h = np.tril(hessian) if exact else np.full((n, n), np.nan)
-    bounded_step(
-        np.ascontiguousarray(jacobian.T), residual, jacobian.T @ residual, h, exact, mu, x,
-        np.array([lower, upper]), dx, held, np.full((size, size), np.nan), np.full(size, np.nan),
-    )  # fmt: skip
+    gradient, bounds = jacobian.T @ residual, np.array([lower, upper])
+    square, row = np.full((size, size), np.nan), np.full(size, np.nan)
+    if hessian is not None:
+        bounded_newton_step(np.tril(hessian), gradient, mu, x, bounds, dx, held, square, row)
+    else:
+        columns, loose = np.ascontiguousarray(jacobian.T), np.full((n, m), np.nan)
+        bounded_step(columns, residual, gradient, mu, x, bounds, dx, held, loose, square, row)
     return dx, held
 
 
