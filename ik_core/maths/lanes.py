@@ -40,13 +40,21 @@ HALF_PI, PI = 1.5707963267948966, 3.141592653589793
 QUARTER_TURN = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 """pi / 2 in parts; the first two have 33 bits, so multiples of them have no rounding."""
 SINE = (
-    1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
-    -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1,
-)  # fmt: skip
+    1.58962301576546568060e-10,
+    -2.50507477628578072866e-8,
+    2.75573136213857245213e-6,
+    -1.98412698295895385996e-4,
+    8.33333333332211858878e-3,
+    -1.66666666666666307295e-1,
+)
 COSINE = (
-    -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
-    2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
-)  # fmt: skip
+    -1.13585365213876817300e-11,
+    2.08757008419747316778e-9,
+    -2.75573141792967388112e-7,
+    2.48015872888517045348e-5,
+    -1.38888888888730564116e-3,
+    4.16666666666665929218e-2,
+)
 """Of polynomials in x^2 that give sin x and cos x on [-pi/4, pi/4] to the last bit or two
 [Moshier1992]."""
 SMALLEST = 1e-200
@@ -128,7 +136,10 @@ if COMPILED:
         LANES = _lanes.natural_count()
     except (ImportError, AttributeError):
         HAS_LANES = False
-        from .one_lane import bits, floor, least, most, root, select
+        from . import one_lane
+
+        root, floor, bits = one_lane.root, one_lane.floor, one_lane.bits
+        least, most, select = one_lane.least, one_lane.most, one_lane.select
 
 
 @inner
