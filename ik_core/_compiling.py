@@ -73,6 +73,7 @@ if COMPILED:
 
     def _is_ours(event: Any) -> bool:
         function = getattr(event.data['dispatcher'], 'py_func', None)
-        return getattr(function, '__module__', '').partition('.')[0] == PACKAGE
+        module = getattr(function, '__module__', None) or ''  # numba 0.56 has functions of none
+        return module.partition('.')[0] == PACKAGE
 
     event.register('numba:compile', _Listener())
