@@ -124,9 +124,9 @@ class Motion:
         self._recording.begin(model)
         self._health.meter.restart()
         gc.collect()
+        self._ticker = self._new_ticker(model.parameters.node.rate, worker)
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.disable()  # it would come in a tick; collecting is a chore of the node
-        self._ticker = self._new_ticker(model.parameters.node.rate, worker)
         topic, rate = self._topic(), model.parameters.node.rate
         self._node.get_logger().info(f'ready: publishing {topic} at {rate:g} Hz')
         return True

@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -19,6 +19,9 @@ from ik_core.exceptions import InvalidOption
 from .node import IkNode
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import SWITCH_INTERVAL
+
+LONGEST_WAIT = 5.0
+"""Of the executor [s]: what becomes ready just as it begins to wait may not wake it."""
 
 
 def run(args: list[str] | None, stopping: threading.Event) -> int:
@@ -72,7 +75,8 @@ def _woken_by_signals(executor: SingleThreadedExecutor) -> Iterator[None]:
 
     def wake() -> None:
         while ours.recv(1):
-            executor.create_task(lambda: None)
+            with suppress(Exception):  # an executor that is shut down already
+                executor.create_task(lambda: None)
 
     thread = threading.Thread(target=wake, name='ik_node_signals', daemon=True)
     theirs.setblocking(False)
@@ -90,7 +94,7 @@ def _woken_by_signals(executor: SingleThreadedExecutor) -> Iterator[None]:
 def _spin_once(executor: SingleThreadedExecutor, node: IkNode) -> None:
     """Whatever comes out of a callback, the node goes on."""
     try:
-        executor.spin_once()
+        executor.spin_once(timeout_sec=LONGEST_WAIT)
     except ExternalShutdownException:
         raise
     except Exception as error:

@@ -67,7 +67,7 @@ class ClosedForm:
         self._held: int | None = None
         self._family = ''
         self.is_certain = False
-        self._stand(self._default)
+        self.stand(self._default)
 
     def __repr__(self) -> str:
         return f'<ClosedForm of {self.robot.name!r}: {self.family}>'
@@ -134,7 +134,7 @@ class ClosedForm:
 
     def solve_loaded(self, start: Array, held: float | None = None) -> Array:
         """As `solve`, from a checked start (n,), for the target that the problem read last."""
-        self._stand(start)
+        self.stand(start)
         value = self._value_to_hold(start, held)
         if self._plan is not None:
             q = self._plan.solve(self._packed.targets, start, value)
@@ -166,7 +166,7 @@ class ClosedForm:
         """
         frames = frames_of(targets, self.robot.base_link)
         starts = starts_of(self.robot, self._default, q0, len(frames))
-        self._stand(starts[0] if len(starts) else self._default)
+        self.stand(starts[0] if len(starts) else self._default)
         values = self._values_to_hold(starts, held, len(frames))
         if self._plan is None or not self._stand_alike(starts):
             rows = SLOTS, self.robot.n
@@ -181,7 +181,7 @@ class ClosedForm:
         None where that has to be done value by value, by `solve`.
         """
         self._packed.load(start)
-        self._stand(start)
+        self.stand(start)
         if self._plan is None:
             return None
         answer, costs = self._plan.sweep(self._packed.targets, start, values, task)
@@ -192,7 +192,7 @@ class ClosedForm:
 
         From a checked start (n,), for the target that the problem read last.
         """
-        self._stand(start)
+        self.stand(start)
         counts, q = np.full(len(values), -1), np.empty(0)
         if self._plan is not None:
             frames = np.repeat(self._packed.targets, len(values), axis=0)
@@ -217,7 +217,7 @@ class ClosedForm:
         open_ = np.flatnonzero(counts < 0)
         for done, i in enumerate(open_.tolist()):
             start = starts[min(i, last)]
-            self._stand(start)
+            self.stand(start)
             self._packed.targets[0] = frames[i]
             found = self._solve_carefully(start, values[min(i, len(values) - 1)])
             if len(found) > q.shape[1]:
@@ -329,8 +329,11 @@ class ClosedForm:
     def _within_tolerances(self) -> bool:
         return bool((self._packed.errors <= self.tolerances).all())
 
-    def _stand(self, start: Array) -> None:
-        """Look at the chain anew where joints that are no variables stand elsewhere."""
+    def stand(self, start: Array) -> None:
+        """Look at the chain anew where joints that do not move stand elsewhere in `start` (n,).
+
+        UnsupportedProblem where they leave no closed form; another start may have one again.
+        """
         packed = self._packed
         if self._frozen is not None and not len(self._frozen):
             return

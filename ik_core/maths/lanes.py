@@ -37,8 +37,10 @@ ARC = (
 EIGHTH = 0.41421356237309503
 """tan(pi / 8)."""
 HALF_PI, PI = 1.5707963267948966, 3.141592653589793
+EDGE = 0.8
+"""A little more than pi / 4."""
 QUARTER_TURN = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
-"""pi / 2 in parts; the first two have 33 bits, so multiples of them have no rounding."""
+"""pi / 2 in parts; the first two have 33 bits, so 2^20 times each has no rounding."""
 SINE = (
     1.58962301576546568060e-10,
     -2.50507477628578072866e-8,
@@ -159,9 +161,10 @@ def angle_of(x: Number, y: Number) -> Number:
 
 @inner
 def wave(x: Number) -> tuple[Number, Number]:
-    """(cos x, sin x) [rad]."""
+    """(cos x, sin x) [rad], to the last bit or two up to 1e6, as well as x is known beyond."""
     quarters = floor(x * (2.0 / PI) + 0.5)
     r = x - quarters * QUARTER_TURN[0] - quarters * QUARTER_TURN[1] - quarters * QUARTER_TURN[2]
+    r = least(most(r, -EDGE), EDGE)  # beyond 1e9 its digits are lost, but never the unit circle
     z = r * r
     s, c = SINE[0], COSINE[0]
     for i in range(1, 6):

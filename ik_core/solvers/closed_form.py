@@ -26,7 +26,8 @@ the others to their limits, where all together have a way on. Closed forms by ei
 milliseconds: they are left out where goals are followed, and of budgets shorter than SLOW.
 
 An iteration is the whole closed form. The first solve of a problem looks at the chain for some
-milliseconds, and so does one whose frozen joints stand elsewhere.
+milliseconds, and so does one whose frozen joints stand elsewhere. A problem that has no closed
+form with its frozen joints where they stand by default is not looked at again.
 """
 
 from __future__ import annotations
@@ -241,8 +242,9 @@ class ClosedFormSearch(Search):
         yield
         start = self.q0.copy()
         start[self.problem.variables] = self.x0
-        slow = form.layout.kind == GENERAL
         try:
+            form.stand(start)
+            slow = form.layout.kind == GENERAL
             if self._stays and (slow or not form.is_exact or form.held is not None):
                 why = 'leaves a joint free' if form.held is not None else 'is not as fast'
                 self._note = f'{self._successor.name} follows: the closed form {why}'

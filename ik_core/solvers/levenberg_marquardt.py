@@ -6,11 +6,10 @@ where a goal can be reached ([YamashitaFukushima2001], [Sugihara2011]), and nu f
 ratio of actual to predicted decrease [Nielsen1999], so the cost never rises and the loop
 ends at a stationary point where a goal can't be reached.
 
-The limits are part of the step: joints that would leave their range are put on the limit, their
-columns are dropped, the residual is corrected by what they did move, and the remaining joints are
-solved for again (`linalg.bounded_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11)
-the smaller is factored: (J J' + mu I) with as many rows as the goals, or (J'J + mu I) over the
-free joints.
+The limits are part of the step: joints that would leave their range are put on the limit, the
+residual is corrected by what they did move, and the remaining joints are solved for again
+(`boxed_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the smaller is factored:
+(J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
 An attempt that stops improving is left for a random configuration. When none reaches the
 goals, the best of them are followed to their stationary points, with the exact Hessian in the

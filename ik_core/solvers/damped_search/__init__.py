@@ -2,5 +2,6 @@
 
 `memory` says what is where in them, `model` evaluates and steps, `saddles` leaves stationary
 points that are no minima, `attempts` begins, ends and collects the attempts, and `search` is the
-loop. The method itself is described in `solvers.levenberg_marquardt`.
+loop of one. `crew` makes attempts side by side in lanes, `schedule` says which lane makes which,
+and `workspace` has the arrays. The method itself is described in `solvers.levenberg_marquardt`.
 """

@@ -228,6 +228,6 @@ def _reached(errors: Array, options: Array) -> Number:
     """Whether all goals are reached where they were evaluated last."""
     missed = 0.0
     for i in range(errors.shape[0]):
-        missed += select(errors[i, 0] > options[POSITION_TOLERANCE], 1.0, 0.0)
-        missed += select(errors[i, 1] > options[ORIENTATION_TOLERANCE], 1.0, 0.0)
+        missed += select(errors[i, 0] <= options[POSITION_TOLERANCE], 0.0, 1.0)
+        missed += select(errors[i, 1] <= options[ORIENTATION_TOLERANCE], 0.0, 1.0)
     return missed == 0.0

@@ -132,9 +132,9 @@ def within_tolerances(search: SearchArrays) -> bool:
     """Whether all goals are reached where they were evaluated last."""
     errors = search.p.errors
     for i in range(errors.shape[0]):
-        if errors[i, 0] > search.options[POSITION_TOLERANCE]:
+        if not errors[i, 0] <= search.options[POSITION_TOLERANCE]:
             return False
-        if errors[i, 1] > search.options[ORIENTATION_TOLERANCE]:
+        if not errors[i, 1] <= search.options[ORIENTATION_TOLERANCE]:
             return False
     return errors.shape[0] > 0
 

@@ -272,7 +272,7 @@ def _settle(crew: Crew, board: IntArray, place: int, search: SearchArrays) -> in
             return REACHED
         board[STATE, lane] = IDLE
         next_attempt(search, STALLED)
-        if counters[FOLLOWING] > 0:
+        if counters[FOLLOWING] > 0 or counters[STATUS] != RUNNING:
             return STALLED
         lane = _waiting(board, place, counters[ATTEMPT])
     return RUNNING

@@ -1,4 +1,4 @@
-"""The loop: `run` goes on with a search, `conclude` makes an answer of it; `solve_many` does many.
+"""The loop: `run` goes on with a search, `conclude` makes an answer of it; `solve_each` does many.
 
 Each of them takes a problem's arrays and the search's own, eight in all (`memory.search_arrays`):
 as one tuple of arrays, numba would need three times as long to take them.

@@ -34,7 +34,7 @@ CACHE_LINE = 64
 class DampedWorkspace(Workspace):
     """The arrays of `damped_search` for one problem.
 
-    `arguments` are those of its kernels, but for the last. `start` (variables,) is where a
+    `arguments` are the first of its kernels. `start` (variables,) is where a
     search begins once the counters are 0; afterwards there are `answer` (variables,) and `errors`
     (G, 2).
     """

@@ -138,3 +138,11 @@ def test_numbers_alone_where_numba_has_no_vectors():
         assert one_lane.most.py_func(value, 1.0) == max(value, 1.0)
         assert one_lane.select.py_func(value > 0.0, value, -value) == abs(value)
     assert one_lane.root.py_func(9.0) == 3.0
+
+
+@pytest.mark.parametrize('angle', [1e7, 1e12, 1e16, -1e20, 1e60, 1e300])
+def test_waves_of_angles_without_digits_stay_on_the_circle(angle):
+    """Else frames would be no rotations, and errors not numbers."""
+    out = np.zeros((7, 8))
+    _in_lanes(np.full((1, 8), angle), np.ones((1, 8)), out)
+    np.testing.assert_allclose(out[0] ** 2 + out[1] ** 2, 1.0, rtol=0, atol=1e-15)

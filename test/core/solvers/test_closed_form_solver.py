@@ -454,3 +454,32 @@ def test_without_numba_the_answer_is_the_same():
     result = ik.solve(problem, np.full(6, 0.4), solver='closed_form')
     np.testing.assert_allclose(result.q, plain, atol=1e-9)
     assert result.note == note
+
+
+def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next():
+    """Where the frozen joint stands at 0, the slides beside it are parallel: the arm is loose."""
+    kinds = ['prismatic', 'revolute', 'prismatic', 'revolute', 'revolute', 'revolute']
+    axes = ['0 0 1', '1 0 0', '0 0 1', '0 0 1', '0 1 0', '0 0 1']
+    robot = ik.load_urdf(
+        '<robot name="r"><link name="0"/>'
+        + ''.join(
+            f'<link name="{i + 1}"/><joint name="j{i}" type="{kind}"><parent link="{i}"/>'
+            f'<child link="{i + 1}"/><origin xyz="0.3 {0.1 * i} 0.05"/><axis xyz="{axis}"/>'
+            f'<limit lower="{-2.7 if i == 1 else -2.0}" upper="{1.3 if i == 1 else 2.0}"/></joint>'
+            for i, (kind, axis) in enumerate(zip(kinds, axes, strict=True))
+        )
+        + '</robot>'
+    )
+    q = np.full(6, 0.3)
+    q[1] = 0.7
+    goal = PoseTask('6', transform=robot.forward_kinematics(q, '6'))
+    problem = IkProblem(robot, [goal], frozen_joints=['j1'])
+    start = np.full(6, 0.25)
+    solver = make_solver('closed_form', restarts=2)
+    loose = start.copy()
+    loose[1] = 0.0
+    start[1] = 0.7
+    for one, expected in ((start, True), (loose, False), (loose, False), (start, True)):
+        result = solver.solve(problem, one)
+        assert result.success == expected
+        assert result.note.startswith('closed form' if expected else 'no closed form')
