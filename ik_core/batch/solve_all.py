@@ -38,9 +38,11 @@ from ..problem import IkProblem
 from ..result import IkStatus
 from ..robot.limits import TURN
 from ..solvers import make_solver
-from .solve_batch import CHUNK, ManySolves, scattered_starts
+from .solve_batch import ManySolves, scattered_starts
 
 LEAST = 128
+MORE = 64
+"""Searches between two looks at what was found, after the first LEAST."""
 REPEATS = 12
 TIGHT = 1e-11
 """Solutions are followed to this position [m] and orientation [rad], or as near as they get."""
@@ -151,7 +153,7 @@ def solve_all(
     first = solver.solve(own, start)
     found.add(first.q[np.newaxis][: int(first.success)], 1)
     while first.success and not found.ended and found.searches < limit:
-        count = min(CHUNK if found.searches >= LEAST else LEAST, limit - found.searches)
+        count = min(MORE if found.searches >= LEAST else LEAST, limit - found.searches)
         starts, seeds = scattered_starts(own, start, found.searches, count, random_seed)
         batch = many.run(None, starts, near=start, seeds=seeds)
         found.add(batch.q[batch.success], count)

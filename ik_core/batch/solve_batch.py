@@ -8,11 +8,8 @@ chunks changes a result.
 
 from __future__ import annotations
 
-import os
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED
+from ..chunks import Progress, Work, checked_threads, chunk_size, share_out
 from ..display import angle, counted, html_table, length
 from ..display import time as time_text
-from ..exceptions import InvalidConfiguration, InvalidGoal, InvalidOption
+from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.lanes import LANES
 from ..maths.rotations import (
     LARGEST,
@@ -30,9 +28,9 @@ from ..maths.rotations import (
     Array,
     IntArray,
     first_not_rigid,
+    frames_of,
 )
 from ..maths.transforms import check_frame, frame_id, plain_transform, refuse_transform
-from ..options import whole_number
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
@@ -42,10 +40,9 @@ from ..solvers.damped_search.search import solve_each
 from ..solvers.damped_search.workspace import STATUSES, CrewWorkspace, DampedWorkspace
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 
-CHUNK = 1024 if COMPILED else 1
-"""Problems between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
-
-Progress = Callable[[int, int], Any]
+CHUNKS = (256, 1024) if COMPILED else (1, 1)
+"""The least and the most problems between two looks at the interpreter (`chunk_size`): fewer take
+less than a millisecond, which another thread would not help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +152,8 @@ class ManySolves:
     def __init__(self, problem: IkProblem, solver: Solver, threads: int | None = None) -> None:
         self.problem = problem.clone()
         self.solver = solver
-        self.threads = _checked_threads(threads)
-        self._workspaces: list[tuple[Any, ...]] = []
+        self.threads = checked_threads(threads)
+        self._workspaces: dict[int, tuple[Any, ...]] = {}
         if getattr(solver.options, 'record_history', False):
             raise InvalidOption('record_history: a batch keeps no histories')
 
@@ -215,14 +212,15 @@ class ManySolves:
         )
         x, cost = np.empty((count, len(problem.variables))), np.empty(count)
         errors, codes = np.empty((count, parts, 2)), np.zeros((count, 4), np.int64)
+        kernel: Callable[..., None] = solve_many if self._in_lanes else solve_each
 
-        def solve(workspace: tuple[Any, ...], first: int) -> None:
-            last = min(first + CHUNK, count)
-            kernel = solve_many if self._in_lanes else solve_each
-            arguments = (*workspace, *given, first, last, x, cost, errors, codes)
-            kernel(*arguments)
+        def worker(k: int) -> Work:
+            own = self._workspace(k)
+            return lambda first, last: kernel(*own, *given, first, last, x, cost, errors, codes)
 
-        self._share_out(count, solve, progress)
+        share_out(count, chunk_size(count, self.threads, *CHUNKS), self.threads, worker, progress)
+        if progress is not None:
+            progress(count, count)
         q = starts.copy()
         q[:, problem.variables] = x
         success = codes[:, 0] == REACHED_CODE
@@ -232,42 +230,14 @@ class ManySolves:
             q, success, STATUS_OF[codes[:, 0]], position, orientation, cost, *counts
         )
 
-    def _share_out(
-        self,
-        count: int,
-        solve: Callable[[tuple[Any, ...], int], None],
-        progress: Progress | None,
-    ) -> None:
-        """Call solve(workspace, first) for every chunk, in this thread and in helping ones."""
-        chunks = deque(range(0, count, CHUNK))
-        threads = min(self.threads, len(chunks))
-        while len(self._workspaces) < threads:
-            own = self.problem.clone() if self._workspaces else self.problem
+    def _workspace(self, k: int) -> tuple[Any, ...]:
+        """The arrays of thread k."""
+        if k not in self._workspaces:
+            own = self.problem.clone() if k else self.problem
             search = DampedWorkspace(own, self.solver.options)
             many = CrewWorkspace(search, LANES) if self._in_lanes else search
-            self._workspaces.append(many.arguments)
-
-        def work(workspace: tuple[Any, ...], report: Progress | None = None) -> None:
-            while chunks:
-                try:
-                    first = chunks.popleft()
-                except IndexError:  # another thread took the last one
-                    return
-                solve(workspace, first)
-                if report is not None:
-                    report(max(0, count - CHUNK * (len(chunks) + threads - 1)), count)
-
-        with ThreadPoolExecutor(max(1, threads - 1)) as pool:
-            helping = [pool.submit(work, own) for own in self._workspaces[1:threads]]
-            try:
-                if threads:
-                    work(self._workspaces[0], progress)
-                for helper in helping:
-                    helper.result()
-            finally:
-                chunks.clear()  # where Ctrl-C or an error came: the helpers end after a chunk
-        if progress is not None:
-            progress(count, count)
+            self._workspaces[k] = many.arguments
+        return self._workspaces[k]
 
     def _run_one_by_one(
         self,
@@ -289,8 +259,7 @@ class ManySolves:
     def _targets(self, transforms: Array | None, count: int) -> Array:
         """The targets as flat frames (N, goals, 12)."""
         if transforms is not None:
-            rotations = transforms[..., :3, :3].reshape(*transforms.shape[:2], 9)
-            return np.concatenate([rotations, transforms[..., :3, 3]], axis=2)
+            return frames_of(transforms)
         own = [task.target for task in self.problem.goals]
         return np.tile(np.reshape(own, (1, -1, 12)), (count, 1, 1))
 
@@ -361,23 +330,9 @@ def _plain_targets(targets: Any, root: str, depth: int = 2) -> Any:
 
 def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:
     """The starts (N, n), a copy; InvalidConfiguration names the first bad one."""
-    robot = problem.robot
-    if q0 is None:
-        return np.tile(problem.default_configuration, (count, 1))
-    try:
-        array = np.array(q0, float)
-    except (TypeError, ValueError) as error:
-        raise InvalidConfiguration(f'q0 is not one array of numbers: {error}') from error
-    if array.ndim < 2:
-        return np.tile(robot.checked(array, 'q0'), (count, 1))
-    if array.shape != (count, robot.n):
-        raise InvalidConfiguration(
-            f'q0 has shape {array.shape}; ({robot.n},) or ({count}, {robot.n}) is needed'
-        )
-    wrong = ~np.isfinite(array).all(1)
-    if wrong.any():
-        robot.checked(array[np.argmax(wrong)], f'q0[{np.argmax(wrong)}]')
-    return array
+    default = problem.default_configuration
+    rows = problem.robot.checked_rows(default if q0 is None else q0, count, 'q0')
+    return np.broadcast_to(rows, (count, problem.robot.n)).copy()
 
 
 def scattered_starts(
@@ -402,14 +357,3 @@ def scattered_starts(
     starts = np.tile(q0, (count, 1))
     starts[:, problem.variables] = lower + 0.5 * spare + share * (upper - lower - spare)
     return starts, (random_seed + 1 + index) % 2**32
-
-
-def available_threads() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _checked_threads(threads: int | None) -> int:
-    return available_threads() if threads is None else whole_number(threads, 'threads')

@@ -25,10 +25,12 @@ from ..problem import IkProblem
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..tasks import ManipulabilityTask, PostureTask, Task
-from .solve_batch import CHUNK, BatchResult, ManySolves, scattered_starts
+from .solve_batch import BatchResult, ManySolves, scattered_starts
 
 CHOICES = ('first', 'nearest', 'limits', 'manipulable')
 ATTEMPTS = 64
+TOGETHER = 64
+"""Searches between two looks at the clock, where they are compiled."""
 
 Choice = str | Callable[[Array], float]
 
@@ -72,7 +74,7 @@ def solve_best(
     limit = _checked_attempts(attempts, unlimited=seconds is not None)
     found = _Found(first, criterion)
     many = ManySolves(problem, method, threads)
-    size = CHUNK if many.compiled else 1
+    size = TOGETHER if many.compiled else 1
     for done in range(1, limit, size):
         if method.clock() >= deadline:
             break

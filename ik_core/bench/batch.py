@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..batch.solve_all import solve_all
-from ..batch.solve_batch import available_threads, solve_batch
+from ..batch.solve_batch import solve_batch
+from ..chunks import available_threads
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..progress import bar

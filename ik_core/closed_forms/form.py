@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..chunks import Progress
 from ..exceptions import InvalidConfiguration, UnsupportedProblem
 from ..maths.rotations import Array, IntArray, frame_of
 from ..options import exact_number
@@ -19,14 +20,7 @@ from .following import appraise, follow
 from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
-from .many import (
-    ManySolutions,
-    Progress,
-    frames_of,
-    held_values,
-    solve_chunks,
-    starts_of,
-)
+from .many import ManySolutions, checked_frames, held_values, solve_chunks
 from .plans import Plan, plan_of
 from .slots import SLOTS
 from .way import Way
@@ -164,8 +158,8 @@ class ClosedForm:
         All input is checked first: InvalidGoal and InvalidConfiguration name the first bad index.
         Near singularities, and for families without a compiled loop, poses are solved one by one.
         """
-        frames = frames_of(targets, self.robot.base_link)
-        starts = starts_of(self.robot, self._default, q0, len(frames))
+        frames = checked_frames(targets, self.robot.base_link)
+        starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
         values = self._values_to_hold(starts, held, len(frames))
         if self._plan is None or not self._stand_alike(starts):

@@ -183,6 +183,12 @@ def frame_of(transform: Array) -> Array:
     return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
 
 
+def frames_of(transforms: Array) -> Array:
+    """The frames (..., 12) of transforms (..., 4, 4)."""
+    rotations = transforms[..., :3, :3].reshape(*transforms.shape[:-2], 9)
+    return np.concatenate([rotations, transforms[..., :3, 3]], axis=-1)
+
+
 def transform_of(frame: Array) -> Array:
     """The (4, 4) transform of a frame (12,)."""
     transform = np.eye(4)

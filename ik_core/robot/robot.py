@@ -204,6 +204,27 @@ class Robot:
             raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
         return vector
 
+    def checked_rows(self, q: ArrayLike, count: int, name: str = 'q') -> Array:
+        """Configurations for `count` things: (1, n) where one is for all, else (count, n).
+
+        InvalidConfiguration names the first row that is not finite, or what is wrong otherwise.
+        """
+        try:
+            rows = np.ascontiguousarray(q, float)
+        except (TypeError, ValueError) as error:
+            raise InvalidConfiguration(f'{name} is not one array of numbers: {error}') from error
+        if np.ndim(q) < 2:
+            return self.checked(q, name)[np.newaxis]
+        if rows.shape != (count, self.n):
+            raise InvalidConfiguration(
+                f'{name} has shape {rows.shape}; ({self.n},) or ({count}, {self.n}) is needed'
+            )
+        finite = np.isfinite(rows).all(1)
+        if not finite.all():
+            first = int(np.argmin(finite))
+            self.checked(rows[first], f'{name}[{first}]')
+        return rows
+
     def fold_mimic_limits(self, limits: ArrayLike, mimic_limits: Mapping[str, float]) -> Array:
         """Limits (n,) on a rate of the joints, lowered so that mimic joints keep theirs as well.
 

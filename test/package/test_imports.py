@@ -19,6 +19,7 @@ ORDERS = {
         {'_compiling'},
         {'figures', 'progress'},
         {'options', 'maths', 'display'},
+        {'chunks'},
         {'robot', 'result'},
         {'tasks'},
         {'problem'},

@@ -1,0 +1,112 @@
+"""Work shared out to threads: everything once, whoever does it, and an end that comes soon."""
+
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ik_core.chunks import checked_threads, chunk_size, share_out
+from ik_core.exceptions import InvalidOption
+
+
+@given(st.integers(0, 500), st.integers(1, 100), st.integers(1, 5))
+def test_everything_is_done_once(count, chunk, threads):
+    done, lock = [], threading.Lock()
+
+    def worker(k):
+        def do(first, last):
+            assert 0 < last - first <= chunk
+            with lock:
+                done.extend(range(first, last))
+
+        return do
+
+    share_out(count, chunk, threads, worker)
+    assert sorted(done) == list(range(count))
+
+
+def test_every_thread_has_a_worker_of_its_own_made_in_the_calling_one():
+    made, used, both = [], {}, threading.Barrier(2, timeout=10)
+
+    def worker(k):
+        made.append((k, threading.current_thread()))
+
+        def do(first, last):
+            used.setdefault(k, set()).add(threading.current_thread())
+            if first < 2:
+                both.wait()  # nobody does the first two chunks alone
+
+        return do
+
+    share_out(7, 1, 2, worker)
+    here = threading.current_thread()
+    assert made == [(0, here), (1, here)]
+    assert used[0] == {here}
+    assert len(used[1]) == 1
+    assert here not in used[1]
+
+
+def test_no_more_workers_than_chunks():
+    made = []
+    share_out(20, 10, 8, lambda k: made.append(k) or (lambda first, last: None))
+    assert made == [0, 1]
+    share_out(0, 10, 8, lambda k: pytest.fail('nothing is to be done'))
+
+
+@pytest.mark.parametrize('threads', [1, 3])
+def test_progress_rises_and_never_says_more_than_is_done(threads):
+    done, said, lock = [0], [], threading.Lock()
+
+    def worker(k):
+        def do(first, last):
+            time.sleep(0.001)
+            with lock:
+                done[0] += last - first
+
+        return do
+
+    def progress(so_far, count):
+        with lock:
+            said.append((so_far, done[0], count))
+
+    share_out(203, 10, threads, worker, progress)
+    assert [s[0] for s in said] == sorted(s[0] for s in said)
+    assert all(so_far <= truth <= count == 203 for so_far, truth, count in said)
+
+
+@pytest.mark.parametrize('bad', [0, 1])
+def test_what_a_worker_raises_ends_all(bad):
+    done, both = [], threading.Barrier(2, timeout=10)
+
+    def worker(k):
+        def do(first, last):
+            if first < 2:
+                both.wait()
+            if k == bad:
+                raise RuntimeError('stop')
+            time.sleep(0.001)
+            done.append(first)
+
+        return do
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match='stop'):
+        share_out(100_000, 1, 2, worker)
+    assert threading.active_count() == before
+    assert len(done) < 50_000
+
+
+def test_chunks_are_for_all_threads_but_not_too_small_nor_too_large():
+    assert chunk_size(10, 2, 64, 1024) == 64
+    assert chunk_size(1600, 4, 64, 1024) == 100
+    assert chunk_size(10**6, 4, 64, 1024) == 1024
+    assert all(chunk_size(n, 3, 1, 10**6) * 12 >= n for n in range(1, 200))
+
+
+def test_threads():
+    assert checked_threads(3) == 3
+    assert checked_threads(None) >= 1
+    with pytest.raises(InvalidOption, match='threads'):
+        checked_threads(0)
