@@ -26,10 +26,13 @@ RUST = ('three_parallel_two_intersecting', 'spherical_two_parallel', 'spherical_
 
 
 def peers(robot: Robot, tip: str, chain: Chain) -> Iterator[tuple[str, Solutions]]:
-    """Those that have a closed form for an arm of six turning joints."""
-    if len(robot.chain(tip)) != 6 or len(chain.rows) != 6 or chain.slides.any():
+    """Those that have a closed form for an arm of six turning joints, the others as they stand."""
+    if len(chain.rows) != 6 or chain.slides.any():
         return
-    for name, make in (('EAIK', _eaik), ('ik-geo', _ik_geo), ('ssik', _ssik)):
+    made: dict[str, Callable[..., Solutions | None]] = {'EAIK': _eaik, 'ik-geo': _ik_geo}
+    if len(robot.chain(tip)) == 6:
+        made['ssik'] = _ssik  # it reads the URDF, so it moves all joints
+    for name, make in made.items():
         try:
             solutions = make(robot, tip, chain)
         except ImportError:

@@ -3,27 +3,32 @@
 `count` poses for each arm: half of them of random configurations, the other half of singular ones,
 where some joints or all of them stand at multiples of a right angle (stretched, folded, wrists in
 line). Every solution is judged by pinocchio's forward kinematics where it is installed, else by
-ours.
+ours. All cores work at it, each at another round of poses.
 
 - `wrong`: solutions that are off by more than WRONG, or outside the limits; `lost`: poses whose
   own configuration is regular and not among the solutions.
 - `certain_percent`: how often `is_certain` was true; `lost_certain` and `missing_certain` count
   where it was, so where nothing may be missing.
-- A row for each of `against`: the search (`solve_all(closed_form=False)`, one pose in SEARCHED),
-  and EAIK, ik-geo and ssik where they are installed and quickly solve such an arm. `missing`:
-  solutions of theirs that the closed form lacks; `extra`: those that they lack; `poses` that were
-  compared. Only regular solutions count, those inside the limits: at singular ones there may be
-  infinitely many.
+- A row for each of `against`: the search (`solve_all(closed_form=False)`), and EAIK, ik-geo and
+  ssik where they are installed and quickly solve such an arm; EVERY says how many of the poses
+  those get that take long, `poses` how many were compared. Arms of seven are solved by EAIK and
+  ik-geo as arms of six, with the joint fixed that is held. `missing`: solutions of theirs that the
+  closed form lacks; `extra`: those that they lack. Only regular solutions count, those inside the
+  limits: at singular ones there may be infinitely many.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -40,13 +45,18 @@ from ..robot.robot import Robot
 from ..robot.urdf_text import urdf_text
 from ..tasks import PoseTask
 from .closed_form_arms import ARMS
-from .closed_form_peers import peers
+from .closed_form_peers import Solutions, peers
 from .rows import Row
 
-SEARCHED = 50
-"""One pose in so many is searched as well: that takes long."""
+EVERY = {'search': 51, 'ssik': 21}
+"""One pose in so many for those that take long. Odd: so singular ones are among them."""
+EVERY_HELD = 11
+"""One pose in so many for arms of seven: others are made anew for each."""
 PATIENCE = 0.2
 """Peers that take longer for a pose [s] are left out: some search."""
+ROUND = 500
+"""Poses that a process judges before it takes others."""
+ONE_THREAD = 'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'
 WRONG = 1e-8
 """Errors [m, rad] of a solution that is none."""
 CLOSE = 1e-6
@@ -61,23 +71,32 @@ REGULAR = 2e-3
 
 def run(arguments: argparse.Namespace) -> list[Row]:
     """A row for each arm and each of those it is held against."""
-    rows: list[Row] = []
-    for name in bar(list(ARMS), 'closed_form_proof'):
-        rows += Proof(name, ARMS[name]()).rows(arguments.count)
-    return rows
+    count = arguments.count
+    rounds = [(name, first) for first in range(0, count, ROUND) for name in ARMS]
+    counted = {name: Counter[Any]() for name in ARMS}
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, '1')  # the processes take all cores already
+    with ProcessPoolExecutor(mp_context=get_context('spawn')) as pool:
+        waiting = {pool.submit(_judged, *one, count): one[0] for one in rounds}
+        done = as_completed(waiting)
+        for _ in bar(rounds, 'closed_form_proof'):
+            future = next(done)
+            counted[waiting[future]] += future.result()
+    return [row for name in ARMS for row in _proof(name).rows(count, counted[name])]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A configuration (n,), the pose (4, 4) of the tip there, and whether it was made singular."""
+def _judged(name: str, first: int, count: int) -> Counter[Any]:
+    """What is counted in the round of poses from `first` on."""
+    return _proof(name).judged(first, min(first + ROUND, count))
 
-    q: Array
-    pose: Array
-    singular: bool
+
+@lru_cache(maxsize=None)
+def _proof(name: str) -> Proof:
+    return Proof(name, ARMS[name]())
 
 
 class Proof:
-    """An arm, its closed form, and what was counted of it."""
+    """An arm, its closed form, and those it is held against."""
 
     def __init__(self, name: str, robot: Robot) -> None:
         self.name, self.robot = name, robot
@@ -92,111 +111,141 @@ class Proof:
             frozen = [*frozen, robot.joint_names[held]]
         self.searched = IkProblem(robot, [self.goal], frozen_joints=frozen)
         self.moving = self.searched.variables
+        self.turning = np.array([robot.joint_units[i] == 'rad' for i in self.moving])
         self.pose_of = _judge(robot, self.tip)
-        self.counts: Counter[Any] = Counter()
+        self.others = self._quick_others()
 
-    def rows(self, count: int) -> list[Row]:
-        """Hold `count` poses against all others."""
-        self.searched.packed.load_frozen(self.searched.default_configuration)
-        others = dict(peers(self.robot, self.tip, chain_of(self.searched.packed, False)))
-        first = next(self._cases(1)).pose
-        others = {name: one for name, one in others.items() if _seconds(one, first) < PATIENCE}
-        for i, case in enumerate(self._cases(count)):
+    def rows(self, count: int, counts: Counter[Any] | None = None) -> list[Row]:
+        """A row for each of the others, of what was counted in `count` poses."""
+        if counts is None:
+            counts = self.judged(0, count)
+        return [self._row(name, count, counts) for name in ('search', *self.others)]
+
+    def judged(self, first: int, last: int) -> Counter[Any]:
+        """What is counted in the poses from `first` on."""
+        counts: Counter[Any] = Counter()
+        q = self._configurations(first, last)
+        poses = np.array([self.pose_of(one) for one in q])
+        found, certain = self.solve(q, poses)
+        regular = self._are_regular(np.concatenate(found))
+        ends = np.cumsum([len(one) for one in found])
+        for i, own in enumerate(np.split(regular, ends[:-1])):
+            case = Case(q[i], poses[i], found[i], own, bool(certain[i]))
+            self._count_own(case, counts)
+            for name, solutions in self._asked(case, first + i):
+                self._compare(name, case, solutions, counts)
+        return counts
+
+    def solve(self, q: Array, poses: Array) -> tuple[list[Array], NDArray[np.bool_]]:
+        """The solutions of each pose (k, 4, 4) from q (k, n), and whether these are certain."""
+        many = self.form.solve_many(poses, q, threads=1)
+        return list(many), many.certain
+
+    # --- the others -----------------------------------------------------------------------------
+
+    def _quick_others(self) -> dict[str, Solutions]:
+        """Those that solve this arm, and are quick; by name."""
+        q = self._configurations(0, 1)[0]
+        pose = self.pose_of(q)
+        others = dict(self._others_at(q))
+        return {name: one for name, one in others.items() if _seconds(one, pose) < PATIENCE}
+
+    def _others_at(self, q: Array) -> Iterator[tuple[str, Solutions]]:
+        """Those that solve this arm, as joints that are frozen and held stand in q (n,)."""
+        self.searched.packed.load_frozen(q)
+        return peers(self.robot, self.tip, chain_of(self.searched.packed, False))
+
+    def _asked(self, case: Case, i: int) -> Iterator[tuple[str, Array]]:
+        """Each of the others whose turn it is, with its solutions (k, n)."""
+        others = self.others
+        if self.form.held is not None and others:
+            others = dict(self._others_at(case.q)) if i % EVERY_HELD == 0 else {}
+        for name, solutions in others.items():
+            if i % EVERY.get(name, 1) == 0:
+                yield name, self._turned(case.q, solutions(case.pose))
+        if i % EVERY['search'] == 0:
             self.goal.set_target(case.pose)
-            found = self.form.solve(case.q)
-            certain = self.form.is_certain
-            self._count_own(case, found, certain)
-            for name, solutions in others.items():
-                theirs = self._exact(case, solutions(case.pose))
-                self._compare(name, case, found, theirs, certain)
-            if i % SEARCHED == 0:
-                answer = solve_all(self.searched, case.q, closed_form=False)
-                self._compare('search', case, found, self._exact(case, answer.q), certain)
-        return [self._row(name, count) for name in ('search', *others)]
+            found = solve_all(self.searched, case.q, closed_form=False).q
+            yield 'search', self._turned(case.q, found[:, self.moving])
 
-    def _cases(self, count: int) -> Iterator[Case]:
-        """Random configurations, and singular ones, in turns."""
-        rng, limits = np.random.default_rng(0), self.searched.limits
-        for i in range(count):
-            q = self.searched.default_configuration.copy()
-            whole = self.problem.limits
+    def _turned(self, q: Array, x: Array) -> Array:
+        """q (k, n) of solutions x (k, variables), inside the limits and next to q (n,)."""
+        limits, turning, start = self.searched.limits, self.turning, q[self.moving]
+        x = np.where(turning, x - TURN * np.round((x - start) / TURN), x)
+        x = np.where(turning & (x > limits.upper + ON_LIMIT), x - TURN, x)
+        x = np.where(turning & (x < limits.lower - ON_LIMIT), x + TURN, x)
+        inside = (x >= limits.lower - ON_LIMIT) & (x <= limits.upper + ON_LIMIT)
+        whole = np.repeat(q[np.newaxis], len(x), axis=0)
+        whole[:, self.moving] = x
+        return whole[inside.all(axis=1)]
+
+    # --- poses ----------------------------------------------------------------------------------
+
+    def _configurations(self, first: int, last: int) -> Array:
+        """Random configurations and singular ones in turns, (last - first, n)."""
+        limits, whole = self.searched.limits, self.problem.limits
+        made = np.repeat(self.searched.default_configuration[np.newaxis], last - first, axis=0)
+        for i, q in enumerate(made, first):
+            rng = np.random.default_rng(i)
             q[self.problem.variables] = rng.uniform(whole.sample_lower, whole.sample_upper)
             x = q[self.moving]
             if i % 2:
                 right = rng.random(len(x)) < (1.0 if i % 4 == 1 else 0.5)
                 x[right] = 0.25 * TURN * np.round(4.0 / TURN * x[right])
             q[self.moving] = np.clip(x, limits.lower, limits.upper)
-            yield Case(q, self.pose_of(q), bool(i % 2))
+        return made
 
-    def _count_own(self, case: Case, found: Array, certain: bool) -> None:
-        """What can be said of the solutions alone."""
-        counts = self.counts
-        counts['certain'] += certain
-        counts['solutions'] += len(found)
-        for q in found:
-            inside = (q >= self.robot.lower).all() and (q <= self.robot.upper).all()
-            counts['wrong'] += not inside or _error(self.pose_of(q), case.pose) > WRONG
-        if not _is_among(self._gaps(case.q[None], found)) and self._is_regular(case.q):
-            counts['lost'] += 1
-            counts['lost_certain'] += certain
-
-    def _exact(self, case: Case, found: Array) -> Array:
-        """The regular solutions (k, n) among those (k, n or variables) of others, each once."""
-        kept: list[Array] = []
-        for one in found:
-            q = case.q.copy()
-            x = one[self.moving] if len(one) == len(q) else one
-            q[self.moving] = self._inside(x, q[self.moving])
-            known = kept and _is_among(self._gaps(q[None], np.array(kept)))
-            if known or np.isnan(q).any() or _error(self.pose_of(q), case.pose) > CLOSE:
-                continue
-            if self._is_regular(q):
-                kept.append(q)
-        return np.reshape(kept, (-1, len(case.q)))
-
-    def _inside(self, x: Array, start: Array) -> Array:
-        """x (variables,) turned next to the start, but inside the limits; NaN where no turn is."""
-        limits, turning = self.searched.limits, self._turning
-        x = np.where(turning, x - TURN * np.round((x - start) / TURN), x)
-        x = np.where(turning & (x > limits.upper + ON_LIMIT), x - TURN, x)
-        x = np.where(turning & (x < limits.lower - ON_LIMIT), x + TURN, x)
-        inside = (x >= limits.lower - ON_LIMIT) & (x <= limits.upper + ON_LIMIT)
-        return np.where(inside, x, np.nan)
-
-    @property
-    def _turning(self) -> NDArray[np.bool_]:
-        """Which of the variables are angles."""
-        return np.array([self.robot.joint_units[i] == 'rad' for i in self.moving])
-
-    def _compare(self, name: str, case: Case, found: Array, theirs: Array, certain: bool) -> None:
-        """Count what one of the two sets has, and the other one has not."""
-        counts = self.counts
-        ours = np.array([q for q in found if self._is_regular(q)]).reshape(-1, len(case.q))
-        missing = sum(not _is_among(self._gaps(q[None], found)) for q in theirs)
-        counts[name, 'poses'] += 1
-        counts[name, 'missing'] += missing
-        counts[name, 'missing_certain'] += missing * certain
-        counts[name, 'extra'] += sum(not _is_among(self._gaps(q[None], theirs)) for q in ours)
-        counts[name, 'theirs'] += len(theirs)
+    def _are_regular(self, q: Array) -> NDArray[np.bool_]:
+        """Whether the Jacobians at q (k, n) have full rank, with something to spare, and limits
+        are away: (k,)."""
+        x, limits = q[:, self.moving], self.searched.limits
+        away = (np.minimum(x - limits.lower, limits.upper - x) >= NEAR).all(axis=1)
+        if not len(q):
+            return away
+        jacobians = [self.robot.jacobian(one, self.tip)[:, self.moving] for one in q]
+        values = np.linalg.svd(np.array(jacobians), compute_uv=False)
+        return away & (values[:, -1] > REGULAR * values[:, 0])
 
     def _gaps(self, one: Array, others: Array) -> Array:
-        """How far configurations (k, n) are from one (1, n), without whole turns: (k,)."""
-        gaps = (others - one)[:, self.moving]
-        turning = self._turning
-        gaps[:, turning] -= TURN * np.round(gaps[:, turning] / TURN)
-        return np.asarray(np.abs(gaps).max(axis=1, initial=0.0), float)
+        """How far configurations (k, n) are from others (l, n), without whole turns: (k, l)."""
+        gaps = (one[:, None] - others[None])[:, :, self.moving]
+        turns = np.where(self.turning, np.round(gaps / TURN), 0.0)
+        return np.asarray(np.abs(gaps - TURN * turns).max(axis=2, initial=0.0), float)
 
-    def _is_regular(self, q: Array) -> bool:
-        """Whether the Jacobian has full rank, with something to spare, and limits are away."""
-        x, limits = q[self.moving], self.searched.limits
-        if (np.minimum(x - limits.lower, limits.upper - x) < NEAR).any():
-            return False
-        jacobian = self.robot.jacobian(q, self.tip)[:, self.moving]
-        values = np.linalg.svd(jacobian, compute_uv=False)
-        return bool(values[-1] > REGULAR * values[0])
+    # --- counting -------------------------------------------------------------------------------
 
-    def _row(self, name: str, count: int) -> Row:
-        counts = self.counts
+    def _count_own(self, case: Case, counts: Counter[Any]) -> None:
+        """What can be said of the solutions alone."""
+        found, robot = case.found, self.robot
+        counts['certain'] += case.certain
+        counts['solutions'] += len(found)
+        inside = ((found >= robot.lower) & (found <= robot.upper)).all(axis=1)
+        off = [_error(self.pose_of(q), case.pose) > WRONG for q in found]
+        counts['wrong'] += int((~inside | np.array(off, bool)).sum())
+        is_there = (self._gaps(case.q[np.newaxis], found) <= NEAR).any()
+        if not is_there and self._are_regular(case.q[np.newaxis])[0]:
+            counts['lost'] += 1
+            counts['lost_certain'] += case.certain
+
+    def _compare(self, name: str, case: Case, theirs: Array, counts: Counter[Any]) -> None:
+        """Count what one of the two sets has, and the other one has not."""
+        near = self._gaps(theirs, case.found) <= NEAR
+        have = near.any(axis=0)
+        missing = self._solutions_among(theirs[~near.any(axis=1)], case.pose)
+        counts[name, 'poses'] += 1
+        counts[name, 'missing'] += missing
+        counts[name, 'missing_certain'] += missing * case.certain
+        counts[name, 'extra'] += int((case.regular & ~have).sum())
+        counts[name, 'theirs'] += int((case.regular & have).sum()) + missing
+
+    def _solutions_among(self, q: Array, pose: Array) -> int:
+        """How many of q (k, n) are solutions, and regular; those that coincide count once."""
+        q = q[[_error(self.pose_of(one), pose) <= CLOSE for one in q]] if len(q) else q
+        q = q[self._are_regular(q)]
+        same = np.tril(self._gaps(q, q) <= NEAR, -1)
+        return int((~same.any(axis=1)).sum())
+
+    def _row(self, name: str, count: int, counts: Counter[Any]) -> Row:
         pair = {
             key: counts[name, key]
             for key in ('poses', 'theirs', 'missing', 'missing_certain', 'extra')
@@ -213,16 +262,27 @@ class Proof:
         }
 
 
+@dataclass(frozen=True)
+class Case:
+    """A configuration (n,), the pose (4, 4) of the tip there, its solutions (k, n) in closed form,
+    which of these are regular (k,), and whether they are all for certain."""
+
+    q: Array
+    pose: Array
+    found: Array
+    regular: NDArray[np.bool_]
+    certain: bool
+
+
 def _seconds(solutions: Callable[[Array], Array], pose: Array) -> float:
-    """How long the second of two calls takes."""
+    """How long the quickest of three calls takes, after one."""
     solutions(pose)
-    started = time.perf_counter()
-    solutions(pose)
-    return time.perf_counter() - started
-
-
-def _is_among(gaps: Array) -> bool:
-    return bool(gaps.min(initial=np.inf) <= NEAR)
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        solutions(pose)
+        times.append(time.perf_counter() - started)
+    return min(times)
 
 
 def _error(pose: Array, other: Array) -> float:
