@@ -22,6 +22,12 @@ SOLVED = 1e-10
 """Errors [m, rad] of a candidate that has become a solution."""
 DOUBTFUL = 1e-4
 """Imaginary part of an angle [rad] below which a candidate should have become one."""
+NUDGES = [
+    motion_of(np.array([0.48, -0.6, 0.64, *point]), angle, False)
+    for angle, point in ((1e-4, (0.3, -0.7, 0.2)), (-1e-3, (-0.4, 0.1, 0.6)))
+]
+"""Small motions (4, 4) in directions that are special to no arm: from where matrices are singular
+to where they are not, and solutions are still beside those looked for."""
 MOVED = 1e-2
 """A candidate that moves farther [rad, m] while it becomes one, may have become another one."""
 
@@ -73,7 +79,8 @@ class GeneralWay(Way):
     def _found(self, target: Array) -> Array:
         """The solutions (k, 6) of the six joints, and what nearly is one.
 
-        By the best cut; where that is not sure, by the others as well.
+        By the best cut; where that is not sure, by the others as well, and from poses beside it:
+        one singular solution makes matrices singular that all regular ones come from.
         """
         found = np.empty((0, 6))
         for i in range(len(self._cuts)):
@@ -82,9 +89,16 @@ class GeneralWay(Way):
             found = np.vstack([found, _new_ones(values, found)])
             if self.is_sure:
                 return found
-        start = self._start()
-        errors = self._parts[0].polish(start, target)  # at singularities it may be one of many
-        return np.vstack([found, _new_ones(start[errors <= SOLVED], found)])
+        beside = [self._beside(target @ nudge) for nudge in NUDGES]
+        for values in (self._start(), *beside):  # the start may be one of infinitely many
+            errors = self._parts[0].polish(values, target)
+            found = np.vstack([found, _new_ones(values[errors <= SOLVED], found)])
+        return found
+
+    def _beside(self, target: Array) -> Array:
+        """Solutions (k, 6) for a pose beside the one where matrices are singular."""
+        values, errors, _ = self._by_cut(0, target)
+        return values[errors <= SOLVED]
 
     def _start(self) -> Array:
         """The values (1, 6) of the six joints at the start."""

@@ -6,6 +6,7 @@ from support import closed_form_chains as chains
 
 import ik_core as ik
 from ik_core import IkProblem, PoseTask
+from ik_core.bench import closed_form_arms as arms
 from ik_core.bench.generated import calibrated
 from ik_core.closed_forms.lines import joint_matrices, line_numbers, motion_matrix
 from ik_core.closed_forms.polish import Six
@@ -191,3 +192,29 @@ def test_newton_leads_candidates_to_solutions_and_says_what_is_left():
     open_one[0, 2] = 0.0
     six.complete(open_one, 2, target)
     assert open_one[0, 2] == pytest.approx(truth[0, 2], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('make', 'singular', 'regular'),
+    [
+        (
+            arms.crx,
+            [-3.14, -3.14, np.pi / 2, np.pi / 2, 0.0, -3.141593],
+            [1.477875, 3.122563, 1.611342, 3.068536, 0.021724, -2.974039],
+        ),
+        (
+            arms.bent_wrist,
+            [-np.pi, -np.pi / 2, np.pi / 2, np.pi / 2, 0.0, -np.pi / 2],
+            [-3.433067, -np.pi / 2, np.pi / 2, -1.522026, 0.0, -4.469685],
+        ),
+    ],
+)
+def test_regular_solutions_are_found_also_where_another_one_is_singular(make, singular, regular):
+    robot = make()
+    goal, tip = PoseTask(robot.default_tip()), robot.default_tip()
+    goal.set_target(robot.forward_kinematics(singular, tip))
+    form = ik.closed_form(IkProblem(robot, [goal]))
+    gap = form.solve(singular) - np.array(regular)  # that was found by ssik
+    turns = np.round(gap / (2.0 * np.pi))
+    assert np.abs(gap - 2.0 * np.pi * turns).max(axis=1).min() < 1e-5
+    assert not form.is_certain
