@@ -71,7 +71,7 @@ setup(
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
         'browser': ['playwright', 'pillow'],  # drives the Chromium that is installed
         'dask': ['distributed'],
-        'peers': ['EAIK', 'ik-geo'],  # closed forms, for test_closed_forms.py
+        'peers': ['EAIK', 'ik-geo', 'ssik[urdf]; python_version >= "3.10"'],  # closed forms
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],  # what jerk-limited moves are compared with
         'docs': ['sphinx', 'myst-parser', 'furo'],

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
@@ -90,7 +90,7 @@ def _judged(name: str, first: int, count: int) -> Counter[Any]:
     return _proof(name).judged(first, min(first + ROUND, count))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _proof(name: str) -> Proof:
     return Proof(name, ARMS[name]())
 
