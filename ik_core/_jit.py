@@ -32,6 +32,8 @@ try:
     from numba.core.caching import IndexDataCacheFile
     from numba.core.options import DefaultOptions
     from numba.extending import intrinsic
+
+    from . import _parts
 except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
     numba = None
 
@@ -131,8 +133,8 @@ def small(function: F) -> F:
 def inner(function: F) -> F:
     """As `njit`, for kernels that only other kernels call.
 
-    Python must not call one: that would end the process. Without an entry for Python it compiles
-    in a quarter less time.
+    Python must not call one: that would end the process. It is optimised with those that call it
+    (`_parts`), which halves the time that compiling takes.
     """
     return _compiled(function, _OPTIONS | {'no_cpython_wrapper': True})
 
@@ -148,6 +150,14 @@ def inlined(function: F) -> F:
 def _compiled(function: F, options: dict[str, Any]) -> F:
     if not COMPILED:
         return function
+    if 'no_cpython_wrapper' in options:
+        options = options | _parts.OPTIONS
+    kernel = _cached(function, options)
+    _parts.take_no_literals(kernel)
+    return kernel
+
+
+def _cached(function: F, options: dict[str, Any]) -> F:
     if _CACHE_DIRECTORY is None:
         return numba.njit(**options)(function)
     before = numba.config.CACHE_DIR
@@ -176,7 +186,10 @@ def _kept_by_content(kernel: Any) -> Any:
         file = IndexDataCacheFile(folder, cache._impl.filename_base, source_stamp=stamp)
         cache._impl.locator._cache_path = cache._cache_path = folder
         cache._cache_file = file
-        cache.load_overload = _if_possible(cache.load_overload)
+        load = cache.load_overload
+        cache.load_overload = _if_possible(
+            _parts.loads_parts(load) if _parts.is_part(kernel) else load
+        )
         cache.save_overload = _if_possible(cache.save_overload)
     return kernel
 

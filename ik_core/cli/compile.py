@@ -24,6 +24,9 @@ from ..solvers.readiness import all_kernels, make_ready, make_ready_for_constrai
 from .command import REACHED, new_parser
 from .completion import solvers
 
+FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form',)
+"""What takes longest, and what is compiled soon when the kernels of those are there."""
+
 
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
@@ -47,13 +50,16 @@ def run(arguments: argparse.Namespace) -> int:
         print('numba is not installed, or switched off: there is nothing to compile')
         return REACHED
     processes = min(len(arguments.names), os.cpu_count() or 1)
+    names = sorted(arguments.names, key=_turn)
     with ProcessPoolExecutor(processes, mp_context=get_context('spawn')) as pool:
-        done = as_completed(
-            [pool.submit(_compile, name, arguments.constraints) for name in arguments.names]
-        )
+        done = as_completed([pool.submit(_compile, name, arguments.constraints) for name in names])
         for i, (name, seconds) in enumerate((each.result() for each in done), 1):
             print(f'{i}/{len(arguments.names)} {name}: {seconds:.1f} s', flush=True)
     return REACHED
+
+
+def _turn(name: str) -> int:
+    return FIRST.index(name) if name in FIRST else len(FIRST) + LAST.count(name)
 
 
 def _compile(name: str, constraints: bool) -> tuple[str, float]:

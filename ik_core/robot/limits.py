@@ -43,8 +43,8 @@ class JointLimits:
             array.flags.writeable = False
 
     def project(self, x: Array) -> Array:
-        """The nearest point of the box."""
-        return np.minimum(np.maximum(x, self.lower), self.upper)
+        """The nearest point of the box, in C order: kernels are compiled once for each order."""
+        return np.minimum(np.maximum(x, self.lower), self.upper, order='C')
 
     def nearest_turn(self, x: Array, reference: Array) -> Array:
         """x with whole turns added where that is the same posture and nearer to `reference`.

@@ -101,8 +101,11 @@ class PackedGoals:
             self.geometry[self.frozen, OFFSET] = self.frozen_values(q)
 
     def frozen_values(self, q: Array) -> Array:
-        """Where the joints of the `frozen` bodies stand at q (..., n): (..., frozen) [rad, m]."""
-        return self._multiplier * q[..., self._frozen_joint] + self._offset
+        """Where the joints of the `frozen` bodies stand at q (..., n): (..., frozen) [rad, m].
+
+        In C order: kernels are compiled once for each order.
+        """
+        return self._multiplier * np.take(q, self._frozen_joint, axis=-1) + self._offset
 
     def update(self, x: Array) -> float:
         """Compute `residual` (m,) and `errors` (G, 2) [m, rad] at x; return the cost |r|^2."""

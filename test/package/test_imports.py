@@ -15,6 +15,7 @@ CORE = ROOT / 'ik_core'
 # From the bottom up: a room imports from those below it, never from those beside or above it.
 ORDERS = {
     'ik_core': [
+        {'_parts'},
         {'exceptions', 'version', '_jit', '_lanes'},
         {'_compiling'},
         {'figures', 'progress'},

@@ -1,0 +1,85 @@
+"""Kernels that only kernels call are parts of those, with the same results as without parts."""
+
+import shutil
+
+import pytest
+from support.fresh_python import needs_numba, run
+from support.places import ROOT
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the core, to be added to."""
+    ignored = shutil.ignore_patterns('__pycache__')
+    shutil.copytree(ROOT / 'ik_core', tmp_path / 'ik_core', ignore=ignored)
+    return tmp_path
+
+
+CHAIN = """
+from ._jit import inlined, inner, njit
+
+THREE = 3
+
+@inner
+def lowest(x, n):
+    return 10 * x + n
+
+@inlined
+def low(x, n):
+    return lowest(x, n) + lowest(x, 2)
+
+@inner
+def above(x):
+    return low(x, THREE) + low(x, 4)
+
+@njit
+def top(x):
+    return above(x) - lowest(x, 5)
+
+@njit
+def other(x):
+    return low(x, 7)
+"""
+
+USE_CHAIN = """
+from ik_core import _parts
+from ik_core.chain import *
+from ik_core.chain import above, low, lowest
+print(top(1), {more}*(len(k.signatures) for k in (lowest, low, above)))
+print(_parts.KNOWN, *(sum(k.stats.cache_hits.values()) for k in (top, lowest, low)))
+for k in (top, lowest, low):
+    print(*(type(one.library).__name__ for one in k.overloads.values()))
+"""
+
+
+@needs_numba
+def test_inner_kernels_are_parts_of_their_callers_also_from_the_cache(copy, tmp_path):
+    source, home = copy / 'ik_core' / 'chain.py', {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    source.write_text(CHAIN)
+    kinds = 'JITCodeLibrary\n_Part\n_Part'
+    # each was compiled for one kind of arguments, though constants are handed on
+    assert run(USE_CHAIN.format(more=''), copy, **home) == f'36 1 1 1\nTrue 0 0 0\n{kinds}'
+    assert run(USE_CHAIN.format(more=''), copy, **home) == '36 0 0 0\nTrue 1 0 0\nJITCodeLibrary'
+    # what `other` calls comes from the cache, with what that calls in it
+    last = run(USE_CHAIN.format(more='other(1), '), copy, **home)
+    assert last == '36 29 0 1 0\nTrue 1 0 1\nJITCodeLibrary\n\n_Part'
+
+
+UNKNOWN_NUMBA = """
+from numba.core.codegen import CPUCodeLibrary
+kept = CPUCodeLibrary.serialize_using_object_code
+del CPUCodeLibrary.serialize_using_object_code
+import ik_core._jit
+CPUCodeLibrary.serialize_using_object_code = kept
+"""
+
+
+@needs_numba
+def test_without_parts_kernels_are_the_same(copy, tmp_path):
+    """As with a numba that is built otherwise."""
+    (copy / 'ik_core' / 'chain.py').write_text(CHAIN)
+    home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    code = UNKNOWN_NUMBA + USE_CHAIN.format(more='')
+    assert run(code, copy, **home).splitlines() == [
+        '36 1 1 1', 'False 0 0 0', *3 * ['JITCodeLibrary']
+    ]  # fmt: skip
