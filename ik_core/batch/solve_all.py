@@ -19,7 +19,7 @@ a singularity postures far apart are within the tolerances of one and the same s
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ from ..options import whole_number
 from ..problem import IkProblem
 from ..result import IkStatus
 from ..robot.limits import TURN
-from ..solvers import make_solver
+from ..solvers import Solver, make_solver
 from .solve_batch import ManySolves, scattered_starts
 
 LEAST = 128
@@ -141,11 +141,11 @@ def solve_all(
     """
     started = time.perf_counter()
     limit = whole_number(max_searches, 'max_searches')
-    solver = make_solver(random_seed=random_seed, **options) if options else None
+    solver = _searcher(random_seed, options) if options else None
     answer = _in_closed_form(problem, q0, turns, started) if closed_form else None
     if answer is not None:
         return answer
-    solver = solver or make_solver(random_seed=random_seed)
+    solver = solver or _searcher(random_seed, options)
     own = _checked_problem(problem)
     start = own.load(q0)
     found = _Found(own, start)
@@ -171,6 +171,11 @@ def solve_all(
         found.searches,
         time.perf_counter() - started,
     )
+
+
+def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
+    """Searches go their own way, so that they can be held against a closed form."""
+    return make_solver(random_seed=random_seed, **{'closed_form': False, **options})
 
 
 _FORMS: WeakKeyDictionary[IkProblem, ClosedForm | None] = WeakKeyDictionary()

@@ -37,7 +37,12 @@ from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.schedule import solve_many
 from ..solvers.damped_search.search import solve_each
-from ..solvers.damped_search.workspace import STATUSES, CrewWorkspace, DampedWorkspace
+from ..solvers.damped_search.workspace import (
+    STATUSES,
+    CrewWorkspace,
+    DampedWorkspace,
+    beginning_for,
+)
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 
 CHUNKS = (256, 1024) if COMPILED else (1, 1)
@@ -201,12 +206,15 @@ class ManySolves:
     ) -> BatchResult:
         problem, count, parts = self.problem, len(starts), len(self.problem.packed.parts)
         own = self.solver.options.random_seed
-        x0 = problem.limits.project(starts[:, problem.variables])
+        x0 = np.ascontiguousarray(problem.limits.project(starts[:, problem.variables]))
+        targets = problem.packed.part_targets(self._targets(transforms, count))
+        beginning = beginning_for(problem, self.solver.options)
+        points = x0 if beginning is None else np.empty(x0.shape)
         given = (
             problem.packed.frozen,
             problem.packed.frozen_values(starts),
-            problem.packed.part_targets(self._targets(transforms, count)),
-            x0,
+            targets,
+            points,
             x0 if near is None else np.tile(near[problem.variables], (count, 1)),
             np.broadcast_to(own if seeds is None else np.asarray(seeds, np.int64), count).copy(),
         )
@@ -216,7 +224,13 @@ class ManySolves:
 
         def worker(k: int) -> Work:
             own = self._workspace(k)
-            return lambda first, last: kernel(*own, *given, first, last, x, cost, errors, codes)
+
+            def work(first: int, last: int) -> None:
+                if beginning is not None:
+                    beginning.fill(targets, x0, first, last, points)
+                kernel(*own, *given, first, last, x, cost, errors, codes)
+
+            return work
 
         share_out(count, chunk_size(count, self.threads, *CHUNKS), self.threads, worker, progress)
         if progress is not None:

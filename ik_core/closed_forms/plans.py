@@ -62,7 +62,7 @@ def plan_of(
 
     columns (joints,): where each joint of the chain is in q (n,). margin: see `propose`.
     """
-    if not _is_known(chain, layout, packed):
+    if not is_known(chain, layout, packed):
         return None
     count = len(chain.rows)
     whole, numbers = np.zeros(slots.WHOLES, int), np.zeros((slots.NUMBERS, 12))
@@ -84,7 +84,7 @@ def plan_of(
     return Plan(whole, numbers, n)
 
 
-def _is_known(chain: Chain, layout: Layout, packed: PackedGoals) -> bool:
+def is_known(chain: Chain, layout: Layout, packed: PackedGoals) -> bool:
     """Whether `regular` has formulas for it."""
     is_serial = (packed.tree[:, PARENT] == np.arange(-1, len(packed.tree) - 1)).all()
     return bool(

@@ -66,7 +66,7 @@ _in_lanes = in_lanes[WIDTH]
 
 
 @inner
-def _error(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
+def error_of(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
     """How far the goal's frame is from its target [m, rad], by the joints' cosines and sines."""
     row = FOUND + 12 * slot
     place = plan[PLACE]
@@ -122,7 +122,7 @@ def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
     if bits(sure > NO) == 0:
         lanes[DISTANCE + slot] = NONE
         return
-    error, beyond = _error(plan, numbers, lanes, slot), _joints(plan, numbers, lanes, slot)
+    error, beyond = error_of(plan, numbers, lanes, slot), _joints(plan, numbers, lanes, slot)
     margin = numbers[0, MARGIN]
     far = (error > margin) | (beyond > margin) | ((error <= EXACT) & (beyond > BEYOND))
     good = (sure > UNCLEAR) & (error <= EXACT) & (beyond <= SNAP)

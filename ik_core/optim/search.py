@@ -214,6 +214,9 @@ class Workspace(ABC):
     def load(self, q0: ArrayLike | None) -> Array:
         """Begin anew: read the targets and the start; return the whole start (n,)."""
 
+    def stay_on_branch(self) -> None:  # noqa: B027 (as a Search's)
+        """See Search; before the first `run`."""
+
     @abstractmethod
     def run(self, iterations: int) -> IkStatus | None:
         """Run at most so many iterations; how the search ended, None where it goes on."""
@@ -299,6 +302,10 @@ class CompiledSearch(Search):
     def cost(self) -> float:
         """See Search."""
         return self.workspace.cost
+
+    def stay_on_branch(self) -> None:
+        """See Search."""
+        self.workspace.stay_on_branch()
 
     def memory(self) -> Any:
         """See Search."""

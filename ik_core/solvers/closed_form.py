@@ -112,7 +112,7 @@ class ClosedFormSolver(Solver):
     def hand_over_to(self, successor: type[Solver]) -> None:
         """See Solver."""
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
-        self._next = successor(clock=self.clock, **shared)
+        self._next = successor(clock=self.clock, closed_form=False, **shared)
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None

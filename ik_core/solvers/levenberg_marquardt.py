@@ -81,6 +81,11 @@ class LevenbergMarquardtOptions(SearchOptions):
     damping: float = option(
         0.1, 'initial damping, relative to the squared error', bounds=(0.0, 1e6)
     )
+    closed_form: bool = option(
+        True,
+        'where a chain of revolute joints has a closed form, the first attempt begins at the '
+        'solution nearest to the start; not where goals are followed, nor without restarts',
+    )
 
 
 class LevenbergMarquardt(LoopSolver):

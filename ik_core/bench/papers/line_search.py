@@ -48,7 +48,7 @@ METHODS: Mapping[str, Method] = {
     'line search': Method('projected_gradient', 'tau_one'),
     'line search, BB': Method('projected_gradient'),
     'LM': Method('levenberg_marquardt', options={'restarts': 0}),
-    'LM, restarts': Method('levenberg_marquardt'),
+    'LM, restarts': Method('levenberg_marquardt', options={'closed_form': False}),
 }
 """First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own."""
 

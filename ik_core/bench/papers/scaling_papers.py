@@ -46,7 +46,7 @@ METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
     'JI': ('pseudoinverse', {}),
     'CCD': ('cyclic_coordinate_descent', {}),
     'BFGS': ('bfgs', {'preset': 'state_of_the_art', 'relative_change': 0.0}),
-    'ours': ('levenberg_marquardt', {}),
+    'ours': ('levenberg_marquardt', {'closed_form': False}),
 }
 
 

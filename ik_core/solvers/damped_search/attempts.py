@@ -21,6 +21,7 @@ from .memory import (
     DAMPING,
     EVALUATIONS,
     EXHAUSTED,
+    FIRST,
     FOLLOWED,
     FOLLOWING,
     GRADIENT,
@@ -62,10 +63,12 @@ like its last would not take it below the best, as decreases become less and les
 
 @inlined
 def begin(search: SearchArrays) -> None:
-    """Begin the first attempt at the start, put inside the limits."""
-    for j in range(search.vectors.shape[1]):
-        inside = min(max(search.vectors[START, j], search.bounds[0, j]), search.bounds[1, j])
-        search.vectors[START, j] = search.vectors[BEST, j] = search.vectors[X, j] = inside
+    """Begin the first attempt at FIRST; put that and the start inside the limits."""
+    vectors, bounds = search.vectors, search.bounds
+    for j in range(vectors.shape[1]):
+        vectors[START, j] = min(max(vectors[START, j], bounds[0, j]), bounds[1, j])
+        inside = min(max(vectors[FIRST, j], bounds[0, j]), bounds[1, j])
+        vectors[BEST, j] = vectors[X, j] = inside
     search.counters[PHASE] = BEGIN
     # The only attempt there is counts as one that is followed.
     alone = 1 if search.options[RESTARTS] == 0.0 else 0

@@ -97,7 +97,9 @@ VALUES = POOL_COSTS + POOL
 
 # Vectors, one number for each variable.
 START, X, TRIAL, BEST, DX, HELD, GRADIENT, SQUARES, DESCENT, ANSWER, WEIGHTS, REST = range(12)
-POOLED = 12
+FIRST = 12
+"""Where the first attempt begins; the nearest turns are those next to START."""
+POOLED = 13
 VECTORS = POOLED + POOL
 
 

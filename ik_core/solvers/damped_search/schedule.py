@@ -31,6 +31,7 @@ from .memory import (
     ATTEMPT_ITERATIONS,
     COST,
     EVALUATIONS,
+    FIRST,
     FOLLOWING,
     GRADIENT,
     ITERATIONS,
@@ -178,7 +179,7 @@ def _open(search: SearchArrays, start: Array, near: Array, seed: int) -> None:
     for k in range(search.counters.shape[0]):
         search.counters[k] = 0
     search.options[SEED] = seed
-    copy_to(start, search.vectors[START])
+    copy_to(start, search.vectors[FIRST])
     begin(search)
     copy_to(near, search.vectors[START])  # for the turns of the answer
 

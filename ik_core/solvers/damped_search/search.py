@@ -28,6 +28,7 @@ from .memory import (
     COST,
     DX,
     EVALUATIONS,
+    FIRST,
     FOLLOWING,
     GRADIENT,
     GROWTH,
@@ -288,7 +289,7 @@ def solve_each(
         for k in range(counters.shape[0]):
             counters[k] = 0
         search.options[SEED] = seeds[i]
-        copy_to(starts[i], search.vectors[START])
+        copy_to(starts[i], search.vectors[FIRST])
         begin(search)
         copy_to(near[i], search.vectors[START])  # for the turns of the answer
         run(tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER, FOREVER)

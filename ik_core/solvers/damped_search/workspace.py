@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...closed_forms.beginning import Beginning, beginning_of
+from ...closed_forms.nearest import nearest_solutions
 from ...maths.lanes import LANES
 from ...maths.rotations import Array, IntArray
 from ...optim.arrays import (
@@ -29,6 +31,15 @@ from .schedule import BEGUN, BOARD, PROBLEM, solve_many
 from .search import conclude, run
 
 CACHE_LINE = 64
+
+
+def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
+    """Where the first attempts at a problem begin, if not at the starts.
+
+    Not without restarts: who wants a start's own attempt alone gets that.
+    """
+    asked = options.closed_form and options.restarts > 0
+    return beginning_of(problem) if asked else None
 
 
 class DampedWorkspace(Workspace):
@@ -61,7 +72,11 @@ class DampedWorkspace(Workspace):
         self.options, self.values, self.vectors = arrays.options, arrays.values, arrays.vectors
         self.errors = arrays.p.errors
         self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
+        self._beginning, self._begins = beginning_for(problem, options), False
         self._note_options(options)
+        if self._beginning is not None:
+            rows = self.start.reshape(1, -1), self.vectors[memory.FIRST].reshape(1, -1)
+            self._nearest = self._beginning.one(packed.targets, *rows)
 
     def _note_options(self, options: Any) -> None:
         weighed = bool(self.problem.other_tasks)
@@ -80,6 +95,8 @@ class DampedWorkspace(Workspace):
     def _note_tolerances(self) -> None:
         self.options[memory.POSITION_TOLERANCE] = position_tolerance(self.problem, self.packed)
         self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
+        if self._beginning is not None:
+            self._beginning.set_tolerances(self.problem)
 
     def _go_on_in_lanes(self) -> None:
         """Make the restarts of this search side by side."""
@@ -91,17 +108,29 @@ class DampedWorkspace(Workspace):
         """See Workspace."""
         problem = self.problem
         q = problem.load(q0)
-        self.start[:] = q[problem.columns]
+        self.start[:] = self.vectors[memory.FIRST] = q[problem.columns]
         self.counters.fill(0)
         self._note_tolerances()
         if problem.other_tasks:
             self._load_tasks(q)
+        self._begins = self._beginning is not None
         return q
+
+    def stay_on_branch(self) -> None:
+        """See Workspace."""
+        self._begins = False
+
+    def _begin(self) -> None:
+        """Choose where the first attempt begins."""
+        self._begins = False
+        nearest_solutions(*self._nearest)
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started = clock()
         q = self.load(q0)
+        if self._begins:
+            self._begin()
         if run(*self.arguments, FOREVER, self._alone) == memory.RUNNING:
             self._go_on_in_lanes()
         return self.result(q, clock() - started)
@@ -142,6 +171,8 @@ class DampedWorkspace(Workspace):
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
+        if self._begins:
+            self._begin()
         return STATUSES.get(run(*self.arguments, iterations, FOREVER))
 
     def conclude(self) -> None:

@@ -1,0 +1,150 @@
+"""Where a search begins: at the solution in closed form that is nearest to its start.
+
+A chain is looked at once, whichever limits, tolerances and problems it is in: that takes
+milliseconds, a search microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import UnsupportedProblem
+from ..maths.rotations import Array, IntArray, frame_of
+from ..problem import IkProblem
+from ..robot.limits import JointLimits
+from ..tasks.packing import PackedGoals
+from . import slots
+from .chain import Chain, asks_for_a_point, chain_of, motion_of
+from .cores import GENERAL
+from .layouts import Layout
+from .nearest import ROOM, nearest_solutions
+from .plans import is_known, plan_of
+from .way import MARGIN
+
+NEAR = 1.0
+"""Starts that miss their target by less [m, rad] stay, where one of seven joints would be held.
+
+To hold one moves the others further than all together have to: for starts up to 0.1 rad off 1.4
+(panda) and 1.1 times as far in the median, 35 times in one of a hundred; for errors above this,
+1.1 and 1.05 times, 4 times in one of a hundred.
+"""
+LEAST, MOST = 6, 7
+"""Joints of chains that are known."""
+TRIALS, ENOUGH = 8, 6
+"""So many configurations have to be found again: most, as some may be singular."""
+ASIDE, SAME, HALF_TURN = 1e-3, 1e-6, 3.0
+"""Starts of the trials, and how exact they are found again [rad]; and where they are."""
+PLANS_KEPT = 64
+
+
+class Beginning:
+    """The points where searches of one problem begin."""
+
+    def __init__(self, plan: _Plan, problem: IkProblem) -> None:
+        limits, joints = problem.limits, len(plan.variables)
+        self._whole, self._numbers = plan.whole, plan.numbers.copy()
+        self._numbers[:joints, slots.LOWER] = limits.lower[plan.variables]
+        self._numbers[:joints, slots.UPPER] = limits.upper[plan.variables]
+        self._near = NEAR if plan.holds else 0.0
+        self.set_tolerances(problem)
+
+    def set_tolerances(self, problem: IkProblem) -> None:
+        """Take over the tolerances of the problem, which may change."""
+        tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
+        self._numbers[0, slots.MARGIN] = MARGIN * tolerance
+
+    def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
+        """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
+        begin = self.one(targets.reshape(-1, 12), starts, points)
+        nearest_solutions(*begin[:5], first, last, *begin[7:])
+
+    def one(self, targets: Array, starts: Array, points: Array) -> tuple[Any, ...]:
+        """What the kernel `nearest_solutions` takes to fill points (1, variables)."""
+        room = np.zeros((ROOM, slots.WIDTH))
+        return self._whole, self._numbers, targets, starts, self._near, 0, 1, room, points
+
+
+class _Plan(NamedTuple):
+    """What the kernel needs of a chain whose joints have no limits; `variables` (joints,)."""
+
+    whole: IntArray
+    numbers: Array
+    variables: IntArray
+    holds: bool
+
+
+_PLANS: dict[bytes, _Plan | None] = {}
+"""What was found out about chains, by all that it depends on; those asked first go first."""
+
+
+def beginning_of(problem: IkProblem) -> Beginning | None:
+    """Where searches of a problem begin; None: at their starts.
+
+    For one pose alone, and a chain of six or seven joints with formulas for regular poses.
+    """
+    packed = problem.packed
+    if not LEAST <= len(problem.variables) <= MOST or len(packed.frozen) or problem.secondary:
+        return None
+    try:
+        if asks_for_a_point(problem):
+            return None
+    except UnsupportedProblem:
+        return None
+    arrays = packed.tree, packed.geometry, packed.table, packed.tools
+    key = b''.join(array.tobytes() for array in arrays)
+    if key not in _PLANS:
+        while len(_PLANS) >= PLANS_KEPT:
+            _PLANS.pop(next(iter(_PLANS)), None)
+        _PLANS[key] = _look_at(packed, len(problem.variables))
+    plan = _PLANS[key]
+    return None if plan is None else Beginning(plan, problem)
+
+
+def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
+    """The plan of the first layout that is known, and finds what there is."""
+    try:
+        chain = chain_of(packed, point_only=False)
+    except UnsupportedProblem:
+        return None
+    if len(chain.rows) < variables:
+        return None
+    for layout in chain.layouts():
+        if layout.kind == GENERAL or not is_known(chain, layout, packed):
+            continue
+        plan = _plan_of(chain, layout, packed, variables)
+        if _finds_again(plan, chain):
+            return plan
+    return None
+
+
+def _plan_of(chain: Chain, layout: Layout, packed: PackedGoals, variables: int) -> _Plan:
+    endless = JointLimits(np.full(variables, -np.inf), np.full(variables, np.inf))
+    plan = plan_of(chain, layout, packed, endless, chain.variables, 0.0, variables)
+    assert plan is not None
+    return _Plan(*plan.arrays, chain.variables, layout.held >= 0)
+
+
+def _finds_again(plan: _Plan, chain: Chain) -> bool:
+    """Whether random configurations are the solutions nearest to themselves."""
+    x = np.random.default_rng(0).uniform(-HALF_TURN, HALF_TURN, (TRIALS, len(chain.rows)))
+    targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
+    found, starts = np.empty_like(x), x + ASIDE
+    if plan.holds:
+        held = plan.variables[plan.whole[slots.HELD]]
+        starts[:, held] = x[:, held]
+    room = np.zeros((ROOM, slots.WIDTH))
+    nearest_solutions(
+        plan.whole, plan.numbers, targets, starts, -1.0, 0, TRIALS, room, found
+    )
+    again = np.abs(found - x).max(1) <= SAME
+    return int(again.sum()) >= ENOUGH
+
+
+def _pose_at(chain: Chain, x: Array) -> Array:
+    """The transform (4, 4) of the goal's frame at variables x."""
+    motion = np.eye(4)
+    for row, value in zip(chain.rows, chain.signs * x[chain.variables] + chain.offsets, strict=True):
+        motion = motion @ motion_of(row, value, False)
+    return np.asarray(motion @ chain.last @ chain.tool, float)

@@ -1,0 +1,282 @@
+"""The solution in closed form that is nearest to a start, eight problems at once: a kernel.
+
+For chains that `regular` knows; a pose that is near a double solution or a singularity is left to
+others, as there. Of seven joints one is held, at its start's value or, where that has no solution
+inside the limits, at the next one outwards that has.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._jit import inner, njit
+from ..maths.lanes import bits, in_lanes, wave
+from ..maths.rotations import Array, IntArray, compose, frame_at
+from ..robot.limits import TURN
+from .cores import inverse
+from .regular import error_of, set_branches, solve_lanes
+from .slots import (
+    BODY,
+    BRANCHES,
+    COLUMN,
+    DISTANCE,
+    FOUND,
+    HELD,
+    HELD_TURN,
+    HELD_VALUE,
+    JOINTS,
+    LOWER,
+    MOST_JOINTS,
+    NONE,
+    OFFSET,
+    PLACE,
+    POSES,
+    ROWS,
+    SIGN,
+    SLOTS,
+    START,
+    TARGET,
+    TOOL,
+    UPPER,
+    WIDTH,
+    X,
+    frame_in,
+)
+
+VALUES = 8
+"""Steps from end to end of the held joint's range, or of a turn, where that is less: as many
+values as there are lanes. Where none of them has a solution those in between are tried."""
+PROBLEM, VALUE = ROWS, ROWS + 1
+"""Rows of the memory: the problem of a lane (-1: none), and which value of its held joint."""
+ROOM = ROWS + 2
+
+_in_lanes = in_lanes[WIDTH]
+
+
+@njit
+def nearest_solutions(
+    plan: IntArray,
+    numbers: Array,
+    targets: Array,
+    starts: Array,
+    near: float,
+    first: int,
+    last: int,
+    memory: Array,
+    points: Array,
+) -> None:
+    """Fill points (N, variables) for the problems first..last-1 of N: the solution that is nearest
+    to the start, or, without one, the start inside the limits.
+
+    targets (N, 12), starts (N, variables). Starts that miss the target by no more than `near`
+    [m, rad] stay. memory (ROOM, WIDTH). plan, numbers: see `plans`, with the variables as columns.
+    The answers do not depend on what else is in 0..N-1.
+    """
+    lanes, one, following = _in_lanes(memory), last - first == 1, first
+    ways = BRANCHES if one else POSES
+    _mark(plan, numbers, targets, starts, near, first, last, memory, points)
+    set_branches(memory, ways)
+    while True:
+        if one:
+            busy = _begin_one(plan, numbers, memory, ways, points, first)
+        else:
+            busy = 0
+            for lane in range(WIDTH):
+                if memory[PROBLEM, lane] < 0.0:
+                    while following < last and not math.isnan(points[following, 0]):
+                        following += 1
+                    if following == last:
+                        continue
+                    _load(plan, numbers, targets, starts, following, lane, memory)
+                    memory[PROBLEM, lane], memory[VALUE, lane] = following, 0.0
+                    following += 1
+                busy += 1
+        if busy == 0:
+            return
+        doubt = _solve(plan, numbers, lanes, ways)
+        if not one:
+            _end_many(plan, numbers, memory, doubt, points)
+        elif _has_ended(plan, memory, doubt, ways, busy, points, first):
+            return
+        elif ways == BRANCHES:
+            ways = POSES
+            set_branches(memory, ways)
+
+
+@inner
+def _mark(
+    plan: IntArray,
+    numbers: Array,
+    targets: Array,
+    starts: Array,
+    near: float,
+    first: int,
+    last: int,
+    memory: Array,
+    points: Array,
+) -> None:
+    """points = starts inside the limits; NaN first where a solution is wanted. No lane has work."""
+    for begin in range(first, last, WIDTH):
+        for lane in range(WIDTH):
+            _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
+        far = _are_far(plan, numbers, _in_lanes(memory), near)
+        for lane in range(min(WIDTH, last - begin)):
+            _keep_start(plan, memory, lane, points, begin + lane)
+            if (far >> lane) & 1:
+                points[begin + lane, 0] = np.nan
+    for lane in range(WIDTH):
+        memory[PROBLEM, lane], memory[VALUE, lane] = -1.0, 0.0
+
+
+@inner
+def _begin_one(
+    plan: IntArray, numbers: Array, memory: Array, ways: int, points: Array, i: int
+) -> int:
+    """Give the lanes, which have the only problem, its next values to hold; return how many."""
+    if ways == BRANCHES:
+        return 1 if math.isnan(points[i, 0]) else 0
+    count, value = 0, int(memory[VALUE, WIDTH - 1])
+    while count < WIDTH and _hold_next(plan, numbers, memory, count, value):
+        value = int(memory[VALUE, count])
+        count += 1
+    memory[VALUE, WIDTH - 1] = value
+    if count == 0:
+        _keep_start(plan, memory, 0, points, i)
+    return count
+
+
+@inner
+def _has_ended(
+    plan: IntArray, memory: Array, doubt: int, ways: int, busy: int, points: Array, i: int
+) -> bool:
+    """Whether the only problem has a solution, which is taken, among its branches or values."""
+    if ways == BRANCHES:
+        best = 0
+        for lane in range(1, WIDTH):
+            if memory[DISTANCE, lane] < memory[DISTANCE, best]:
+                best = lane
+        if doubt != 0 or not memory[DISTANCE, best] < NONE:
+            return False
+        _take(plan, memory, 0, best, points, i)
+        return True
+    for lane in range(busy):
+        slot = _nearest_slot(memory, lane, doubt)
+        if slot >= 0:
+            _take(plan, memory, slot, lane, points, i)
+            return True
+    return False
+
+
+@inner
+def _end_many(
+    plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array
+) -> None:
+    """Take the solutions that there are; other problems get their next value to hold, if any."""
+    for lane in range(WIDTH):
+        i = int(memory[PROBLEM, lane])
+        if i < 0:
+            continue
+        slot = _nearest_slot(memory, lane, doubt)
+        if slot >= 0:
+            _take(plan, memory, slot, lane, points, i)
+        elif _hold_next(plan, numbers, memory, lane, int(memory[VALUE, lane])):
+            continue
+        else:
+            _keep_start(plan, memory, lane, points, i)
+        memory[PROBLEM, lane] = -1.0
+
+
+@inner
+def _load(
+    plan: IntArray,
+    numbers: Array,
+    targets: Array,
+    starts: Array,
+    i: int,
+    lane: int,
+    memory: Array,
+) -> None:
+    """A lane of TARGET, START, and HELD_VALUE, for problem i."""
+    for c in range(12):
+        memory[TARGET + c, lane] = targets[i, c]
+    for j in range(plan[JOINTS]):
+        x = starts[i, plan[COLUMN + j]]
+        x = min(max(x, numbers[j, LOWER]), numbers[j, UPPER])
+        memory[START + j, lane] = x
+        if plan[PLACE + j] < 0:
+            memory[HELD_VALUE, lane] = numbers[j, SIGN] * x + numbers[j, OFFSET]
+
+
+@inner
+def _are_far(plan: IntArray, numbers: Array, lanes: Array, near: float) -> int:
+    """The lanes, as bits, whose start misses the target by more."""
+    for j in range(plan[JOINTS]):
+        place = plan[PLACE + j]
+        at = HELD_TURN if place < 0 else FOUND + 2 * place
+        turn = wave(numbers[j, SIGN] * lanes[START + j] + numbers[j, OFFSET])
+        lanes[at], lanes[at + 1] = turn[0], turn[1]
+    body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
+    for k in range(12):
+        lanes[BODY + k] = body[k]
+    return bits(error_of(plan, numbers, lanes, 0) > near)
+
+
+@inner
+def _solve(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
+    """See `regular.solve_lanes`, for HELD_VALUE."""
+    if plan[HELD] >= 0:
+        turn = wave(lanes[HELD_VALUE])
+        lanes[HELD_TURN], lanes[HELD_TURN + 1] = turn[0], turn[1]
+    return solve_lanes(plan, numbers, lanes, ways)
+
+
+@inner
+def _hold_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: int) -> bool:
+    """Hold the joint of a lane at the value after this one; False where there is none.
+
+    In turns below and above the start's, a step further each time; then half a step nearer.
+    """
+    hold = plan[HELD]
+    if hold < 0:
+        return False
+    here, lower, upper = memory[START + hold, lane], numbers[hold, LOWER], numbers[hold, UPPER]
+    step, turns = min(upper - lower, TURN) / VALUES, upper - lower >= TURN
+    while value < 4 * VALUES:
+        value += 1
+        gap = step * ((value + 1) // 2)
+        if value > 2 * VALUES:
+            gap = step * ((value + 1) // 2 - VALUES - 0.5)
+        x = here - gap if value % 2 == 1 else here + gap
+        if lower <= x <= upper or (turns and gap <= 0.5 * TURN):
+            memory[HELD_VALUE, lane] = numbers[hold, SIGN] * x + numbers[hold, OFFSET]
+            memory[VALUE, lane] = value
+            return True
+    return False
+
+
+@inner
+def _nearest_slot(memory: Array, lane: int, doubt: int) -> int:
+    """The slot of a lane with the nearest solution; -1 without any, or in doubt."""
+    if (doubt >> lane) & 1:
+        return -1
+    best = 0
+    for slot in range(1, SLOTS):
+        if memory[DISTANCE + slot, lane] < memory[DISTANCE + best, lane]:
+            best = slot
+    return best if memory[DISTANCE + best, lane] < NONE else -1
+
+
+@inner
+def _take(
+    plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i: int
+) -> None:
+    for j in range(plan[JOINTS]):
+        points[i, plan[COLUMN + j]] = memory[X + MOST_JOINTS * slot + j, lane]
+
+
+@inner
+def _keep_start(plan: IntArray, memory: Array, lane: int, points: Array, i: int) -> None:
+    for j in range(plan[JOINTS]):
+        points[i, plan[COLUMN + j]] = memory[START + j, lane]

@@ -1,0 +1,304 @@
+"""The default's first attempt begins at the nearest solution in closed form, where there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ik_core as ik
+from ik_core.batch.solve_batch import solve_batch
+from ik_core.bench.generated import arm
+from ik_core.closed_forms import beginning
+from ik_core.closed_forms.beginning import NEAR, beginning_of
+from ik_core.closed_forms.nearest import VALUES
+from ik_core.maths.lanes import HAS_LANES
+from ik_core.optim.search import Budget
+from ik_core.solvers.damped_search.workspace import DampedWorkspace
+
+pytestmark = pytest.mark.skipif(not HAS_LANES, reason='there are no lanes')
+
+SIX, SEVEN = ('ur5e', 'puma'), ('panda', 'iiwa14')
+FINE = {'position_tolerance': 1e-9, 'orientation_tolerance': 1e-9}
+
+
+def pose_problem(name, **given):
+    robot = arm(name)
+    return ik.IkProblem(robot, [ik.PoseTask(robot.default_tip())], **given)
+
+
+def random_poses(problem, count, seed=0):
+    """Targets (count, 4, 4) that are reached, where (count, n), and starts (count, n)."""
+    rng = np.random.default_rng(seed)
+    low, high = problem.limits.sample_lower, problem.limits.sample_upper
+    q = np.tile(problem.default_configuration, (2 * count, 1))
+    q[:, problem.variables] = rng.uniform(low, high, (2 * count, len(low)))
+    link = problem.goals[0].link
+    targets = np.array([problem.robot.forward_kinematics(one, link) for one in q[:count]])
+    return targets, q[:count], q[count:]
+
+
+def solved(problem, targets, starts, **options):
+    """Single solves."""
+    solver, results = ik.make_solver(**options), []
+    for target, start in zip(targets, starts, strict=True):
+        problem.goals[0].set_target(target)
+        results.append(solver.solve(problem, start))
+    return results
+
+
+def same(one, other):
+    """Whether two results are the same, to the last bit."""
+    counts = [(r.iterations, r.evaluations, r.restarts, r.status, r.cost) for r in (one, other)]
+    np.testing.assert_array_equal(one.q, other.q)
+    np.testing.assert_array_equal(one.position_errors, other.position_errors)
+    np.testing.assert_array_equal(one.orientation_errors, other.orientation_errors)
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize('name', SIX)
+def test_six_joints_begin_at_the_nearest_of_all_solutions(name):
+    problem = pose_problem(name)
+    targets, _, starts = random_poses(problem, 60)
+    form, left = ik.closed_form(problem), 0
+    for target, start, result in zip(
+        targets, starts, solved(problem, targets, starts), strict=True
+    ):
+        problem.goals[0].set_target(target)
+        expected = form.solve(start)
+        if nearly_coincide(problem, expected):
+            left += 1
+            continue
+        assert np.linalg.norm(expected - start, axis=1).argmin() == 0
+        np.testing.assert_allclose(result.q, expected[0], rtol=0, atol=1e-9)
+        assert (result.status, result.iterations, result.restarts) == (ik.IkStatus.REACHED, 0, 0)
+    assert left <= 3
+
+
+def nearly_coincide(problem, solutions):
+    """Whether two solutions are nearly one: such poses are left to the search."""
+    turns = [problem.limits.nearest_turn(q, p) - p for q in solutions for p in solutions]
+    gaps = np.abs(turns).max(1)
+    return bool((gaps[gaps > 0.0] < 0.03).any())
+
+
+def held_values(form, start):
+    """The start's value of the joint that is held, and those outwards, as they are tried."""
+    joint, (low, high) = form.held, form.held_range
+    turns = high - low >= 2.0 * np.pi
+    step = min(high - low, 2.0 * np.pi) / VALUES
+    yield start[joint]
+    for k in (*range(1, VALUES + 1), *(0.5 + np.arange(VALUES))):
+        for value in (start[joint] - k * step, start[joint] + k * step):
+            if low <= value <= high or (turns and k * step <= np.pi):
+                yield value
+
+
+@pytest.mark.parametrize('name', SEVEN)
+def test_seven_joints_begin_at_the_first_value_of_the_held_one_that_has_a_solution(name):
+    problem = pose_problem(name)
+    targets, _, starts = random_poses(problem, 60)
+    form, elsewhere, at_once = ik.closed_form(problem), 0, 0
+    for target, start, result in zip(
+        targets, starts, solved(problem, targets, starts), strict=True
+    ):
+        problem.goals[0].set_target(target)
+        if far_from_goal(problem, start) <= NEAR:
+            continue
+        found = ((value, form.solve(start, value)) for value in held_values(form, start))
+        value, q = next(((value, q) for value, q in found if len(q)), (None, None))
+        if value is None:
+            continue
+        np.testing.assert_allclose(result.q, q[0], rtol=0, atol=1e-9)
+        assert result.iterations == 0
+        elsewhere += value != start[form.held]
+        at_once += value == start[form.held]
+    assert elsewhere > 5
+    assert at_once > 5
+
+
+def far_from_goal(problem, q):
+    """The error that is held against NEAR [m, rad]."""
+    goal = problem.goals[0]
+    here, there = problem.robot.forward_kinematics(q, goal.link), goal.transform
+    turn = np.linalg.norm(here[:3, :3] - there[:3, :3]) / np.sqrt(2.0)
+    return max(np.linalg.norm(here[:3, 3] - there[:3, 3]), turn)
+
+
+@pytest.mark.parametrize('name', SEVEN)
+def test_seven_joints_near_their_goal_begin_where_they_are(name):
+    problem = pose_problem(name)
+    targets, q, _ = random_poses(problem, 40)
+    shift = np.random.default_rng(1).uniform(-0.1, 0.1, q.shape)
+    starts = np.clip(q + shift, problem.robot.lower, problem.robot.upper)
+    for one, other in zip(
+        solved(problem, targets, starts),
+        solved(problem, targets, starts, closed_form=False),
+        strict=True,
+    ):
+        same(one, other)
+
+
+@pytest.mark.parametrize('name', SIX)
+def test_six_joints_end_no_further_from_a_near_start(name):
+    problem = pose_problem(name, **FINE)
+    targets, q, _ = random_poses(problem, 60)
+    shift = np.random.default_rng(1).uniform(-0.2, 0.2, q.shape)
+    starts = np.clip(q + shift, problem.robot.lower, problem.robot.upper)
+    with_form = solved(problem, targets, starts)
+    without = solved(problem, targets, starts, closed_form=False)
+    for start, one, other in zip(starts, with_form, without, strict=True):
+        near, today = (np.linalg.norm(r.q - start) for r in (one, other))
+        assert near <= today + 1e-6 * (1.0 + today)
+
+
+@pytest.mark.parametrize('name', [*SIX, *SEVEN, 'scara'])
+@pytest.mark.parametrize('tolerance', [1e-5, 1e-13])
+def test_batches_single_solves_and_searches_step_by_step_agree(name, tolerance):
+    """Random, near and unreachable poses, in one batch that is no multiple of the lanes."""
+    given = {'position_tolerance': tolerance, 'orientation_tolerance': tolerance}
+    problem = pose_problem(name, **given)
+    targets, q, starts = random_poses(problem, 45, seed=2)
+    starts[:10] = np.clip(q[:10] + 0.05, problem.robot.lower, problem.robot.upper)
+    targets[20:25, :3, 3] += 5.0
+    options = {'restarts': 3, 'max_iterations': 30}
+    batches = [
+        solve_batch(problem, targets, starts, threads=threads, **options) for threads in (1, 3)
+    ]
+    stepwise, solver = ik.make_solver(**options), ik.make_solver(record_history=True, **options)
+    for i, single in enumerate(solved(problem, targets, starts, **options)):
+        for batch in batches:
+            same(single, batch[i])
+        problem.goals[0].set_target(targets[i])
+        search = stepwise.begin(problem, starts[i])
+        while not search.run(Budget(iterations=1)):
+            pass
+        same(single, search.result())
+        same(single, solver.solve(problem, starts[i]))
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'panda'])
+def test_what_is_out_of_reach_is_answered_as_by_the_search_alone(name):
+    problem = pose_problem(name)
+    targets, _, starts = random_poses(problem, 4, seed=3)
+    targets[:, :3, 3] += 3.0
+    alone = solved(problem, targets, starts, closed_form=False, restarts=4)
+    for one, other in zip(solved(problem, targets, starts, restarts=4), alone, strict=True):
+        assert not one.success
+        same(one, other)
+
+
+def test_solutions_outside_the_limits_are_none():
+    """Of all solutions only the furthest is left inside the limits."""
+    free = pose_problem('ur5e')
+    targets, _, starts = random_poses(free, 20, seed=4)
+    for target, start in zip(targets, starts, strict=True):
+        free.goals[0].set_target(target)
+        every = ik.closed_form(free).solve(start)
+        lower, upper = every[-1] - 0.05, every[-1] + 0.05
+        inside = every[((lower <= every) & (every <= upper)).all(1)]
+        problem = ik.IkProblem(
+            free.robot, [ik.PoseTask(free.goals[0].link, transform=target)],
+            lower=lower, upper=upper,
+        )  # fmt: skip
+        result = ik.solve(problem, start)
+        nearest = np.linalg.norm(inside - np.clip(start, lower, upper), axis=1).argmin()
+        assert result.iterations == 0
+        np.testing.assert_allclose(result.q, inside[nearest], rtol=0, atol=1e-9)
+
+
+def test_a_search_goes_on_where_tolerances_are_finer_than_the_form_is_exact():
+    problem = pose_problem('ur5e', position_tolerance=1e-15, orientation_tolerance=1e-15)
+    targets, _, starts = random_poses(problem, 20, seed=5)
+    results = solved(problem, targets, starts, restarts=2)
+    assert any(result.iterations > 0 for result in results)
+    assert all(result.position_errors.max() < 1e-12 for result in results)
+
+
+def test_a_start_that_reaches_the_goal_is_kept():
+    problem = pose_problem('ur5e')
+    targets, q, _ = random_poses(problem, 10)
+    for one, result in zip(q, solved(problem, targets, q), strict=True):
+        np.testing.assert_array_equal(result.q, one)
+
+
+@pytest.mark.parametrize('options', [{'restarts': 0}, {'closed_form': False}])
+def test_it_is_left_where_a_start_alone_or_no_form_is_asked_for(options):
+    problem = pose_problem('ur5e')
+    targets, _, starts = random_poses(problem, 20, seed=6)
+    batch = solve_batch(problem, targets, starts, **options)
+    for i, result in enumerate(solved(problem, targets, starts, **options)):
+        assert result.iterations > 0
+        same(result, batch[i])
+
+
+def test_a_search_that_stays_on_its_branch_begins_at_its_start():
+    problem = pose_problem('ur5e')
+    targets, _, starts = random_poses(problem, 20, seed=7)
+    solver = ik.make_solver()
+    alone = solved(problem, targets, starts, closed_form=False)
+    for target, start, other in zip(targets, starts, alone, strict=True):
+        problem.goals[0].set_target(target)
+        search = solver.begin(problem, start)
+        search.stay_on_branch()
+        search.run()
+        same(search.result(), other)
+
+
+def test_frozen_joints_may_stand_elsewhere_from_row_to_row():
+    robot = ik.load_urdf('panda')
+    given = {'frozen_joints': [robot.joint_names[2]]}
+    problem = pose_problem('panda', **given)
+    _, q, starts = random_poses(problem, 30, seed=8)
+    q[:, 2] = starts[:, 2] = np.random.default_rng(9).uniform(-1.0, 1.0, 30)
+    link = problem.goals[0].link
+    targets = np.array([robot.forward_kinematics(one, link) for one in q])
+    batch = solve_batch(problem, targets, starts)
+    assert batch.success.all()
+    for i, result in enumerate(solved(problem, targets, starts)):
+        same(result, batch[i])
+        assert result.q[2] == starts[i, 2]
+
+
+def test_a_chain_is_looked_at_once_for_all_limits_and_tolerances(monkeypatch):
+    looked = []
+    look = beginning._look_at
+    monkeypatch.setattr(beginning, '_PLANS', {})
+    monkeypatch.setattr(beginning, '_look_at', lambda *given: looked.append(1) or look(*given))
+    for k in range(4):
+        assert beginning_of(pose_problem('ur5e', position_tolerance=10.0 ** -(k + 3))) is not None
+    assert len(looked) == 1
+    monkeypatch.setattr(beginning, 'PLANS_KEPT', 2)
+    for name in ('puma', 'panda', 'iiwa14'):
+        beginning_of(pose_problem(name))
+    assert len(beginning._PLANS) == 2
+
+
+def test_problems_without_a_form_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(beginning, '_look_at', lambda *given: pytest.fail('looked at'))
+    robot = ik.load_urdf('ur5e')
+    tip = robot.default_tip()
+    for tasks in (
+        [ik.PositionTask(tip)],
+        [ik.PoseTask(tip), ik.PositionTask(tip)],
+        [ik.PoseTask(tip), ik.PostureTask()],
+    ):
+        assert beginning_of(ik.IkProblem(robot, tasks)) is None
+
+
+def test_tolerances_may_change_from_solve_to_solve():
+    problem = pose_problem('puma')
+    targets, _, starts = random_poses(problem, 10, seed=10)
+    solver = ik.make_solver()
+    for tolerance in (1e-3, 1e-8):
+        problem.position_tolerance = problem.orientation_tolerance = tolerance
+        batch = solve_batch(problem, targets, starts)
+        for i, (target, start) in enumerate(zip(targets, starts, strict=True)):
+            problem.goals[0].set_target(target)
+            same(solver.solve(problem, start), batch[i])
+
+
+def test_the_workspace_alone_says_where_attempts_begin():
+    problem = pose_problem('panda')
+    solver = ik.make_solver()
+    assert DampedWorkspace(problem, solver.options)._beginning is not None
+    assert DampedWorkspace(problem, ik.make_solver(restarts=0).options)._beginning is None
