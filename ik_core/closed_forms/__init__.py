@@ -5,5 +5,6 @@ are parallel, `cores` does that in kernels, by placing a point (`places`) and by
 (`subproblems`). Six joints of any geometry are eigenvalues: `lines` has the equations,
 `elimination` solves them, `polish` makes candidates exact, `general` puts it together. `judging`
 keeps what is a solution inside the limits. `form` is what users hold, `redundancy` sweeps the
-seventh joint. They import `problem` and what is below, never solvers.
+seventh joint. `beginning` says where the default's searches begin, by the kernel `nearest`. They
+import `problem` and what is below, never solvers.
 """

@@ -6,6 +6,7 @@ milliseconds, a search microseconds.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,16 +55,20 @@ class Beginning:
         """Take over the tolerances of the problem, which may change."""
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         self._numbers[0, slots.MARGIN] = MARGIN * tolerance
+        self._numbers[0, slots.NEAR] = max(self._near, tolerance)  # what is reached stays
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
-        begin = self.one(targets.reshape(-1, 12), starts, points)
-        nearest_solutions(*begin[:5], first, last, *begin[7:])
+        given = self._whole, self._numbers, targets.reshape(-1, 12), starts
+        nearest_solutions(*given, first, last, _room(), points)
 
     def one(self, targets: Array, starts: Array, points: Array) -> tuple[Any, ...]:
         """What the kernel `nearest_solutions` takes to fill points (1, variables)."""
-        room = np.zeros((ROOM, slots.WIDTH))
-        return self._whole, self._numbers, targets, starts, self._near, 0, 1, room, points
+        return self._whole, self._numbers, targets, starts, 0, 1, _room(), points
+
+
+def _room() -> Array:
+    return np.zeros((ROOM, slots.WIDTH))
 
 
 class _Plan(NamedTuple):
@@ -77,6 +82,7 @@ class _Plan(NamedTuple):
 
 _PLANS: dict[bytes, _Plan | None] = {}
 """What was found out about chains, by all that it depends on; those asked first go first."""
+_LOCK = Lock()
 
 
 def beginning_of(problem: IkProblem) -> Beginning | None:
@@ -92,14 +98,19 @@ def beginning_of(problem: IkProblem) -> Beginning | None:
             return None
     except UnsupportedProblem:
         return None
+    plan = _plan_for(packed, len(problem.variables))
+    return None if plan is None else Beginning(plan, problem)
+
+
+def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
     arrays = packed.tree, packed.geometry, packed.table, packed.tools
     key = b''.join(array.tobytes() for array in arrays)
-    if key not in _PLANS:
-        while len(_PLANS) >= PLANS_KEPT:
-            _PLANS.pop(next(iter(_PLANS)), None)
-        _PLANS[key] = _look_at(packed, len(problem.variables))
-    plan = _PLANS[key]
-    return None if plan is None else Beginning(plan, problem)
+    with _LOCK:
+        if key not in _PLANS:
+            while len(_PLANS) >= PLANS_KEPT:
+                _PLANS.pop(next(iter(_PLANS)))
+            _PLANS[key] = _look_at(packed, variables)
+        return _PLANS[key]
 
 
 def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
@@ -123,7 +134,9 @@ def _plan_of(chain: Chain, layout: Layout, packed: PackedGoals, variables: int) 
     endless = JointLimits(np.full(variables, -np.inf), np.full(variables, np.inf))
     plan = plan_of(chain, layout, packed, endless, chain.variables, 0.0, variables)
     assert plan is not None
-    return _Plan(*plan.arrays, chain.variables, layout.held >= 0)
+    whole, numbers = plan.arrays
+    numbers[0, slots.NEAR] = -1.0
+    return _Plan(whole, numbers, chain.variables, layout.held >= 0)
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
@@ -134,10 +147,8 @@ def _finds_again(plan: _Plan, chain: Chain) -> bool:
     if plan.holds:
         held = plan.variables[plan.whole[slots.HELD]]
         starts[:, held] = x[:, held]
-    room = np.zeros((ROOM, slots.WIDTH))
-    nearest_solutions(
-        plan.whole, plan.numbers, targets, starts, -1.0, 0, TRIALS, room, found
-    )
+    given = plan.whole, plan.numbers, targets, starts
+    nearest_solutions(*given, 0, TRIALS, _room(), found)
     again = np.abs(found - x).max(1) <= SAME
     return int(again.sum()) >= ENOUGH
 
@@ -145,6 +156,8 @@ def _finds_again(plan: _Plan, chain: Chain) -> bool:
 def _pose_at(chain: Chain, x: Array) -> Array:
     """The transform (4, 4) of the goal's frame at variables x."""
     motion = np.eye(4)
-    for row, value in zip(chain.rows, chain.signs * x[chain.variables] + chain.offsets, strict=True):
+    for row, value in zip(
+        chain.rows, chain.signs * x[chain.variables] + chain.offsets, strict=True
+    ):
         motion = motion @ motion_of(row, value, False)
     return np.asarray(motion @ chain.last @ chain.tool, float)

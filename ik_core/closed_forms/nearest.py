@@ -29,6 +29,7 @@ from .slots import (
     JOINTS,
     LOWER,
     MOST_JOINTS,
+    NEAR,
     NONE,
     OFFSET,
     PLACE,
@@ -61,7 +62,6 @@ def nearest_solutions(
     numbers: Array,
     targets: Array,
     starts: Array,
-    near: float,
     first: int,
     last: int,
     memory: Array,
@@ -70,13 +70,13 @@ def nearest_solutions(
     """Fill points (N, variables) for the problems first..last-1 of N: the solution that is nearest
     to the start, or, without one, the start inside the limits.
 
-    targets (N, 12), starts (N, variables). Starts that miss the target by no more than `near`
-    [m, rad] stay. memory (ROOM, WIDTH). plan, numbers: see `plans`, with the variables as columns.
+    targets (N, 12), starts (N, variables). memory (ROOM, WIDTH). plan, numbers: see `plans`, with
+    the variables as columns; starts that miss the target by no more than its NEAR [m, rad] stay.
     The answers do not depend on what else is in 0..N-1.
     """
     lanes, one, following = _in_lanes(memory), last - first == 1, first
     ways = BRANCHES if one else POSES
-    _mark(plan, numbers, targets, starts, near, first, last, memory, points)
+    _mark(plan, numbers, targets, starts, first, last, memory, points)
     set_branches(memory, ways)
     while True:
         if one:
@@ -111,17 +111,16 @@ def _mark(
     numbers: Array,
     targets: Array,
     starts: Array,
-    near: float,
     first: int,
     last: int,
     memory: Array,
     points: Array,
 ) -> None:
-    """points = starts inside the limits; NaN first where a solution is wanted. No lane has work."""
+    """points = starts inside the limits, NaN first where a solution is wanted. No lane works."""
     for begin in range(first, last, WIDTH):
         for lane in range(WIDTH):
             _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
-        far = _are_far(plan, numbers, _in_lanes(memory), near)
+        far = _are_far(plan, numbers, _in_lanes(memory))
         for lane in range(min(WIDTH, last - begin)):
             _keep_start(plan, memory, lane, points, begin + lane)
             if (far >> lane) & 1:
@@ -170,9 +169,7 @@ def _has_ended(
 
 
 @inner
-def _end_many(
-    plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array
-) -> None:
+def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array) -> None:
     """Take the solutions that there are; other problems get their next value to hold, if any."""
     for lane in range(WIDTH):
         i = int(memory[PROBLEM, lane])
@@ -210,8 +207,8 @@ def _load(
 
 
 @inner
-def _are_far(plan: IntArray, numbers: Array, lanes: Array, near: float) -> int:
-    """The lanes, as bits, whose start misses the target by more."""
+def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
+    """The lanes, as bits, whose start is not near the target."""
     for j in range(plan[JOINTS]):
         place = plan[PLACE + j]
         at = HELD_TURN if place < 0 else FOUND + 2 * place
@@ -220,7 +217,7 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array, near: float) -> int:
     body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
     for k in range(12):
         lanes[BODY + k] = body[k]
-    return bits(error_of(plan, numbers, lanes, 0) > near)
+    return bits(error_of(plan, numbers, lanes, 0) > numbers[0, NEAR])
 
 
 @inner
@@ -269,9 +266,7 @@ def _nearest_slot(memory: Array, lane: int, doubt: int) -> int:
 
 
 @inner
-def _take(
-    plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i: int
-) -> None:
+def _take(plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i: int) -> None:
     for j in range(plan[JOINTS]):
         points[i, plan[COLUMN + j]] = memory[X + MOST_JOINTS * slot + j, lane]
 

@@ -18,7 +18,7 @@ each another branch of one pose, in one slot."""
 # held), and its place in q
 KIND, HELD, REVERSED, CUT, JOINTS, ORDER, PLACE, COLUMN, WHOLES = 0, 1, 2, 3, 4, 5, 11, 18, 25
 # rows of a plan's numbers, with the joints' first: axis, point, SIGN, ...
-SIGN, OFFSET, LOWER, UPPER, MARGIN = 6, 7, 8, 9, 10
+SIGN, OFFSET, LOWER, UPPER, MARGIN, NEAR = 6, 7, 8, 9, 10, 11
 MOST_JOINTS = 7
 FIXED, TOOL, HOME, NUMBERS = MOST_JOINTS, 2 * MOST_JOINTS, 2 * MOST_JOINTS + 1, 2 * MOST_JOINTS + 2
 """Rows: the joints, the fixed frame before each, the goal's frame in the last body's, the inverse

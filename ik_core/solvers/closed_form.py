@@ -49,11 +49,9 @@ from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..robot.joints import Joint
 from ..robot.limits import TURN
-from ..robot.robot import Robot
-from ..tasks import PoseTask
 from .base import Solver
+from .rehearsals import STANDS, pose_problem, wrist_problem
 
 NEARBY = 0.1
 """[rad or m] No joint moves further where a branch is followed."""
@@ -61,8 +59,6 @@ VALUES = 60
 """How many values of the joint that is held are tried, where that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
-STANDS = 0.7
-"""[rad] Each joint of a rehearsal."""
 SLOW = 0.01
 """[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
 those of ticks."""
@@ -98,11 +94,10 @@ class ClosedFormSolver(Solver):
         """See Solver: an arm with a wrist, one that its limits keep from the pose by little, so
         that its solutions are followed, and one like no other."""
         x, y, z = np.eye(3)
-        ways = [0.0 * z, 0.2 * z, 0.4 * x, 0.4 * x, 0.0 * x, 0.0 * x]
-        wrist = _problem_of([z, y, y, x, y, x], ways)
+        wrist = wrist_problem()
         upper = np.full(6, STANDS - 1e-5)
         pressed = IkProblem(wrist.robot, wrist.goals, upper=upper)
-        return wrist, pressed, _problem_of([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
+        return wrist, pressed, pose_problem([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
 
     @property
     def variant(self) -> int:
@@ -345,19 +340,6 @@ class ClosedFormSearch(Search):
             result.history = self._found.history + result.history
         result.solve_time, result.note = self.solve_time, self._note
         return result
-
-
-def _problem_of(axes: Sequence[ArrayLike], ways: Sequence[ArrayLike]) -> IkProblem:
-    """A pose that an arm of revolute joints with these axes, and ways between them, reaches."""
-    links, joints = [str(i) for i in range(len(axes) + 1)], []
-    for i, (axis, way) in enumerate(zip(axes, ways, strict=True)):
-        shift = np.eye(4)
-        shift[:3, 3] = way
-        own = np.asarray(axis, float)
-        joints.append(Joint(f'j{i}', 'revolute', links[i], links[i + 1], shift, own, -3.0, 3.0))
-    robot = Robot.from_joints('rehearsal', links, joints)
-    pose = robot.forward_kinematics(np.full(len(axes), STANDS), links[-1])
-    return IkProblem(robot, [PoseTask(links[-1], transform=pose)])
 
 
 def _outwards(form: ClosedForm, here: float) -> Array:

@@ -11,6 +11,10 @@ residual is corrected by what they did move, and the remaining joints are solved
 (`boxed_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the smaller is factored:
 (J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
+Where the chain has a closed form, the first attempt begins at the nearest solution, judged as any
+other point (`closed_forms.beginning`); of seven joints one is then held, so starts near their goal
+stay. What can't be reached, and all other chains, begin at the start itself.
+
 An attempt that stops improving is left for a random configuration. When none reaches the
 goals, the best of them are followed to their stationary points, with the exact Hessian in the
 place of J'J: Gauss-Newton converges slowly where the residual stays large.
@@ -57,6 +61,7 @@ from ..result import IkResult
 from .base import LoopSolver
 from .damped_search.model import SMALLEST_DAMPING, SMALLEST_MOVE
 from .damped_search.workspace import DampedWorkspace
+from .rehearsals import wrist_problem
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,11 @@ class LevenbergMarquardt(LoopSolver):
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
     variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
+
+    @classmethod
+    def rehearsals(cls) -> Sequence[IkProblem]:
+        """See Solver: an arm with a closed form to begin at."""
+        return (wrist_problem(),)
 
     @property
     def variant(self) -> int:

@@ -73,6 +73,7 @@ class DampedWorkspace(Workspace):
         self.errors = arrays.p.errors
         self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
         self._beginning, self._begins = beginning_for(problem, options), False
+        self._looked = False  # at the start, where the first attempt may begin elsewhere
         self._note_options(options)
         if self._beginning is not None:
             rows = self.start.reshape(1, -1), self.vectors[memory.FIRST].reshape(1, -1)
@@ -113,7 +114,7 @@ class DampedWorkspace(Workspace):
         self._note_tolerances()
         if problem.other_tasks:
             self._load_tasks(q)
-        self._begins = self._beginning is not None
+        self._begins, self._looked = self._beginning is not None, False
         return q
 
     def stay_on_branch(self) -> None:
@@ -122,7 +123,8 @@ class DampedWorkspace(Workspace):
 
     def _begin(self) -> None:
         """Choose where the first attempt begins."""
-        self._begins = False
+        self._begins = self._looked = False
+        self.counters.fill(0)
         nearest_solutions(*self._nearest)
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
@@ -171,9 +173,13 @@ class DampedWorkspace(Workspace):
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
-        if self._begins:
+        if self._begins and iterations > 0:
             self._begin()
-        return STATUSES.get(run(*self.arguments, iterations, FOREVER))
+        status = STATUSES.get(run(*self.arguments, iterations, FOREVER))
+        if self._begins and status is None:  # the start reaches nothing; nothing is begun yet
+            self.counters.fill(0)
+            self._looked = True
+        return status
 
     def conclude(self) -> None:
         """See Workspace."""
@@ -187,7 +193,7 @@ class DampedWorkspace(Workspace):
     @property
     def between_attempts(self) -> bool:
         """See Workspace."""
-        return self.counters.item(memory.PHASE) != memory.STEP
+        return not self._looked and self.counters.item(memory.PHASE) != memory.STEP
 
 
 class CrewWorkspace:
