@@ -96,7 +96,8 @@ def test_desks_that_are_fewer_than_lanes_share_them():
 @needs_lanes
 def test_the_schedule_leaves_nothing_on_the_board():
     problem, frames, starts = random_problems('panda', 20, seed=2)
-    many = ManySolves(problem, ik.make_solver('levenberg_marquardt'), threads=1)
+    solver = ik.make_solver('levenberg_marquardt', closed_form=False)
+    many = ManySolves(problem, solver, threads=1)
     transforms = np.tile(np.eye(4), (20, 1, 1, 1))
     transforms[:, 0, :3, :3] = frames[:, 0, :9].reshape(-1, 3, 3)
     transforms[:, 0, :3, 3] = frames[:, 0, 9:]
@@ -114,7 +115,7 @@ def test_a_solve_is_that_of_a_search_run_step_by_step(name, shift):
     """Restarts in lanes against the same ones after each other; some goals are out of reach."""
     problem, frames, starts = random_problems(name, 25, seed=3)
     goal, q = problem.goals[0], problem.default_configuration
-    options = {'restarts': 6, 'max_iterations': 40}
+    options = {'restarts': 6, 'max_iterations': 40, 'closed_form': False}
     together, alone = (ik.make_solver('levenberg_marquardt', **options) for _ in range(2))
     for frame, start in zip(frames[:, 0], starts, strict=True):
         target = np.eye(4)
