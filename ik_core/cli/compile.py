@@ -1,6 +1,6 @@
 """`ik compile`: compile the solvers now, so that nobody waits for it later.
 
-    ik compile                              # all solvers: a minute or two, once for each version
+    ik compile                              # all solvers, and the tracker: a minute or two, once
     ik compile damped_least_squares sqp
     ik compile --constraints                # what linear constraints need too: half a minute more
 
@@ -19,21 +19,28 @@ from typing import Any
 
 from .._jit import COMPILED
 from ..exceptions import InvalidOption
+from ..problem import IkProblem
 from ..solvers import SOLVERS
-from ..solvers.readiness import all_kernels, make_ready, make_ready_for_constraints
+from ..solvers.readiness import (
+    all_kernels,
+    make_ready,
+    make_ready_for_constraints,
+    two_joints,
+)
+from ..tasks import PoseTask
+from ..tracking import MotionLimits, Tracker
 from .command import REACHED, new_parser
 from .completion import solvers
 
-FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form',)
+TRACKER = 'tracker'
+FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form', TRACKER)
 """What takes longest, and what is compiled soon when the kernels of those are there."""
 
 
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
     parser = new_parser(commands, 'compile', 'compile the solvers, once for each version', __doc__)
-    names = parser.add_argument(
-        'names', metavar='SOLVER', nargs='*', default=list(SOLVERS), help='by default all'
-    )
+    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='by default all')
     names.completer = solvers  # type: ignore[attr-defined]
     parser.add_argument(
         '--constraints', action='store_true', help='also what linear constraints need'
@@ -49,22 +56,28 @@ def run(arguments: argparse.Namespace) -> int:
     if not COMPILED:
         print('numba is not installed, or switched off: there is nothing to compile')
         return REACHED
-    processes = min(len(arguments.names), os.cpu_count() or 1)
-    names = sorted(arguments.names, key=_turn)
+    names = sorted(arguments.names or [*SOLVERS, TRACKER], key=_turn)
+    processes = min(len(names), os.cpu_count() or 1)
     with ProcessPoolExecutor(processes, mp_context=get_context('spawn')) as pool:
         done = as_completed([pool.submit(_compile, name, arguments.constraints) for name in names])
         for i, (name, seconds) in enumerate((each.result() for each in done), 1):
-            print(f'{i}/{len(arguments.names)} {name}: {seconds:.1f} s', flush=True)
+            print(f'{i}/{len(names)} {name}: {seconds:.1f} s', flush=True)
     return REACHED
 
 
 def _turn(name: str) -> int:
+    """When a name is compiled."""
     return FIRST.index(name) if name in FIRST else len(FIRST) + LAST.count(name)
 
 
 def _compile(name: str, constraints: bool) -> tuple[str, float]:
     """The name, and how long its kernels took [s]."""
     started = time.perf_counter()
+    if name == TRACKER:
+        robot = two_joints()
+        problem = IkProblem(robot, [PoseTask('tip')])
+        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm()
+        return name, time.perf_counter() - started
     for kernels in all_kernels(name):
         make_ready(kernels)
     if constraints:

@@ -76,7 +76,7 @@ def make_ready(kernels: Kernels) -> None:
 
     Not those of the null-space descent of secondary tasks, nor those for linear constraints.
     """
-    robot = _two_joints()
+    robot = two_joints()
     problem = IkProblem(robot, [PositionTask('tip', [1.2, 0.8, 0.0])])
     problem_out_of_reach = IkProblem(robot, [PositionTask('tip', [3.0, 1.0, 0.0])])
     options = SOLVERS[kernels.solver].variants[kernels.variant]
@@ -95,13 +95,14 @@ def make_ready_for_constraints(solver: str) -> None:
     """Compile the kernels for linear constraints, or load them, where the solver has such."""
     if getattr(SOLVERS[solver], 'constrained_step', None) is None:
         return
-    robot = _two_joints()
+    robot = two_joints()
     constraints = [LinearConstraint({'a': 1.0, 'b': 1.0}, upper=1.0)]
     goal = PositionTask('tip', [1.2, 0.8, 0.0])
     make_solver(solver).solve(IkProblem(robot, [goal], constraints=constraints), [0.4, 0.5])
 
 
-def _two_joints() -> Robot:
+def two_joints() -> Robot:
+    """A robot to try kernels with; its tip is the link `tip`."""
     axis, shift = np.array([0.0, 0.0, 1.0]), np.eye(4)
     shift[0, 3] = 1.0
     joints = [

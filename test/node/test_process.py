@@ -23,6 +23,7 @@ from support.node_harness import (
 )
 from support.robots import python_path
 
+pytestmark = pytest.mark.long
 PANDA = [
     '-p',
     f'urdf_path:={URDF / "panda.urdf"}',

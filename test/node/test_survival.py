@@ -23,6 +23,7 @@ from support.node_harness import (
     world,
 )
 
+pytestmark = pytest.mark.long
 RATE = 200.0
 ACCELERATION = 5.0
 TIP = 'panda_hand'

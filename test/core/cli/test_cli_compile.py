@@ -1,11 +1,14 @@
 """`ik compile`: each solver once, by processes that fill the cache."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 from support.fresh_python import needs_numba
 
 from ik_core.cli import compile as command
 from ik_core.cli.main import main
+from ik_core.solvers import SOLVERS
+from ik_core.tracking.governor import advance
 
 
 @needs_numba
@@ -15,6 +18,35 @@ def test_each_named_solver_is_compiled_and_its_time_told(capfd):
     told = [re.fullmatch(r'(\d)/2 (\w+): [\d.]+ s', line).groups() for line in lines]
     assert [number for number, _ in told] == ['1', '2']
     assert {name for _, name in told} == {'jacobian_transpose', 'projected_gradient'}
+
+
+def test_all_solvers_and_the_tracker_are_compiled_the_slowest_first(monkeypatch, capsys):
+    submitted = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, processes, mp_context):
+            super().__init__(1)
+
+        def submit(self, function, name, constraints):
+            submitted.append(name)
+            return super().submit(lambda: (name, 0.0))
+
+    monkeypatch.setattr(command, 'ProcessPoolExecutor', Pool)
+    monkeypatch.setattr(command, 'COMPILED', True)
+    assert main(['compile']) == 0
+    assert sorted(submitted) == sorted([*SOLVERS, 'tracker'])
+    assert submitted[0] == 'levenberg_marquardt'
+    assert submitted[-2:] == ['closed_form', 'tracker']
+    assert f'{len(submitted)}/{len(submitted)} ' in capsys.readouterr().out
+
+
+@needs_numba
+def test_once_the_tracker_is_compiled_it_compiles_nothing_more():
+    command._compile('tracker', False)
+    compiled = len(advance.signatures)
+    assert compiled > 0
+    command._compile('tracker', False)
+    assert len(advance.signatures) == compiled
 
 
 def test_without_numba_there_is_nothing_to_compile(monkeypatch, capsys):

@@ -13,6 +13,7 @@ from ik_viewer.drawing.description import describe
 from ik_viewer.local.arm import LocalArm
 from ik_viewer.page.page import PARTS
 
+pytestmark = pytest.mark.long
 ARRIVED = 1e-4
 """[m]"""
 UNDER_THE_MOUSE = 5e-3

@@ -19,6 +19,7 @@ from support.robots import python_path
 
 from ik_node.tools.page_client import connected
 
+pytestmark = pytest.mark.long
 MISSING = 'import sys; sys.modules[{!r}] = None; from ik_viewer.main import main; sys.exit(main())'
 
 

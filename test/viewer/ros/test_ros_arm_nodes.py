@@ -22,6 +22,7 @@ from support.watched_arm import watched
 
 from ik_viewer.arm import GoalKind
 
+pytestmark = pytest.mark.long
 ARGUMENTS = ('-p', f'urdf_path:={URDF / "panda.urdf"}', '-p', f'tip_links:={TIP}')
 
 
