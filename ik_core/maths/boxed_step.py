@@ -13,6 +13,14 @@ from __future__ import annotations
 from .._jit import inlined, inner, njit
 from .lanes import SMALLEST, bits, least, most, select
 from .rotations import Array
+from .vectors import Vector, dot
+
+Half = tuple[float, float, float, float, float, float]
+"""A symmetric matrix (3, 3) by its elements 00, 10, 11, 20, 21, 22."""
+Factors = tuple[float, float, float, float, float, float, bool]
+
+POSE = 6
+"""Rows of a pose: three of the position, three of the rotation."""
 
 ROUNDING = 1e-14
 """Of the trace, added to the diagonal: keeps a singular matrix positive definite."""
@@ -43,12 +51,18 @@ def bounded_step(
     for j in range(n):
         dx[j] = 0.0
         held[j] = select(is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]), 1.0, 0.0)
+    for i in range(m):
+        rhs[i] = residual[i]
     for _ in range(n + 1):
-        if n >= m:
-            _dual_step(columns, residual, mu, dx, held, loose, normal, rhs)
+        if m == POSE and n >= m:
+            outside = _pose_round(columns, rhs, mu, x, bounds, dx, held)
         else:
-            _primal_step(columns, gradient, mu, dx, held, loose, normal, rhs)
-        if _put_inside(x, bounds, dx, held) == 0:
+            if n >= m:
+                _dual_step(columns, residual, mu, dx, held, loose, normal, rhs)
+            else:
+                _primal_step(columns, gradient, mu, dx, held, loose, normal, rhs)
+            outside = _put_inside(x, bounds, dx, held)
+        if outside == 0:
             break
 
 
@@ -93,15 +107,128 @@ def _dual_step(
             rhs[i] += moved * columns[j, i]
     _fill_dual(loose, columns, normal)
     _regularise(normal, mu, m)
-    if m == 6:  # a pose: a constant lets the compiler keep all of it in registers
-        solve_positive(normal, rhs, 6)
-    else:
-        solve_positive(normal, rhs, m)
+    solve_positive(normal, rhs, m)
     for j in range(n):
         total = held[j] * dx[j]
         for i in range(m):
             total -= loose[j, i] * rhs[i]
         dx[j] = total
+
+
+@inner
+def _pose_round(
+    columns: Array, rhs: Array, mu: float, x: Array, bounds: Array, dx: Array, held: Array
+) -> int:
+    """`_dual_step` and `_put_inside` for six rows, with all sums in registers; which lanes were
+    put inside. rhs (6,) is r + J dx of the held."""
+    a00 = a10 = a11 = a20 = a21 = a22 = 0.0 * mu
+    b00 = b01 = b02 = b10 = b11 = b12 = b20 = b21 = b22 = c00 = c10 = c11 = c20 = c21 = c22 = a00
+    for j in range(columns.shape[0]):
+        stays = held[j] > 0.0
+        u0, u1 = select(stays, 0.0, columns[j, 0]), select(stays, 0.0, columns[j, 1])
+        u2, v0 = select(stays, 0.0, columns[j, 2]), select(stays, 0.0, columns[j, 3])
+        v1, v2 = select(stays, 0.0, columns[j, 4]), select(stays, 0.0, columns[j, 5])
+        a00, a10, a11 = a00 + u0 * u0, a10 + u1 * u0, a11 + u1 * u1
+        a20, a21, a22 = a20 + u2 * u0, a21 + u2 * u1, a22 + u2 * u2
+        b00, b01, b02 = b00 + v0 * u0, b01 + v0 * u1, b02 + v0 * u2
+        b10, b11, b12 = b10 + v1 * u0, b11 + v1 * u1, b12 + v1 * u2
+        b20, b21, b22 = b20 + v2 * u0, b21 + v2 * u1, b22 + v2 * u2
+        c00, c10, c11 = c00 + v0 * v0, c10 + v1 * v0, c11 + v1 * v1
+        c20, c21, c22 = c20 + v2 * v0, c21 + v2 * v1, c22 + v2 * v2
+    extra = mu + ROUNDING * (a00 + a11 + a22 + c00 + c11 + c22)
+    s, t = _solve_halves(
+        (a00 + extra, a10, a11 + extra, a20, a21, a22 + extra),
+        (b00, b01, b02), (b10, b11, b12), (b20, b21, b22),
+        (c00 + extra, c10, c11 + extra, c20, c21, c22 + extra),
+        (rhs[0], rhs[1], rhs[2]), (rhs[3], rhs[4], rhs[5]),
+    )  # fmt: skip
+    outside = 0
+    for j in range(columns.shape[0]):
+        total = columns[j, 0] * s[0] + columns[j, 1] * s[1] + columns[j, 2] * s[2]
+        total += columns[j, 3] * t[0] + columns[j, 4] * t[1] + columns[j, 5] * t[2]
+        free = held[j] == 0.0
+        aim = x[j] - total
+        bounded = least(most(aim, bounds[0, j]), bounds[1, j])
+        leaves = (bounded != aim) & free
+        move = select(leaves, bounded - x[j], -total)
+        dx[j] = select(free, move, dx[j])
+        held[j] = select(leaves, 1.0, held[j])
+        if bits(leaves) != 0:  # in any lane; seldom
+            outside |= bits(leaves)
+            for i in range(POSE):
+                rhs[i] = select(leaves, rhs[i] + move * columns[j, i], rhs[i])
+    return outside
+
+
+@inlined
+def _solve_halves(
+    a: Half, b0: Vector, b1: Vector, b2: Vector, c: Half, r: Vector, t: Vector
+) -> tuple[Vector, Vector]:
+    """(u, v) of A u + B'v = r, B u + C v = t, where B has these rows; 0 where (A, B'; B, C) is
+    not positive definite.
+
+    By the factors L D L' of A, and of what it leaves of C: C - B A^-1 B'.
+    """
+    upper = _factors(a)
+    y, d0, d1, d2 = _down(upper, r), _down(upper, b0), _down(upper, b1), _down(upper, b2)
+    e0, e1, e2 = _divided(upper, d0), _divided(upper, d1), _divided(upper, d2)
+    c00, c10, c11, c20, c21, c22 = c
+    lower = _factors(
+        (
+            c00 - dot(d0, e0), c10 - dot(d1, e0), c11 - dot(d1, e1),
+            c20 - dot(d2, e0), c21 - dot(d2, e1), c22 - dot(d2, e2),
+        )
+    )  # fmt: skip
+    rest = (t[0] - dot(e0, y), t[1] - dot(e1, y), t[2] - dot(e2, y))
+    v = _up(lower, _divided(lower, _down(lower, rest)))
+    y = _divided(upper, y)
+    u = _up(
+        upper,
+        (
+            y[0] - (e0[0] * v[0] + e1[0] * v[1] + e2[0] * v[2]),
+            y[1] - (e0[1] * v[0] + e1[1] * v[1] + e2[1] * v[2]),
+            y[2] - (e0[2] * v[0] + e1[2] * v[1] + e2[2] * v[2]),
+        ),
+    )
+    good = upper[6] & lower[6]
+    return (
+        (select(good, u[0], 0.0), select(good, u[1], 0.0), select(good, u[2], 0.0)),
+        (select(good, v[0], 0.0), select(good, v[1], 0.0), select(good, v[2], 0.0)),
+    )
+
+
+@inlined
+def _factors(a: Half) -> Factors:
+    """L (10, 20, 21) and 1 / D of A = L D L', and whether all of D is positive."""
+    a00, a10, a11, a20, a21, a22 = a
+    d0 = 1.0 / select(a00 > 0.0, a00, 1.0)
+    l10, l20 = a10 * d0, a20 * d0
+    p1, q = a11 - l10 * a10, a21 - l20 * a10
+    d1 = 1.0 / select(p1 > 0.0, p1, 1.0)
+    l21 = q * d1
+    p2 = a22 - l20 * a20 - l21 * q
+    d2 = 1.0 / select(p2 > 0.0, p2, 1.0)
+    return l10, l20, l21, d0, d1, d2, (a00 > 0.0) & (p1 > 0.0) & (p2 > 0.0)
+
+
+@inlined
+def _down(f: Factors, v: Vector) -> Vector:
+    """L^-1 v."""
+    y = v[1] - f[0] * v[0]
+    return v[0], y, v[2] - f[1] * v[0] - f[2] * y
+
+
+@inlined
+def _divided(f: Factors, v: Vector) -> Vector:
+    """D^-1 v."""
+    return f[3] * v[0], f[4] * v[1], f[5] * v[2]
+
+
+@inlined
+def _up(f: Factors, v: Vector) -> Vector:
+    """L'^-1 v."""
+    y = v[1] - f[2] * v[2]
+    return v[0] - f[0] * y - f[1] * v[2], y, v[2]
 
 
 @inlined
@@ -226,11 +353,19 @@ def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
     linear = quadratic = 0.0
     for j in range(n):
         linear += gradient[j] * dx[j]
-    for i in range(m):
-        total = 0.0
-        for j in range(n):
-            total += columns[j, i] * dx[j]
-        quadratic += total * total
+    if m % 3 == 0:  # rows of goals come in threes
+        for i in range(0, m, 3):
+            x = y = z = 0.0
+            for j in range(n):
+                x, y = x + columns[j, i] * dx[j], y + columns[j, i + 1] * dx[j]
+                z += columns[j, i + 2] * dx[j]
+            quadratic = quadratic + x * x + y * y + z * z
+    else:
+        for i in range(m):
+            total = 0.0
+            for j in range(n):
+                total += columns[j, i] * dx[j]
+            quadratic += total * total
     return -(2.0 * linear + quadratic)
 
 

@@ -28,8 +28,15 @@ MULTIPLIER, OFFSET = 12, 13
 @small
 def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
+    if tree.shape[0] == 0:
+        return
+    frame = frame_at(geometry, 0)
     for k in range(tree.shape[0]):
-        place_body(tree, geometry, x, k, frames)
+        parent, own = tree[k, PARENT], frame_at(geometry, k)
+        if parent != k - 1 and parent >= 0:  # else it is at hand, in registers
+            frame = frame_at(frames, parent)
+        frame = _moved(tree, geometry, x, k, compose(frame, own) if parent >= 0 else own)
+        put_frame(frames, k, frame)
 
 
 @small
@@ -38,9 +45,16 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     frame = frame_at(geometry, k)
     if tree[k, PARENT] >= 0:
         frame = compose(frame_at(frames, tree[k, PARENT]), frame)
+    put_frame(frames, k, _moved(tree, geometry, x, k, frame))
+
+
+@small
+def _moved(tree: IntArray, geometry: Array, x: Array, k: int, frame: Frame) -> Frame:
+    """The frame of body k, where that of its joint at 0 is `frame`."""
     value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
-    slides = tree[k, KIND] == PRISMATIC
-    put_frame(frames, k, _shifted(frame, value) if slides else _turned(frame, *wave(value)))
+    if tree[k, KIND] == PRISMATIC:
+        return _shifted(frame, value)
+    return _turned(frame, *wave(value))
 
 
 @small

@@ -43,8 +43,9 @@ from ..robot.kinematics import (
 )
 
 # columns of `table`; from ROWS on, the rows of the stacked residual that the three position and
-# up to six rotation components go to (-1: masked or not there)
-BODY, POSITION, ROTATION, ROWS, GEOMETRIC = 0, 1, 2, 3, 12
+# up to six rotation components go to (-1: masked or not there); CHAIN: 1 where the goal asks for
+# all six components of a pose, in the root's axes, at the end of a chain; its variables are joints
+BODY, POSITION, ROTATION, ROWS, GEOMETRIC, CHAIN = 0, 1, 2, 3, 12, 13
 # how a position is asked for: not, or by components in these axes
 NONE, ROOT_AXES, GOAL_AXES = 0, 1, 2
 # how a rotation is asked for, if it is
@@ -61,8 +62,8 @@ class Packed(NamedTuple):
     """The goals of a problem: what is given, and what `goal_residuals` fills in.
 
     tree (K, 3), geometry (K, 14): the bodies that carry goals; see `kinematics`
-    table (G, 13) int: body (-1: fixed to the root), kinds of position and rotation, rows, and
-        whether the rotation may have geometric columns
+    table (G, 14) int: body (-1: fixed to the root), kinds of position and rotation, rows,
+        whether the rotation may have geometric columns, whether it is the pose of a chain
     tools (G, 31): the goal's frame in the body's frame, scales, slack, cone
     targets (G, 12): the frames that the goals' frames should reach, in the root link's
     frames (K, 12), tips (G, 12): of the bodies and the goals, in the root's
@@ -198,6 +199,9 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
     instead of their exact derivative: the same gradient, and a Gauss-Newton step that is exact
     for a free rotation.
     """
+    if p.table.shape[0] == 1 and p.table[0, CHAIN] > 0:
+        _chain_jacobian(p, geometric, columns)
+        return
     for j in range(columns.shape[0]):
         for c in range(columns.shape[1]):
             columns[j, c] = 0.0
@@ -226,6 +230,27 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
             _add(p, i, j, 3, first, columns)
             _add(p, i, j, 6, second, columns)
             k = p.tree[k, PARENT]
+
+
+@inlined
+def _chain_jacobian(p: Packed, geometric: int, columns: Array) -> None:
+    """`goal_jacobian` of a chain's pose: each variable's column is that of one joint."""
+    tip = frame_at(p.tips, 0)
+    point = (tip[9], tip[10], tip[11])
+    s0, s1, s2 = p.scales[0, 0], p.scales[0, 1], p.scales[0, 2]
+    s3, s4, s5 = p.scales[0, 3], p.scales[0, 4], p.scales[0, 5]
+    rates = _rotation_rates(p, 0, tip, frame_at(p.targets, 0), geometric)
+    for k in range(p.tree.shape[0]):
+        j, axis = p.tree[k, VARIABLE], joint_axis(p.geometry, p.frames, k)
+        if p.tree[k, KIND] == PRISMATIC:
+            linear, angular = axis, (0.0, 0.0, 0.0)
+        else:
+            linear = cross(axis, minus(point, joint_origin(p.frames, k)))
+            angular = dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis)
+        x, y, z = s0 * linear[0], s1 * linear[1], s2 * linear[2]
+        u, v, w = s3 * angular[0], s4 * angular[1], s5 * angular[2]
+        columns[j, 0], columns[j, 1], columns[j, 2] = x, y, z
+        columns[j, 3], columns[j, 4], columns[j, 5] = u, v, w
 
 
 @inlined

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..maths.rotations import Array, frame_of
+from ..maths.rotations import Array, IntArray, frame_of
 from ..robot.kinematics import MULTIPLIER, OFFSET
 from ..robot.relative import relative_chain
 from ..robot.robot import Robot
@@ -155,7 +155,7 @@ class PackedGoals:
         return self._bodies.index(where.body) if where.body >= 0 else -1, where.transform
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
-        self.table = np.full((len(self.parts), kernels.GEOMETRIC + 1), -1, np.int64)
+        self.table = np.full((len(self.parts), kernels.CHAIN + 1), -1, np.int64)
         self.tools = np.zeros((len(self.parts), kernels.CONE + 1))
         rows = 0
         for i, task in enumerate(self.parts):
@@ -178,8 +178,19 @@ class PackedGoals:
             for component in np.flatnonzero(weights):
                 self.table[i, kernels.ROWS + component] = rows
                 rows += 1
+            self.table[i, kernels.CHAIN] = self._is_chain(self.table[i])
         self.rows = rows
         self.goal_rows = _slices(self.table[:, kernels.ROWS : kernels.GEOMETRIC])
+
+    def _is_chain(self, row: IntArray) -> bool:
+        """Whether a row of the table is a pose at the end of a chain, each joint a variable."""
+        bodies, pose = len(self.tree), [kernels.ROOT_AXES, kernels.VECTOR, *range(6), -1, -1, -1]
+        return (
+            row[0] == bodies - 1
+            and row[1 : kernels.GEOMETRIC].tolist() == pose
+            and self.tree[:, 0].tolist() == list(range(-1, bodies - 1))
+            and sorted(self.tree[:, 2]) == list(range(len(self.variables)))
+        )
 
     def _make_buffers(self) -> None:
         count = len(self.parts)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..._jit import inlined, matrix_in
-from ...maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
+from ...maths.boxed_step import POSE, bounded_step, cap_step, damping_factor, predicted_decrease
 from ...maths.lanes import Number, bits, most, select
 from ...maths.rotations import Array, IntArray
 from ...tasks.kernels import COMPONENTS, Packed, goal_jacobian, update
@@ -33,7 +33,6 @@ from .model import (
     SMALLEST_MOVE,
     free_slopes,
     lengthen,
-    slopes,
     take_step,
 )
 
@@ -176,18 +175,31 @@ def step(crew: Crew) -> tuple[int, int]:
 @inlined
 def _take(crew: Crew, taken: Number, cost: Number) -> None:
     """Move the lanes that take their trial points, and differentiate there."""
-    x, trial, m = crew.vectors[X], crew.vectors[TRIAL], crew.residual.shape[0]
     crew.values[COST] = select(taken, cost, crew.values[COST])
     goal_jacobian(crew.p, 1, crew.spare)
-    for j in range(x.shape[0]):
-        x[j] = select(taken, trial[j], x[j])
-        for i in range(m):
-            crew.columns[j, i] = select(taken, crew.spare[j, i], crew.columns[j, i])
+    if crew.residual.shape[0] == POSE:  # a constant unrolls the loops
+        _differentiate(crew, taken, POSE)
+    else:
+        _differentiate(crew, taken, crew.residual.shape[0])
+    lengthen(crew.vectors[SQUARES])
+
+
+@inlined
+def _differentiate(crew: Crew, taken: Number, m: int) -> None:
+    """Take over what was computed at the trial point; `model.slopes` there."""
+    x, trial, columns = crew.vectors[X], crew.vectors[TRIAL], crew.columns
+    gradient, squares = crew.vectors[GRADIENT], crew.vectors[SQUARES]
     for i in range(m):
         crew.residual[i] = select(taken, crew.trial_residual[i], crew.residual[i])
-    gradient, squares = crew.vectors[GRADIENT], crew.vectors[SQUARES]
-    slopes(crew.columns, crew.residual, gradient, squares)
-    lengthen(squares)
+    for j in range(x.shape[0]):
+        x[j] = select(taken, trial[j], x[j])
+        slope = square = 0.0
+        for i in range(m):
+            column = select(taken, crew.spare[j, i], columns[j, i])
+            columns[j, i] = column
+            slope += column * crew.residual[i]
+            square += column * column
+        gradient[j], squares[j] = slope, square
 
 
 @inlined
