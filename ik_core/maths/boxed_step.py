@@ -47,23 +47,57 @@ def bounded_step(
     max(m, n), are scratch. Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the one with
     the smaller matrix is solved.
     """
+    bounded_steps(
+        columns, residual, gradient, mu, x, bounds, dx, held, loose, normal, rhs, -1
+    )  # fmt: skip
+
+
+@inner
+def bounded_steps(
+    columns: Array,
+    residual: Array,
+    gradient: Array,
+    mu: float,
+    x: Array,
+    bounds: Array,
+    dx: Array,
+    held: Array,
+    loose: Array,
+    normal: Array,
+    rhs: Array,
+    wanted: int,
+) -> None:
+    """`bounded_step` for the lanes whose bits are set in `wanted`: the others don't matter."""
     n, m = columns.shape
     for j in range(n):
         dx[j] = 0.0
         held[j] = select(is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]), 1.0, 0.0)
-    for i in range(m):
-        rhs[i] = residual[i]
     for _ in range(n + 1):
+        if n >= m:
+            _add_held(columns, residual, dx, held, rhs)
         if m == POSE and n >= m:
             outside = _pose_round(columns, rhs, mu, x, bounds, dx, held)
         else:
             if n >= m:
-                _dual_step(columns, residual, mu, dx, held, loose, normal, rhs)
+                _dual_step(columns, mu, dx, held, loose, normal, rhs)
             else:
                 _primal_step(columns, gradient, mu, dx, held, loose, normal, rhs)
             outside = _put_inside(x, bounds, dx, held)
-        if outside == 0:
+        if outside & wanted == 0:
             break
+
+
+@inlined
+def _add_held(columns: Array, residual: Array, dx: Array, held: Array, rhs: Array) -> None:
+    """rhs (m,) = r + J dx of the held."""
+    n, m = columns.shape
+    for i in range(m):
+        rhs[i] = residual[i]
+    for j in range(n):
+        moved = held[j] * dx[j]
+        if bits(moved != 0.0) != 0:  # in any lane
+            for i in range(m):
+                rhs[i] += moved * columns[j, i]
 
 
 @inner
@@ -88,7 +122,6 @@ def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
 @inner
 def _dual_step(
     columns: Array,
-    residual: Array,
     mu: float,
     dx: Array,
     held: Array,
@@ -98,13 +131,10 @@ def _dual_step(
 ) -> None:
     """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m ([Buss2009] Eq. 11)."""
     n, m = columns.shape
-    for i in range(m):
-        rhs[i] = residual[i]
     for j in range(n):
-        moved, free = held[j] * dx[j], 1.0 - held[j]
+        free = 1.0 - held[j]
         for i in range(m):
             loose[j, i] = free * columns[j, i]
-            rhs[i] += moved * columns[j, i]
     _fill_dual(loose, columns, normal)
     _regularise(normal, mu, m)
     solve_positive(normal, rhs, m)
@@ -153,10 +183,7 @@ def _pose_round(
         move = select(leaves, bounded - x[j], -total)
         dx[j] = select(free, move, dx[j])
         held[j] = select(leaves, 1.0, held[j])
-        if bits(leaves) != 0:  # in any lane; seldom
-            outside |= bits(leaves)
-            for i in range(POSE):
-                rhs[i] = select(leaves, rhs[i] + move * columns[j, i], rhs[i])
+        outside |= bits(leaves)
     return outside
 
 

@@ -191,10 +191,11 @@ def _is_known(status: float) -> float:
 def _pool(search: SearchArrays) -> None:
     """Keep x among the best attempts, sorted by cost."""
     vectors, values, cost = search.vectors, search.values, search.values[COST]
-    place = POOL
+    pooled = min(search.counters[ATTEMPT], POOL)  # at most
+    place = pooled if cost < np.inf else POOL
     while place > 0 and cost < values[POOL_COSTS + place - 1]:
         place -= 1
-    for i in range(POOL - 1, place, -1):
+    for i in range(min(pooled, POOL - 1), place, -1):
         values[POOL_COSTS + i] = values[POOL_COSTS + i - 1]
         copy_to(vectors[POOLED + i - 1], vectors[POOLED + i])
     if place < POOL:

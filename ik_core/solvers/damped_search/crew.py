@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..._jit import inlined, matrix_in
-from ...maths.boxed_step import POSE, bounded_step, cap_step, damping_factor, predicted_decrease
+from ...maths.boxed_step import POSE, bounded_steps, cap_step, damping_factor, predicted_decrease
 from ...maths.lanes import Number, bits, most, select
 from ...maths.rotations import Array, IntArray
 from ...tasks.kernels import COMPONENTS, Packed, goal_jacobian, update
@@ -142,7 +142,8 @@ def step(crew: Crew) -> tuple[int, int]:
     values, vectors, bounds, options = crew.values, crew.vectors, crew.bounds, crew.options
     x, trial, dx, gradient = vectors[X], vectors[TRIAL], vectors[DX], vectors[GRADIENT]
     before, runs, fresh = values[COST], values[RUNS] > 0.0, values[FRESH] > 0.0
-    bounded_step(
+    stays = fresh | (values[RUNS] == 0.0)  # who waits keeps the errors of where it is
+    bounded_steps(
         crew.columns,
         crew.residual,
         gradient,
@@ -154,10 +155,10 @@ def step(crew: Crew) -> tuple[int, int]:
         crew.spare,
         crew.normal,
         crew.rhs,
+        bits(runs) & ~bits(fresh),
     )
     cap_step(dx, options[MAX_STEP])
     decrease = predicted_decrease(crew.columns, gradient, dx)
-    stays = fresh | (values[RUNS] == 0.0)  # who waits keeps the errors of where it is
     for j in range(dx.shape[0]):
         dx[j] = select(stays, 0.0, dx[j])
     largest = take_step(x, dx, bounds, trial)

@@ -7,9 +7,9 @@ which `search_arrays` makes the rest. Few arrays in a call make it cheap.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..._jit import in_python, inner, matrix_in, njit
+from ..._jit import in_python, inlined, inner, matrix_in, small
 from ...maths.rotations import Array, IntArray
 from ...optim.memory import (
     ANSWER_STATUS,
@@ -129,7 +129,7 @@ class SearchArrays(NamedTuple):
     normal: Array
 
 
-@njit
+@small
 def part_ends(bodies: int, goals: int, m: int, n: int) -> tuple[int, ...]:
     """Where the parts of the memory end, in the order of `search_arrays`; the last is its size."""
     size = max(m, n)
@@ -166,11 +166,34 @@ def carve(
     memory: Array,
 ) -> SearchArrays:
     """The search that lives in these arrays."""
-    bodies, goals, n = tree.shape[0], table.shape[0], bounds.shape[1]
+    m = row_count(table)
+    return carve_rows(tree, geometry, table, tools, targets, bounds, counters, memory, m)
+
+
+@inlined
+def row_count(table: IntArray) -> int:
+    """How many rows the residual has."""
     m = 0
-    for i in range(goals):
+    for i in range(table.shape[0]):
         for c in range(COMPONENTS):
             m = max(m, table[i, ROWS + c] + 1)
+    return m
+
+
+@inlined
+def carve_rows(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    m: int,
+) -> SearchArrays:
+    """The same where the residual is known to have m rows: nothing is looked at."""
+    bodies, goals, n = tree.shape[0], table.shape[0], bounds.shape[1]
     size = max(m, n)
     o, v, w, f, t, r, s, e, a, b, h, j, i, k, _ = part_ends(bodies, goals, m, n)
     packed = Packed(
@@ -202,5 +225,10 @@ def carve(
     )
 
 
-search_arrays = in_python(carve)
-"""The same for Python."""
+_rows_in_python, _carve_in_python = in_python(row_count), in_python(carve_rows)
+
+
+def search_arrays(*arguments: Any) -> SearchArrays:
+    """`carve` for Python."""
+    arrays: SearchArrays = _carve_in_python(*arguments, _rows_in_python(arguments[2]))
+    return arrays

@@ -36,6 +36,7 @@ from .memory import (
     GRADIENT,
     ITERATIONS,
     NU,
+    OPTIONS,
     REACHED,
     RESTARTS,
     RUNNING,
@@ -46,7 +47,8 @@ from .memory import (
     STATUS,
     SearchArrays,
     X,
-    carve,
+    carve_rows,
+    row_count,
 )
 from .search import conclude_search, run
 
@@ -92,21 +94,20 @@ def solve_many(
     in it; board (BOARD, L). The rest is as in `search.solve_each`. What is on the board already is
     gone on with: a search whose first attempts were made elsewhere. Afterwards it is empty.
     """
-    desk = carve(tree, geometries[0], table, tools, targets[0], bounds, counters[0], memories[0])
-    rows = desk.residual.shape[0]
-    crew = crew_of(tree, table, tools, bounds, desk.options, rows, lanes_of(crew_memory))
+    rows, options = row_count(table), memories[0, :OPTIONS]
+    crew = crew_of(tree, table, tools, bounds, options, rows, lanes_of(crew_memory))
     while True:
         at_work = 0
         for lane in range(board.shape[1]):
             if board[STATE, lane] == IDLE:
-                place = _place(board, counters, first < last, int(desk.options[RESTARTS]))
+                place = _place(board, counters, first < last, int(options[RESTARTS]))
                 if place < 0:
                     values = numbers_of(crew.values)
                     values[own.RUNS, lane] = 0.0
                     continue
-                search = carve(
+                search = carve_rows(
                     tree, geometries[place], table, tools, targets[place], bounds,
-                    counters[place], memories[place],
+                    counters[place], memories[place], rows,
                 )  # fmt: skip
                 if board[PROBLEM, place] < 0:
                     for k in range(frozen.shape[0]):
@@ -127,9 +128,9 @@ def solve_many(
             if (there | over) >> lane & 1 == 0 or board[STATE, lane] != AT_WORK:
                 continue
             place = board[DESK, lane]
-            search = carve(
+            search = carve_rows(
                 tree, geometries[place], table, tools, targets[place], bounds, counters[place],
-                memories[place],
+                memories[place], rows,
             )  # fmt: skip
             if not _stops(crew, board, lane, search, (there >> lane) & 1):
                 continue
