@@ -72,9 +72,9 @@ def bounded_steps(
     for j in range(n):
         dx[j] = 0.0
         held[j] = select(is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]), 1.0, 0.0)
+    for i in range(m):
+        rhs[i] = residual[i]
     for _ in range(n + 1):
-        if n >= m:
-            _add_held(columns, residual, dx, held, rhs)
         if m == POSE and n >= m:
             outside = _pose_round(columns, rhs, mu, x, bounds, dx, held)
         else:
@@ -85,6 +85,8 @@ def bounded_steps(
             outside = _put_inside(x, bounds, dx, held)
         if outside & wanted == 0:
             break
+        if n >= m:
+            _add_held(columns, residual, dx, held, rhs)
 
 
 @inlined
@@ -95,9 +97,8 @@ def _add_held(columns: Array, residual: Array, dx: Array, held: Array, rhs: Arra
         rhs[i] = residual[i]
     for j in range(n):
         moved = held[j] * dx[j]
-        if bits(moved != 0.0) != 0:  # in any lane
-            for i in range(m):
-                rhs[i] += moved * columns[j, i]
+        for i in range(m):
+            rhs[i] += moved * columns[j, i]
 
 
 @inner
