@@ -3,7 +3,8 @@
 `with_kernels` and `variant` make several kernels of one source; `Callback` lets them call Python.
 
 numba's own cache does not notice an edited function in another file that a kernel calls, so
-the cache directory is keyed by a hash of every kernel source of this package. Therefore it does
+the cache directory is keyed by a hash of every kernel source of this package, and by how many
+lanes they have on this machine. Therefore it does
 not matter where these sources are installed, nor when: a workspace that is built again, or another
 environment, finds what is compiled. The directory is set only while numba decorates: other
 users of numba keep theirs. Directories of other versions are deleted, but for the few used
@@ -64,6 +65,16 @@ def _kernel_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+def _cache_key() -> str:
+    """Of the sources, and of how many lanes kernels have here: machines may share a cache."""
+    lanes = 1
+    with contextlib.suppress(ImportError, AttributeError):
+        from ._lanes import natural_count
+
+        lanes = natural_count()
+    return hashlib.sha256(f'{_kernel_hash()} {lanes}'.encode()).hexdigest()[:16]
+
+
 def _cache_candidates() -> list[Path]:
     """Places for the cache, best first."""
     uid = os.getuid() if hasattr(os, 'getuid') else 'user'
@@ -80,7 +91,7 @@ def _cache_candidates() -> list[Path]:
 
 def _cache_directory() -> str | None:
     """The first directory that can be written, or None."""
-    kernels = f'kernels-{_kernel_hash()}'
+    kernels = f'kernels-{_cache_key()}'
     for place in _cache_candidates():
         directory = place / kernels
         try:

@@ -47,9 +47,7 @@ def bounded_step(
     max(m, n), are scratch. Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the one with
     the smaller matrix is solved.
     """
-    bounded_steps(
-        columns, residual, gradient, mu, x, bounds, dx, held, loose, normal, rhs, -1
-    )  # fmt: skip
+    bounded_steps(columns, residual, gradient, mu, x, bounds, dx, held, loose, normal, rhs, -1)
 
 
 @inner
@@ -169,10 +167,13 @@ def _pose_round(
     extra = mu + ROUNDING * (a00 + a11 + a22 + c00 + c11 + c22)
     s, t = _solve_halves(
         (a00 + extra, a10, a11 + extra, a20, a21, a22 + extra),
-        (b00, b01, b02), (b10, b11, b12), (b20, b21, b22),
+        (b00, b01, b02),
+        (b10, b11, b12),
+        (b20, b21, b22),
         (c00 + extra, c10, c11 + extra, c20, c21, c22 + extra),
-        (rhs[0], rhs[1], rhs[2]), (rhs[3], rhs[4], rhs[5]),
-    )  # fmt: skip
+        (rhs[0], rhs[1], rhs[2]),
+        (rhs[3], rhs[4], rhs[5]),
+    )
     outside = 0
     for j in range(columns.shape[0]):
         total = columns[j, 0] * s[0] + columns[j, 1] * s[1] + columns[j, 2] * s[2]
@@ -203,10 +204,14 @@ def _solve_halves(
     c00, c10, c11, c20, c21, c22 = c
     lower = _factors(
         (
-            c00 - dot(d0, e0), c10 - dot(d1, e0), c11 - dot(d1, e1),
-            c20 - dot(d2, e0), c21 - dot(d2, e1), c22 - dot(d2, e2),
+            c00 - dot(d0, e0),
+            c10 - dot(d1, e0),
+            c11 - dot(d1, e1),
+            c20 - dot(d2, e0),
+            c21 - dot(d2, e1),
+            c22 - dot(d2, e2),
         )
-    )  # fmt: skip
+    )
     rest = (t[0] - dot(e0, y), t[1] - dot(e1, y), t[2] - dot(e2, y))
     v = _up(lower, _divided(lower, _down(lower, rest)))
     y = _divided(upper, y)

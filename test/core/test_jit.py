@@ -385,7 +385,7 @@ def test_a_cache_that_can_not_be_written_any_more_costs_time_only(copy, tmp_path
 def test_places_are_tried_in_order(tmp_path, monkeypatch):
     below_a_file = tmp_path / 'file'
     below_a_file.write_text('')
-    kernels = f'kernels-{_jit._kernel_hash()}'
+    kernels = f'kernels-{_jit._cache_key()}'
     for name in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'):
         monkeypatch.setenv(name, str(tmp_path / name))
     (tmp_path / 'temporary').mkdir()
@@ -422,7 +422,7 @@ def old_versions(place, count):
 def test_of_other_versions_those_used_last_stay(tmp_path, monkeypatch):
     monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
     used, *old = old_versions(tmp_path, 30)
-    used = used.rename(tmp_path / f'kernels-{_jit._kernel_hash()}')  # the oldest, until now
+    used = used.rename(tmp_path / f'kernels-{_jit._cache_key()}')  # the oldest, until now
     others = [tmp_path / name for name in ('kernels-of-mine', 'peers', 'kernels-12')]
     for path in others:
         path.mkdir()
@@ -450,7 +450,7 @@ def test_processes_that_start_together_may_delete_together(tmp_path, monkeypatch
     old[0].symlink_to(elsewhere)  # links are not followed
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: _jit._cache_directory(), range(32)))
-    assert found == {str(tmp_path / 'cache' / f'kernels-{_jit._kernel_hash()}')}
+    assert found == {str(tmp_path / 'cache' / f'kernels-{_jit._cache_key()}')}
     assert not any(path.exists() for path in old[1:23])
     assert (elsewhere / 'deep' / 'kernel.nbc').exists()
 

@@ -12,6 +12,7 @@ from support import fresh_python
 import ik_core as ik
 from ik_core._jit import COMPILED, inner, with_kernels
 from ik_core.batch.solve_batch import ManySolves
+from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES, in_lanes
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search import schedule
@@ -148,6 +149,42 @@ def test_plain_python_gives_the_same_to_a_billionth():
     expected, counts, _ = in_so_many_lanes(4, *random_problems('scara', 6), restarts=20)
     np.testing.assert_allclose(answers, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(np.array(codes)[:, [0, 3]], counts[:, [0, 3]])
+
+
+ALONE = """
+import sys
+sys.modules['ik_core._lanes'] = None  # as with a numba that lacks what it needs
+from ik_core.maths.boxed_step import bounded_step
+from ik_core.maths.lanes import HAS_LANES, LANES
+from test_lanes_agree import steps
+assert not HAS_LANES and LANES == 1
+print(steps())
+"""
+
+
+def steps():
+    """What a dozen steps inside limits, and their problems' kernels, give: every bit of it."""
+    problem, frames, starts = random_problems('panda', 12, seed=4)
+    lower, upper = problem.limits.sample_lower, problem.limits.sample_upper
+    packed, found = problem.packed, []
+    for frame, x in zip(frames, starts, strict=True):
+        packed.set_targets(frame)
+        cost = packed.update(x)
+        columns = np.ascontiguousarray(packed.jacobian().T)
+        (n, m), dx, held = columns.shape, np.empty(len(x)), np.empty(len(x))
+        bounded_step(
+            columns, packed.residual, columns @ packed.residual, 0.1 * cost, x,
+            np.array([lower, upper]), dx, held, np.empty((n, m)), np.empty((n, n)), np.empty(n),
+        )  # fmt: skip
+        found += [cost, *packed.residual, *columns.ravel(), *dx]
+        assert ((x + dx >= lower - 1e-12) & (x + dx <= upper + 1e-12)).all()
+    return ' '.join(float(number).hex() for number in found)
+
+
+@needs_lanes
+def test_kernels_without_lanes_give_the_same_bits():
+    """Compiled, with `one_lane`; steps alone, since a whole search compiles for half a minute."""
+    assert fresh_python.run(ALONE, PYTHONPATH=python_path(os.path.dirname(__file__))) == steps()
 
 
 def python_path(here):
