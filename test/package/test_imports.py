@@ -15,8 +15,8 @@ CORE = ROOT / 'ik_core'
 # From the bottom up: a room imports from those below it, never from those beside or above it.
 ORDERS = {
     'ik_core': [
-        {'_parts'},
-        {'exceptions', 'version', '_jit', '_lanes'},
+        {'_parts', '_lanes'},
+        {'exceptions', 'version', '_jit'},
         {'_compiling'},
         {'figures', 'progress'},
         {'options', 'maths', 'display'},
