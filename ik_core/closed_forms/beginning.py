@@ -49,11 +49,15 @@ class Beginning:
         self._numbers[:joints, slots.LOWER] = limits.lower[plan.variables]
         self._numbers[:joints, slots.UPPER] = limits.upper[plan.variables]
         self._near = NEAR if plan.holds else 0.0
+        self._tolerances = 0.0, 0.0
         self.set_tolerances(problem)
 
     def set_tolerances(self, problem: IkProblem) -> None:
         """Take over the tolerances of the problem, which may change."""
-        tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
+        tolerances = problem.position_tolerance, problem.orientation_tolerance
+        if tolerances == self._tolerances:
+            return
+        self._tolerances, tolerance = tolerances, max(tolerances)
         self._numbers[0, slots.MARGIN] = MARGIN * tolerance
         self._numbers[0, slots.NEAR] = max(self._near, tolerance)  # what is reached stays
 

@@ -72,11 +72,12 @@ class DampedWorkspace(Workspace):
         self.options, self.values, self.vectors = arrays.options, arrays.values, arrays.vectors
         self.errors = arrays.p.errors
         self.start, self.answer = self.vectors[memory.START], self.vectors[memory.ANSWER]
+        self._first = self.vectors[memory.FIRST]
         self._beginning, self._begins = beginning_for(problem, options), False
         self._looked = False  # at the start, where the first attempt may begin elsewhere
         self._note_options(options)
         if self._beginning is not None:
-            rows = self.start.reshape(1, -1), self.vectors[memory.FIRST].reshape(1, -1)
+            rows = self.start.reshape(1, -1), self._first.reshape(1, -1)
             self._nearest = self._beginning.one(packed.targets, *rows)
 
     def _note_options(self, options: Any) -> None:
@@ -109,22 +110,26 @@ class DampedWorkspace(Workspace):
         """See Workspace."""
         problem = self.problem
         q = problem.load(q0)
-        self.start[:] = self.vectors[memory.FIRST] = q[problem.columns]
+        self.start[:] = q[problem.columns]
         self.counters.fill(0)
         self._note_tolerances()
         if problem.other_tasks:
             self._load_tasks(q)
-        self._begins, self._looked = self._beginning is not None, False
+        self._looked = False
+        if self._beginning is None:
+            self._first[:] = self.start
+        else:
+            self._begins = True
         return q
 
     def stay_on_branch(self) -> None:
         """See Workspace."""
         self._begins = False
+        self._first[:] = self.start
 
     def _begin(self) -> None:
         """Choose where the first attempt begins."""
         self._begins = self._looked = False
-        self.counters.fill(0)
         nearest_solutions(*self._nearest)
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
@@ -173,16 +178,26 @@ class DampedWorkspace(Workspace):
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
-        if self._begins and iterations > 0:
+        if self._begins and iterations == 0:
+            return self._look_at_start()
+        if self._begins:
+            self.counters.fill(0)  # whatever was concluded of the start
             self._begin()
-        status = STATUSES.get(run(*self.arguments, iterations, FOREVER))
-        if self._begins and status is None:  # the start reaches nothing; nothing is begun yet
+        return STATUSES.get(run(*self.arguments, iterations, FOREVER))
+
+    def _look_at_start(self) -> IkStatus | None:
+        """How the search ends where the start reaches the goals; else nothing is begun yet."""
+        self._first[:] = self.start
+        status = STATUSES.get(run(*self.arguments, 0, FOREVER))
+        if status is None:
             self.counters.fill(0)
             self._looked = True
         return status
 
     def conclude(self) -> None:
         """See Workspace."""
+        if self._begins:
+            self._first[:] = self.start
         conclude(*self.arguments)
 
     @property

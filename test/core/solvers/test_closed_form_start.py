@@ -170,6 +170,27 @@ def test_batches_single_solves_and_searches_step_by_step_agree(name, tolerance):
 
 
 @pytest.mark.parametrize('name', ['ur5e', 'panda'])
+def test_looks_at_a_search_that_has_not_begun_change_nothing(name):
+    """Its result, and runs without iterations or without time."""
+    problem = pose_problem(name)
+    targets, _, starts = random_poses(problem, 15, seed=11)
+    solver = ik.make_solver()
+    for target, start, single in zip(
+        targets, starts, solved(problem, targets, starts), strict=True
+    ):
+        problem.goals[0].set_target(target)
+        search = solver.begin(problem, start)
+        limits = problem.limits.project(start[problem.variables])
+        for budget in (None, Budget(iterations=0), Budget(seconds=0.0)):
+            if budget is not None:
+                assert not search.run(budget)
+            np.testing.assert_array_equal(search.result().q[problem.variables], limits)
+            np.testing.assert_array_equal(search.x, limits)
+        search.run()
+        same(search.result(), single)
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'panda'])
 def test_what_is_out_of_reach_is_answered_as_by_the_search_alone(name):
     problem = pose_problem(name)
     targets, _, starts = random_poses(problem, 4, seed=3)
