@@ -33,8 +33,9 @@ from .slots import (
     point_in,
     put,
 )
+from .standing import is_useless
 from .subproblems import across, blend, plus
-from .turns import after, on_line, one_of, onto, turned_by
+from .turns import NO, after, on_line, one_of, onto, turned_by
 
 SMALL = 1e-16
 
@@ -81,8 +82,8 @@ def cut_open(plan: IntArray, numbers: Array, lanes: Array) -> Frame:
 
 
 @inner
-def wrist(lanes: Array, target: Frame, ways: int) -> None:
-    """See `cores.wrist_solutions`."""
+def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int) -> None:
+    """See `cores.wrist_solutions`. Slots of a sweep that can't be of use are left out."""
     meeting = point_in(lanes, 3)
     _places(lanes, meeting, apply(target, meeting), ways)
     h4, h5, h6 = axis_in(lanes, 3), axis_in(lanes, 4), axis_in(lanes, 5)
@@ -91,6 +92,10 @@ def wrist(lanes: Array, target: Frame, ways: int) -> None:
     x, y, z = dot(h4, swing), dot(h4, side), dot(h4, rest)
     for place in range(ways * ways):
         slot = ways * place
+        if plan[HELD] >= 0 and ways > 1 and is_useless(plan, numbers, lanes, slot):
+            for i in range(ways):
+                lanes[SURE + slot + i] = 0.0 * target[0] + NO
+            continue
         hand, palm, row = from_axes(target, h6), from_axes(target, h5), FOUND + 12 * slot
         for k in range(3):
             c, s = lanes[row + 2 * k], -lanes[row + 2 * k + 1]

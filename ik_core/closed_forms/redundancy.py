@@ -7,6 +7,7 @@ of the samples may be missed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,9 +77,9 @@ def best_solution(
     values, start = _values(form, samples), form.start(q0)
     swept = form.sweep(start, values, BEST) if cost is None else None
     if swept is not None:
-        if np.isnan(swept[0]):
+        if swept[0] != swept[0]:
             return None
-        found = form.solve(start, swept[0])
+        found = form.solve_loaded(start, swept[0])  # the sweep has loaded the target
         if len(found):
             return found[0]
     measure = cost or (lambda q: float(np.linalg.norm(q - start)))
@@ -116,7 +117,12 @@ def _values(form: ClosedForm, samples: int) -> Array:
     """The values of the held joint from limit to limit."""
     if form.held is None:
         raise UnsupportedProblem(f'no joint is held: {form.family}')
-    low, high = form.held_range
+    return _spread(*form.held_range, samples)
+
+
+@lru_cache(maxsize=32)
+def _spread(low: float, high: float, samples: int) -> Array:
+    """Values from one to the other; shared, so not to be written to."""
     return np.asarray(low + (high - low) / (samples - 1) * np.arange(samples), float)
 
 

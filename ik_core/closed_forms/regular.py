@@ -14,15 +14,15 @@ import math
 import numpy as np
 
 from .._jit import inner, njit
-from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select
+from ..maths.lanes import Number, bits, in_lanes, least, most, root, select
 from ..maths.rotations import Array, IntArray, compose, frame_at
 from ..maths.vectors import dot, minus
-from ..robot.limits import TURN
 from .branches import cut_open, parallel, wrist
 from .cores import WRIST, apply, inverse
-from .judging import BEYOND, EXACT, HALF, SNAP
+from .judging import BEYOND, EXACT, SNAP
 from .slots import (
     BODY,
+    BOUND,
     BRANCH,
     BRANCHES,
     COLUMN,
@@ -36,7 +36,6 @@ from .slots import (
     JOINTS,
     KIND,
     LOSS,
-    LOWER,
     MARGIN,
     MISS,
     MOST_JOINTS,
@@ -52,11 +51,11 @@ from .slots import (
     SURE,
     TARGET,
     TOOL,
-    UPPER,
     WIDTH,
     X,
     frame_in,
 )
+from .standing import stand
 from .turns import LOST, MISSED, NO, UNCLEAR, spun
 
 _in_lanes = in_lanes[WIDTH]
@@ -92,21 +91,9 @@ def _joints(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
     beyond these [rad]; the slot's distance to the start, squared."""
     beyond = distance = 0.0 * lanes[TARGET]
     for i in range(plan[JOINTS]):
-        place = plan[PLACE + i]
-        lower, upper = numbers[i, LOWER], numbers[i, UPPER]
-        at = HELD_TURN if place < 0 else FOUND + 12 * slot + 2 * place
-        value, start = angle_of(lanes[at], lanes[at + 1]), lanes[START + i]
-        if place < 0:
-            value = lanes[HELD_VALUE]
-        x = numbers[i, SIGN] * (value - numbers[i, OFFSET])
-        turns = floor((start - x) * (1.0 / TURN) + HALF)
-        turns = least(turns, floor((upper + SNAP - x) * (1.0 / TURN)))
-        turns = most(turns, -floor((x + SNAP - lower) * (1.0 / TURN)))
-        x = x + TURN * turns
-        beyond = most(beyond, most(lower - x, x - upper))
-        x = most(least(x, upper), lower)
+        x, over, gap = stand(plan, numbers, lanes, slot, i)
         lanes[X + MOST_JOINTS * slot + i] = x
-        distance = distance + (x - start) * (x - start)
+        beyond, distance = most(beyond, over), distance + gap * gap
     lanes[DISTANCE + slot] = distance
     return beyond
 
@@ -116,14 +103,19 @@ def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
     """Keep the distance of a solution, NONE for others.
 
     DOUBT where that is not clear, MISS where it is near one, LOSS where another would do as well.
-    NEAREST: the least distance of one, be it one of two that nearly coincide.
+    NEAREST: the least distance of one, be it one of two that nearly coincide. Where no lane has
+    one inside the limits and nearer than its BOUND, less is computed.
     """
-    sure = lanes[SURE + slot]
+    sure, margin = lanes[SURE + slot], numbers[0, MARGIN]
     if bits(sure > NO) == 0:
         lanes[DISTANCE + slot] = NONE
         return
-    error, beyond = error_of(plan, numbers, lanes, slot), _joints(plan, numbers, lanes, slot)
-    margin = numbers[0, MARGIN]
+    beyond = _joints(plan, numbers, lanes, slot)
+    useful = (beyond <= margin) & (lanes[DISTANCE + slot] < lanes[BOUND])
+    if bits(useful | (sure == LOST)) == 0:
+        lanes[DISTANCE + slot] = NONE
+        return
+    error = error_of(plan, numbers, lanes, slot)
     far = (error > margin) | (beyond > margin) | ((error <= EXACT) & (beyond > BEYOND))
     good = (sure > UNCLEAR) & (error <= EXACT) & (beyond <= SNAP)
     distance = lanes[DISTANCE + slot]
@@ -147,7 +139,7 @@ def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
     lanes[NEAREST] = NONE
     target = cut_open(plan, numbers, lanes)
     if plan[KIND] == WRIST:
-        wrist(lanes, target, ways)
+        wrist(plan, numbers, lanes, target, ways)
     else:
         parallel(lanes, target, ways)
     body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
@@ -160,12 +152,30 @@ def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
 
 @inner
 def set_branches(memory: Array, ways: int) -> None:
-    """Say what the lanes are: which sign each takes, of the two at each of three levels."""
+    """Say what lanes are: which sign each takes, of the two at each of three levels; no BOUND."""
     for level in range(3):
         for i in range(2):
             for lane in range(WIDTH):
                 second = i if ways == POSES else (lane >> (2 - level)) & 1
                 memory[BRANCH + 2 * level + i, lane] = -1.0 if second else 1.0
+    set_bound(memory, NONE)
+
+
+@inner
+def set_slot(memory: Array, slot: int) -> None:
+    """Say that all lanes take the branch that fills a slot where lanes are poses; no BOUND."""
+    for level in range(3):
+        for lane in range(WIDTH):
+            second = (slot >> (2 - level)) & 1
+            memory[BRANCH + 2 * level, lane] = -1.0 if second else 1.0
+    set_bound(memory, NONE)
+
+
+@inner
+def set_bound(memory: Array, bound: float) -> None:
+    """From which distance on, squared, solutions are of no use."""
+    for lane in range(WIDTH):
+        memory[BOUND, lane] = bound
 
 
 @inner

@@ -34,7 +34,8 @@ DOUBT = RANK + SLOTS
 MISS = DOUBT + 1
 NEAREST = MISS + 1
 LOSS = NEAREST + 1
-ROWS = LOSS + 1
+BOUND = LOSS + 1
+ROWS = BOUND + 1
 NONE = 1e300
 """The distance of what is no solution."""
 

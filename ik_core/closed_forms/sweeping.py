@@ -7,8 +7,20 @@ import numpy as np
 from .._jit import inner, njit
 from ..maths.lanes import in_lanes
 from ..maths.rotations import Array, IntArray
-from .regular import load_start, set_branches, solve_lanes
-from .slots import COLUMN, HELD, LOSS, NEAREST, NONE, POSES, TARGET, WIDTH
+from .regular import load_start, set_bound, set_branches, set_slot, solve_lanes
+from .slots import (
+    BRANCHES,
+    COLUMN,
+    DISTANCE,
+    HELD,
+    LOSS,
+    NEAREST,
+    NONE,
+    POSES,
+    SLOTS,
+    TARGET,
+    WIDTH,
+)
 
 EVERY, BEST, END = 0, 1, 2
 """Tasks of a sweep."""
@@ -16,7 +28,7 @@ ROUNDS = 14
 """Eight values between two shrink the range to a ninth; so often at most."""
 NARROWED = 1e-6
 """The best is found to this share of the distance of the values."""
-NEAR_BY, SHRINKING = 0.25, 0.3
+NEAR_BY, SHRINKING = 0.1, 0.3
 """Of eight values about a guess each pair is nearer to it by the first; where they shrink the
 range less than by the second, the next ones are spread evenly."""
 FINEST = 1e-13
@@ -27,13 +39,27 @@ _in_lanes = in_lanes[WIDTH]
 
 
 @inner
-def _nearest(plan: IntArray, numbers: Array, start: Array, trial: Array, memory: Array) -> None:
-    """trial[1] = the costs of eight values trial[0], see `sweep`."""
+def _nearest(
+    plan: IntArray, numbers: Array, start: Array, trial: Array, memory: Array, ways: int
+) -> None:
+    """trial[1] = the costs of eight values trial[0], see `sweep`.
+
+    ways: POSES, or BRANCHES for those of the one branch that `set_slot` said.
+    """
     for lane in range(WIDTH):
         load_start(plan, numbers, start, trial[0], lane, lane, memory)
-    solve_lanes(plan, numbers, _in_lanes(memory), POSES)
+    solve_lanes(plan, numbers, _in_lanes(memory), ways)
     for lane in range(WIDTH):
         trial[1, lane] = memory[NEAREST, lane] if memory[LOSS, lane] == 0.0 else np.nan
+
+
+@inner
+def _slot_of(memory: Array, lane: int) -> int:
+    """The slot of a lane's nearest solution; -1 where that is one of two that nearly coincide."""
+    for slot in range(SLOTS):
+        if memory[DISTANCE + slot, lane] == memory[NEAREST, lane]:
+            return slot
+    return -1
 
 
 @inner
@@ -48,10 +74,11 @@ def _best(
 ) -> float:
     """See `sweep`: outwards from the start's value, as far as the held joint alone costs less."""
     count, middle, best = values.shape[0], start[0, plan[COLUMN + plan[HELD]]], -1
+    branch = -1
     right = 0
     while right < count and values[right] < middle:
         right += 1
-    left = right - 1
+    left, is_left = right - 1, False
     for i in range(count):
         costs[i] = NONE
     least = NONE
@@ -62,7 +89,9 @@ def _best(
             above = values[right] - middle if right < count else NONE
             if not _may_cost(min(below, above), least):
                 break
-            if below < above:
+            if picked == 0 or least >= NONE or not _may_cost(below if is_left else above, least):
+                is_left = below < above  # else it stays on a side: neighbours are alike
+            if is_left:
                 trial[2, picked], left = left, left - 1
             else:
                 trial[2, picked], right = right, right + 1
@@ -71,15 +100,16 @@ def _best(
             break
         for lane in range(WIDTH):
             trial[0, lane] = values[int(trial[2, min(lane, picked - 1)])]
-        _nearest(plan, numbers, start, trial, memory)
+        _nearest(plan, numbers, start, trial, memory, POSES)
         for lane in range(picked):
             i = int(trial[2, lane])
             costs[i] = trial[1, lane]
             if costs[i] < least:
-                least, best = costs[i], i
+                least, best, branch = costs[i], i, _slot_of(memory, lane)
+        set_bound(memory, least)
     if best < 0:
         return np.nan
-    return _refined(plan, numbers, start, values, best, trial, memory, costs)
+    return _refined(plan, numbers, start, values, best, branch, trial, memory, least)
 
 
 @inner
@@ -95,41 +125,67 @@ def _refined(
     start: Array,
     values: Array,
     best: int,
+    branch: int,
     trial: Array,
     memory: Array,
-    costs: Array,
+    g: float,
 ) -> float:
-    """The value of least cost between the neighbours of the best one."""
-    i, j = max(best - 1, 0), min(best + 1, values.shape[0] - 1)
-    low, here, high = values[i], values[best], values[j]
-    f, g, h = costs[i], costs[best], costs[j]
+    """The value of least cost between the neighbours of the best one, whose cost is g.
+
+    branch: the slot it is in, or -1 where that is not known. All branches are looked at once more,
+    then that of the best: it is a fraction of the work.
+    """
+    low, here = values[max(best - 1, 0)], values[best]
+    high = values[min(best + 1, values.shape[0] - 1)]
+    for lane in range(WIDTH):
+        trial[0, lane] = low + (high - low) * lane / (WIDTH - 1)
+    set_bound(memory, NONE)
+    _nearest(plan, numbers, start, trial, memory, POSES)
+    least = g
+    for lane in range(WIDTH):
+        if trial[1, lane] < least:
+            least, branch = trial[1, lane], _slot_of(memory, lane)
+    f, h = trial[1, 0], trial[1, WIDTH - 1]
+    low, here, high, f, g, h = _narrowed(low, here, high, f, g, h, trial)
+    ways = BRANCHES if branch >= 0 else POSES
+    if branch >= 0:
+        set_slot(memory, branch)
     enough, slow = NARROWED * (high - low), False
     for _ in range(ROUNDS):
-        before = high - low
-        if before <= FINEST or (before <= enough and max(f, h) < NONE):
+        before, is_inside = high - low, max(f, h) < NONE
+        if before <= FINEST or (before <= enough and is_inside):
             break
-        if slow or max(f, h) >= NONE or low == here or here == high:
+        if slow or not is_inside or low == here or here == high:
             for lane in range(WIDTH):
                 trial[0, lane] = low + (high - low) * (lane + 1) / (WIDTH + 1)
         else:
             _put_about(_vertex(low, here, high, f, g, h), low, high, trial)
-        _nearest(plan, numbers, start, trial, memory)
-        for lane in range(WIDTH):
-            x, cost = trial[0, lane], trial[1, lane]
-            if cost < g:
-                if x > here:
-                    low, f = here, g
-                elif x < here:
-                    high, h = here, g
-                here, g = x, cost
-        for lane in range(WIDTH):
-            x, cost = trial[0, lane], trial[1, lane]
-            if low < x < here:
-                low, f = x, cost
-            if here < x < high:
-                high, h = x, cost
+        _nearest(plan, numbers, start, trial, memory, ways)
+        low, here, high, f, g, h = _narrowed(low, here, high, f, g, h, trial)
         slow = high - low > SHRINKING * before
     return here
+
+
+@inner
+def _narrowed(
+    low: float, here: float, high: float, f: float, g: float, h: float, trial: Array
+) -> tuple[float, float, float, float, float, float]:
+    """Three values, the middle one of least cost, and their costs, after those of a trial."""
+    for lane in range(WIDTH):
+        x, cost = trial[0, lane], trial[1, lane]
+        if cost < g and low <= x <= high:
+            if x > here:
+                low, f = here, g
+            elif x < here:
+                high, h = here, g
+            here, g = x, cost
+    for lane in range(WIDTH):
+        x, cost = trial[0, lane], trial[1, lane]
+        if low < x < here:
+            low, f = x, cost
+        if here < x < high:
+            high, h = x, cost
+    return low, here, high, f, g, h
 
 
 @inner
@@ -164,7 +220,7 @@ def _end(
             break
         for lane in range(WIDTH):
             trial[0, lane] = there + step * (lane + 1)
-        _nearest(plan, numbers, start, trial, memory)
+        _nearest(plan, numbers, start, trial, memory, POSES)
         for lane in range(WIDTH):
             if trial[1, lane] >= NONE:
                 beyond = trial[0, lane]
@@ -206,7 +262,7 @@ def sweep(
     for first in range(0, values.shape[0], WIDTH):
         for lane in range(WIDTH):
             trial[0, lane] = values[min(first + lane, values.shape[0] - 1)]
-        _nearest(plan, numbers, start, trial, memory)
+        _nearest(plan, numbers, start, trial, memory, POSES)
         for i in range(first, min(first + WIDTH, values.shape[0])):
             costs[i] = trial[1, i - first]
     return 0.0
