@@ -178,26 +178,32 @@ def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
     return make_solver(random_seed=random_seed, **{'closed_form': False, **options})
 
 
-_FORMS: WeakKeyDictionary[IkProblem, ClosedForm | None] = WeakKeyDictionary()
-"""What was found out about problems, as long as they are there."""
+_FORMS: WeakKeyDictionary[IkProblem, ClosedForm | bytes] = WeakKeyDictionary()
+"""What was found out about problems, as long as they are there: their closed form, or how the
+frozen joints stood where there was none."""
 
 
-def _form_of(problem: IkProblem) -> ClosedForm | None:
-    """The closed form of a problem, where it has one."""
+def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
+    """The closed form of a problem, where it has one as its frozen joints stand in q0."""
     form = _FORMS.get(problem)
-    if problem not in _FORMS or (form is not None and not form.is_for(problem)):
-        form = None
-        with suppress(UnsupportedProblem):
-            form = ClosedForm(problem)
-        _FORMS[problem] = form
-    return form
+    if isinstance(form, ClosedForm) and form.is_for(problem):
+        return form
+    start = problem.default_configuration if q0 is None else problem.robot.checked(q0, 'q0')
+    stands = problem.packed.frozen_values(start).tobytes()
+    if form == stands:
+        return None
+    _FORMS[problem] = stands
+    with suppress(UnsupportedProblem):
+        _FORMS[problem] = made = ClosedForm(problem, start)
+        return made
+    return None
 
 
 def _in_closed_form(
     problem: IkProblem, q0: ArrayLike | None, turns: bool, started: float
 ) -> Solutions | None:
     """The answer where the problem has a closed form without a joint that is held."""
-    form = _form_of(problem)
+    form = _form_of(problem, q0)
     if form is None:
         return None
     try:

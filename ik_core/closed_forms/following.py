@@ -42,6 +42,35 @@ def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
             normal[i, j] = normal[j, i] = entry
 
 
+@inner
+def _step(
+    columns: Array, residual: Array, damping: float, held: int, normal: Array, step: Array
+) -> None:
+    """step (n,) = the damped least squares step, without the variable that is held."""
+    n, m = columns.shape
+    _gram(columns, damping, held, normal)
+    for i in range(n):
+        step[i] = 0.0
+        for k in range(m if i != held else 0):
+            step[i] -= columns[i, k] * residual[k]
+    cholesky_solve(normal, step, n)
+
+
+@inner
+def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
+    """Take the columns of variables on a limit that a step leads beyond; whether there are any.
+
+    A step that is only cut off there converges slowly, or ends beside the solution.
+    """
+    found = False
+    for j in range(x.shape[0]):
+        if (x[j] <= limits[0, j] and step[j] < 0.0) or (x[j] >= limits[1, j] and step[j] > 0.0):
+            found = True
+            for k in range(columns.shape[1]):
+                columns[j, k] = 0.0
+    return found
+
+
 @njit
 def follow(
     p: Packed,
@@ -68,12 +97,9 @@ def follow(
             break
         update(p, x, residual)
         goal_jacobian(p, 0, columns)
-        _gram(columns, damping, held, normal)
-        for i in range(n):
-            step[i] = 0.0
-            for k in range(columns.shape[1] if i != held else 0):
-                step[i] -= columns[i, k] * residual[k]
-        cholesky_solve(normal, step, n)
+        _step(columns, residual, damping, held, normal, step)
+        if _pinned(columns, limits, x, step):
+            _step(columns, residual, damping, held, normal, step)
         for j in range(n):
             following[j] = min(max(x[j] + step[j], limits[0, j]), limits[1, j])
         nearer = _error(p, following, residual)

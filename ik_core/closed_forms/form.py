@@ -46,7 +46,7 @@ class ClosedForm:
     Made by `closed_form`.
     """
 
-    def __init__(self, problem: IkProblem) -> None:
+    def __init__(self, problem: IkProblem, q0: ArrayLike | None = None) -> None:
         self._point_only = asks_for_a_point(problem)
         self.robot, self.variables = problem.robot, problem.variables
         self.tolerances = problem.position_tolerance, problem.orientation_tolerance
@@ -61,7 +61,7 @@ class ClosedForm:
         self._held: int | None = None
         self._family = ''
         self.is_certain = False
-        self.stand(self._default)
+        self.stand(self.start(q0))
 
     def __repr__(self) -> str:
         return f'<ClosedForm of {self.robot.name!r}: {self.family}>'
@@ -433,11 +433,12 @@ class ClosedForm:
         return starts[:, self.held].copy() if held is None else held_values(held, count)
 
 
-def closed_form(problem: IkProblem) -> ClosedForm:
+def closed_form(problem: IkProblem, q0: ArrayLike | None = None) -> ClosedForm:
     """The closed form of a problem: one pose for a chain of up to seven joints, or a position for
     one of up to three.
 
-    Found from the axes of the chain, whichever joints are frozen. Raises UnsupportedProblem, which
-    says why, where there is none.
+    Found from the axes of the chain, whichever joints are frozen; these stand as in q0 (n,), by
+    default as in the problem's default configuration. Raises UnsupportedProblem, which says why,
+    where there is none, and InvalidConfiguration.
     """
-    return ClosedForm(problem)
+    return ClosedForm(problem, q0)

@@ -162,16 +162,6 @@ def set_branches(memory: Array, ways: int) -> None:
 
 
 @inner
-def set_slot(memory: Array, slot: int) -> None:
-    """Say that all lanes take the branch that fills a slot where lanes are poses; no BOUND."""
-    for level in range(3):
-        for lane in range(WIDTH):
-            second = (slot >> (2 - level)) & 1
-            memory[BRANCH + 2 * level, lane] = -1.0 if second else 1.0
-    set_bound(memory, NONE)
-
-
-@inner
 def set_bound(memory: Array, bound: float) -> None:
     """From which distance on, squared, solutions are of no use."""
     for lane in range(WIDTH):

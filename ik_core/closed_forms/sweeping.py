@@ -7,17 +7,14 @@ import numpy as np
 from .._jit import inner, njit
 from ..maths.lanes import in_lanes
 from ..maths.rotations import Array, IntArray
-from .regular import load_start, set_bound, set_branches, set_slot, solve_lanes
+from .regular import load_start, set_bound, set_branches, solve_lanes
 from .slots import (
-    BRANCHES,
     COLUMN,
-    DISTANCE,
     HELD,
     LOSS,
     NEAREST,
     NONE,
     POSES,
-    SLOTS,
     TARGET,
     WIDTH,
 )
@@ -28,7 +25,7 @@ ROUNDS = 14
 """Eight values between two shrink the range to a ninth; so often at most."""
 NARROWED = 1e-6
 """The best is found to this share of the distance of the values."""
-NEAR_BY, SHRINKING = 0.1, 0.3
+NEAR_BY, SHRINKING = 0.25, 0.3
 """Of eight values about a guess each pair is nearer to it by the first; where they shrink the
 range less than by the second, the next ones are spread evenly."""
 FINEST = 1e-13
@@ -39,27 +36,13 @@ _in_lanes = in_lanes[WIDTH]
 
 
 @inner
-def _nearest(
-    plan: IntArray, numbers: Array, start: Array, trial: Array, memory: Array, ways: int
-) -> None:
-    """trial[1] = the costs of eight values trial[0], see `sweep`.
-
-    ways: POSES, or BRANCHES for those of the one branch that `set_slot` said.
-    """
+def _nearest(plan: IntArray, numbers: Array, start: Array, trial: Array, memory: Array) -> None:
+    """trial[1] = the costs of eight values trial[0], see `sweep`."""
     for lane in range(WIDTH):
         load_start(plan, numbers, start, trial[0], lane, lane, memory)
-    solve_lanes(plan, numbers, _in_lanes(memory), ways)
+    solve_lanes(plan, numbers, _in_lanes(memory), POSES)
     for lane in range(WIDTH):
         trial[1, lane] = memory[NEAREST, lane] if memory[LOSS, lane] == 0.0 else np.nan
-
-
-@inner
-def _slot_of(memory: Array, lane: int) -> int:
-    """The slot of a lane's nearest solution; -1 where that is one of two that nearly coincide."""
-    for slot in range(SLOTS):
-        if memory[DISTANCE + slot, lane] == memory[NEAREST, lane]:
-            return slot
-    return -1
 
 
 @inner
@@ -74,7 +57,6 @@ def _best(
 ) -> float:
     """See `sweep`: outwards from the start's value, as far as the held joint alone costs less."""
     count, middle, best = values.shape[0], start[0, plan[COLUMN + plan[HELD]]], -1
-    branch = -1
     right = 0
     while right < count and values[right] < middle:
         right += 1
@@ -100,16 +82,16 @@ def _best(
             break
         for lane in range(WIDTH):
             trial[0, lane] = values[int(trial[2, min(lane, picked - 1)])]
-        _nearest(plan, numbers, start, trial, memory, POSES)
+        _nearest(plan, numbers, start, trial, memory)
         for lane in range(picked):
             i = int(trial[2, lane])
             costs[i] = trial[1, lane]
             if costs[i] < least:
-                least, best, branch = costs[i], i, _slot_of(memory, lane)
+                least, best = costs[i], i
         set_bound(memory, least)
     if best < 0:
         return np.nan
-    return _refined(plan, numbers, start, values, best, branch, trial, memory, least)
+    return _refined(plan, numbers, start, values, best, trial, memory, least)
 
 
 @inner
@@ -125,31 +107,19 @@ def _refined(
     start: Array,
     values: Array,
     best: int,
-    branch: int,
     trial: Array,
     memory: Array,
     g: float,
 ) -> float:
-    """The value of least cost between the neighbours of the best one, whose cost is g.
-
-    branch: the slot it is in, or -1 where that is not known. All branches are looked at once more,
-    then that of the best: it is a fraction of the work.
-    """
+    """The value of least cost between the neighbours of the best one, whose cost is g."""
     low, here = values[max(best - 1, 0)], values[best]
     high = values[min(best + 1, values.shape[0] - 1)]
     for lane in range(WIDTH):
         trial[0, lane] = low + (high - low) * lane / (WIDTH - 1)
     set_bound(memory, NONE)
-    _nearest(plan, numbers, start, trial, memory, POSES)
-    least = g
-    for lane in range(WIDTH):
-        if trial[1, lane] < least:
-            least, branch = trial[1, lane], _slot_of(memory, lane)
+    _nearest(plan, numbers, start, trial, memory)
     f, h = trial[1, 0], trial[1, WIDTH - 1]
     low, here, high, f, g, h = _narrowed(low, here, high, f, g, h, trial)
-    ways = BRANCHES if branch >= 0 else POSES
-    if branch >= 0:
-        set_slot(memory, branch)
     enough, slow = NARROWED * (high - low), False
     for _ in range(ROUNDS):
         before, is_inside = high - low, max(f, h) < NONE
@@ -160,7 +130,7 @@ def _refined(
                 trial[0, lane] = low + (high - low) * (lane + 1) / (WIDTH + 1)
         else:
             _put_about(_vertex(low, here, high, f, g, h), low, high, trial)
-        _nearest(plan, numbers, start, trial, memory, ways)
+        _nearest(plan, numbers, start, trial, memory)
         low, here, high, f, g, h = _narrowed(low, here, high, f, g, h, trial)
         slow = high - low > SHRINKING * before
     return here
@@ -220,7 +190,7 @@ def _end(
             break
         for lane in range(WIDTH):
             trial[0, lane] = there + step * (lane + 1)
-        _nearest(plan, numbers, start, trial, memory, POSES)
+        _nearest(plan, numbers, start, trial, memory)
         for lane in range(WIDTH):
             if trial[1, lane] >= NONE:
                 beyond = trial[0, lane]
@@ -262,7 +232,7 @@ def sweep(
     for first in range(0, values.shape[0], WIDTH):
         for lane in range(WIDTH):
             trial[0, lane] = values[min(first + lane, values.shape[0] - 1)]
-        _nearest(plan, numbers, start, trial, memory, POSES)
+        _nearest(plan, numbers, start, trial, memory)
         for i in range(first, min(first + WIDTH, values.shape[0])):
             costs[i] = trial[1, i - first]
     return 0.0

@@ -26,8 +26,8 @@ the others to their limits, where all together have a way on. Closed forms by ei
 milliseconds: they are left out where goals are followed, and of budgets shorter than SLOW.
 
 An iteration is the whole closed form. The first solve of a problem looks at the chain for some
-milliseconds, and so does one whose frozen joints stand elsewhere. A problem that has no closed
-form with its frozen joints where they stand by default is not looked at again.
+milliseconds, and so does one whose frozen joints stand elsewhere: there it may have a closed form
+where it had none, or none where it had one.
 """
 
 from __future__ import annotations
@@ -165,10 +165,24 @@ class _Known:
         self.form: ClosedForm | None = None
         self.why_not = self._note = ''
         self._layout: Layout | None = None
+        self._asked = b''
+        self._look_for(problem.default_configuration)
+
+    def look_again(self, start: Array) -> None:
+        """Where there was none, look at the frozen joints as they stand in a start (n,)."""
+        if self.form is None and self._stands_in(start) != self._asked:
+            self._look_for(start)
+
+    def _look_for(self, start: Array) -> None:
+        self._asked = self._stands_in(start)
         try:
-            self.form = ClosedForm(problem)
+            self.form = ClosedForm(self.problem, start)
         except UnsupportedProblem as reason:
             self.why_not = str(reason)
+
+    def _stands_in(self, start: Array) -> bytes:
+        """How the frozen joints stand."""
+        return self.problem.packed.frozen_values(start).tobytes()
 
     @property
     def note(self) -> str:
@@ -197,6 +211,7 @@ class ClosedFormSearch(Search):
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
         self._found: IkResult | None = None  # by the closed form
+        known.look_again(self.q0)
         self._note = self._hands_over(known.why_not)
         self._looking: Iterator[None] | None = None
         if known.form is not None:

@@ -14,7 +14,7 @@ from support import robots, ur5e_closed_form
 from support.fresh_python import needs_numba, run
 
 import ik_core as ik
-from ik_core import Budget, IkProblem, IkStatus, PoseTask, _jit, make_solver
+from ik_core import Budget, IkProblem, IkStatus, PoseTask, UnsupportedProblem, _jit, make_solver
 from ik_core.solvers import closed_form
 from ik_core.solvers.closed_form import NEARBY, VALUES
 from ik_core.solvers.readiness import Kernels, is_ready, kernels_of, make_ready
@@ -456,8 +456,12 @@ def test_without_numba_the_answer_is_the_same():
     assert result.note == note
 
 
-def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next():
-    """Where the frozen joint stands at 0, the slides beside it are parallel: the arm is loose."""
+@pytest.mark.parametrize('lower', [-2.7, -1.3])
+def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next(lower):
+    """Where the frozen joint stands at 0, the slides beside it are parallel: the arm is loose.
+
+    With the lower limit of -1.3 so it stands by default.
+    """
     kinds = ['prismatic', 'revolute', 'prismatic', 'revolute', 'revolute', 'revolute']
     axes = ['0 0 1', '1 0 0', '0 0 1', '0 0 1', '0 1 0', '0 0 1']
     robot = ik.load_urdf(
@@ -465,7 +469,8 @@ def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next():
         + ''.join(
             f'<link name="{i + 1}"/><joint name="j{i}" type="{kind}"><parent link="{i}"/>'
             f'<child link="{i + 1}"/><origin xyz="0.3 {0.1 * i} 0.05"/><axis xyz="{axis}"/>'
-            f'<limit lower="{-2.7 if i == 1 else -2.0}" upper="{1.3 if i == 1 else 2.0}"/></joint>'
+            f'<limit lower="{lower if i == 1 else -2.0}" upper="{1.3 if i == 1 else 2.0}"/>'
+            '</joint>'
             for i, (kind, axis) in enumerate(zip(kinds, axes, strict=True))
         )
         + '</robot>'
@@ -483,3 +488,8 @@ def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next():
         result = solver.solve(problem, one)
         assert result.success == expected
         assert result.note.startswith('closed form' if expected else 'no closed form')
+        if expected:
+            assert len(ik.closed_form(problem, one).solve(one)) > 0
+        else:
+            with pytest.raises(UnsupportedProblem):
+                ik.closed_form(problem, one)
