@@ -35,7 +35,7 @@ from .slots import (
 )
 from .standing import is_useless
 from .subproblems import across, blend, plus
-from .turns import NO, after, on_line, one_of, onto, turned_by
+from .turns import after, on_line, one_of, onto, turned_by
 
 SMALL = 1e-16
 
@@ -94,7 +94,7 @@ def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int
         slot = ways * place
         if plan[HELD] >= 0 and ways > 1 and is_useless(plan, numbers, lanes, slot):
             for i in range(ways):
-                lanes[SURE + slot + i] = 0.0 * target[0] + NO
+                lanes[SURE + slot + i] = lanes[SURE + slot]
             continue
         hand, palm, row = from_axes(target, h6), from_axes(target, h5), FOUND + 12 * slot
         for k in range(3):

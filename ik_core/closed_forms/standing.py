@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._jit import inner
-from ..maths.lanes import Number, angle_of, bits, floor, least, most
+from ..maths.lanes import Number, angle_of, bits, floor, least, most, select
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import TURN
 from .judging import HALF, SNAP
@@ -22,7 +22,7 @@ from .slots import (
     SURE,
     UPPER,
 )
-from .turns import LOST
+from .turns import LOST, NO
 
 FIRST = 3
 """Joints of a layout that several slots have in common."""
@@ -53,11 +53,17 @@ def stand(
 @inner
 def is_useless(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> bool:
     """Whether the held joint and the layout's first three are beyond limits in every lane, or
-    together as far from the start as BOUND allows: then so are all slots that have these."""
+    together as far from the start as BOUND allows: then so are all slots that have these.
+
+    SURE of the slot becomes NO in lanes where it is so: what comes of a lane may not depend on
+    its neighbours.
+    """
     beyond = distance = 0.0 * lanes[BOUND]
     for i in range(plan[JOINTS]):
         if plan[PLACE + i] < FIRST:
             _, over, gap = stand(plan, numbers, lanes, slot, i)
             beyond, distance = most(beyond, over), distance + gap * gap
     useful = (beyond <= numbers[0, MARGIN]) & (distance < lanes[BOUND])
-    return bits(useful | (lanes[SURE + slot] == LOST)) == 0
+    useful = useful | (lanes[SURE + slot] == LOST)
+    lanes[SURE + slot] = select(useful, lanes[SURE + slot], NO)
+    return bits(useful) == 0
