@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ik_core.bench import closed_form_proof
 from ik_core.bench.closed_form_arms import ARMS
 from ik_core.bench.closed_form_proof import Proof
 
@@ -51,3 +52,13 @@ def test_arms_of_seven_and_more_joints_and_slides_are_judged_too(name):
     row = proof(name=name)
     assert row['wrong'] == row['lost_certain'] == 0
     assert row['solutions'] > 0.5
+
+
+@pytest.mark.parametrize(('name', 'i'), [('pr2_like', 323), ('panda', 9489), ('crx', 3883)])
+def test_singular_solutions_on_a_limit_are_as_exact_as_others(monkeypatch, name, i):
+    """Poses where following it to the limit by cut steps ended 1e-8 to 1e-6 away from it."""
+    monkeypatch.setattr(closed_form_proof, 'peers', lambda *_: ())
+    made = Proof(name, ARMS[name]())
+    counts = made.judged(i - 1, i + 1)
+    assert counts['solutions'] > 0
+    assert counts['wrong'] == 0

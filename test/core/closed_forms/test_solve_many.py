@@ -7,7 +7,6 @@ from support import robots, ur5e_closed_form
 
 import ik_core as ik
 from ik_core import IkProblem, InvalidConfiguration, InvalidGoal, PoseTask
-from ik_core.bench import generated
 
 SOME = [
     'wrist behind 3 of RRR',
@@ -208,25 +207,3 @@ def test_threads_change_nothing_and_progress_ends_with_all():
 
     with pytest.raises(KeyboardInterrupt):
         form.solve_many(poses, q, threads=2, progress=stop)
-
-
-@pytest.mark.parametrize(
-    'q',
-    [
-        [0.155, -1.4485618353094611, 1.396, 0.6772328352038408, 0.0, -np.pi, 0.0, 0.0],
-        [0.155, -np.pi / 2, 1.396, 0.03261853283430227, 0.0, np.pi / 2, -np.pi / 2, 0.0],
-    ],
-)
-def test_solutions_that_are_followed_along_a_limit_are_as_exact_as_others(q):
-    """The elbow is stretched, and the shoulder on its limit."""
-    robot = generated.arm('pr2_like')
-    tip = robot.default_tip()
-    pose = robot.forward_kinematics(q, tip)
-    goal = PoseTask(tip, transform=pose)
-    problem = IkProblem(robot, [goal], frozen_joints=[robot.joint_names[0]])
-    form = ik.closed_form(problem)
-    problem.load(q)
-    found = form._solve_carefully(np.array(q), q[form.held])  # without lanes
-    assert len(found) > 0
-    for one in found:
-        np.testing.assert_allclose(robot.forward_kinematics(one, tip), pose, atol=2e-9)
