@@ -36,9 +36,7 @@ from numpy.typing import ArrayLike
 
 from .._jit import inner
 from ..maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
-from ..optim.arrays import (
-    sorted_tasks,
-)
+from ..optim.arrays import sorted_tasks
 from ..optim.evaluation import evaluate, project, take_trial
 from ..optim.memory import (
     COST,

@@ -20,8 +20,8 @@ from ...optim.arrays import (
     sorted_tasks,
 )
 from ...optim.memory import FOREVER
-from ...optim.search import Clock, Workspace
-from ...optim.workspace import STATUSES, judged
+from ...optim.search import Clock
+from ...optim.workspace import STATUSES, KernelWorkspace
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
 from . import memory
@@ -42,7 +42,7 @@ def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
     return beginning_of(problem) if asked else None
 
 
-class DampedWorkspace(Workspace):
+class DampedWorkspace(KernelWorkspace):
     """The arrays of `damped_search` for one problem.
 
     `arguments` are the first of its kernels. `start` (variables,) is where a
@@ -142,31 +142,10 @@ class DampedWorkspace(Workspace):
             self._go_on_in_lanes()
         return self.result(q, clock() - started)
 
-    def result(
-        self,
-        q: Array,
-        solve_time: float,
-        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
-        history: tuple[float, ...] = (),
-    ) -> IkResult:
-        """See Workspace."""
-        counters = self.counters.tolist()
-        errors = self.packed.goal_errors(self.errors).copy()
-        q[self.problem.columns] = self.answer
-        cost = self.values.item(memory.ANSWER_COST)
-        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
-        return IkResult(
-            q,
-            judged(self.problem, self.packed, status, errors, cost),
-            errors[:, 0],
-            errors[:, 1],
-            cost,
-            counters[memory.ITERATIONS],
-            counters[memory.EVALUATIONS],
-            counters[memory.ATTEMPT],
-            solve_time,
-            history,
-        )
+    @property
+    def concluded(self) -> tuple[Array, Array, float]:
+        """See KernelWorkspace."""
+        return self.answer, self.errors, self.values.item(memory.ANSWER_COST)
 
     def _load_tasks(self, q: Array) -> None:
         load_patterns(self.problem, self.packed, q)
