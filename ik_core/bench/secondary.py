@@ -112,8 +112,9 @@ def _outcome(bare: IkProblem, problem: IkProblem, rng: Random, search: bool) -> 
     return outcome._replace(slsqp_time=time.perf_counter() - started, slsqp_cost=cost)
 
 
-_solvers = make_solver(DEFAULT_SOLVER), make_solver(DEFAULT_SOLVER)
-"""One for the bare problem, one for that with the secondary task: both stay packed."""
+_solvers = make_solver(DEFAULT_SOLVER, closed_form=False), make_solver(DEFAULT_SOLVER)
+"""One for the bare problem, one for that with the secondary task: both stay packed, and begin at
+the start, where a closed form would lead the bare one elsewhere."""
 
 
 def _cost(problem: IkProblem, x: Array) -> float:
