@@ -181,6 +181,8 @@ class Actions:
     def _judge_pose(self, goal: Array) -> None:
         """Compare the errors that are reported with those of the commanded joints."""
         tip = self._kinematics.default_tip()
+        if self.status.get(f'{tip}.goal_kind') != 'pose':
+            return  # a change that was answered too late for `changed`
         pose = self._poses_of[self._robot].pose(self._listener.latest, tip)
         reported = [
             float(self.status.get(f'{tip}.{error}', 'nan'))
