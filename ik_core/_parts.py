@@ -5,7 +5,7 @@ each kernel of a chain of calls anew. A part is kept as it was lowered, and opti
 it ends up: in a kernel that Python calls. All solvers then compile in half the time, to the same
 results.
 
-With a numba that is built otherwise than those known (0.56 to 0.68), there are no parts.
+With a numba that is newer than those known (0.56 to 0.68), or built otherwise, there are no parts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 from numba.core import codegen, compiler, types
+
+FIRST, BEHIND = (0, 56), (0, 69)
+"""The versions of numba whose libraries are known: from the first on, before the other."""
 
 _Library: Any = getattr(codegen, 'JITCodeLibrary', object)
 _REPLACED = (
@@ -58,7 +62,13 @@ class _Compiler(compiler.Compiler):
         return super().compile_extra(func)
 
 
-KNOWN = all(hasattr(_Library, name) for name in _REPLACED)
+def is_known(version: tuple[int | None, ...]) -> bool:
+    """Whether libraries of a numba (major, minor) are; None stands for what is no number."""
+    numbers = tuple(number for number in version if number is not None)
+    return len(numbers) == len(version) and FIRST <= numbers < BEHIND
+
+
+KNOWN = is_known(numba.version_info.short) and all(hasattr(_Library, name) for name in _REPLACED)
 """Whether this numba can have parts."""
 OPTIONS: dict[str, Any] = {'pipeline_class': _Compiler} if KNOWN else {}
 """Of `numba.njit`, for a part."""

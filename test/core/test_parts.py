@@ -74,12 +74,30 @@ CPUCodeLibrary.serialize_using_object_code = kept
 """
 
 
+NEWER_NUMBA = """
+import numba
+numba.version_info = numba.version_info._replace(short=(0, 69))
+"""
+
+
 @needs_numba
-def test_without_parts_kernels_are_the_same(copy, tmp_path):
-    """As with a numba that is built otherwise."""
+@pytest.mark.parametrize('unknown', [UNKNOWN_NUMBA, NEWER_NUMBA], ids=['otherwise', 'newer'])
+def test_without_parts_kernels_are_the_same(copy, tmp_path, unknown):
+    """As with a numba that is built otherwise, or newer than those that parts are made for."""
     (copy / 'ik_core' / 'chain.py').write_text(CHAIN)
     home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
-    code = UNKNOWN_NUMBA + USE_CHAIN.format(more='')
+    code = unknown + USE_CHAIN.format(more='')
     assert run(code, copy, **home).splitlines() == [
         '36 1 1 1', 'False 0 0 0', *3 * ['JITCodeLibrary']
     ]  # fmt: skip
+
+
+@needs_numba
+def test_versions_of_numba_that_have_parts():
+    from ik_core._parts import is_known
+
+    known = {
+        version: is_known(version) for version in [(0, 55), (0, 56), (0, 68), (0, 69), (1, 0)]
+    }
+    assert list(known.values()) == [False, True, True, False, False], known
+    assert not is_known((0, None))  # a build without a tag tells no version
