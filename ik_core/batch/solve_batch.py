@@ -46,8 +46,8 @@ from ..solvers.damped_search.workspace import (
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 
 CHUNKS = (256, 1024) if COMPILED else (1, 1)
-"""The least and the most problems between two looks at the interpreter (`chunk_size`): fewer take
-less than a millisecond, which another thread would not help."""
+"""The least and the most problems between two looks at the interpreter (`chunk_size`). Fewer
+than the least are done before another thread would be a help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ class ManySolves:
     ) -> BatchResult:
         problem, count, parts = self.problem, len(starts), len(self.problem.packed.parts)
         own = self.solver.options.random_seed
-        x0 = np.ascontiguousarray(problem.limits.project(starts[:, problem.variables]))
+        x0 = problem.limits.project(starts[:, problem.variables])
         targets = problem.packed.part_targets(self._targets(transforms, count))
         beginning = beginning_for(problem, self.solver.options)
         points = x0 if beginning is None else np.empty(x0.shape)
@@ -223,12 +223,12 @@ class ManySolves:
         kernel: Callable[..., None] = solve_many if self._in_lanes else solve_each
 
         def worker(k: int) -> Work:
-            own = self._workspace(k)
+            arrays = self._workspace(k)
 
             def work(first: int, last: int) -> None:
                 if beginning is not None:
                     beginning.fill(targets, x0, first, last, points)
-                kernel(*own, *given, first, last, x, cost, errors, codes)
+                kernel(*arrays, *given, first, last, x, cost, errors, codes)
 
             return work
 

@@ -6,6 +6,7 @@ of the samples may be missed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -16,15 +17,13 @@ from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from .form import ClosedForm
 from .slots import NONE
-from .sweeping import BEST, END, EVERY
+from .sweeping import BEST, END, EVERY, NARROWED
 
 SAMPLES = 180
 BISECTIONS = 40
 FIRST_STEP, FINEST = 1e-7, 1e-7
 """Beyond the end of exact solutions, and how exact an end is [rad]."""
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
-NARROWED = 1e-6
-"""The best is found to this share of the distance of the samples."""
 
 Cost = Callable[[Array], float]
 
@@ -77,7 +76,7 @@ def best_solution(
     values, start = _values(form, samples), form.start(q0)
     swept = form.sweep(start, values, BEST) if cost is None else None
     if swept is not None:
-        if swept[0] != swept[0]:
+        if math.isnan(swept[0]):
             return None
         found = form.solve_loaded(start, swept[0])  # the sweep has loaded the target
         if len(found):

@@ -45,9 +45,9 @@ def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
 class DampedWorkspace(KernelWorkspace):
     """The arrays of `damped_search` for one problem.
 
-    `arguments` are the first of its kernels. `start` (variables,) is where a
-    search begins once the counters are 0; afterwards there are `answer` (variables,) and `errors`
-    (G, 2).
+    `arguments` are the first of its kernels. Once the counters are 0 a search begins at the row
+    FIRST: `start` (variables,), or a solution in closed form beside it. Afterwards there are
+    `answer` (variables,), by its turns next to `start`, and `errors` (G, 2).
     """
 
     def __init__(self, problem: IkProblem, options: Any) -> None:

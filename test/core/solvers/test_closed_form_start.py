@@ -140,8 +140,8 @@ def test_six_joints_end_no_further_from_a_near_start(name):
     with_form = solved(problem, targets, starts)
     without = solved(problem, targets, starts, closed_form=False)
     for start, one, other in zip(starts, with_form, without, strict=True):
-        near, today = (np.linalg.norm(r.q - start) for r in (one, other))
-        assert near <= today + 1e-6 * (1.0 + today)
+        near, alone = (np.linalg.norm(r.q - start) for r in (one, other))
+        assert near <= alone + 1e-6 * (1.0 + alone)
 
 
 @pytest.mark.parametrize('name', [*SIX, *SEVEN, 'scara'])

@@ -105,7 +105,7 @@ def test_solves_that_ran_out_of_time_do_so_again(tmp_path):
             tracker.set_solver('damped_least_squares')
 
     path = tmp_path / 'run.npz'
-    record(500, choose).save(path)  # as many, since searches begin at a closed form and end soon
+    record(500, choose).save(path)  # so many that budgets end some: most searches end soon
     recording = read_recording(path)
     _, columns = recording.segments[0]
     assert replay(recording)[0].is_same
