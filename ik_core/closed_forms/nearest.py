@@ -1,7 +1,7 @@
 """The solution in closed form that is nearest to a start, eight problems at once: a kernel.
 
 For chains that `regular` knows; a pose that is near a double solution or a singularity is left to
-others, as there. Of seven joints one is held, at its start's value or, where that has no solution
+others, as there, and one that is a hair beyond a limit, for which a joint would go round. Of seven joints one is held, at its start's value or, where that has no solution
 inside the limits, at the next one outwards that has.
 """
 
@@ -12,10 +12,11 @@ import math
 import numpy as np
 
 from .._jit import inner, njit
-from ..maths.lanes import bits, in_lanes, wave
+from ..maths.lanes import bits, floor, in_lanes, most, select, wave
 from ..maths.rotations import Array, IntArray, compose, frame_at
 from ..robot.limits import TURN
 from .cores import inverse
+from .judging import HALF
 from .regular import error_of, set_branches, solve_lanes
 from .slots import (
     BODY,
@@ -28,6 +29,7 @@ from .slots import (
     HELD_VALUE,
     JOINTS,
     LOWER,
+    MARGIN,
     MOST_JOINTS,
     NEAR,
     NONE,
@@ -222,11 +224,37 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
 
 @inner
 def _solve(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
-    """See `regular.solve_lanes`, for HELD_VALUE."""
+    """See `regular.solve_lanes`, for HELD_VALUE; and what is turned round is in doubt."""
     if plan[HELD] >= 0:
         turn = wave(lanes[HELD_VALUE])
         lanes[HELD_TURN], lanes[HELD_TURN + 1] = turn[0], turn[1]
-    return solve_lanes(plan, numbers, lanes, ways)
+    doubt = solve_lanes(plan, numbers, lanes, ways)
+    return doubt | _turned_round(plan, numbers, lanes, ways)
+
+
+@inner
+def _turned_round(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
+    """The lanes, as bits, where a limit has a joint go round by a whole turn for next to nothing.
+
+    Unturned it is beyond that limit by no more than the margin: at the limit the goal may be
+    reached, too, within its tolerance.
+    """
+    around = 0.0 * lanes[TARGET]
+    for slot in range(ways * ways * ways):
+        apart = 0.0 * around
+        for j in range(plan[JOINTS]):
+            apart = most(apart, abs(lanes[X + MOST_JOINTS * slot + j] - lanes[START + j]))
+        far = (lanes[DISTANCE + slot] < NONE) & (apart > 0.5 * TURN)
+        if bits(far) == 0:
+            continue
+        for j in range(plan[JOINTS]):
+            x = lanes[X + MOST_JOINTS * slot + j]
+            turns = floor((lanes[START + j] - x) * (1.0 / TURN) + HALF)
+            x = x + TURN * turns
+            beyond = most(numbers[j, LOWER] - x, x - numbers[j, UPPER])
+            near = far & (abs(turns) > 0.5) & (beyond <= numbers[0, MARGIN])
+            around = select(near, 1.0, around)
+    return bits(around > 0.5)
 
 
 @inner

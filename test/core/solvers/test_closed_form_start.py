@@ -220,6 +220,26 @@ def test_solutions_outside_the_limits_are_none():
         np.testing.assert_allclose(result.q, inside[nearest], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize('limit', [np.pi, 2 * np.pi])
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+def test_no_joint_goes_round_for_what_is_a_hair_beyond_its_limit(limit, side):
+    """As are goals that were rounded; at the limit they are reached within their tolerance."""
+    lower, upper = np.full(6, -limit), np.full(6, limit)
+    problem = pose_problem('ur5e', lower=lower, upper=upper)
+    robot, link = problem.robot, problem.goals[0].link
+    starts = np.tile([0.5, -1.1, 1.3, -0.9, 1.2, 0.4], (6, 1))
+    np.fill_diagonal(starts, side * limit)
+    beyond = starts + side * 1e-6 * np.eye(6)
+    targets = [robot.forward_kinematics(q, link) for q in beyond]
+    starts = starts - 1e-3 * side
+    single = solved(problem, targets, starts)
+    batch = solve_batch(problem, targets, starts)
+    for i, result in enumerate(single):
+        assert result.success
+        assert abs(result.q - beyond[i]).max() < 0.01
+        same(result, batch[i])
+
+
 def test_a_search_goes_on_where_tolerances_are_finer_than_the_form_is_exact():
     problem = pose_problem('ur5e', position_tolerance=1e-15, orientation_tolerance=1e-15)
     targets, _, starts = random_poses(problem, 20, seed=5)
