@@ -92,7 +92,7 @@ def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int
     x, y, z = dot(h4, swing), dot(h4, side), dot(h4, rest)
     for place in range(ways * ways):
         slot = ways * place
-        if plan[HELD] >= 0 and ways > 1 and is_useless(plan, numbers, lanes, slot):
+        if plan[HELD] >= 0 and is_useless(plan, numbers, lanes, slot):
             for i in range(ways):
                 lanes[SURE + slot + i] = lanes[SURE + slot]
             continue

@@ -1,8 +1,9 @@
 """The solution in closed form that is nearest to a start, eight problems at once: a kernel.
 
 For chains that `regular` knows; a pose that is near a double solution or a singularity is left to
-others, as there, and one that is a hair beyond a limit, for which a joint would go round. Of seven joints one is held, at its start's value or, where that has no solution
-inside the limits, at the next one outwards that has.
+others, as there, and one that is a hair beyond a limit, for which a joint would go round. Of seven
+joints one is held, at its start's value or, where that has no solution inside the limits, at the
+next one outwards that has.
 """
 
 from __future__ import annotations
