@@ -1,4 +1,4 @@
-"""What compiling the kernels takes: shown on a terminal, and counted by nobody's clock.
+"""What compiling the kernels takes, or loading them: told on a terminal, counted by no clock.
 
 The first start of a version compiles for some seconds, method by method; without a sign of life
 that looks like a hang.
@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from ._jit import COMPILED
+from ._jit import COMPILED, LOADING
 
 PATIENCE = 0.5
 """[s] Of compiling that is not worth a line."""
@@ -76,4 +76,5 @@ if COMPILED:
         module = getattr(function, '__module__', None) or ''  # numba 0.56 has functions of none
         return module.partition('.')[0] == PACKAGE
 
-    event.register('numba:compile', _Listener())
+    for kind in ('numba:compile', LOADING):
+        event.register(kind, _Listener())

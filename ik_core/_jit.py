@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 try:
     import numba
     from llvmlite import ir
-    from numba.core import cgutils
+    from numba.core import cgutils, event
     from numba.core.caching import IndexDataCacheFile
     from numba.core.options import DefaultOptions
     from numba.extending import intrinsic
@@ -43,6 +43,9 @@ F = TypeVar('F', bound=Callable[..., Any])
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled in this process."""
 
+LOADING = 'ik_core:load'
+"""The event of numba's that a kernel is looked for in the cache, and loaded if it is there."""
+
 _OTHERS = 'others'
 """Where a kernel made of others keeps `_others`."""
 
@@ -52,8 +55,8 @@ IN_USE = 3600.0
 """and those that were used in the last so many seconds: somebody may still work with them."""
 
 
-_MARKS = (b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic')
-"""What the file of a kernel has in it."""
+_MARKS = (b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic', b'(_Library)')
+"""What the file of a kernel has in it, or that of how they are compiled."""
 
 
 def _kernel_hash() -> str:
@@ -198,11 +201,21 @@ def _kept_by_content(kernel: Any) -> Any:
         cache._impl.locator._cache_path = cache._cache_path = folder
         cache._cache_file = file
         load = cache.load_overload
-        cache.load_overload = _if_possible(
-            _parts.loads_parts(load) if _parts.is_part(kernel) else load
-        )
+        if _parts.is_part(kernel):
+            load = _parts.loads_parts(load)
+        cache.load_overload = _if_possible(_telling(kernel, load))
         cache.save_overload = _if_possible(cache.save_overload)
     return kernel
+
+
+def _telling(kernel: Any, load: Callable[..., Any]) -> Callable[..., Any]:
+    """As `load`, as an event LOADING of numba's."""
+
+    def load_telling(*arguments: Any) -> Any:
+        with event.trigger_event(LOADING, data={'dispatcher': kernel}):
+            return load(*arguments)
+
+    return load_telling
 
 
 def _if_possible(access: Callable[..., Any]) -> Callable[..., Any]:

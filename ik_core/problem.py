@@ -73,6 +73,10 @@ class IkProblem:
         orientation_length: float = 0.2,
         check_jacobians: bool = False,
     ) -> None:
+        if not isinstance(robot, Robot):
+            raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
+        if isinstance(tasks, Task):
+            raise InvalidOption(f'tasks is a {type(tasks).__name__}: a list of tasks is needed')
         self.robot = robot
         self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
         self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))

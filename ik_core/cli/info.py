@@ -99,7 +99,8 @@ def _mimic_rows(robot: Robot) -> list[tuple[str, ...]]:
 def _tip_rows(robot: Robot) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('tip', 'moved by joints', 'closed form')]
     return rows + [
-        (tip, _ranges(robot.chain(tip)), _closed_form(robot, tip) or '-') for tip in robot.tips()
+        (tip, _ranges(robot.chain(tip)), _closed_form_or_why_not(robot, tip))
+        for tip in robot.tips()
     ]
 
 
@@ -109,6 +110,13 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
         return expected_family(IkProblem(robot, [PoseTask(tip)]))
     except UnsupportedProblem:
         return None
+
+
+def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
+    try:
+        return expected_family(IkProblem(robot, [PoseTask(tip)]))
+    except UnsupportedProblem as reason:
+        return f'- ({reason})'
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -44,7 +44,7 @@ RATE = 250.0
 DURATION = 20.0
 TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
-START_PATIENCE = 300.0
+START_PATIENCE = 900.0
 """Seconds to wait for the node; the first start on a machine compiles the kernels."""
 POSITION_TOLERANCE = 1e-5
 ORIENTATION_TOLERANCE = 1e-4
@@ -250,7 +250,14 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
 
     if observer.spin_until(settled, deadline) and process.poll() is None:
         return True
-    print('ik_node did not start: see its messages above', file=sys.stderr)
+    if process.poll() is None:
+        print(
+            f'ik_node is not ready after {START_PATIENCE:g} s: compiling, which the first start '
+            'does, takes long on a busy machine; what is compiled is kept, so run it again',
+            file=sys.stderr,
+        )
+    else:
+        print('ik_node did not start: see its messages above', file=sys.stderr)
     return False
 
 

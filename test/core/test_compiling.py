@@ -1,12 +1,16 @@
 """What compiling takes: on a terminal it is told, and no clock of ours counts it."""
 
 import io
+import os
+import subprocess
 import sys
 import time
 from types import FunctionType
 
 import pytest
+from support import robots
 from support.fresh_python import needs_numba
+from support.places import ROOT
 
 from ik_core import _compiling, _jit
 from ik_core._compiling import Compiling, compiling
@@ -76,3 +80,29 @@ def test_the_clock_stands_still_while_our_kernels_are_compiled(module, counts):
     spent = compiling.seconds - before
     assert (spent > 0.0) == counts
     assert real - clock == pytest.approx(spent, abs=1e-3)
+
+
+LOADED = """
+import time
+import ik_core as ik
+from ik_core._compiling import compiling
+problem = ik.IkProblem(ik.load_urdf('ur5e'), [ik.PoseTask('tool0', [0.4, 0.1, 0.4], rpy=[0, 0, 0])])
+solver = ik.make_solver()
+results = [solver.solve(problem) for _ in range(2)]
+print(compiling.seconds, *(result.solve_time for result in results))
+"""
+
+
+def test_a_first_solve_does_not_count_what_loads_its_kernels():
+    path = robots.python_path(ROOT)
+    for _ in range(2):  # the first one may compile
+        child = subprocess.run(
+            [sys.executable, '-c', LOADED],
+            env=os.environ | {'PYTHONPATH': path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    loading, first, again = map(float, child.stdout.split())
+    assert loading > 10.0 * first or loading == 0.0  # 0: nothing is compiled
+    assert again <= first

@@ -355,3 +355,16 @@ def test_bad_starts_and_missing_targets_are_refused():
     for call in (empty.start, lambda: empty.errors(np.zeros(4)), lambda: ik.solve(empty)):
         with pytest.raises(InvalidGoal, match='no orientation and no position'):
             call()
+
+
+@pytest.mark.parametrize('of', [
+    lambda robot, goal: ik.IkProblem(robot, goal),
+    lambda robot, goal: ik.IkProblem([goal], robot),
+    lambda robot, goal: ik.IkProblem('ur5e', [goal]),
+    lambda robot, goal: ik.solve(ik.IkProblem(robot, [goal]), budget=0.01),
+])  # fmt: skip
+def test_what_is_not_what_it_should_be_is_named(of):
+    robot = robots.shipped('ur5e')
+    goal = ik.PoseTask(robots.tip_of(robot), transform=np.eye(4))
+    with pytest.raises(ik.InvalidOption, match=r'robot is|tasks is|budget = 0\.01'):
+        of(robot, goal)

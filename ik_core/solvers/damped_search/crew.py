@@ -2,9 +2,9 @@
 
 Mathematics in lanes, decisions in numbers: a step is computed for all lanes together, whether they
 like it or not; what each makes of it is chosen lane by lane (`maths.lanes.select`). Only which
-attempts are over comes back, and `solving` sees to those.
+attempts are over comes back, and `schedule` sees to those.
 
-A step is that of `search`, with the same functions in the same order, so an attempt in a lane is
+A step is that of `search`, with the same arithmetic in the same order, so an attempt in a lane is
 the same, to the last bit, as one that is made alone. What is rare has no place here: exact
 Hessians, saddles, the attempts that are followed to their ends.
 """
