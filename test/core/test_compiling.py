@@ -86,7 +86,8 @@ LOADED = """
 import time
 import ik_core as ik
 from ik_core._compiling import compiling
-problem = ik.IkProblem(ik.load_urdf('ur5e'), [ik.PoseTask('tool0', [0.4, 0.1, 0.4], rpy=[0, 0, 0])])
+goal = ik.PoseTask('tool0', [0.4, 0.1, 0.4], rpy=[0, 0, 0])
+problem = ik.IkProblem(ik.load_urdf('ur5e'), [goal])
 solver = ik.make_solver()
 results = [solver.solve(problem) for _ in range(2)]
 print(compiling.seconds, *(result.solve_time for result in results))
