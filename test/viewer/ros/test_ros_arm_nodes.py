@@ -120,7 +120,7 @@ def test_a_node_that_is_not_active_says_so_and_goes_on_later():
         follow(watch, 4)
         assert node.transition(Transition.TRANSITION_DEACTIVATE)
         watch.until(lambda: watch.moment.code == 'inactive', 'its state')
-        assert watch.tips[0].goal is None
+        watch.until(lambda: watch.tips[0].goal is None, 'no goal, told by another topic')
 
 
 def test_a_description_that_is_no_robot_is_told_and_opens_nothing():
