@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from ..closed_forms.beginning import expected_beginning
 from ..closed_forms.chain import expected_family
 from ..exceptions import UnsupportedProblem
 from ..problem import IkProblem
@@ -53,6 +54,7 @@ def _data(robot: Robot) -> dict[str, Any]:
                 'link': tip,
                 'joints': [robot.joint_names[i] for i in robot.chain(tip)],
                 'closed_form': _closed_form(robot, tip),
+                'begun_from': expected_beginning(IkProblem(robot, [PoseTask(tip)])),
             }
             for tip in robot.tips()
         ],
@@ -113,10 +115,13 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 
 
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
+    problem = IkProblem(robot, [PoseTask(tip)])
+    nearly = expected_beginning(problem)
+    begun = '' if nearly is None else f'; searches begin at {nearly}'
     try:
-        return expected_family(IkProblem(robot, [PoseTask(tip)]))
+        return expected_family(problem) + begun
     except UnsupportedProblem as reason:
-        return f'- ({reason})'
+        return f'- ({reason}){begun}'
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -1,5 +1,6 @@
 """Where a search begins: at the solution in closed form that is nearest to its start.
 
+Or, for a chain without formulas, at that of a chain with some that it nearly is (`ideals`).
 A chain is looked at once, whichever limits, tolerances and problems it is in: that takes
 milliseconds, a search microseconds.
 """
@@ -17,8 +18,16 @@ from ..problem import IkProblem
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
 from . import slots
-from .chain import Chain, asks_for_a_point, chain_of, motion_of
+from .chain import (
+    Chain,
+    asks_for_a_point,
+    chain_of,
+    fixed_frames,
+    frames_of_rows,
+    motion_of,
+)
 from .cores import GENERAL
+from .ideals import ideals_of
 from .layouts import Layout
 from .nearest import ROOM, nearest_solutions
 from .plans import is_known, plan_of
@@ -42,6 +51,8 @@ TRIALS, ENOUGH = 8, 6
 """So many configurations have to be found again: most, as some may be singular."""
 ASIDE, SAME, HALF_TURN = 1e-3, 1e-6, 3.0
 """Starts of the trials, and how exact they are found again [rad]; and where they are."""
+APART = 0.1
+"""Solutions of an ideal chain miss the target by about this at most [m, rad]: less than CLOSE."""
 PLANS_KEPT = 64
 
 
@@ -97,7 +108,8 @@ _LOCK = Lock()
 def beginning_of(problem: IkProblem) -> Beginning | None:
     """Where searches of a problem begin; None: at their starts.
 
-    For one pose alone, and a chain of six or seven joints with formulas for regular poses.
+    For one pose alone, and a chain of six or seven joints that has, or nearly is one that has,
+    formulas for regular poses.
     """
     packed = problem.packed
     if not LEAST <= len(problem.variables) <= MOST or len(packed.frozen) or problem.secondary:
@@ -109,6 +121,31 @@ def beginning_of(problem: IkProblem) -> Beginning | None:
         return None
     plan = _plan_for(packed, len(problem.variables))
     return None if plan is None else Beginning(plan, problem)
+
+
+def expected_beginning(problem: IkProblem) -> str | None:
+    """What the chain nearly is, in words, where its formulas begin searches; untried.
+
+    None where it has formulas of its own, or no others. Compiles nothing.
+    """
+    packed = problem.packed
+    if not LEAST <= len(problem.variables) <= MOST or len(packed.frozen):
+        return None
+    try:
+        chain = chain_of(packed, asks_for_a_point(problem))
+    except UnsupportedProblem:
+        return None
+    if len(chain.rows) < len(problem.variables) or _known(chain, packed):
+        return None
+    names = [problem.robot.joint_names[i] for i in problem.variables[chain.variables]]
+    found = (layout for ideal in ideals_of(chain) for layout in _known(ideal, packed))
+    return next((f'nearly {layout.title(names)}' for layout in found), None)
+
+
+def _known(chain: Chain, packed: PackedGoals) -> list[Layout]:
+    """The layouts of a chain for which there are formulas in kernels."""
+    layouts = chain.layouts()
+    return [one for one in layouts if one.kind != GENERAL and is_known(chain, one, packed)]
 
 
 def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
@@ -130,27 +167,49 @@ def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
         return None
     if len(chain.rows) < variables:
         return None
-    for layout in chain.layouts():
-        if layout.kind == GENERAL or not is_known(chain, layout, packed):
-            continue
-        plan = _plan_of(chain, layout, packed, variables)
+    found = _plan_among(chain, packed, variables, fixed_frames(packed))
+    if found:
+        return found
+    ideals = (ideal for ideal in ideals_of(chain) if _apart(ideal, chain) <= APART)
+    plans = (_plan_among(one, packed, variables, frames_of_rows(one)) for one in ideals)
+    return next((plan for plan in plans if plan), None)
+
+
+def _plan_among(
+    chain: Chain, packed: PackedGoals, variables: int, frames: list[Array]
+) -> _Plan | None:
+    """The plan of the first of a chain's layouts that is known, and finds what there is."""
+    for layout in _known(chain, packed):
+        plan = _plan_of(chain, layout, packed, variables, frames)
         if _finds_again(plan, chain):
             return plan
     return None
 
 
-def _plan_of(chain: Chain, layout: Layout, packed: PackedGoals, variables: int) -> _Plan:
+def _plan_of(
+    chain: Chain, layout: Layout, packed: PackedGoals, variables: int, frames: list[Array]
+) -> _Plan:
     endless = JointLimits(np.full(variables, -np.inf), np.full(variables, np.inf))
-    plan = plan_of(chain, layout, packed, endless, chain.variables, 0.0, variables)
+    plan = plan_of(chain, layout, packed, endless, chain.variables, 0.0, variables, frames)
     assert plan is not None
     whole, numbers = plan.arrays
     numbers[0, slots.NEAR] = -1.0
     return _Plan(whole, numbers, chain.variables, layout.held >= 0)
 
 
+def _apart(ideal: Chain, chain: Chain) -> float:
+    """How far an ideal chain's goal is from the chain's own at random configurations [m, rad]."""
+    gaps = (_pose_at(ideal, x) - _pose_at(chain, x) for x in _configurations(chain))
+    return float(max(np.linalg.norm(gap, axis=0).max() for gap in gaps))
+
+
+def _configurations(chain: Chain) -> Array:
+    return np.random.default_rng(0).uniform(-HALF_TURN, HALF_TURN, (TRIALS, len(chain.rows)))
+
+
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
     """Whether random configurations are the solutions nearest to themselves."""
-    x = np.random.default_rng(0).uniform(-HALF_TURN, HALF_TURN, (TRIALS, len(chain.rows)))
+    x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x + ASIDE
     if plan.holds:

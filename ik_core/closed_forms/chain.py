@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,21 @@ def fixed_frames(packed: PackedGoals) -> list[Array]:
             frames.append(frame)
             frame = np.eye(4)
     return [*frames, frame]
+
+
+def frames_of_rows(chain: Chain) -> list[Array]:
+    """As `fixed_frames`, for the axes that are the chain's rows, whatever is packed."""
+    placed = [np.eye(4), *(_frame_about(row) for row in chain.rows), chain.last]
+    return [np.linalg.inv(one) @ other for one, other in pairwise(placed)]
+
+
+def _frame_about(row: Array) -> Array:
+    """A frame (4, 4) whose z axis is a row's."""
+    frame, axis = np.eye(4), row[:3]
+    side = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+    side /= np.linalg.norm(side)
+    frame[:3] = np.column_stack([side, np.cross(axis, side), axis, row[3:]])
+    return frame
 
 
 def _frozen_motion(row: IntArray, geometry: Array) -> Array:

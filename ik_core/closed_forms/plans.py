@@ -57,10 +57,12 @@ def plan_of(
     columns: IntArray,
     margin: float,
     n: int,
+    frames: list[Array] | None = None,
 ) -> Plan | None:
     """The plan of a layout; None where it is not one of those that `regular` knows.
 
     columns (joints,): where each joint of the chain is in q (n,). margin: see `propose`.
+    frames: the fixed ones of the chain, if they are not as packed.
     """
     if not is_known(chain, layout, packed):
         return None
@@ -76,7 +78,7 @@ def plan_of(
     numbers[:count, slots.LOWER] = limits.lower[chain.variables]
     numbers[:count, slots.UPPER] = limits.upper[chain.variables]
     numbers[0, slots.MARGIN] = margin
-    *before, behind = fixed_frames(packed)
+    *before, behind = fixed_frames(packed) if frames is None else frames
     for i, frame in enumerate(before):
         numbers[slots.FIXED + i] = frame_of(frame)
     numbers[slots.TOOL] = frame_of(behind @ chain.tool)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import robots
+from support.first_attempts import far_from_goal, random_poses, same, solved
 
 import ik_core as ik
 from ik_core.batch.solve_batch import solve_batch
@@ -25,35 +26,6 @@ FINE = {'position_tolerance': 1e-9, 'orientation_tolerance': 1e-9}
 def pose_problem(name, **given):
     robot = arm(name)
     return ik.IkProblem(robot, [ik.PoseTask(robot.default_tip())], **given)
-
-
-def random_poses(problem, count, seed=0):
-    """Targets (count, 4, 4) that are reached, where (count, n), and starts (count, n)."""
-    rng = np.random.default_rng(seed)
-    low, high = problem.limits.sample_lower, problem.limits.sample_upper
-    q = np.tile(problem.default_configuration, (2 * count, 1))
-    q[:, problem.variables] = rng.uniform(low, high, (2 * count, len(low)))
-    link = problem.goals[0].link
-    targets = np.array([problem.robot.forward_kinematics(one, link) for one in q[:count]])
-    return targets, q[:count], q[count:]
-
-
-def solved(problem, targets, starts, **options):
-    """Single solves."""
-    solver, results = ik.make_solver(**options), []
-    for target, start in zip(targets, starts, strict=True):
-        problem.goals[0].set_target(target)
-        results.append(solver.solve(problem, start))
-    return results
-
-
-def same(one, other):
-    """Whether two results are the same, to the last bit."""
-    counts = [(r.iterations, r.evaluations, r.restarts, r.status, r.cost) for r in (one, other)]
-    np.testing.assert_array_equal(one.q, other.q)
-    np.testing.assert_array_equal(one.position_errors, other.position_errors)
-    np.testing.assert_array_equal(one.orientation_errors, other.orientation_errors)
-    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize('name', SIX)
@@ -108,14 +80,6 @@ def test_seven_joints_begin_at_the_first_value_of_the_held_one_that_has_a_soluti
         at_once += value == start[form.held]
     assert elsewhere > 5
     assert at_once > 5
-
-
-def far_from_goal(problem, q):
-    """The error that is held against NEAR [m, rad]."""
-    goal = problem.goals[0]
-    here, there = problem.robot.forward_kinematics(q, goal.link), goal.transform
-    turn = np.linalg.norm(here[:3, :3] - there[:3, :3]) / np.sqrt(2.0)
-    return max(np.linalg.norm(here[:3, 3] - there[:3, 3]), turn)
 
 
 @pytest.mark.parametrize('name', SEVEN)

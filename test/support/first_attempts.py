@@ -1,0 +1,56 @@
+"""Solves of random poses, and whether two results are the same."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+
+import ik_core as ik
+from ik_core.robot.shipped import shipped_robots
+
+
+def measured(name, seed, size=1e-3):
+    """The URDF of a shipped robot whose joints are all off by up to `size` [m] and [rad]."""
+    rng, root = np.random.default_rng(seed), ElementTree.parse(shipped_robots()[name]).getroot()
+    for origin in root.iterfind('joint/origin'):
+        for key in ('xyz', 'rpy'):
+            ideal = np.array(origin.get(key, '0 0 0').split(), float)
+            real = ideal + size * rng.uniform(-1.0, 1.0, 3)
+            origin.set(key, ' '.join(repr(float(number)) for number in real))
+    return ElementTree.tostring(root, encoding='unicode')
+
+
+def random_poses(problem, count, seed=0):
+    """Targets (count, 4, 4) that are reached, where (count, n), and starts (count, n)."""
+    rng = np.random.default_rng(seed)
+    low, high = problem.limits.sample_lower, problem.limits.sample_upper
+    q = np.tile(problem.default_configuration, (2 * count, 1))
+    q[:, problem.variables] = rng.uniform(low, high, (2 * count, len(low)))
+    link = problem.goals[0].link
+    targets = np.array([problem.robot.forward_kinematics(one, link) for one in q[:count]])
+    return targets, q[:count], q[count:]
+
+
+def solved(problem, targets, starts, **options):
+    """Single solves."""
+    solver, results = ik.make_solver(**options), []
+    for target, start in zip(targets, starts, strict=True):
+        problem.goals[0].set_target(target)
+        results.append(solver.solve(problem, start))
+    return results
+
+
+def same(one, other):
+    """Whether two results are the same, to the last bit."""
+    counts = [(r.iterations, r.evaluations, r.restarts, r.status, r.cost) for r in (one, other)]
+    np.testing.assert_array_equal(one.q, other.q)
+    np.testing.assert_array_equal(one.position_errors, other.position_errors)
+    np.testing.assert_array_equal(one.orientation_errors, other.orientation_errors)
+    assert counts[0] == counts[1]
+
+
+def far_from_goal(problem, q):
+    """How far the goal's link is from its target [m, rad], with the sine of half a turn."""
+    goal = problem.goals[0]
+    here, there = problem.robot.forward_kinematics(q, goal.link), goal.transform
+    turn = np.linalg.norm(here[:3, :3] - there[:3, :3]) / np.sqrt(2.0)
+    return max(np.linalg.norm(here[:3, 3] - there[:3, 3]), turn)
