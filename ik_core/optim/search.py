@@ -102,7 +102,7 @@ class Search(ABC):
 
     def run(self, budget: Budget | None = None) -> bool:
         """Go on until done or the budget is used up; return whether it is done."""
-        if not isinstance(budget, Budget | None):
+        if budget is not None and not isinstance(budget, Budget):
             raise InvalidOption(f'budget = {budget!r}: Budget(seconds=0.01), say, is needed')
         started = self.clock()
         self.limited_by = IkStatus.ITERATION_LIMIT

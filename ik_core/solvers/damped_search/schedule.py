@@ -16,22 +16,17 @@ from __future__ import annotations
 from ..._jit import inlined, njit
 from ...maths.lanes import LANES, in_lanes, numbers_of
 from ...maths.rotations import Array, IntArray
-from ...maths.vectors import copy_to
 from ...optim.memory import FOREVER
 from ...robot.kinematics import OFFSET
 from ...robot.limits import random_configuration
 from . import crew as own
-from .attempts import begin, next_attempt, turned_round
+from .attempts import next_attempt, turned_round
 from .crew import Crew, crew_of, step
 from .memory import (
-    ANSWER,
-    ANSWER_COST,
-    ANSWER_STATUS,
     ATTEMPT,
     ATTEMPT_ITERATIONS,
     COST,
     EVALUATIONS,
-    FIRST,
     FOLLOWING,
     GRADIENT,
     ITERATIONS,
@@ -43,14 +38,13 @@ from .memory import (
     SEED,
     SQUARES,
     STALLED,
-    START,
     STATUS,
     SearchArrays,
     X,
     carve_rows,
     row_count,
 )
-from .search import conclude_search, run
+from .search import conclude_search, hand_in, open_problem, run
 
 # The board, a column for each lane or desk: where a lane works, at which attempt, and how it goes;
 # which problem is on a desk (-1: none), and how many attempts of it were begun.
@@ -110,11 +104,10 @@ def solve_many(
                     counters[place], memories[place], rows,
                 )  # fmt: skip
                 if board[PROBLEM, place] < 0:
-                    for k in range(frozen.shape[0]):
-                        geometries[place, frozen[k], OFFSET] = angles[first, k]
-                    for g in range(table.shape[0]):
-                        copy_to(own_targets[first, g], targets[place, g])
-                    _open(search, starts[first], near[first], seeds[first])
+                    open_problem(
+                        search, geometries[place], targets[place], frozen, angles, own_targets,
+                        starts, near, seeds, first,
+                    )  # fmt: skip
                     board[PROBLEM, place], board[BEGUN, place] = first, 0
                     first += 1
                 _send(crew, board, lane, place, search, frozen)
@@ -144,13 +137,7 @@ def solve_many(
                 )  # fmt: skip
             else:
                 conclude_search(search)
-            i = board[PROBLEM, place]
-            copy_to(search.vectors[ANSWER], answers[i])
-            costs[i] = search.values[ANSWER_COST]
-            for g in range(table.shape[0]):
-                copy_to(search.p.errors[g], errors[i, g])
-            codes[i, 0], codes[i, 1] = search.counters[ANSWER_STATUS], search.counters[ITERATIONS]
-            codes[i, 2], codes[i, 3] = search.counters[EVALUATIONS], search.counters[ATTEMPT]
+            hand_in(search, board[PROBLEM, place], answers, costs, errors, codes)
             board[PROBLEM, place] = -1
 
 
@@ -172,17 +159,6 @@ def _place(board: IntArray, counters: IntArray, more: bool, restarts: int) -> in
         elif begun < fewest:
             found, fewest = place, begun
     return found
-
-
-@inlined
-def _open(search: SearchArrays, start: Array, near: Array, seed: int) -> None:
-    """A search that begins anew."""
-    for k in range(search.counters.shape[0]):
-        search.counters[k] = 0
-    search.options[SEED] = seed
-    copy_to(start, search.vectors[FIRST])
-    begin(search)
-    copy_to(near, search.vectors[START])  # for the turns of the answer
 
 
 @inlined

@@ -282,20 +282,48 @@ def solve_each(
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     for i in range(first, last):
-        for k in range(frozen.shape[0]):
-            geometry[frozen[k], OFFSET] = angles[i, k]
-        for g in range(table.shape[0]):
-            copy_to(own_targets[i, g], targets[g])
-        for k in range(counters.shape[0]):
-            counters[k] = 0
-        search.options[SEED] = seeds[i]
-        copy_to(starts[i], search.vectors[FIRST])
-        begin(search)
-        copy_to(near[i], search.vectors[START])  # for the turns of the answer
+        open_problem(
+            search, geometry, targets, frozen, angles, own_targets, starts, near, seeds, i
+        )
         run(tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER, FOREVER)
-        copy_to(search.vectors[ANSWER], answers[i])
-        costs[i] = search.values[ANSWER_COST]
-        for g in range(table.shape[0]):
-            copy_to(search.p.errors[g], errors[i, g])
-        codes[i, 0], codes[i, 1] = counters[ANSWER_STATUS], counters[ITERATIONS]
-        codes[i, 2], codes[i, 3] = counters[EVALUATIONS], counters[ATTEMPT]
+        hand_in(search, i, answers, costs, errors, codes)
+
+
+@inlined
+def open_problem(
+    search: SearchArrays,
+    geometry: Array,
+    targets: Array,
+    frozen: IntArray,
+    angles: Array,
+    own_targets: Array,
+    starts: Array,
+    near: Array,
+    seeds: IntArray,
+    i: int,
+) -> None:
+    """Begin the search with problem i of those of `solve_each`."""
+    for k in range(frozen.shape[0]):
+        geometry[frozen[k], OFFSET] = angles[i, k]
+    for g in range(targets.shape[0]):
+        copy_to(own_targets[i, g], targets[g])
+    for k in range(search.counters.shape[0]):
+        search.counters[k] = 0
+    search.options[SEED] = seeds[i]
+    copy_to(starts[i], search.vectors[FIRST])
+    begin(search)
+    copy_to(near[i], search.vectors[START])  # for the turns of the answer
+
+
+@inlined
+def hand_in(
+    search: SearchArrays, i: int, answers: Array, costs: Array, errors: Array, codes: IntArray
+) -> None:
+    """Fill what `solve_each` fills for problem i, of a search that is concluded."""
+    counters = search.counters
+    copy_to(search.vectors[ANSWER], answers[i])
+    costs[i] = search.values[ANSWER_COST]
+    for g in range(errors.shape[1]):
+        copy_to(search.p.errors[g], errors[i, g])
+    codes[i, 0], codes[i, 1] = counters[ANSWER_STATUS], counters[ITERATIONS]
+    codes[i, 2], codes[i, 3] = counters[EVALUATIONS], counters[ATTEMPT]
