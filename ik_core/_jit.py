@@ -164,8 +164,7 @@ def inlined(function: F) -> F:
 def _compiled(function: F, options: dict[str, Any]) -> F:
     if not COMPILED:
         return function
-    if 'no_cpython_wrapper' in options:
-        options = options | _parts.OPTIONS
+    options = options | _parts.options('no_cpython_wrapper' in options)
     kernel = _cached(function, options)
     _parts.take_no_literals(kernel)
     return kernel
@@ -200,9 +199,7 @@ def _kept_by_content(kernel: Any) -> Any:
         file = IndexDataCacheFile(folder, cache._impl.filename_base, source_stamp=stamp)
         cache._impl.locator._cache_path = cache._cache_path = folder
         cache._cache_file = file
-        load = cache.load_overload
-        if _parts.is_part(kernel):
-            load = _parts.loads_parts(load)
+        load = _parts.loads(kernel, cache.load_overload)
         cache.load_overload = _if_possible(_telling(kernel, load))
         cache.save_overload = _if_possible(cache.save_overload)
     return kernel

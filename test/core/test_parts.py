@@ -1,4 +1,5 @@
-"""Kernels that only kernels call are parts of those, with the same results as without parts."""
+"""Kernels that only kernels call are parts of those, with the same results as without parts; those
+that Python calls are loaded without what only others would link."""
 
 import shutil
 
@@ -39,6 +40,10 @@ def top(x):
 @njit
 def other(x):
     return low(x, 7)
+
+@njit
+def whole(x):
+    return top(x) + 100
 """
 
 USE_CHAIN = """
@@ -56,13 +61,31 @@ for k in (top, lowest, low):
 def test_inner_kernels_are_parts_of_their_callers_also_from_the_cache(copy, tmp_path):
     source, home = copy / 'ik_core' / 'chain.py', {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
     source.write_text(CHAIN)
-    kinds = 'JITCodeLibrary\n_Part\n_Part'
+    kinds = '_Entry\n_Part\n_Part'
     # each was compiled for one kind of arguments, though constants are handed on
     assert run(USE_CHAIN.format(more=''), copy, **home) == f'36 1 1 1\nTrue 0 0 0\n{kinds}'
-    assert run(USE_CHAIN.format(more=''), copy, **home) == '36 0 0 0\nTrue 1 0 0\nJITCodeLibrary'
+    assert run(USE_CHAIN.format(more=''), copy, **home) == '36 0 0 0\nTrue 1 0 0\n_Entry'
     # what `other` calls comes from the cache, with what that calls in it
     last = run(USE_CHAIN.format(more='other(1), '), copy, **home)
-    assert last == '36 29 0 1 0\nTrue 1 0 1\nJITCodeLibrary\n\n_Part'
+    assert last == '36 29 0 1 0\nTrue 1 0 1\n_Entry\n\n_Part'
+
+
+LINK = """
+from ik_core.chain import top, whole
+print(top(1))
+(library,) = (one.library for one in top.overloads.values())
+print(library._unread is not None, *({more}))
+print(library._unread is not None, sum(top.stats.cache_hits.values()))
+"""
+
+
+@needs_numba
+def test_what_others_link_of_an_entry_is_read_from_the_cache_when_one_does(copy, tmp_path):
+    source, home = copy / 'ik_core' / 'chain.py', {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
+    source.write_text(CHAIN)
+    assert run(LINK.format(more=''), copy, **home) == '36\nFalse\nFalse 0'
+    assert run(LINK.format(more=''), copy, **home) == '36\nTrue\nTrue 1'
+    assert run(LINK.format(more='whole(1), whole(2)'), copy, **home) == '36\nTrue 136 166\nFalse 1'
 
 
 UNKNOWN_NUMBA = """
