@@ -8,7 +8,7 @@ milliseconds, a search microseconds.
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,9 +82,10 @@ class Beginning:
         given = self._whole, self._numbers, targets.reshape(-1, 12), starts
         nearest_solutions(*given, first, last, _room(), points)
 
-    def one(self, targets: Array, starts: Array, points: Array) -> tuple[Any, ...]:
-        """What the kernel `nearest_solutions` takes to fill points (1, variables)."""
-        return self._whole, self._numbers, targets, starts, 0, 1, _room(), points
+    @property
+    def plan(self) -> tuple[IntArray, Array, Array]:
+        """What the kernel `nearest_solutions` takes for plan, numbers and memory."""
+        return self._whole, self._numbers, _room()
 
 
 def _room() -> Array:

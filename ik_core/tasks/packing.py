@@ -22,6 +22,7 @@ class PackedGoals:
     `load` is given. `orientation_length` [m/rad] scales rotations in the stacked residual.
     `parts` are what each entry of the arrays is for, one or two of every goal and then
     `patterns`, which are no goals, and whose cost has a `constant` beside that of the residual.
+    `is_plain`: they are the goals, one each.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class PackedGoals:
         self._owners = [i for _, i in of_goals]
         self.parts: list[Goal | Part | PatternPart] = [part for part, _ in of_goals]
         self.parts += self._patterns
-        self._is_plain = self.parts == list(goals)
+        self.is_plain = self.parts == list(goals)
         self.constant = 0.0
         self.variables = np.arange(robot.n) if variables is None else np.array(variables, int)
         fixed = [part for part in self.parts if part.relative_to is None]
@@ -76,14 +77,14 @@ class PackedGoals:
 
     def part_targets(self, targets: Array) -> Array:
         """The targets (N, parts, 12) for those of the goals (N, G, 12)."""
-        if self._is_plain:
+        if self.is_plain:
             return targets
         owned = zip(self.parts, self._owners, strict=False)
         return np.stack([part.turned(targets[:, i]) for part, i in owned], axis=1)
 
     def goal_errors(self, errors: Array) -> Array:
         """The errors (..., G, 2) of the goals from those of the parts (..., parts, 2)."""
-        if self._is_plain:
+        if self.is_plain:
             return errors
         merged = np.zeros((*errors.shape[:-2], len(self.goals), 2))
         for i, owner in enumerate(self._owners):  # halves have one of the two errors each

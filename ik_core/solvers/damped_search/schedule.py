@@ -8,7 +8,7 @@ under way. So a single problem has its restarts side by side.
 The answer is that of attempts made one after the other: those that are over wait in their lanes
 until all earlier ones are, and of those that reach the goals the earliest counts. Neither the
 number of lanes nor that of threads changes a result. Problems that no attempt solves go on at
-their desk alone (`search.run`).
+their desk alone (`search.run_search`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .memory import (
     carve_rows,
     row_count,
 )
-from .search import conclude_search, hand_in, open_problem, run
+from .search import conclude_search, hand_in, open_problem, run_search
 
 # The board, a column for each lane or desk: where a lane works, at which attempt, and how it goes;
 # which problem is on a desk (-1: none), and how many attempts of it were begun.
@@ -131,7 +131,7 @@ def solve_many(
             if ended == RUNNING:
                 continue
             if ended == STALLED:  # no attempt reached the goals
-                run(
+                run_search(
                     tree, geometries[place], table, tools, targets[place], bounds,
                     counters[place], memories[place], FOREVER, FOREVER,
                 )  # fmt: skip

@@ -1,13 +1,16 @@
 """The loop: `run` goes on with a search, `conclude` makes an answer of it; `solve_each` does many.
 
 Each of them takes a problem's arrays and the search's own, eight in all (`memory.search_arrays`):
-as one tuple of arrays, numba would need three times as long to take them.
+as one tuple of arrays, numba would need three times as long to take them. A whole solve is one
+call of `run`, as what is around a call takes as long as many a solve.
 """
 
 from __future__ import annotations
 
-from ..._jit import inlined, njit
+from ..._jit import inlined, inner, njit
+from ...closed_forms.nearest import nearest_solutions
 from ...maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
+from ...maths.lanes import HAS_LANES
 from ...maths.linalg import bounded_newton_step
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to, differ
@@ -69,8 +72,72 @@ from .model import (
 from .saddles import SADDLE_TRIALS, find_descent, find_descent_inside, leave_saddle
 
 
+@inner
+def _stay(
+    plan: IntArray,
+    numbers: Array,
+    targets: Array,
+    starts: Array,
+    first: int,
+    last: int,
+    memory: Array,
+    points: Array,
+) -> None:
+    """What stands for `nearest_solutions` where there are no lanes, and so no plans."""
+
+
+choose_beginning = nearest_solutions if HAS_LANES else _stay
+
+
 @njit
 def run(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    plan: IntArray,
+    numbers: Array,
+    room: Array,
+    columns: IntArray,
+    iterations: int,
+    attempts: int,
+    q: Array,
+) -> int:
+    """Begin a search, or go on with it: at most so many iterations, or until so many attempts
+    were left; return its status.
+
+    When the status is not RUNNING, the answer is concluded.
+
+    plan, numbers, room: see `nearest_solutions`, which chooses where the first attempt begins;
+    of length 0 to go on, or to begin at the start
+    q (n,) : begin anew at these joints of the whole robot, `columns` (variables,) of which move,
+    and fill those with the answer; of length 0 for the search in the arrays, as it is
+    """
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    vectors = search.vectors
+    if q.shape[0] > 0:
+        for k in range(counters.shape[0]):
+            counters[k] = 0
+        for j in range(columns.shape[0]):
+            vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
+    if plan.shape[0] > 0:
+        starts, points = vectors[START : START + 1], vectors[FIRST : FIRST + 1]
+        choose_beginning(plan, numbers, targets, starts, 0, 1, room, points)
+    status = run_search(
+        tree, geometry, table, tools, targets, bounds, counters, memory, iterations, attempts
+    )
+    if status != RUNNING:
+        for j in range(min(q.shape[0], columns.shape[0])):
+            q[columns[j]] = vectors[ANSWER, j]
+    return status
+
+
+@inner
+def run_search(
     tree: IntArray,
     geometry: Array,
     table: IntArray,
@@ -82,10 +149,9 @@ def run(
     iterations: int,
     attempts: int,
 ) -> int:
-    """Run at most so many iterations, or until so many attempts were left, of the search that
-    lives in the arrays; return its status.
+    """`run` for a search whose beginning is chosen.
 
-    When the status is not RUNNING, the answer is concluded.
+    Takes few arrays, as `run` does: handing on all parts of a search by their names costs more.
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     if counters[PHASE] == NEW:
@@ -101,7 +167,7 @@ def run(
         else:
             return RUNNING
     conclude_search(search)
-    return counters[ANSWER_STATUS]
+    return int(counters[ANSWER_STATUS])
 
 
 @njit
@@ -285,7 +351,9 @@ def solve_each(
         open_problem(
             search, geometry, targets, frozen, angles, own_targets, starts, near, seeds, i
         )
-        run(tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER, FOREVER)
+        run_search(
+            tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER, FOREVER
+        )
         hand_in(search, i, answers, costs, errors, codes)
 
 

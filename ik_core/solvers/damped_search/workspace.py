@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...closed_forms import slots
 from ...closed_forms.beginning import Beginning, beginning_of
-from ...closed_forms.nearest import nearest_solutions
 from ...maths.lanes import LANES
 from ...maths.rotations import Array, IntArray
 from ...optim.arrays import (
@@ -31,6 +31,9 @@ from .schedule import BEGUN, BOARD, PROBLEM, solve_many
 from .search import conclude, run
 
 CACHE_LINE = 64
+NOTHING = np.empty(0)
+"""In the place of the start, to go on; of a plan, to begin at the start: see `search.run`."""
+NO_PLAN = np.empty(0, np.int64), np.empty((0, 12)), np.empty((0, slots.WIDTH))
 
 
 def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
@@ -76,13 +79,17 @@ class DampedWorkspace(KernelWorkspace):
         self._beginning, self._begins = beginning_for(problem, options), False
         self._looked = False  # at the start, where the first attempt may begin elsewhere
         self._note_options(options)
+        self._plan: tuple[Any, ...] = NO_PLAN
         if self._beginning is not None:
-            rows = self.start.reshape(1, -1), self._first.reshape(1, -1)
-            self._nearest = self._beginning.one(packed.targets, *rows)
+            self._plan = self._beginning.plan
+        self._whole = *self.arguments, *self._plan, problem.variables, FOREVER, self._alone
+        # what a solve without tasks, of goals as they are packed, reports needs no second look
+        self._is_plain = not problem.other_tasks and packed.is_plain
 
     def _note_options(self, options: Any) -> None:
         weighed = bool(self.problem.other_tasks)
         own = self.options
+        self._tolerances = 0.0, 0.0
         self._note_tolerances()
         own[memory.RESTARTS] = 0 if weighed else options.restarts
         own[memory.SEED] = options.random_seed
@@ -95,8 +102,13 @@ class DampedWorkspace(KernelWorkspace):
         self._crew: CrewWorkspace | None = None
 
     def _note_tolerances(self) -> None:
-        self.options[memory.POSITION_TOLERANCE] = position_tolerance(self.problem, self.packed)
-        self.options[memory.ORIENTATION_TOLERANCE] = self.problem.orientation_tolerance
+        problem = self.problem
+        tolerances = problem.position_tolerance, problem.orientation_tolerance
+        if tolerances == self._tolerances:
+            return
+        self._tolerances = tolerances
+        self.options[memory.POSITION_TOLERANCE] = position_tolerance(problem, self.packed)
+        self.options[memory.ORIENTATION_TOLERANCE] = problem.orientation_tolerance
         if self._beginning is not None:
             self._beginning.set_tolerances(self.problem)
 
@@ -108,39 +120,49 @@ class DampedWorkspace(KernelWorkspace):
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
-        problem = self.problem
-        q = problem.load(q0)
-        self.start[:] = q[problem.columns]
+        q = self._read(q0)
+        self.start[:] = self._first[:] = q[self.problem.columns]
         self.counters.fill(0)
+        self._looked, self._begins = False, self._beginning is not None
+        return q
+
+    def _read(self, q0: ArrayLike | None) -> Array:
+        """What may have changed since the last search: the start (n,), targets, tolerances."""
+        q = self.problem.load(q0)
         self._note_tolerances()
-        if problem.other_tasks:
+        if self.problem.other_tasks:
             self._load_tasks(q)
-        self._looked = False
-        if self._beginning is None:
-            self._first[:] = self.start
-        else:
-            self._begins = True
         return q
 
     def stay_on_branch(self) -> None:
         """See Workspace."""
         self._begins = False
-        self._first[:] = self.start
-
-    def _begin(self) -> None:
-        """Choose where the first attempt begins."""
-        self._begins = self._looked = False
-        nearest_solutions(*self._nearest)
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started = clock()
-        q = self.load(q0)
-        if self._begins:
-            self._begin()
-        if run(*self.arguments, FOREVER, self._alone) == memory.RUNNING:
+        q = self._read(q0)
+        status = run(*self._whole, q)
+        if status == memory.RUNNING:
             self._go_on_in_lanes()
+        elif self._is_plain:
+            return self._result_of(q, STATUSES[status], clock() - started)
         return self.result(q, clock() - started)
+
+    def _result_of(self, q: Array, status: IkStatus, solve_time: float) -> IkResult:
+        """As `result`, sooner."""
+        errors, counters = self.errors.copy(), self.counters.tolist()
+        return IkResult(
+            q,
+            status,
+            errors[:, 0],
+            errors[:, 1],
+            self.values.item(memory.ANSWER_COST),
+            counters[memory.ITERATIONS],
+            counters[memory.EVALUATIONS],
+            counters[memory.ATTEMPT],
+            solve_time,
+        )
 
     @property
     def concluded(self) -> tuple[Array, Array, float]:
@@ -159,15 +181,19 @@ class DampedWorkspace(KernelWorkspace):
         """See Workspace."""
         if self._begins and iterations == 0:
             return self._look_at_start()
+        plan = NO_PLAN
         if self._begins:
             self.counters.fill(0)  # whatever was concluded of the start
-            self._begin()
-        return STATUSES.get(run(*self.arguments, iterations, FOREVER))
+            self._begins, self._looked, plan = False, False, self._plan
+        return self._run(plan, iterations)
+
+    def _run(self, plan: tuple[Any, ...], iterations: int) -> IkStatus | None:
+        given = *self.arguments, *plan, self.problem.variables, iterations, FOREVER, NOTHING
+        return STATUSES.get(run(*given))
 
     def _look_at_start(self) -> IkStatus | None:
         """How the search ends where the start reaches the goals; else nothing is begun yet."""
-        self._first[:] = self.start
-        status = STATUSES.get(run(*self.arguments, 0, FOREVER))
+        status = self._run(NO_PLAN, 0)
         if status is None:
             self.counters.fill(0)
             self._looked = True
@@ -175,8 +201,6 @@ class DampedWorkspace(KernelWorkspace):
 
     def conclude(self) -> None:
         """See Workspace."""
-        if self._begins:
-            self._first[:] = self.start
         conclude(*self.arguments)
 
     @property
