@@ -16,17 +16,21 @@ Progress = Callable[[int, int], Any]
 Work = Callable[[int, int], Any]
 """Is called with (first, last), and does first..last-1."""
 
-SHARES = 4
-"""So many chunks for each thread, so that the last one is not waited for long."""
+SHARES = 2
+"""A chunk is half of what each thread has left: the last one is not waited for long."""
 
 
-def chunk_size(count: int, threads: int, least: int, most: int) -> int:
-    """How many of `count` make a chunk: enough for all threads, but between `least` and `most`.
+def chunk_ends(count: int, threads: int, most: int, least: int) -> Iterator[tuple[int, int]]:
+    """(first, last) of the chunks: `most` at a time, towards the end fewer, down to `least`.
 
     A chunk is done without a look at the interpreter. With few Ctrl-C ends the work soon; of many
     its beginning and end cost less.
     """
-    return min(most, max(least, -(-count // (SHARES * threads))))
+    first = 0
+    while first < count:
+        size = max(least, min(most, -(-(count - first) // (SHARES * threads))))
+        yield first, min(first + size, count)
+        first += size
 
 
 def share_out(
@@ -35,33 +39,42 @@ def share_out(
     threads: int,
     worker: Callable[[int], Work],
     progress: Progress | None = None,
+    *,
+    least: int | None = None,
 ) -> None:
     """Do `count` things, `chunk` at a time, in this thread and in others beside it.
 
+    least : towards the end fewer at a time, down to so many; by default always `chunk`
     worker : what worker(k) returns does chunks in thread k, which is this one for k = 0; it is
         called in this one, no more often than there are chunks
     progress : called after every chunk of this thread, in it
 
     What a worker or `progress` raises ends the other threads after a chunk, and is raised.
     """
-    firsts = deque(range(0, count, chunk))
-    workers = [worker(k) for k in range(min(threads, len(firsts)))]
+    chunks = deque(chunk_ends(count, threads, chunk, chunk if least is None else least))
+    workers = [worker(k) for k in range(min(threads, len(chunks)))]
     helpers = len(workers) - 1
 
-    def left() -> Iterator[int]:
+    def left() -> Iterator[tuple[int, int]]:
         """The chunks that no thread has taken."""
         with suppress(IndexError):
             while True:
-                yield firsts.popleft()
+                yield chunks.popleft()
+
+    def begun() -> int:
+        """How many of the things threads have taken."""
+        with suppress(IndexError):
+            return chunks[0][0]
+        return count
 
     def work(do: Work, report: Progress | None = None) -> None:
         try:
-            for first in left():
-                do(first, min(first + chunk, count))
+            for first, last in left():
+                do(first, last)
                 if report is not None:
-                    report(max(0, count - chunk * (len(firsts) + helpers)), count)
+                    report(max(0, begun() - chunk * helpers), count)
         finally:
-            firsts.clear()  # the others end, too, where Ctrl-C or an error came
+            chunks.clear()  # the others end, too, where Ctrl-C or an error came
 
     if helpers < 1:
         for only in workers:

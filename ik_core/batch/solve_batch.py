@@ -11,13 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED
-from ..chunks import Progress, Work, checked_threads, chunk_size, share_out
+from ..chunks import Progress, Work, checked_threads, share_out
 from ..display import angle, counted, html_table, length
 from ..display import time as time_text
 from ..exceptions import InvalidGoal, InvalidOption
@@ -28,7 +28,7 @@ from ..maths.rotations import (
     Array,
     IntArray,
     first_not_rigid,
-    frames_of,
+    transform_of,
 )
 from ..maths.transforms import check_frame, frame_id, plain_transform, refuse_transform
 from ..problem import IkProblem
@@ -37,17 +37,13 @@ from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.schedule import solve_many
 from ..solvers.damped_search.search import solve_each
-from ..solvers.damped_search.workspace import (
-    STATUSES,
-    CrewWorkspace,
-    DampedWorkspace,
-    beginning_for,
-)
+from ..solvers.damped_search.workspace import STATUSES, CrewWorkspace, DampedWorkspace
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
+from .rows import Answers, Room, put_answers, take_problems
 
-CHUNKS = (256, 1024) if COMPILED else (1, 1)
-"""The least and the most problems between two looks at the interpreter (`chunk_size`). Fewer
-than the least are done before another thread would be a help."""
+LEAST, MOST = (128, 1024) if COMPILED else (1, 1)
+"""Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
+before another thread would be a help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +151,18 @@ class ManySolves:
     """A solver over many targets and starts, with buffers for every thread."""
 
     def __init__(self, problem: IkProblem, solver: Solver, threads: int | None = None) -> None:
-        self.problem = problem.clone()
+        self.problem = problem
         self.solver = solver
         self.threads = checked_threads(threads)
         self._workspaces: dict[int, tuple[Any, ...]] = {}
         if getattr(solver.options, 'record_history', False):
             raise InvalidOption('record_history: a batch keeps no histories')
+        if self.compiled:
+            own = [transform_of(task.target) for task in problem.goals]
+            self._own = np.reshape(own, (1, -1, 4, 4))
+            self._search = DampedWorkspace(problem, solver.options)
+        else:
+            self.problem = problem.clone()
 
     @property
     def compiled(self) -> bool:
@@ -183,74 +185,91 @@ class ManySolves:
         seeds: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> BatchResult:
-        """Solve for checked transforms (N, goals, 4, 4) and starts (N, n).
+        """Solve for checked transforms (N, goals, 4, 4) and starts (N, n), or (1, n) for all.
 
         transforms None: the problem's own targets, as they were when this was made;
         `near` (n,): the configuration next to which full turns are chosen, instead of the starts;
         `seeds` (N,): random seeds in the place of the one in the solver's options.
         """
         started = time.perf_counter()
+        count = len(starts if transforms is None else transforms)
         if self.compiled:
-            result = self._run_kernel(transforms, starts, near, seeds, progress)
+            result = self._run_kernel(count, transforms, starts, near, seeds, progress)
         else:
+            starts = np.broadcast_to(starts, (count, starts.shape[1]))
             result = self._run_one_by_one(transforms, starts, near, progress)
         return replace(result, solve_time=time.perf_counter() - started)
 
     def _run_kernel(
         self,
+        count: int,
         transforms: Array | None,
         starts: Array,
         near: Array | None,
         seeds: ArrayLike | None,
         progress: Progress | None,
     ) -> BatchResult:
-        problem, count, parts = self.problem, len(starts), len(self.problem.packed.parts)
-        own = self.solver.options.random_seed
-        x0 = problem.limits.project(starts[:, problem.variables])
-        targets = problem.packed.part_targets(self._targets(transforms, count))
-        beginning = beginning_for(problem, self.solver.options)
-        points = x0 if beginning is None else np.empty(x0.shape)
-        given = (
-            problem.packed.frozen,
-            problem.packed.frozen_values(starts),
-            targets,
-            points,
-            x0 if near is None else np.tile(near[problem.variables], (count, 1)),
-            np.broadcast_to(own if seeds is None else np.asarray(seeds, np.int64), count).copy(),
+        if seeds is None:
+            seeds = np.full(count, self.solver.options.random_seed)
+        given = _Given(
+            self._own if transforms is None else transforms,
+            starts,
+            self.problem.packed.frozen_values(np.broadcast_to(starts, (count, starts.shape[1]))),
+            None if near is None else near[self.problem.variables],
+            np.ascontiguousarray(seeds, np.int64),
         )
-        x, cost = np.empty((count, len(problem.variables))), np.empty(count)
-        errors, codes = np.empty((count, parts, 2)), np.zeros((count, 4), np.int64)
-        kernel: Callable[..., None] = solve_many if self._in_lanes else solve_each
+        answers = Answers.of(count, len(self.problem.goals), starts.shape[1])
 
         def worker(k: int) -> Work:
-            arrays = self._workspace(k)
+            arrays, room = self._workspace(k), self._room(min(count, MOST))
+            return lambda first, last: self._solve(arrays, room, given, first, last, answers)
 
-            def work(first: int, last: int) -> None:
-                if beginning is not None:
-                    beginning.fill(targets, x0, first, last, points)
-                kernel(*arrays, *given, first, last, x, cost, errors, codes)
-
-            return work
-
-        share_out(count, chunk_size(count, self.threads, *CHUNKS), self.threads, worker, progress)
+        share_out(count, MOST, self.threads, worker, progress, least=LEAST)
         if progress is not None:
             progress(count, count)
-        q = starts.copy()
-        q[:, problem.variables] = x
-        success = codes[:, 0] == REACHED_CODE
-        position, orientation = np.moveaxis(problem.packed.goal_errors(errors), 2, 0).copy()
-        counts = codes[:, 1:].T.copy()
-        return BatchResult(
-            q, success, STATUS_OF[codes[:, 0]], position, orientation, cost, *counts
-        )
+        return _result_of(answers)
+
+    def _room(self, count: int) -> Room:
+        problem = self.problem
+        parts, variables = len(problem.packed.parts), len(problem.variables)
+        return Room.of(count, len(problem.goals), parts, variables)
+
+    def _solve(
+        self,
+        arrays: tuple[Any, ...],
+        room: Room,
+        given: _Given,
+        first: int,
+        last: int,
+        answers: Answers,
+    ) -> None:
+        """Solve the problems first..last-1 of N, in any thread."""
+        packed, count = self.problem.packed, last - first
+        frames, starts, points, found, errors, codes = room.first(count)
+        bounds, moving = self.problem.limits.packed, packed.variables
+        take_problems(given.transforms, given.starts, moving, bounds, first, frames, starts)
+        targets, beginning = packed.part_targets(frames), self._search.beginning
+        if beginning is None:
+            points = starts
+        else:
+            beginning.fill(targets, starts, 0, count, points)
+        near = starts if given.near is None else np.tile(given.near, (count, 1))
+        kernel: Callable[..., None] = solve_many if self._in_lanes else solve_each
+        kernel(
+            *arrays, packed.frozen, given.angles[first:last], targets, points, near,
+            given.seeds[first:last], 0, count, found, answers.cost[first:last], errors, codes,
+        )  # fmt: skip
+        q, position, orientation, _, statuses, counts = answers
+        errors = packed.goal_errors(errors)
+        filled = q, position, orientation, statuses, counts
+        put_answers(found, errors, codes, given.starts, moving, first, *filled)
 
     def _workspace(self, k: int) -> tuple[Any, ...]:
         """The arrays of thread k."""
         if k not in self._workspaces:
-            own = self.problem.clone() if k else self.problem
-            search = DampedWorkspace(own, self.solver.options)
-            many = CrewWorkspace(search, LANES) if self._in_lanes else search
-            self._workspaces[k] = many.arguments
+            search = self._search
+            own = CrewWorkspace(search, LANES).arguments if self._in_lanes else search.copies()
+            self._workspaces[k] = own
         return self._workspaces[k]
 
     def _run_one_by_one(
@@ -270,13 +289,6 @@ class ManySolves:
                 progress(len(results), len(starts))
         return _stacked(results, starts.shape[1], len(self.problem.goals))
 
-    def _targets(self, transforms: Array | None, count: int) -> Array:
-        """The targets as flat frames (N, goals, 12)."""
-        if transforms is not None:
-            return frames_of(transforms)
-        own = [task.target for task in self.problem.goals]
-        return np.tile(np.reshape(own, (1, -1, 12)), (count, 1, 1))
-
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:
         result = self.solver.solve(self.problem, start)
         if near is not None:
@@ -287,8 +299,27 @@ class ManySolves:
         return result
 
 
+class _Given(NamedTuple):
+    """What differs from problem to problem, of N: transforms (N, goals, 4, 4) and starts (N, n),
+    or one for all; angles (N, frozen) of joints that stand still; near (variables,), next to which
+    turns are chosen, if not to the starts; seeds (N,)."""
+
+    transforms: Array
+    starts: Array
+    angles: Array
+    near: Array | None
+    seeds: IntArray
+
+
 STATUS_OF = np.array([None, *STATUSES.values()], object)
 REACHED_CODE = next(code for code, status in STATUSES.items() if status is IkStatus.REACHED)
+
+
+def _result_of(answers: Answers) -> BatchResult:
+    """The answers of the kernels."""
+    q, position, orientation, cost, codes, counts = answers
+    success = codes == REACHED_CODE
+    return BatchResult(q, success, STATUS_OF[codes], position, orientation, cost, *counts)
 
 
 def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResult:
@@ -317,7 +348,7 @@ def checked_targets(targets: Any, problem: IkProblem) -> Array:
     """Targets as (N, goals, 4, 4); InvalidGoal names the first that is no rigid transform."""
     goals = len(problem.goals)
     try:
-        array = np.array(_plain_targets(targets, problem.robot.base_link), float)
+        array = _as_for_kernels(_plain_targets(targets, problem.robot.base_link))
     except (TypeError, ValueError) as error:
         raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
     if array.ndim == 3 and goals == 1:
@@ -343,10 +374,15 @@ def _plain_targets(targets: Any, root: str, depth: int = 2) -> Any:
 
 
 def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:
-    """The starts (N, n), a copy; InvalidConfiguration names the first bad one."""
-    default = problem.default_configuration
-    rows = problem.robot.checked_rows(default if q0 is None else q0, count, 'q0')
-    return np.broadcast_to(rows, (count, problem.robot.n)).copy()
+    """The starts (N, n), or (1, n) for all; InvalidConfiguration names the first bad one."""
+    given = problem.default_configuration if q0 is None else q0
+    return _as_for_kernels(problem.robot.checked_rows(given, count, 'q0'))
+
+
+def _as_for_kernels(array: Any) -> Array:
+    """The same in C order, a copy only where needed, or where it is read-only: kernels are
+    compiled once for each kind of array."""
+    return np.require(array, float, ['C', 'A', 'W', 'E'])
 
 
 def scattered_starts(

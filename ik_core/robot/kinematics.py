@@ -30,12 +30,15 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
     if tree.shape[0] == 0:
         return
+    for k in range(tree.shape[0]):  # before all else: one after the other, each waits for itself
+        frames[k, 0], frames[k, 1] = _movement(tree, geometry, x, k)
     frame = frame_at(geometry, 0)
     for k in range(tree.shape[0]):
         parent, own = tree[k, PARENT], frame_at(geometry, k)
+        first, second = frames[k, 0], frames[k, 1]
         if parent != k - 1 and parent >= 0:  # else it is at hand, in registers
             frame = frame_at(frames, parent)
-        frame = _moved(tree, geometry, x, k, compose(frame, own) if parent >= 0 else own)
+        frame = _moved(tree, k, compose(frame, own) if parent >= 0 else own, first, second)
         put_frame(frames, k, frame)
 
 
@@ -45,16 +48,24 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     frame = frame_at(geometry, k)
     if tree[k, PARENT] >= 0:
         frame = compose(frame_at(frames, tree[k, PARENT]), frame)
-    put_frame(frames, k, _moved(tree, geometry, x, k, frame))
+    put_frame(frames, k, _moved(tree, k, frame, *_movement(tree, geometry, x, k)))
 
 
 @small
-def _moved(tree: IntArray, geometry: Array, x: Array, k: int, frame: Frame) -> Frame:
-    """The frame of body k, where that of its joint at 0 is `frame`."""
+def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float, float]:
+    """Cosine and sine of where joint k stands; of a prismatic one where it stands."""
     value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
     if tree[k, KIND] == PRISMATIC:
-        return _shifted(frame, value)
-    return _turned(frame, *wave(value))
+        return value, value
+    return wave(value)
+
+
+@small
+def _moved(tree: IntArray, k: int, frame: Frame, first: float, second: float) -> Frame:
+    """The frame of body k, where that of its joint at 0 is `frame`, for its `_movement`."""
+    if tree[k, KIND] == PRISMATIC:
+        return _shifted(frame, first)
+    return _turned(frame, first, second)
 
 
 @small

@@ -219,9 +219,9 @@ class Robot:
             raise InvalidConfiguration(
                 f'{name} has shape {rows.shape}; ({self.n},) or ({count}, {self.n}) is needed'
             )
-        finite = np.isfinite(rows).all(1)
+        finite = np.isfinite(rows)
         if not finite.all():
-            first = int(np.argmin(finite))
+            first = int(np.argmin(finite.all(1)))
             self.checked(rows[first], f'{name}[{first}]')
         return rows
 

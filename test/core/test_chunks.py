@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ik_core.chunks import checked_threads, chunk_size, share_out
+from ik_core.chunks import checked_threads, chunk_ends, share_out
 from ik_core.exceptions import InvalidOption
 
 
-@given(st.integers(0, 500), st.integers(1, 100), st.integers(1, 5))
-def test_everything_is_done_once(count, chunk, threads):
+@given(st.integers(0, 500), st.integers(1, 100), st.integers(1, 5), st.integers(1, 100))
+def test_everything_is_done_once(count, chunk, threads, least):
     done, lock = [], threading.Lock()
 
     def worker(k):
@@ -23,7 +23,7 @@ def test_everything_is_done_once(count, chunk, threads):
 
         return do
 
-    share_out(count, chunk, threads, worker)
+    share_out(count, chunk, threads, worker, least=min(chunk, least))
     assert sorted(done) == list(range(count))
 
 
@@ -55,8 +55,9 @@ def test_no_more_workers_than_chunks():
     share_out(0, 10, 8, lambda k: pytest.fail('nothing is to be done'))
 
 
+@pytest.mark.parametrize('least', [None, 2])
 @pytest.mark.parametrize('threads', [1, 3])
-def test_progress_rises_and_never_says_more_than_is_done(threads):
+def test_progress_rises_and_never_says_more_than_is_done(threads, least):
     done, said, lock = [0], [], threading.Lock()
 
     def worker(k):
@@ -71,7 +72,7 @@ def test_progress_rises_and_never_says_more_than_is_done(threads):
         with lock:
             said.append((so_far, done[0], count))
 
-    share_out(203, 10, threads, worker, progress)
+    share_out(203, 10, threads, worker, progress, least=least)
     assert [s[0] for s in said] == sorted(s[0] for s in said)
     assert all(so_far <= truth <= count == 203 for so_far, truth, count in said)
 
@@ -98,11 +99,19 @@ def test_what_a_worker_raises_ends_all(bad):
     assert len(done) < 50_000
 
 
-def test_chunks_are_for_all_threads_but_not_too_small_nor_too_large():
-    assert chunk_size(10, 2, 64, 1024) == 64
-    assert chunk_size(1600, 4, 64, 1024) == 100
-    assert chunk_size(10**6, 4, 64, 1024) == 1024
-    assert all(chunk_size(n, 3, 1, 10**6) * 12 >= n for n in range(1, 200))
+def test_chunks_get_smaller_towards_the_end():
+    def sizes(*given):
+        return [last - first for first, last in chunk_ends(*given)]
+
+    assert sizes(10, 2, 1024, 64) == [10]
+    assert sizes(130, 2, 1024, 64) == [64, 64, 2]
+    assert sizes(100, 2, 30, 30) == [30, 30, 30, 10]
+    many = sizes(10**5, 4, 1024, 64)
+    assert max(many) == many[0] == 1024
+    assert many == sorted(many, reverse=True)
+    for thread in range(2, 20):  # nobody has more than a share of what the others have left
+        first = sizes(10**4, thread, 10**6, 1)[0]
+        assert first <= 10**4 / thread
 
 
 def test_threads():

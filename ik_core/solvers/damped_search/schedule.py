@@ -94,7 +94,7 @@ def solve_many(
         at_work = 0
         for lane in range(board.shape[1]):
             if board[STATE, lane] == IDLE:
-                place = _place(board, counters, first < last, int(options[RESTARTS]))
+                place = _place(board, lane, counters, first < last, int(options[RESTARTS]))
                 if place < 0:
                     values = numbers_of(crew.values)
                     values[own.RUNS, lane] = 0.0
@@ -114,9 +114,9 @@ def solve_many(
             at_work += 1 if board[STATE, lane] == AT_WORK else 0
         if at_work == 0:
             return
-        there, over = step(crew)
-        if there | over == 0:
-            continue
+        there = over = 0
+        while there | over == 0:
+            there, over = step(crew)
         for lane in range(board.shape[1]):
             if (there | over) >> lane & 1 == 0 or board[STATE, lane] != AT_WORK:
                 continue
@@ -127,7 +127,7 @@ def solve_many(
             )  # fmt: skip
             if not _stops(crew, board, lane, search, (there >> lane) & 1):
                 continue
-            ended = _settle(crew, board, place, search)
+            ended = _settle(crew, board, lane, place, search)
             if ended == RUNNING:
                 continue
             if ended == STALLED:  # no attempt reached the goals
@@ -142,12 +142,18 @@ def solve_many(
 
 
 @inlined
-def _place(board: IntArray, counters: IntArray, more: bool, restarts: int) -> int:
+def _place(board: IntArray, lane: int, counters: IntArray, more: bool, restarts: int) -> int:
     """The desk whose next attempt a free lane makes; -1: none.
 
     One that has no lane, else a free one where there are more problems, else that with the fewest
-    attempts so far.
+    attempts so far. The lane's last one is as good as any, and looked at first.
     """
+    before = board[DESK, lane]
+    if board[PROBLEM, before] < 0:
+        if more:
+            return before
+    elif board[BEGUN, before] == counters[before, ATTEMPT]:
+        return before
     found, fewest = -1, restarts + 1
     for place in range(counters.shape[0]):
         begun = board[BEGUN, place]
@@ -190,7 +196,7 @@ def _stops(crew: Crew, board: IntArray, lane: int, search: SearchArrays, there: 
     """Note how an attempt ended; False where a joint was turned round, and it goes on."""
     vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
     if there == 0:
-        _bring(crew, lane, search)
+        _bring_slopes(crew, lane, search)
         if turned_round(search):
             for j in range(vectors.shape[1]):
                 vectors[own.X, j, lane] = search.vectors[X, j]
@@ -207,48 +213,57 @@ def _stops(crew: Crew, board: IntArray, lane: int, search: SearchArrays, there: 
 @inlined
 def _call_off(board: IntArray, lane: int) -> None:
     """End, and begin no more of, the attempts that are later than one that reached the goals."""
-    place = board[DESK, lane]
+    place, number = board[DESK, lane], board[NUMBER, lane]
+    if board[BEGUN, place] > number + 1:
+        for other in range(board.shape[1]):
+            if board[DESK, other] == place and board[NUMBER, other] > number:
+                board[STATE, other] = IDLE
     board[BEGUN, place] = FOREVER
-    for other in range(board.shape[1]):
-        if board[DESK, other] == place and board[NUMBER, other] > board[NUMBER, lane]:
-            board[STATE, other] = IDLE
 
 
 @inlined
 def _bring(crew: Crew, lane: int, search: SearchArrays) -> None:
-    """Copy what a search has to know of an attempt to its desk."""
+    """Copy to a desk where an attempt of its problem stands."""
     vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
     for j in range(vectors.shape[1]):
         search.vectors[X, j] = vectors[own.X, j, lane]
-        search.vectors[GRADIENT, j] = vectors[own.GRADIENT, j, lane]
-        search.vectors[SQUARES, j] = vectors[own.SQUARES, j, lane]
     search.values[COST] = values[own.COST, lane]
     search.counters[ATTEMPT_ITERATIONS] = int(values[own.STEPS, lane])
 
 
 @inlined
-def _settle(crew: Crew, board: IntArray, place: int, search: SearchArrays) -> int:
-    """See to the attempts that are over, in their order, as far as there are no gaps.
+def _bring_slopes(crew: Crew, lane: int, search: SearchArrays) -> None:
+    """The same, with what tells whether a joint is held."""
+    _bring(crew, lane, search)
+    vectors = numbers_of(crew.vectors)
+    for j in range(vectors.shape[1]):
+        search.vectors[GRADIENT, j] = vectors[own.GRADIENT, j, lane]
+        search.vectors[SQUARES, j] = vectors[own.SQUARES, j, lane]
+
+
+@inlined
+def _settle(crew: Crew, board: IntArray, lane: int, place: int, search: SearchArrays) -> int:
+    """See to the attempts that are over, in their order, as far as there are no gaps, once that
+    of a lane is.
 
     REACHED, with the search as it was there; STALLED where no attempt is left; else RUNNING.
     """
     counters = search.counters
-    lane = _waiting(board, place, counters[ATTEMPT])
+    if board[NUMBER, lane] != counters[ATTEMPT]:
+        return RUNNING
     while lane >= 0:
         _bring(crew, lane, search)
         counters[ITERATIONS] += counters[ATTEMPT_ITERATIONS]
         counters[EVALUATIONS] += counters[ATTEMPT_ITERATIONS] + 1
-        if board[STATE, lane] == THERE:
+        there = board[STATE, lane] == THERE
+        board[STATE, lane] = IDLE
+        if there:  # the later ones were called off
             errors = numbers_of(crew.p.errors)
             for g in range(errors.shape[0]):
                 search.p.errors[g, 0] = errors[g, 0, lane]
                 search.p.errors[g, 1] = errors[g, 1, lane]
             counters[STATUS] = REACHED
-            for other in range(board.shape[1]):
-                if board[DESK, other] == place:
-                    board[STATE, other] = IDLE
             return REACHED
-        board[STATE, lane] = IDLE
         next_attempt(search, STALLED)
         if counters[FOLLOWING] > 0 or counters[STATUS] != RUNNING:
             return STALLED

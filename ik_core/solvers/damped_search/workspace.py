@@ -138,6 +138,17 @@ class DampedWorkspace(KernelWorkspace):
         """See Workspace."""
         self._begins = False
 
+    @property
+    def beginning(self) -> Beginning | None:
+        """Where first attempts begin, if not at the starts."""
+        return self._beginning
+
+    def copies(self) -> tuple[Any, ...]:
+        """`arguments` for a search in another thread: with copies of what kernels write to."""
+        tree, geometry, table, tools, targets, bounds, counters, own = self.arguments
+        writable = geometry.copy(), targets.copy(), counters.copy(), own.copy()
+        return tree, writable[0], table, tools, writable[1], bounds, *writable[2:]
+
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started = clock()

@@ -14,7 +14,7 @@ from support.places import ROOT
 
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, InvalidConfiguration, InvalidGoal, InvalidOption
-from ik_core.batch.solve_batch import CHUNKS
+from ik_core.batch.solve_batch import MOST
 
 
 def pose_problem(name, **options):
@@ -281,7 +281,7 @@ def test_bad_options_are_refused(options):
 @pytest.mark.parametrize('threads', [1, 3])
 def test_progress_rises_to_the_whole_in_the_calling_thread(threads):
     problem, rng = pose_problem('ur5e'), np.random.default_rng(74)
-    count = 5 * CHUNKS[-1] + 3
+    count = 5 * MOST + 3
     targets = np.repeat(random_targets(problem, rng, 1), count, axis=0)
     calls = []
     ik.solve_batch(
@@ -296,7 +296,7 @@ def test_progress_rises_to_the_whole_in_the_calling_thread(threads):
 
 def test_an_error_in_the_callers_progress_ends_the_batch():
     problem, rng = pose_problem('ur5e'), np.random.default_rng(75)
-    targets = np.repeat(random_targets(problem, rng, 1), 10 * CHUNKS[-1], axis=0)
+    targets = np.repeat(random_targets(problem, rng, 1), 10 * MOST, axis=0)
 
     def fail(done, total):
         raise RuntimeError('stop')

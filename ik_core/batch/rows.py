@@ -1,0 +1,133 @@
+"""A chunk of a batch: its problems as the solver's kernels take them, its answers as users do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import njit
+from ..maths.rotations import Array, IntArray
+from ..maths.vectors import copy_to
+
+
+class Room(NamedTuple):
+    """Room for a chunk of C problems with G goals, P parts and n variables.
+
+    frames (C, G, 12), starts (C, n) inside the limits, points (C, n) where searches begin, answers
+    (C, n), errors (C, P, 2), codes (C, 4) : see `search.solve_each`
+    """
+
+    frames: Array
+    starts: Array
+    points: Array
+    answers: Array
+    errors: Array
+    codes: IntArray
+
+    @classmethod
+    def of(cls, count: int, goals: int, parts: int, variables: int) -> Room:
+        """Room for so many problems."""
+        starts, points, answers = (np.empty((count, variables)) for _ in range(3))
+        return cls(
+            np.empty((count, goals, 12)),
+            starts,
+            points,
+            answers,
+            np.empty((count, parts, 2)),
+            np.empty((count, 4), np.int64),
+        )
+
+    def first(self, count: int) -> Room:
+        """The room of so many of the problems."""
+        return Room(
+            self.frames[:count],
+            self.starts[:count],
+            self.points[:count],
+            self.answers[:count],
+            self.errors[:count],
+            self.codes[:count],
+        )
+
+
+class Answers(NamedTuple):
+    """The answers to N problems of a robot with m joints.
+
+    q (N, m), position_errors and orientation_errors (N, G), cost (N,), statuses (N,) by their
+    codes, counts (3, N) of iterations, evaluations and restarts
+    """
+
+    q: Array
+    position_errors: Array
+    orientation_errors: Array
+    cost: Array
+    statuses: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, count: int, goals: int, joints: int) -> Answers:
+        """Those of so many problems, to be filled."""
+        return cls(
+            np.empty((count, joints)),
+            np.empty((count, goals)),
+            np.empty((count, goals)),
+            np.empty(count),
+            np.empty(count, np.int64),
+            np.empty((3, count), np.int64),
+        )
+
+
+@njit
+def take_problems(
+    transforms: Array,
+    starts: Array,
+    variables: IntArray,
+    bounds: Array,
+    first: int,
+    frames: Array,
+    points: Array,
+) -> None:
+    """Fill frames (C, G, 12) and points (C, variables) for the problems from `first` on.
+
+    transforms (N, G, 4, 4), starts (N, joints) : or one for all
+    bounds (2+, variables) : lower and upper, which points are inside of
+    """
+    for i in range(points.shape[0]):
+        pose = min(first + i, transforms.shape[0] - 1)
+        for g in range(frames.shape[1]):
+            for row in range(3):
+                frames[i, g, 9 + row] = transforms[pose, g, row, 3]
+                for column in range(3):
+                    frames[i, g, 3 * row + column] = transforms[pose, g, row, column]
+        start = min(first + i, starts.shape[0] - 1)
+        for j in range(points.shape[1]):
+            x = starts[start, variables[j]]
+            points[i, j] = min(max(x, bounds[0, j]), bounds[1, j])
+
+
+@njit
+def put_answers(
+    answers: Array,
+    errors: Array,
+    codes: IntArray,
+    starts: Array,
+    variables: IntArray,
+    first: int,
+    q: Array,
+    position_errors: Array,
+    orientation_errors: Array,
+    statuses: IntArray,
+    counts: IntArray,
+) -> None:
+    """Put what was found, answers (C, variables), errors (C, G, 2) of the goals, and codes (C, 4),
+    into the `Answers` from `first` on; joints that do not move stand as in starts."""
+    for i in range(answers.shape[0]):
+        at = first + i
+        copy_to(starts[min(at, starts.shape[0] - 1)], q[at])
+        for j in range(answers.shape[1]):
+            q[at, variables[j]] = answers[i, j]
+        for g in range(errors.shape[1]):
+            position_errors[at, g], orientation_errors[at, g] = errors[i, g, 0], errors[i, g, 1]
+        statuses[at] = codes[i, 0]
+        for c in range(counts.shape[0]):
+            counts[c, at] = codes[i, 1 + c]
