@@ -46,14 +46,13 @@ def share_out(
 
     least : towards the end fewer at a time, down to so many; by default always `chunk`
     worker : what worker(k) returns does chunks in thread k, which is this one for k = 0; it is
-        called in this one, no more often than there are chunks
+        called in that thread, once, for no more threads than there are chunks
     progress : called after every chunk of this thread, in it
 
     What a worker or `progress` raises ends the other threads after a chunk, and is raised.
     """
     chunks = deque(chunk_ends(count, threads, chunk, chunk if least is None else least))
-    workers = [worker(k) for k in range(min(threads, len(chunks)))]
-    helpers = len(workers) - 1
+    helpers = min(threads, len(chunks)) - 1
 
     def left() -> Iterator[tuple[int, int]]:
         """The chunks that no thread has taken."""
@@ -67,8 +66,9 @@ def share_out(
             return chunks[0][0]
         return count
 
-    def work(do: Work, report: Progress | None = None) -> None:
+    def work(k: int, report: Progress | None = None) -> None:
         try:
+            do = worker(k)
             for first, last in left():
                 do(first, last)
                 if report is not None:
@@ -77,12 +77,12 @@ def share_out(
             chunks.clear()  # the others end, too, where Ctrl-C or an error came
 
     if helpers < 1:
-        for only in workers:
+        for only in range(helpers + 1):
             work(only, progress)
         return
     with ThreadPoolExecutor(helpers) as pool:
-        helping = [pool.submit(work, do) for do in workers[1:]]
-        work(workers[0], progress)
+        helping = [pool.submit(work, k) for k in range(1, helpers + 1)]
+        work(0, progress)
         for helper in helping:
             helper.result()
 

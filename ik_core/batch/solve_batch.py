@@ -41,7 +41,7 @@ from ..solvers.damped_search.workspace import STATUSES, CrewWorkspace, DampedWor
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from .rows import Answers, Room, put_answers, take_problems
 
-LEAST, MOST = (128, 1024) if COMPILED else (1, 1)
+LEAST, MOST = (256, 1024) if COMPILED else (1, 1)
 """Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
 before another thread would be a help."""
 

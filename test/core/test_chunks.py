@@ -27,11 +27,12 @@ def test_everything_is_done_once(count, chunk, threads, least):
     assert sorted(done) == list(range(count))
 
 
-def test_every_thread_has_a_worker_of_its_own_made_in_the_calling_one():
-    made, used, both = [], {}, threading.Barrier(2, timeout=10)
+def test_every_thread_has_a_worker_of_its_own_made_where_it_works():
+    made, used, both = {}, {}, threading.Barrier(2, timeout=10)
 
     def worker(k):
-        made.append((k, threading.current_thread()))
+        assert k not in made
+        made[k] = threading.current_thread()
 
         def do(first, last):
             used.setdefault(k, set()).add(threading.current_thread())
@@ -42,16 +43,15 @@ def test_every_thread_has_a_worker_of_its_own_made_in_the_calling_one():
 
     share_out(7, 1, 2, worker)
     here = threading.current_thread()
-    assert made == [(0, here), (1, here)]
-    assert used[0] == {here}
-    assert len(used[1]) == 1
-    assert here not in used[1]
+    assert made[0] is here
+    assert made[1] is not here
+    assert used == {0: {here}, 1: {made[1]}}
 
 
 def test_no_more_workers_than_chunks():
     made = []
     share_out(20, 10, 8, lambda k: made.append(k) or (lambda first, last: None))
-    assert made == [0, 1]
+    assert sorted(made) == [0, 1]
     share_out(0, 10, 8, lambda k: pytest.fail('nothing is to be done'))
 
 
