@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -41,6 +41,18 @@ class Chain:
         tip = (self.last @ self.tool)[:3, 3]
         return _layouts(
             self.rows.tobytes(), self.slides.tobytes(), tip.tobytes() if self.point_only else b''
+        )
+
+    def part(self, first: int, last: int) -> Chain:
+        """The joints first..last-1, while all others stand at 0."""
+        some = slice(first, last)
+        return replace(
+            self,
+            rows=self.rows[some],
+            slides=self.slides[some],
+            variables=self.variables[some],
+            signs=self.signs[some],
+            offsets=self.offsets[some],
         )
 
 
@@ -98,6 +110,12 @@ def _frame_about(row: Array) -> Array:
     side /= np.linalg.norm(side)
     frame[:3] = np.column_stack([side, np.cross(axis, side), axis, row[3:]])
     return frame
+
+
+def seen_from(frame: Array, row: Array) -> Array:
+    """An axis and a point (6,) in a frame (4, 4)."""
+    turn = frame[:3, :3].T
+    return np.concatenate([turn @ row[:3], turn @ (row[3:] - frame[:3, 3])])
 
 
 def _frozen_motion(row: IntArray, geometry: Array) -> Array:

@@ -3,7 +3,8 @@
 For chains that `regular` knows; a pose that is near a double solution or a singularity is left to
 others, as there, and one that is a hair beyond a limit, for which a joint would go round. Of seven
 joints one is held, at its start's value or, where that has no solution inside the limits, at the
-next one outwards that has.
+next one outwards that has. Of longer chains the joints before and behind those that are solved
+for, the *others*, stay at their starts.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 
 from .._jit import inner, njit
 from ..maths.lanes import bits, floor, in_lanes, most, select, wave
-from ..maths.rotations import Array, IntArray, compose, frame_at
+from ..maths.rotations import Array, Frame, IntArray, compose, frame_at
 from ..robot.limits import TURN
-from .cores import inverse
+from .cores import inverse, turn_about
 from .judging import HALF
 from .regular import error_of, set_branches, solve_lanes
 from .slots import (
@@ -34,6 +35,7 @@ from .slots import (
     MOST_JOINTS,
     NEAR,
     NONE,
+    NUMBERS,
     OFFSET,
     PLACE,
     POSES,
@@ -44,6 +46,7 @@ from .slots import (
     TARGET,
     TOOL,
     UPPER,
+    WHOLES,
     WIDTH,
     X,
     frame_in,
@@ -52,6 +55,12 @@ from .slots import (
 VALUES = 8
 """Steps from end to end of the held joint's range, or of a turn, where that is less: as many
 values as there are lanes. Where none of them has a solution those in between are tried."""
+OTHERS, SLIDES, REACH = NUMBERS, MARGIN, MARGIN
+"""Rows of a plan's numbers behind those of `plans`: the others, those before the joints that are
+solved for with axes in the root's frame, those behind them in the goal's; the column that says
+which are prismatic. In the second joint's row: how far the first one's goal may be [m]."""
+BEFORE, BEHIND, COLUMNS = WHOLES, WHOLES + 1, WHOLES + 2
+"""Of a plan's whole numbers: how many others there are before and behind, and their variables."""
 PROBLEM, VALUE = ROWS, ROWS + 1
 """Rows of the memory: the problem of a lane (-1: none), and which value of its held joint."""
 ROOM = ROWS + 2
@@ -74,8 +83,8 @@ def nearest_solutions(
     to the start, or, without one, the start inside the limits.
 
     targets (N, 12), starts (N, variables). memory (ROOM, WIDTH). plan, numbers: see `plans`, with
-    the variables as columns; starts that miss the target by no more than its NEAR [m, rad] stay.
-    The answers do not depend on what else is in 0..N-1.
+    the variables as columns, and `beginning`; starts that miss the target by no more than its NEAR
+    [m, rad] stay. The answers do not depend on what else is in 0..N-1.
     """
     lanes, one, following = _in_lanes(memory), last - first == 1, first
     ways = BRANCHES if one else POSES
@@ -88,7 +97,7 @@ def nearest_solutions(
             busy = 0
             for lane in range(WIDTH):
                 if memory[PROBLEM, lane] < 0.0:
-                    while following < last and not math.isnan(points[following, 0]):
+                    while following < last and not math.isnan(points[following, plan[COLUMN]]):
                         following += 1
                     if following == last:
                         continue
@@ -119,15 +128,16 @@ def _mark(
     memory: Array,
     points: Array,
 ) -> None:
-    """points = starts inside the limits, NaN first where a solution is wanted. No lane works."""
+    """points = starts inside the limits, with a NaN where a solution is wanted. No lane works."""
     for begin in range(first, last, WIDTH):
         for lane in range(WIDTH):
             _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
         far = _are_far(plan, numbers, _in_lanes(memory))
         for lane in range(min(WIDTH, last - begin)):
             _keep_start(plan, memory, lane, points, begin + lane)
+            _keep_others(plan, numbers, starts, points, begin + lane)
             if (far >> lane) & 1:
-                points[begin + lane, 0] = np.nan
+                points[begin + lane, plan[COLUMN]] = np.nan
     for lane in range(WIDTH):
         memory[PROBLEM, lane], memory[VALUE, lane] = -1.0, 0.0
 
@@ -138,7 +148,7 @@ def _begin_one(
 ) -> int:
     """Give the lanes, which have the only problem, its next values to hold; return how many."""
     if ways == BRANCHES:
-        return 1 if math.isnan(points[i, 0]) else 0
+        return 1 if math.isnan(points[i, plan[COLUMN]]) else 0
     count, value = 0, int(memory[VALUE, WIDTH - 1])
     while count < WIDTH and _hold_next(plan, numbers, memory, count, value):
         value = int(memory[VALUE, count])
@@ -199,8 +209,11 @@ def _load(
     memory: Array,
 ) -> None:
     """A lane of TARGET, START, and HELD_VALUE, for problem i."""
+    target = frame_at(targets, i)
+    if plan[BEFORE] + plan[BEHIND] > 0:
+        target = _without_others(plan, numbers, starts, i, target)
     for c in range(12):
-        memory[TARGET + c, lane] = targets[i, c]
+        memory[TARGET + c, lane] = target[c]
     for j in range(plan[JOINTS]):
         x = starts[i, plan[COLUMN + j]]
         x = min(max(x, numbers[j, LOWER]), numbers[j, UPPER])
@@ -210,8 +223,34 @@ def _load(
 
 
 @inner
+def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
+    """Where the goal's frame has to be brought if the others stood at 0, not at their starts."""
+    before = plan[BEFORE]
+    for k in range(before):
+        target = compose(inverse(_motion_of_other(plan, numbers, starts, i, k)), target)
+    for k in range(before + plan[BEHIND] - 1, before - 1, -1):
+        target = compose(target, inverse(_motion_of_other(plan, numbers, starts, i, k)))
+    return target
+
+
+@inner
+def _motion_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: int) -> Frame:
+    row = OTHERS + k
+    value = numbers[row, SIGN] * _start_of_other(plan, numbers, starts, i, k)
+    axis = numbers[row, 0], numbers[row, 1], numbers[row, 2]
+    point = numbers[row, 3], numbers[row, 4], numbers[row, 5]
+    return turn_about(axis, point, value + numbers[row, OFFSET], int(numbers[row, SLIDES]))
+
+
+@inner
+def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: int) -> float:
+    x, row = starts[i, plan[COLUMNS + k]], OTHERS + k
+    return min(max(x, numbers[row, LOWER]), numbers[row, UPPER])
+
+
+@inner
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
-    """The lanes, as bits, whose start is not near the target."""
+    """The lanes, as bits, whose start is not near the target, which is not out of reach."""
     for j in range(plan[JOINTS]):
         place = plan[PLACE + j]
         at = HELD_TURN if place < 0 else FOUND + 2 * place
@@ -220,7 +259,14 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
     body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
     for k in range(12):
         lanes[BODY + k] = body[k]
-    return bits(error_of(plan, numbers, lanes, 0) > numbers[0, NEAR])
+    far = bits(error_of(plan, numbers, lanes, 0) > numbers[0, NEAR])
+    if plan[BEFORE] + plan[BEHIND] == 0:
+        return far
+    away = 0.0 * lanes[TARGET]
+    for k in range(3):
+        gap = lanes[TARGET + 9 + k] - numbers[0, 3 + k]
+        away = away + gap * gap
+    return far & bits(away <= numbers[1, REACH] * numbers[1, REACH])
 
 
 @inner
@@ -262,14 +308,16 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> in
 def _hold_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: int) -> bool:
     """Hold the joint of a lane at the value after this one; False where there is none.
 
-    In turns below and above the start's, a step further each time; then half a step nearer.
+    In turns below and above the start's, a step further each time; then half a step nearer, but
+    not where there are others: for these, solutions are less likely.
     """
     hold = plan[HELD]
     if hold < 0:
         return False
     here, lower, upper = memory[START + hold, lane], numbers[hold, LOWER], numbers[hold, UPPER]
     step, turns = min(upper - lower, TURN) / VALUES, upper - lower >= TURN
-    while value < 4 * VALUES:
+    last = 2 * VALUES if plan[BEFORE] + plan[BEHIND] > 0 else 4 * VALUES
+    while value < last:
         value += 1
         gap = step * ((value + 1) // 2)
         if value > 2 * VALUES:
@@ -304,3 +352,9 @@ def _take(plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i:
 def _keep_start(plan: IntArray, memory: Array, lane: int, points: Array, i: int) -> None:
     for j in range(plan[JOINTS]):
         points[i, plan[COLUMN + j]] = memory[START + j, lane]
+
+
+@inner
+def _keep_others(plan: IntArray, numbers: Array, starts: Array, points: Array, i: int) -> None:
+    for k in range(plan[BEFORE] + plan[BEHIND]):
+        points[i, plan[COLUMNS + k]] = _start_of_other(plan, numbers, starts, i, k)
