@@ -105,5 +105,7 @@ def test_info_says_where_searches_of_a_measured_arm_begin(tmp_path, capsys):
         'a chain of 6, by eigenvalues; searches begin at nearly three parallel axes '
         '(shoulder_lift_joint, elbow_joint, wrist_1_joint)'
     ) in capsys.readouterr().out
+    assert main(['info', 'pr2_like']) == 0
+    assert ', with torso_lift_joint as at the start' in capsys.readouterr().out
     assert main(['info', 'ur5e']) == 0
-    assert 'nearly' not in capsys.readouterr().out
+    assert 'searches begin' not in capsys.readouterr().out
