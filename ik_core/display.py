@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike
 
 FEW = 8
 """So many numbers or names are shown all; of more, those at both ends."""
+LEAST_LENGTH = 1e-10
+"""[m] Lengths and"""
+LEAST_ANGLE = 1e-10
+"""[deg] angles below these are rounding, whose digits say nothing."""
 
 
 def numbers(values: ArrayLike) -> str:
@@ -41,12 +45,15 @@ def length(metres: float) -> str:
     for factor, unit in ((1.0, 'm'), (1e3, 'mm'), (1e6, 'um')):
         if metres * factor >= 1.0:
             return f'{metres * factor:.3g} {unit}'
+    if 0.0 < metres < LEAST_LENGTH:
+        return f'< {1e9 * LEAST_LENGTH:g} nm'
     return f'{metres * 1e9:.3g} nm' if metres else '0 mm'
 
 
 def angle(radians: float) -> str:
     """An angle in degrees."""
-    return f'{np.degrees(radians):.3g} deg'
+    degrees = float(np.degrees(radians))
+    return f'< {LEAST_ANGLE:g} deg' if 0.0 < degrees < LEAST_ANGLE else f'{degrees:.3g} deg'
 
 
 def time(seconds: float) -> str:

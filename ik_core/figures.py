@@ -7,12 +7,16 @@ over `viridis`, from dark to bright. matplotlib (extra `figures`) is imported wh
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .exceptions import InvalidOption
+
+HOW_TO_INSTALL = f'{sys.executable} -m pip install matplotlib'
+"""Into the Python that draws, whichever that is."""
 
 BLUE, ORANGE, GREEN, PINK = '#0072B2', '#E69F00', '#009E73', '#CC79A7'
 SKY, RED, BLACK, GREY = '#56B4E9', '#D55E00', '#000000', '#888888'
@@ -136,4 +140,4 @@ def draw_file(path: str | Path, draw: Callable[..., Any], *arguments: Any) -> No
         with styled():
             save(draw(*arguments), path)
     except ImportError:
-        raise InvalidOption("figures need matplotlib: pip install 'ik_node[figures]'") from None
+        raise InvalidOption(f'figures need matplotlib: {HOW_TO_INSTALL}') from None

@@ -53,9 +53,10 @@ class IkProblem:
 
     A problem moves only joints that move one of its goals' links, or all joints where a task asks
     for that (`Task.moves_all_joints`): `variables`, indices into q, which `columns` selects
-    fastest. Structure is fixed here; targets move by `task.set_target` and are read once at the
-    start of each solve. A problem belongs to one thread, and to one search at a time, whose
-    targets and frozen joints stand in its arrays; `clone` makes another.
+    fastest. Structure is fixed here, limits included: to replace it is an InvalidOption.
+    Tolerances may change; targets move by `task.set_target` and are read once at the start of
+    each solve. A problem belongs to one thread, and to one search at a time, whose targets and
+    frozen joints stand in its arrays; `clone` makes another.
     """
 
     def __init__(
@@ -113,9 +114,9 @@ class IkProblem:
     def clone(self) -> IkProblem:
         """An independent problem with its own goals, for another thread or a search beside."""
         other = copy.copy(self)
-        other.goals, other.other_tasks, other.secondary = copy.deepcopy(
-            (self.goals, self.other_tasks, self.secondary)
-        )
+        names = ('goals', 'other_tasks', 'secondary')
+        own = copy.deepcopy([getattr(self, name) for name in names])
+        vars(other).update(zip(names, own, strict=True))
         other.packed = PackedGoals(
             self.robot, other.goals, other.variables, other.orientation_length
         )
@@ -134,7 +135,7 @@ class IkProblem:
     def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """The same variables and limits with other tasks, no goals, in the place of all."""
         other = copy.copy(self)
-        other.goals, other.other_tasks, other.secondary = (), tuple(tasks), ()
+        vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
         other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
         return other
 
@@ -282,6 +283,49 @@ class IkProblem:
         lower, upper = self.robot.lower.copy(), self.robot.upper.copy()
         lower[self.variables], upper[self.variables] = self.limits.lower, self.limits.upper
         return self.robot.middle_of(lower, upper)
+
+
+class _Fixed:
+    """An attribute of a problem that is set once: searches keep what they make of it.
+
+    It only sets, so that it is read as fast as any other.
+    """
+
+    def __init__(self, name: str, instead: str) -> None:
+        self.name, self.instead = name, instead
+
+    def __set__(self, problem: IkProblem, value: object) -> None:
+        own = vars(problem)
+        if self.name in own:
+            raise InvalidOption(
+                f'{self.name} of a problem is fixed: make another IkProblem, with {self.instead}'
+            )
+        own[self.name] = value
+
+
+for _name, _instead in {
+    'robot': 'that robot',
+    'goals': 'those tasks',
+    'other_tasks': 'those tasks',
+    'secondary': 'secondary=',
+    'frozen_joints': 'frozen_joints=',
+    'variables': 'frozen_joints=',
+    'columns': 'frozen_joints=',
+    'limits': 'lower= and upper=',
+    'constraints': 'constraints=',
+    'orientation_length': 'orientation_length=',
+}.items():
+    setattr(IkProblem, _name, _Fixed(_name, _instead))
+
+
+def checked_problem(problem: object) -> IkProblem:
+    """The problem; InvalidOption where it is none."""
+    if not isinstance(problem, IkProblem):
+        raise InvalidOption(
+            f'problem is a {type(problem).__name__}: an IkProblem is needed, as '
+            'IkProblem(robot, [goal]) is one'
+        )
+    return problem
 
 
 def _checked_constraints(

@@ -73,10 +73,10 @@ class IkResult:
     @property
     def message(self) -> str:
         """The status and the largest errors, as a sentence for users."""
-        position = 1e3 * max(self.position_errors, default=0.0)
-        orientation = 57.29577951308232 * max(self.orientation_errors, default=0.0)
+        position = length(max(self.position_errors, default=0.0))
+        orientation = angle(max(self.orientation_errors, default=0.0))
         return (
-            f'{self.status.value} (position {position:.3g} mm, orientation {orientation:.3g} deg, '
+            f'{self.status.value} (position {position}, orientation {orientation}, '
             f'{self.iterations} iterations, {self.restarts} restarts, '
             f'{1e6 * self.solve_time:.0f} us)' + (f'; {self.note}' if self.note else '')
         )

@@ -152,11 +152,6 @@ class IkNode(GuardedNode):
         """The group of all callbacks, those of parameters and of the lifecycle included."""
         return self._gate
 
-    @property
-    def busy(self) -> bool:
-        """Whether work that can't be interrupted is still going on beside the node."""
-        return self._description.busy
-
     # Lifecycle
 
     def autostart(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
@@ -14,6 +13,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
+from ik_core.ending import end_process
 from ik_core.exceptions import InvalidOption
 
 from .node import IkNode
@@ -25,7 +25,10 @@ LONGEST_WAIT = 5.0
 
 
 def run(args: list[str] | None, stopping: threading.Event) -> int:
-    """Run the node until `stopping`; 0 then, 1 if it can't start, 2 for bad arguments."""
+    """Run the node until `stopping`, and end the process: with 0 then, 1 if it can't start.
+
+    Returns 2 for bad arguments.
+    """
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
@@ -35,15 +38,9 @@ def run(args: list[str] | None, stopping: threading.Event) -> int:
         rclpy.try_shutdown()
         return 2
     started = _spin(node, stopping)
-    busy = node.busy
     node.destroy_node()
     rclpy.try_shutdown()
-    code = 0 if started or stopping.is_set() else 1
-    if busy:  # a compiler in a thread would keep the interpreter from ending
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
+    return end_process(0 if started or stopping.is_set() else 1)
 
 
 def _spin(node: IkNode, stopping: threading.Event) -> bool:

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from ik_core.ending import end_process
 from ik_core.exceptions import IkError
 
 from .drawing.description import check_mesh_folders
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (IkError, OSError) as error:
         print(f'ik_viewer: {error}', file=sys.stderr)
         return BAD_INPUT
-    return 0
+    return end_process(0)
 
 
 def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:

@@ -34,7 +34,7 @@ from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from ..options import whole_number
-from ..problem import IkProblem
+from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
 from ..robot.limits import TURN
 from ..solvers import Solver, make_solver
@@ -140,6 +140,7 @@ def solve_all(
     or where tasks are weighed against them.
     """
     started = time.perf_counter()
+    checked_problem(problem)
     limit = whole_number(max_searches, 'max_searches')
     solver = _searcher(random_seed, options) if options else None
     answer = _in_closed_form(problem, q0, turns, started) if closed_form else None

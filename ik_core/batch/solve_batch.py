@@ -31,7 +31,7 @@ from ..maths.rotations import (
     transform_of,
 )
 from ..maths.transforms import check_frame, frame_id, plain_transform, refuse_transform
-from ..problem import IkProblem
+from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
@@ -151,7 +151,7 @@ class ManySolves:
     """A solver over many targets and starts, with buffers for every thread."""
 
     def __init__(self, problem: IkProblem, solver: Solver, threads: int | None = None) -> None:
-        self.problem = problem
+        self.problem = checked_problem(problem)
         self.solver = solver
         self.threads = checked_threads(threads)
         self._workspaces: dict[int, tuple[Any, ...]] = {}

@@ -21,7 +21,7 @@ from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.rotations import Array
 from ..optim.search import Budget
 from ..options import whole_number
-from ..problem import IkProblem
+from ..problem import IkProblem, checked_problem
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..tasks import ManipulabilityTask, PostureTask, Task
@@ -64,7 +64,7 @@ def solve_best(
     """
     method = make_solver(solver, random_seed=random_seed, **options)
     started = method.clock()
-    first = method.solve(problem, q0, budget)
+    first = method.solve(checked_problem(problem), q0, budget)
     start = problem.start(q0)[0]
     criterion = _criterion(problem, start, choose, weights)
     if criterion is None or not first.success:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..figures import HOW_TO_INSTALL
 from .completion import links, robots
 
 REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -73,9 +74,7 @@ def check_drawable(path: Path) -> None:
     try:
         from matplotlib.figure import Figure  # only figures need matplotlib
     except ImportError:
-        raise UsageError(
-            f"{path}: drawing needs matplotlib: pip install 'ik_node[figures]'"
-        ) from None
+        raise UsageError(f'{path}: drawing needs matplotlib: {HOW_TO_INSTALL}') from None
     formats = Figure().canvas.get_supported_filetypes()
     if path.suffix and path.suffix[1:].lower() not in formats:
         raise UsageError(f'{path}: the suffix should be one of {", ".join(sorted(formats))}')

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..batch.solve_all import Solutions
+from ..display import LEAST_ANGLE, LEAST_LENGTH
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
@@ -75,13 +76,20 @@ def _goal_table(problem: IkProblem, result: IkResult) -> str:
     errors = zip(result.position_errors, result.orientation_errors, strict=True)
     for task, (p, r) in zip(problem.goals, errors, strict=True):
         position = _distance(p) if task.position_weights.any() else '-'
-        orientation = f'{math.degrees(r):.3g} deg' if task.rotation_weights.any() else '-'
+        orientation = _turn(r) if task.rotation_weights.any() else '-'
         rows.append((task.link, position, orientation))
     return table(rows)
 
 
 def _distance(metres: float) -> str:
+    if metres < LEAST_LENGTH:
+        return '0 mm'
     return f'{metres:.4g} m' if metres >= 1.0 else f'{1e3 * metres:.3g} mm'
+
+
+def _turn(radians: float) -> str:
+    degrees = math.degrees(radians)
+    return '0 deg' if degrees < LEAST_ANGLE else f'{degrees:.3g} deg'
 
 
 def _note(problem: IkProblem, result: IkResult, i: int) -> str:

@@ -11,7 +11,7 @@ from ..chunks import Progress
 from ..exceptions import InvalidConfiguration, UnsupportedProblem
 from ..maths.rotations import Array, IntArray, frame_of
 from ..options import exact_number
-from ..problem import IkProblem
+from ..problem import IkProblem, checked_problem
 from ..robot.kinematics import OFFSET
 from . import judging
 from .chain import asks_for_a_point, chain_of, why_not
@@ -439,6 +439,6 @@ def closed_form(problem: IkProblem, q0: ArrayLike | None = None) -> ClosedForm:
 
     Found from the axes of the chain, whichever joints are frozen; these stand as in q0 (n,), by
     default as in the problem's default configuration. Raises UnsupportedProblem, which says why,
-    where there is none, and InvalidConfiguration.
+    where there is none, InvalidConfiguration, and InvalidOption for what is no problem.
     """
-    return ClosedForm(problem, q0)
+    return ClosedForm(checked_problem(problem), q0)

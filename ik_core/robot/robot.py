@@ -189,7 +189,7 @@ class Robot:
         try:
             vector = np.array(q, float)
         except (TypeError, ValueError) as error:
-            raise InvalidConfiguration(f'{name} is not made of numbers: {q!r}') from error
+            raise InvalidConfiguration(f'{name} {_why_no_numbers(q)}') from error
         if vector.shape != self.lower.shape:
             raise InvalidConfiguration(
                 f'{name} has shape {vector.shape}; {self.name!r} has {self.n} joints: '
@@ -474,6 +474,12 @@ def _positions_by_name(values: Any) -> dict[str, Any]:
     if twice:
         raise InvalidConfiguration(f'joints named twice: {listed(dict.fromkeys(twice))}')
     return dict(zip(names, positions, strict=True))
+
+
+def _why_no_numbers(q: Any) -> str:
+    if isinstance(q, Mapping) or (hasattr(q, 'name') and hasattr(q, 'position')):
+        return 'has positions by name: robot.q makes an array of them'
+    return f'is not made of numbers: {q!r}'
 
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidOption
 from ..optim.search import Budget
 from ..optim.workspace import State
-from ..problem import IkProblem
+from ..problem import IkProblem, checked_problem
 from ..result import IkResult
 from .augmented_lagrangian import AugmentedLagrangian
 from .base import IterativeSolver, Solver
@@ -93,6 +93,7 @@ def solve(
     `solver`: a name, with a preset or options, or such a solver, which has its own. Raises
     InvalidOption, and what `Solver.solve` raises.
     """
+    checked_problem(problem)
     if isinstance(solver, Solver):
         if preset is not None or options:
             raise InvalidOption(f'{solver.name} has its options already: they go with a name')

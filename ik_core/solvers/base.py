@@ -25,7 +25,7 @@ from ..optim.search import (
 )
 from ..optim.workspace import ConstrainedWorkspace, MethodWorkspace, PythonWorkspace, StateT
 from ..options import OptionSet
-from ..problem import Evaluation, IkProblem
+from ..problem import Evaluation, IkProblem, checked_problem
 from ..result import IkResult
 
 
@@ -85,7 +85,7 @@ class Solver(ABC):
 
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
         """
-        if problem.secondary:
+        if checked_problem(problem).secondary:
             problem.check_without_constraints()
         search = self.search(problem, q0)
         return SecondarySearch(search, self.descent) if problem.secondary else search

@@ -3,9 +3,9 @@
 Where the chain to the goal has a closed form (`ik_core.closed_forms`, which `ik info` names), the
 answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
 joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
-kept. With seven joints one of them is held: it keeps its value of the start where that has
-solutions inside the limits. Else VALUES of its range are tried from the start's outwards, so that
-it moves as little as it has to, to within one of these steps.
+kept, and `note` says so. With seven joints one of them is held: it keeps its value of the start
+where that has solutions inside the limits. Else VALUES of its range are tried from the start's
+outwards, so that it moves as little as it has to, to within one of these steps.
 
 All else is answered by the default, `levenberg_marquardt`, from the same start, and the result's
 `note` says so and why:
@@ -62,6 +62,8 @@ LOOK = 30
 SLOW = 0.01
 """[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
 those of ticks."""
+NOTHING_TO_DO = 'the start reaches the goals already'
+"""What the note says of such a start; where a goal is followed, that is what ticks mostly find."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,8 @@ class ClosedFormSearch(Search):
         """Whether the closed form has said what it can; False where a budget ends first."""
         self._search.iterate_until(None, 0)  # to see whether the start reaches the goals
         self.status = self._search.status
+        if self.status is not None and not self._stays:
+            self._note = NOTHING_TO_DO
         if self.status is None and iterations == 0:
             return False
         for _ in self._looking if self.status is None and self._looking is not None else ():

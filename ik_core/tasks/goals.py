@@ -42,6 +42,9 @@ from .base import Task
 from .packing import PackedGoals
 from .weights import is_matrix, principal_axes
 
+AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
+"""The quaternion of the axes of a position goal, where no orientation is given."""
+
 
 class GoalTask(Task):
     """What all goals share. `position_weights`, `rotation_weights`: 0 masks a component.
@@ -68,7 +71,9 @@ class GoalTask(Task):
         cone: float = 0.0,
         relative_to: str | None = None,
     ) -> None:
-        self.link, self.relative_to = link, relative_to
+        self.link, self.relative_to = _name(link, 'link'), relative_to
+        if relative_to is not None:
+            _name(relative_to, 'relative_to')
         if relative_to == link:
             raise InvalidOption(f'the goal for {link!r} is relative to the link itself')
         self.position_axes = _axes(position_axes)
@@ -111,8 +116,11 @@ class GoalTask(Task):
         That is `quaternion` (4,), `rpy` (3,) [rad] or `rotation`; `ik_core.transform` tells what
         else of these may be objects of scipy, pinocchio, spatialmath and ROS, and what `normalise`
         mends. What is not given stays. Nothing changes where InvalidGoal is raised: for numbers
-        that are not finite, a zero quaternion, a matrix that is no rigid transform.
+        that are not finite, a zero quaternion, a matrix that is no rigid transform, a part beside
+        a whole transform, which has it already.
         """
+        if transform is not None:
+            _check_alone(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
         target = self.target.copy()
         frame = frame_id(transform) or frame_id(position)
         if transform is not None:
@@ -294,7 +302,7 @@ class PositionTask(GoalTask):
         self,
         link: str,
         position: Any = None,
-        quaternion: ArrayLike | None = (0.0, 0.0, 0.0, 1.0),
+        quaternion: ArrayLike | None = AS_THE_ROOT,
         *,
         rpy: ArrayLike | None = None,
         rotation: Any = None,
@@ -305,8 +313,9 @@ class PositionTask(GoalTask):
         relative_to: str | None = None,
     ) -> None:
         super().__init__(link, weights, 0.0, tool, position_axes, box, relative_to=relative_to)
-        self.set_target(position=position, quaternion=quaternion)
-        self.set_target(rpy=rpy, rotation=rotation)
+        if quaternion is AS_THE_ROOT and not (rpy is None and rotation is None):
+            quaternion = None
+        self.set_target(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
 class OrientationTask(GoalTask):
@@ -415,6 +424,23 @@ class PositionAxisTask(GoalTask):
         )
         self.rotation = kernels.AXIS
         self.set_target(transform)
+
+
+def _name(link: Any, name: str) -> str:
+    if not isinstance(link, str):
+        raise InvalidOption(f'{name} is {link!r}: the name of a link is needed')
+    return link
+
+
+def _check_alone(**parts: Any) -> None:
+    """Raise InvalidGoal where a part of a target is given beside a transform, which has both."""
+    for name, part in parts.items():
+        if part is not None:
+            what = 'a position' if name == 'position' else 'an orientation'
+            raise InvalidGoal(
+                f'{what} is given twice, by transform and as {name}: give transform alone, or '
+                'position and one of quaternion, rpy and rotation'
+            )
 
 
 def _shown(name: str, values: Array) -> str:

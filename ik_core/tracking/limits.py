@@ -93,3 +93,12 @@ class MotionLimits:
     def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
         if wrong.any():
             raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
+
+
+def checked_limits(limits: object) -> MotionLimits:
+    """The limits; InvalidOption where they are none."""
+    if not isinstance(limits, MotionLimits):
+        raise InvalidOption(
+            f'limits is {limits!r}: MotionLimits are needed, as MotionLimits.of(robot) makes them'
+        )
+    return limits

@@ -57,7 +57,8 @@ from ..exceptions import IkError, InvalidOption
 from ..maths.rotations import Array
 from ..maths.transforms import check_frame, frame_id, plain_transform
 from ..optim.search import Clock, default_clock
-from ..problem import IkProblem
+from ..options import exact_number
+from ..problem import IkProblem, checked_problem
 from ..solvers import Solver
 from .coordinator import Coordinator
 from .governor import Governor
@@ -80,7 +81,7 @@ from .instructions import (
     Stop,
     TakeBack,
 )
-from .limits import MotionLimits
+from .limits import MotionLimits, checked_limits
 from .options import TrackerOptions
 from .snapshot import Snapshot
 from .status import Command
@@ -118,17 +119,17 @@ class Tracker:
         rest: ArrayLike | None = None,
         clock: Clock = default_clock,
     ) -> None:
-        if not 0.0 < rate < math.inf:
-            raise InvalidOption(f'rate = {rate!r} [Hz]: must be positive')
-        robot = problem.robot
+        if exact_number(rate, float) is None or not 0.0 < rate < math.inf:
+            raise InvalidOption(f'rate = {rate!r} [Hz]: must be a positive number')
         self.rate = rate
+        robot = checked_problem(problem).robot
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
         self._robot, self._clock = robot, ObservedClock(clock)
         self._links = tuple(problem.goal_links)
         self._frames = [base or robot.base_link for _, base in problem.goal_chains]
         self._observer: Observer | None = None
-        limits.check_size(robot.n)
+        checked_limits(limits).check_size(robot.n)
         if governor is None:
             q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
             governor = Governor(limits, self.period, q)
@@ -254,7 +255,7 @@ class Tracker:
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Change the limits. Raises InvalidOption where they are for another robot."""
-        self.apply(SetLimits(limits))
+        self.apply(SetLimits(checked_limits(limits)))
 
     def set_options(self, options: TrackerOptions) -> None:
         """Change how goals are followed."""
@@ -275,7 +276,7 @@ class Tracker:
         types changed, the goals are given again, to the new ones, and twists end. Raises
         InvalidOption, UnsupportedProblem, and keeps the last one.
         """
-        self.apply(SetProblem(problem))
+        self.apply(SetProblem(checked_problem(problem)))
 
     def next_frame(self, examples: Sequence[ArrayLike] = (), *, anew: bool = False) -> None:
         """Go on to the next frame, for the tasks that look back at the frames before.

@@ -84,11 +84,6 @@ class Description:
         """Whether a robot is being loaded, or loaded and not taken yet."""
         return self._loading is not None
 
-    @property
-    def busy(self) -> bool:
-        """Whether work that can't be interrupted is going on."""
-        return self._loading is not None and not self._loading.done
-
     def loaded(self) -> Robot | None:
         """The robot that is loaded; None while there is none. Raises what loading raised."""
         done = self._loading is not None and self._loading.done

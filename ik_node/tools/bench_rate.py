@@ -7,10 +7,12 @@ of a few seconds, the others stopped (SIGSTOP), so what else the machine does
 affects all alike. The node's turns are of two kinds:
 
 - it follows a goal that goes round all the time: jitter, processor time, time in a tick;
-- it rests, and small steps of the goal come at random moments: latency, from just before the
-  goal is published to the callback here of the first joint state that moves. Both ways through
-  the middleware and rclpy are in it; the latency in the row of the bare timer is the echo's,
-  which is what these ways alone take. The node's has up to one period of waiting besides.
+- it rests, and small steps of the goal come, at all phases of a period alike: latency, from just
+  before the goal is published to the callback here of the first joint state that moves. Both ways
+  through the middleware and rclpy are in it; the latency in the row of the bare timer is the
+  echo's, which is what these ways alone take. Joint states come once a period, so a goal waits for
+  the next one besides, half a period in the median, whatever the node does: the least latency is
+  that of goals that come just in time, and what it has over the echo's is the node's own part.
 
 With `--viewer` the node takes further turns while `ik_viewer` shows it to a client that reads as a
 browser does (`page_client`); in all other turns there is none.
@@ -173,6 +175,7 @@ class Turns:
             'solve_p50_us': self.reported('tick_solve_time.p50 [us]'),
             'solve_p99_us': self.reported('tick_solve_time.p99 [us]'),
             'goals': len(self.latencies),
+            'latency_least_ms': float(latency.min()),
             **_percentiles('latency', latency),
         }
 
@@ -311,7 +314,7 @@ class Bench:
     def _publish(self, kind: str, seconds: float) -> list[float]:
         """Let goals be published for so long; when they were."""
         write, read = _pipes(self.goals)
-        write.write(f'{kind} {seconds}\n'.encode())
+        write.write(f'{kind} {seconds} {self.rate}\n'.encode())
         write.flush()
         self.watcher.spin(seconds + 0.1)
         sent: list[float] = json.loads(read.readline())

@@ -5,8 +5,9 @@ And what they move: the robots, bent so that their tips can go round.
 
 from __future__ import annotations
 
+import itertools
 import json
-import random
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ RADIUS = 0.05
 STEP = 0.0005
 """[m] Of the goal that latency is measured with: small, so that the arm rests again soon."""
 STEP_PERIOD = 0.1
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+"""Multiples of it, but for what is before the point, are spread evenly over [0, 1)."""
 
 
 class Arm(NamedTuple):
@@ -111,7 +114,8 @@ def echo(urdf: str) -> None:
 
 
 def publish_goals(arm: Arm) -> None:
-    """Do what lines of stdin ask for: '<kind> <seconds>'; answer with when goals were sent [s]."""
+    """Do what lines of stdin ask for: '<kind> <seconds> <rate>'; answer with when goals were sent
+    [s]."""
     robot = load_urdf(Path(arm.urdf))
     centres = [robot.forward_kinematics(np.array(arm.q), tip) for tip in arm.tips]
     node = rclpy.create_node('goals')
@@ -119,8 +123,8 @@ def publish_goals(arm: Arm) -> None:
     while not publisher.get_subscription_count():
         time.sleep(0.05)
     for line in sys.stdin:
-        kind, seconds = line.split()
-        offsets = steps() if kind == 'steps' else circle()
+        kind, seconds, rate = line.split()
+        offsets = steps(1.0 / float(rate)) if kind == 'steps' else circle()
         print(
             json.dumps(list(send(node, publisher, centres, offsets, float(seconds)))), flush=True
         )
@@ -152,9 +156,13 @@ def circle() -> Iterator[tuple[Array, float]]:
         yield RADIUS * np.array((np.cos(angle), np.sin(angle))), 1.0 / GOAL_RATE
 
 
-def steps() -> Iterator[tuple[Array, float]]:
-    """A goal that steps to and fro, at random moments with respect to the ticks."""
-    sign = 1.0
-    while True:
-        sign = -sign
-        yield np.array((0.0, sign * 0.5 * STEP)), STEP_PERIOD * random.uniform(0.9, 1.1)
+def steps(period: float) -> Iterator[tuple[Array, float]]:
+    """A goal that steps to and fro, between ticks of this period [s] at all phases alike.
+
+    Were they random, the median of a hundred would be uncertain by a twentieth of the period.
+    """
+    began, ticks = time.monotonic(), math.ceil(STEP_PERIOD / period)
+    for number in itertools.count(1):
+        moment = began + period * (number * ticks + number * GOLDEN % 1.0)
+        offset = math.copysign(0.5 * STEP, number % 2 - 0.5)
+        yield np.array((0.0, offset)), max(moment - time.monotonic(), 0.0)

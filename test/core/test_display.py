@@ -1,5 +1,6 @@
 """What `repr` and notebooks tell: what one wants to know, in few lines; HTML is escaped."""
 
+import math
 import re
 from xml.etree import ElementTree
 
@@ -162,7 +163,30 @@ def test_a_map_a_tracker_and_a_retargeted_motion_say_what_they_are():
 
 @pytest.mark.parametrize(
     ('metres', 'shown'),
-    [(0.0, '0 mm'), (2.0, '2 m'), (0.02, '20 mm'), (3.4e-5, '34 um'), (1e-11, '0.01 nm')],
+    [
+        (0.0, '0 mm'),
+        (2.0, '2 m'),
+        (0.02, '20 mm'),
+        (3.4e-5, '34 um'),
+        (2e-10, '0.2 nm'),
+        (3.15e-16, '< 0.1 nm'),
+        (math.inf, 'inf m'),
+        (math.nan, 'nan nm'),
+    ],
 )
 def test_lengths_have_the_unit_that_suits_them(metres, shown):
     assert display.length(metres) == shown
+
+
+@pytest.mark.parametrize(
+    ('degrees', 'shown'),
+    [
+        (0.0, '0 deg'),
+        (30.0, '30 deg'),
+        (2e-9, '2e-09 deg'),
+        (7.35e-15, '< 1e-10 deg'),
+        (math.nan, 'nan deg'),
+    ],
+)
+def test_angles_have_no_digits_of_rounding(degrees, shown):
+    assert display.angle(math.radians(degrees)) == shown

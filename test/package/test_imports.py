@@ -18,7 +18,7 @@ ORDERS = {
         {'_parts', '_lanes'},
         {'exceptions', 'version', '_jit'},
         {'_compiling'},
-        {'figures', 'progress'},
+        {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
         {'chunks'},
         {'robot', 'result'},

@@ -435,7 +435,8 @@ def in_tmp(tmp_path, monkeypatch):
 def test_a_figure_without_matplotlib_is_refused_before_the_work(command, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
     assert main([part.format('f.png') for part in DRAWING[command]]) == 2
-    expected = "ik: f.png: drawing needs matplotlib: pip install 'ik_node[figures]'\n"
+    install = f'{sys.executable} -m pip install matplotlib'
+    expected = f'ik: f.png: drawing needs matplotlib: {install}\n'
     assert capsys.readouterr().err == expected
 
 

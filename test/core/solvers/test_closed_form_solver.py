@@ -75,7 +75,7 @@ def test_a_start_that_reaches_the_goal_is_kept():
     goal.set_target(robot.forward_kinematics(q + 1e-7, 'tool0'))
     result = ik.solve(problem, q, solver='closed_form')
     np.testing.assert_array_equal(result.q, q)
-    assert (result.iterations, result.note) == (0, '')
+    assert (result.iterations, result.note) == (0, 'the start reaches the goals already')
 
 
 @pytest.mark.parametrize('family', ['wrist behind 3 of RRR', 'wrist behind 3 of RPR',

@@ -281,8 +281,52 @@ def test_targets_by_parts_and_as_a_whole():
     np.testing.assert_allclose(task.transform, robots.transform(turn, [4, 5, 6]), atol=1e-15)
     task.set_target(quaternion=[0, 0, 0, 2])
     np.testing.assert_allclose(task.transform, robots.transform(None, [4, 5, 6]), atol=1e-15)
-    task.set_target(expected, position=[0, 0, 0])
+    task.set_target(expected)
+    np.testing.assert_allclose(task.transform, expected, atol=1e-15)
+    task.set_target(position=[0, 0, 0])
     np.testing.assert_allclose(task.transform, robots.transform(turn), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    'part',
+    [
+        {'position': [7, 7, 7]},
+        {'quaternion': [0, 0, 0, 1]},
+        {'rpy': [0, 0, 0]},
+        {'rotation': np.eye(3)},
+    ],
+)
+def test_a_part_beside_a_whole_transform_is_given_twice(part):
+    (name,) = part
+    task = PoseTask('tip', [1, 2, 3], [0, 1, 0, 1])
+    before = task.target.copy()
+    for give in (task.set_target, lambda **given: PoseTask('tip', **given)):
+        with pytest.raises(InvalidGoal, match=f'given twice, by transform and as {name}:'):
+            give(transform=np.eye(4), **part)
+    np.testing.assert_array_equal(task.target, before)
+
+
+def test_a_position_goal_has_one_orientation_for_its_axes():
+    turn = Rotation.from_rotvec([0.1, 0.2, 0.3])
+    expected = robots.transform(turn, [1, 2, 3])
+    quarter = Rotation.from_rotvec([0.0, 0.0, np.pi / 2])
+    for given in ({'quaternion': turn.as_quat()}, {'rotation': turn}):
+        task = PositionTask('tip', [1, 2, 3], position_axes='goal', **given)
+        np.testing.assert_allclose(task.transform, expected, atol=1e-15)
+    by_rpy = PositionTask('tip', [1, 2, 3], rpy=[0.0, 0.0, np.pi / 2])
+    np.testing.assert_allclose(by_rpy.transform, robots.transform(quarter, [1, 2, 3]), atol=1e-15)
+    with pytest.raises(InvalidOption, match='given twice, as quaternion and as rpy'):
+        PositionTask('tip', [1, 2, 3], [0, 0, 0, 1], rpy=[0, 0, 1])
+
+
+@pytest.mark.parametrize('wrong', [None, 3, ['tip']])
+def test_a_link_that_is_no_name_is_told(wrong):
+    for make in (PoseTask, PositionTask, lambda link: AxisTask(link, (0, 0, 1))):
+        with pytest.raises(InvalidOption, match=r'link is .*the name of a link is needed'):
+            make(wrong)
+    if wrong is not None:
+        with pytest.raises(InvalidOption, match='relative_to is'):
+            PoseTask('tip', relative_to=wrong)
 
 
 def test_a_target_is_a_copy():
