@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ._jit import COMPILED, LOADING
@@ -15,13 +16,19 @@ from ._jit import COMPILED, LOADING
 PATIENCE = 0.5
 """[s] Of compiling that is not worth a line."""
 PACKAGE = __package__
+COMPILE = 'numba:compile'
+"""The kind of numba's event; a kernel from the cache has none."""
 
 
 class Compiling:
-    """`seconds` spent so far; a line on stderr, where that is a terminal, while it goes on."""
+    """`seconds` spent so far; a line on stderr, where that is a terminal, while it goes on.
+
+    `at_first` is called before the first kernel that is compiled, not loaded.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.at_first: Callable[[], object] | None = None
         self._depth = self._kernels = 0
         self._since = 0.0
         self._is_shown = False
@@ -31,6 +38,12 @@ class Compiling:
         self._depth += 1
         if self._depth == 1:
             self._since = time.perf_counter()
+
+    def not_in_the_cache(self) -> None:
+        """It really is."""
+        told, self.at_first = self.at_first, None
+        if told is not None:
+            told()
 
     def end(self) -> None:
         """It is compiled."""
@@ -66,6 +79,8 @@ if COMPILED:
         def on_start(self, event: Any) -> None:
             if _is_ours(event):
                 compiling.begin()
+                if event.kind == COMPILE:
+                    compiling.not_in_the_cache()
 
         def on_end(self, event: Any) -> None:
             if _is_ours(event):
@@ -76,5 +91,5 @@ if COMPILED:
         module = getattr(function, '__module__', None) or ''  # numba 0.56 has functions of none
         return module.partition('.')[0] == PACKAGE
 
-    for kind in ('numba:compile', LOADING):
+    for kind in (COMPILE, LOADING):
         event.register(kind, _Listener())

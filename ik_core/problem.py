@@ -114,9 +114,9 @@ class IkProblem:
     def clone(self) -> IkProblem:
         """An independent problem with its own goals, for another thread or a search beside."""
         other = copy.copy(self)
-        names = ('goals', 'other_tasks', 'secondary')
-        own = copy.deepcopy([getattr(self, name) for name in names])
-        vars(other).update(zip(names, own, strict=True))
+        other.goals, other.other_tasks, other.secondary = copy.deepcopy(
+            (self.goals, self.other_tasks, self.secondary)
+        )
         other.packed = PackedGoals(
             self.robot, other.goals, other.variables, other.orientation_length
         )
@@ -135,7 +135,7 @@ class IkProblem:
     def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """The same variables and limits with other tasks, no goals, in the place of all."""
         other = copy.copy(self)
-        vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
+        other.goals, other.other_tasks, other.secondary = (), tuple(tasks), ()
         other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
         return other
 
@@ -305,9 +305,6 @@ class _Fixed:
 
 for _name, _instead in {
     'robot': 'that robot',
-    'goals': 'those tasks',
-    'other_tasks': 'those tasks',
-    'secondary': 'secondary=',
     'frozen_joints': 'frozen_joints=',
     'variables': 'frozen_joints=',
     'columns': 'frozen_joints=',

@@ -299,6 +299,13 @@ class Model:
         """The solver that the tracker changes to as soon as it is compiled."""
         return None if self._preparation is None else self._preparation.kernels.solver
 
+    @property
+    def solver_being_compiled(self) -> str | None:
+        """That one, where it really is compiled, and not only loaded from the cache."""
+        preparation = self._preparation
+        is_compiled = preparation is not None and preparation.compiles
+        return self.solver_being_prepared if is_compiled else None
+
     def change_solver_when_ready(self) -> bool:
         """Let the tracker use the solver that was prepared, if it is ready; whether it does now.
 

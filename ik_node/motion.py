@@ -74,6 +74,7 @@ class Motion:
         self._last_tick = self._last_due = 0
         self._steps = 0  # of the governor, before the one of this tick
         self._rested = False  # before it
+        self._told_of: str | None = None  # the solver that is being compiled
         self._command: Command | None = None  # of the step that is to be published
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
@@ -232,12 +233,18 @@ class Motion:
             model.apply(self._settings.take())
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
-        if model.solver_being_prepared is not None:
-            text = f'solver {model.solver_being_prepared} is being compiled, and used once it is'
+
+    def _tell_of_compiling(self, model: Model) -> None:
+        """Say once that a solver is compiled, which takes long."""
+        solver, told = model.solver_being_compiled, self._told_of
+        self._told_of = solver
+        if solver is not None and solver != told:
+            text = f'solver {solver} is being compiled, and used once it is'
             self._node.get_logger().info(text)
 
     def _change_solver(self, model: Model) -> None:
         """Let the model use the solver that was asked for, once it is compiled."""
+        self._tell_of_compiling(model)
         try:
             if model.change_solver_when_ready():
                 text = f'solver {model.parameters.node.solver} is used now'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +39,13 @@ if hasattr(os, 'nice'):
     os.nice(10)
 threading.Thread(target=end_with_parent, daemon=True).start()
 sys.path.insert(0, sys.argv[1])
+from ik_core._compiling import compiling
 from ik_core.solvers.readiness import Kernels, make_ready
+
+def tell():
+    print('compiling', flush=True)
+
+compiling.at_first = tell
 make_ready(Kernels(sys.argv[2], int(sys.argv[3])))
 sys.stderr.flush()
 os._exit(0)
@@ -116,12 +123,14 @@ def two_joints() -> Robot:
 class Preparation:
     """Kernels being made ready beside everything else; `done`, then `error` says if it failed.
 
-    The compiler runs in a process of its own at low priority, which ends with this one.
+    The compiler runs in a process of its own at low priority, which ends with this one. It may find
+    all that it needs in the cache: `compiles` says whether it does not.
     """
 
     def __init__(self, kernels: Kernels) -> None:
         self.kernels = kernels
         self.error: Exception | None = None
+        self.compiles = False
         self._compiler: subprocess.Popen[bytes] | None = None
         self._cancelled = False
         self._thread = threading.Thread(
@@ -153,14 +162,18 @@ class Preparation:
         solver, variant = self.kernels
         command = [sys.executable, '-c', COMPILER, str(PACKAGE.parent), solver, str(variant)]
         pipe = subprocess.PIPE
-        with subprocess.Popen(
-            command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe
-        ) as compiler:
+        with (
+            tempfile.TemporaryFile() as complaints,
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=complaints) as compiler,
+        ):
             self._compiler = compiler
             if self._cancelled:
                 compiler.kill()
-            assert compiler.stderr is not None
-            said = compiler.stderr.read()
+            assert compiler.stdout is not None
+            self.compiles = bool(compiler.stdout.readline())
+            compiler.wait()
+            complaints.seek(0)
+            said = complaints.read()
         if compiler.returncode != 0 and not self._cancelled:
             raise RuntimeError(f'compiling {solver} failed: {said.decode(errors="replace")}')
         return not self._cancelled

@@ -82,9 +82,17 @@ def open_tab(chromium: Any, url: str, width: int, height: int, *, sharpness: flo
 
 
 def until_docked(tab: Any) -> None:
-    """Wait until the panel has its place beside the canvas, which is as wide as it stays then."""
-    tab.bring_to_front()
-    tab.wait_for_function(DOCKED, polling=1e3 * LOOK)
+    """Wait until the panel has its place beside the canvas, which is as wide as it stays then.
+
+    The page measures itself as it draws, and what is behind does not draw: while a tab opens,
+    another one may come before it once more.
+    """
+
+    def is_docked() -> bool:
+        tab.bring_to_front()
+        return bool(tab.evaluate(DOCKED))
+
+    wait_for(is_docked, 'the panel beside the canvas', tab)
 
 
 def wait_for(condition: Callable[[], Any], what: str, tab: Any = None) -> Any:

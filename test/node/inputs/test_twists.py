@@ -87,11 +87,9 @@ def test_a_goal_after_a_jog_and_a_jog_after_a_goal(panda, robot):
     start = tip_of(robot, panda.more_states(1)[0])
     jog(panda, twist(linear=(0.0, 0.0, -0.1)), lambda: moved(robot, panda, start) > 0.01, 'a jog')
 
-    def is_back():
-        panda.send_goal(start)  # again and again: a twist still on its way would end it
-        return is_at(robot, panda.more_states(1)[-1], start)
-
-    panda.until(is_back, 'back at the start')
+    panda.until(lambda: is_still(panda.more_states(1)[-1]), 'rest')  # a twist would end the goal
+    panda.send_goal(start)
+    panda.until(lambda: is_at(robot, panda.more_states(1)[-1], start), 'back at the start')
     panda.until_code('reached')
     jog(panda, twist(linear=(0.0, 0.0, -0.1)), lambda: moved(robot, panda, start) > 0.01, 'a jog')
     panda.until(lambda: is_still(panda.more_states(1)[-1]), 'rest')

@@ -10,6 +10,7 @@ from support.panda_world import ACCELERATION, RATE, TIP, panda_world, until_at
 
 import ik_core as ik
 from ik_core.solvers import readiness
+from ik_node import model as model_module
 
 
 def test_parameters_change_on_the_way():
@@ -70,6 +71,40 @@ def test_a_solver_that_is_not_compiled_is_used_once_it_is(monkeypatch):
         node.send_goal(goal)
         until_at(node, robot, goal)
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+class Preparation:
+    """Stands in for one that takes its time; `compiles` as it is told."""
+
+    done, error, compiles = False, None, False
+
+    def __init__(self, kernels):
+        self.kernels = kernels
+
+    def cancel(self):
+        """Nothing."""
+
+
+def test_that_a_solver_is_compiled_is_said_once_and_only_where_it_is(monkeypatch):
+    said = []
+    with panda_world() as node:
+        node.more_states(1)
+        logger = node.ik_node.get_logger()
+        monkeypatch.setattr(model_module, 'Preparation', Preparation)
+        monkeypatch.setattr(readiness, '_ready', set())
+        monkeypatch.setattr(logger, 'info', said.append)
+        monkeypatch.setattr(node.ik_node, 'get_logger', lambda: logger)
+        tells = lambda: [text for text in said if 'is being compiled' in text]  # noqa: E731
+        assert node.set_parameters(solver='pseudoinverse').successful
+        node.more_states(3)
+        assert node.set_parameters(goal_timeout=4.0).successful
+        node.more_states(3)
+        assert tells() == []
+        monkeypatch.setattr(Preparation, 'compiles', True)
+        node.until(tells, 'the word')
+        assert node.set_parameters(goal_timeout=5.0).successful
+        node.more_states(3)
+        assert tells() == ['solver pseudoinverse is being compiled, and used once it is']
 
 
 def test_a_velocity_limit_that_is_tightened_on_the_way_is_kept():
