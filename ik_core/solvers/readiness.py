@@ -123,8 +123,8 @@ def two_joints() -> Robot:
 class Preparation:
     """Kernels being made ready beside everything else; `done`, then `error` says if it failed.
 
-    The compiler runs in a process of its own at low priority, which ends with this one. It may find
-    all that it needs in the cache: `compiles` says whether it does not.
+    The compiler runs in a process of its own at low priority, which ends with this one. It may
+    find all that it needs in the cache: `compiles` says whether it does not.
     """
 
     def __init__(self, kernels: Kernels) -> None:
