@@ -76,6 +76,7 @@ class Beginning:
             self._numbers[row : row + len(of), slots.LOWER] = lower[of]
             self._numbers[row : row + len(of), slots.UPPER] = upper[of]
         self._near = NEAR if plan.holds or len(others) else CLOSE
+        self._everywhere = self._numbers.copy()
         self._tolerances = 0.0, 0.0
         self.set_tolerances(problem)
 
@@ -85,8 +86,9 @@ class Beginning:
         if tolerances == self._tolerances:
             return
         self._tolerances, tolerance = tolerances, max(tolerances)
-        self._numbers[0, slots.MARGIN] = MARGIN * tolerance
-        self._numbers[0, slots.NEAR] = max(self._near, tolerance)  # what is reached stays
+        near = max(self._near, tolerance)  # what is reached stays
+        self._numbers[0, slots.MARGIN] = self._everywhere[0, slots.MARGIN] = MARGIN * tolerance
+        self._numbers[0, slots.NEAR], self._everywhere[0, slots.NEAR] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
@@ -94,9 +96,17 @@ class Beginning:
         nearest_solutions(*given, first, last, _room(), points)
 
     @property
-    def plan(self) -> tuple[IntArray, Array, Array]:
-        """What the kernel `nearest_solutions` takes for plan, numbers and memory."""
-        return self._whole, self._numbers, _room()
+    def numbers(self) -> Array:
+        """Those of the plan that the kernel `nearest_solutions` takes for first attempts."""
+        return self._numbers
+
+    @property
+    def restart(self) -> tuple[IntArray, Array, Array]:
+        """What it takes for plan, numbers and memory where a start that stayed led nowhere.
+
+        NEAR is below 0, so that none stays, and to the number of `numbers` the opposite one.
+        """
+        return self._whole, self._everywhere, _room()
 
 
 def _room() -> Array:

@@ -13,7 +13,8 @@ residual is corrected by what they did move, and the remaining joints are solved
 
 Where the chain has a closed form, the first attempt begins at the nearest solution, judged as any
 other point (`closed_forms.beginning`); of seven joints one is then held, so starts near their goal
-stay. What can't be reached, and all other chains, begin at the start itself.
+stay; where such an attempt leads nowhere, the first restart begins at that solution. What can't be
+reached, and all other chains, begin at the start itself.
 
 An attempt that stops improving is left for a random configuration. When none reaches the
 goals, the best of them are followed to their stationary points, with the exact Hessian in the

@@ -21,6 +21,7 @@ from ...robot.kinematics import OFFSET
 from ...robot.limits import random_configuration
 from . import crew as own
 from .attempts import next_attempt, turned_round
+from .beginnings import begins_elsewhere
 from .crew import Crew, crew_of, step
 from .memory import (
     ATTEMPT,
@@ -68,6 +69,9 @@ def solve_many(
     memories: Array,
     crew_memory: Array,
     board: IntArray,
+    plan: IntArray,
+    everywhere: Array,
+    room: Array,
     frozen: IntArray,
     angles: Array,
     own_targets: Array,
@@ -110,6 +114,11 @@ def solve_many(
                     )  # fmt: skip
                     board[PROBLEM, place], board[BEGUN, place] = first, 0
                     first += 1
+                number = board[BEGUN, place]
+                if number > 1 or (
+                    number == 1 and not begins_elsewhere(search, plan, everywhere, room)
+                ):
+                    _begin_at_random(search, number)
                 _send(crew, board, lane, place, search, frozen)
             at_work += 1 if board[STATE, lane] == AT_WORK else 0
         if at_work == 0:
@@ -133,7 +142,7 @@ def solve_many(
             if ended == STALLED:  # no attempt reached the goals
                 run_search(
                     tree, geometries[place], table, tools, targets[place], bounds,
-                    counters[place], memories[place], FOREVER, FOREVER,
+                    counters[place], memories[place], plan, everywhere, room, FOREVER, FOREVER,
                 )  # fmt: skip
             else:
                 conclude_search(search)
@@ -168,14 +177,18 @@ def _place(board: IntArray, lane: int, counters: IntArray, more: bool, restarts:
 
 
 @inlined
+def _begin_at_random(search: SearchArrays, number: int) -> None:
+    """x = where a restart begins."""
+    seed, bounds = int(search.options[SEED]), search.bounds
+    random_configuration(seed, number, bounds[2], bounds[3], search.vectors[X])
+
+
+@inlined
 def _send(
     crew: Crew, board: IntArray, lane: int, place: int, search: SearchArrays, frozen: IntArray
 ) -> None:
-    """Have a lane begin the next attempt of a desk's problem."""
+    """Have a lane begin the next attempt of a desk's problem, at x."""
     number, x = board[BEGUN, place], search.vectors[X]
-    if number > 0:
-        seed = int(search.options[SEED])
-        random_configuration(seed, number, search.bounds[2], search.bounds[3], x)
     board[BEGUN, place] += 1
     board[DESK, lane], board[NUMBER, lane], board[STATE, lane] = place, number, AT_WORK
     geometry, targets = numbers_of(crew.p.geometry), numbers_of(crew.p.targets)

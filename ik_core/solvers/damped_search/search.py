@@ -8,9 +8,7 @@ call of `run`, as what is around a call takes as long as many a solve.
 from __future__ import annotations
 
 from ..._jit import inlined, inner, njit
-from ...closed_forms.nearest import nearest_solutions
 from ...maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
-from ...maths.lanes import HAS_LANES
 from ...maths.linalg import bounded_newton_step
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to, differ
@@ -18,6 +16,7 @@ from ...optim.memory import FOREVER
 from ...robot.kinematics import OFFSET
 from ...robot.limits import take_nearest_turns
 from .attempts import begin, begin_attempt, is_hopeless, is_over, next_attempt, turned_round
+from .beginnings import begins_elsewhere, choose_beginning
 from .memory import (
     ANSWER,
     ANSWER_COST,
@@ -72,23 +71,6 @@ from .model import (
 from .saddles import SADDLE_TRIALS, find_descent, find_descent_inside, leave_saddle
 
 
-@inner
-def _stay(
-    plan: IntArray,
-    numbers: Array,
-    targets: Array,
-    starts: Array,
-    first: int,
-    last: int,
-    memory: Array,
-    points: Array,
-) -> None:
-    """What stands for `nearest_solutions` where there are no lanes, and so no plans."""
-
-
-choose_beginning = nearest_solutions if HAS_LANES else _stay
-
-
 @njit
 def run(
     tree: IntArray,
@@ -101,6 +83,7 @@ def run(
     memory: Array,
     plan: IntArray,
     numbers: Array,
+    everywhere: Array,
     room: Array,
     columns: IntArray,
     iterations: int,
@@ -113,7 +96,9 @@ def run(
     When the status is not RUNNING, the answer is concluded.
 
     plan, numbers, room: see `nearest_solutions`, which chooses where the first attempt begins;
-    of length 0 to go on, or to begin at the start
+    numbers is of length 0 to go on, or to begin at the start
+    everywhere: the numbers for the first restart, see `begins_elsewhere`; plan is of length 0
+    where that is a random one
     q (n,) : begin anew at these joints of the whole robot, `columns` (variables,) of which move,
     and fill those with the answer; of length 0 for the search in the arrays, as it is
     """
@@ -124,11 +109,23 @@ def run(
             counters[k] = 0
         for j in range(columns.shape[0]):
             vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
-    if plan.shape[0] > 0:
+    if numbers.shape[0] > 0:
         starts, points = vectors[START : START + 1], vectors[FIRST : FIRST + 1]
         choose_beginning(plan, numbers, targets, starts, 0, 1, room, points)
     status = run_search(
-        tree, geometry, table, tools, targets, bounds, counters, memory, iterations, attempts
+        tree,
+        geometry,
+        table,
+        tools,
+        targets,
+        bounds,
+        counters,
+        memory,
+        plan,
+        everywhere,
+        room,
+        iterations,
+        attempts,
     )
     if status != RUNNING:
         for j in range(min(q.shape[0], columns.shape[0])):
@@ -146,6 +143,9 @@ def run_search(
     bounds: Array,
     counters: IntArray,
     memory: Array,
+    plan: IntArray,
+    everywhere: Array,
+    room: Array,
     iterations: int,
     attempts: int,
 ) -> int:
@@ -158,7 +158,9 @@ def run_search(
         begin(search)
     while counters[STATUS] == RUNNING:
         if counters[PHASE] == BEGIN:
-            if counters[ATTEMPT] >= attempts:
+            first_restart = counters[ATTEMPT] == 1 and counters[FOLLOWING] == 0
+            elsewhere = first_restart and begins_elsewhere(search, plan, everywhere, room)
+            if counters[ATTEMPT] >= attempts and not elsewhere:
                 return RUNNING
             begin_attempt(search)
         elif iterations > 0:
@@ -323,6 +325,9 @@ def solve_each(
     bounds: Array,
     counters: IntArray,
     memory: Array,
+    plan: IntArray,
+    everywhere: Array,
+    room: Array,
     frozen: IntArray,
     angles: Array,
     own_targets: Array,
@@ -338,7 +343,7 @@ def solve_each(
 ) -> None:
     """Solve the problems first..last-1 of N with one memory, each as a single solve does.
 
-    What differs from problem to problem:
+    plan, everywhere, room: see `run`. What differs from problem to problem:
     frozen (F,), angles (N, F) : the bodies of joints that stand still, and where they stand
     own_targets (N, G, 12), starts (N, variables), seeds (N,)
     near (N, variables) : next to which turn an answer should be, as a rule the starts
@@ -352,8 +357,9 @@ def solve_each(
             search, geometry, targets, frozen, angles, own_targets, starts, near, seeds, i
         )
         run_search(
-            tree, geometry, table, tools, targets, bounds, counters, memory, FOREVER, FOREVER
-        )
+            tree, geometry, table, tools, targets, bounds, counters, memory, plan, everywhere,
+            room, FOREVER, FOREVER,
+        )  # fmt: skip
         hand_in(search, i, answers, costs, errors, codes)
 
 

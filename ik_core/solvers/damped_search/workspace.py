@@ -32,8 +32,9 @@ from .search import conclude, run
 
 CACHE_LINE = 64
 NOTHING = np.empty(0)
-"""In the place of the start, to go on; of a plan, to begin at the start: see `search.run`."""
-NO_PLAN = np.empty(0, np.int64), np.empty((0, 12)), np.empty((0, slots.WIDTH))
+"""In the place of q, to go on, and of a plan's numbers; see `search.run`."""
+NO_NUMBERS = np.empty((0, 12))
+NO_PLAN = np.empty(0, np.int64), NO_NUMBERS, np.empty((0, slots.WIDTH))
 
 
 def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
@@ -48,7 +49,8 @@ def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
 class DampedWorkspace(KernelWorkspace):
     """The arrays of `damped_search` for one problem.
 
-    `arguments` are the first of its kernels. Once the counters are 0 a search begins at the row
+    `arguments` are the first of its kernels, `restart` plan, everywhere and room of `search.run`.
+    Once the counters are 0 a search begins at the row
     FIRST: `start` (variables,), or a solution in closed form beside it. Afterwards there are
     `answer` (variables,), by its turns next to `start`, and `errors` (G, 2).
     """
@@ -79,10 +81,11 @@ class DampedWorkspace(KernelWorkspace):
         self._beginning, self._begins = beginning_for(problem, options), False
         self._looked = False  # at the start, where the first attempt may begin elsewhere
         self._note_options(options)
-        self._plan: tuple[Any, ...] = NO_PLAN
+        self.restart, self._numbers = NO_PLAN, NO_NUMBERS
         if self._beginning is not None:
-            self._plan = self._beginning.plan
-        self._whole = *self.arguments, *self._plan, problem.variables, FOREVER, self._alone
+            self.restart, self._numbers = self._beginning.restart, self._beginning.numbers
+        self._restart = self.restart
+        self._whole = *self._given(self._numbers), FOREVER, self._alone
         # what a solve without tasks, of goals as they are packed, reports needs no second look
         self._is_plain = not problem.other_tasks and packed.is_plain
 
@@ -115,7 +118,7 @@ class DampedWorkspace(KernelWorkspace):
     def _go_on_in_lanes(self) -> None:
         """Make the restarts of this search side by side."""
         if self._crew is None:
-            self._crew = CrewWorkspace(self, 1)
+            self._crew = CrewWorkspace(self, 1, restart=NO_PLAN)
         self._crew.go_on()
 
     def load(self, q0: ArrayLike | None) -> Array:
@@ -124,6 +127,7 @@ class DampedWorkspace(KernelWorkspace):
         self.start[:] = self._first[:] = q[self.problem.columns]
         self.counters.fill(0)
         self._looked, self._begins = False, self._beginning is not None
+        self._restart = self.restart
         return q
 
     def _read(self, q0: ArrayLike | None) -> Array:
@@ -136,7 +140,7 @@ class DampedWorkspace(KernelWorkspace):
 
     def stay_on_branch(self) -> None:
         """See Workspace."""
-        self._begins = False
+        self._begins, self._restart = False, NO_PLAN
 
     @property
     def beginning(self) -> Beginning | None:
@@ -144,16 +148,19 @@ class DampedWorkspace(KernelWorkspace):
         return self._beginning
 
     def copies(self) -> tuple[Any, ...]:
-        """`arguments` for a search in another thread: with copies of what kernels write to."""
+        """What `search.solve_each` takes first, with copies of what it writes to: for a thread."""
         tree, geometry, table, tools, targets, bounds, counters, own = self.arguments
+        plan, everywhere, room = self.restart
         writable = geometry.copy(), targets.copy(), counters.copy(), own.copy()
-        return tree, writable[0], table, tools, writable[1], bounds, *writable[2:]
+        arrays = tree, writable[0], table, tools, writable[1], bounds, *writable[2:]
+        return *arrays, plan, everywhere, room.copy()
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started = clock()
         q = self._read(q0)
-        status = run(*self._whole, q)
+        given = *self._whole, q
+        status = run(*given)
         if status == memory.RUNNING:
             self._go_on_in_lanes()
         elif self._is_plain:
@@ -192,19 +199,24 @@ class DampedWorkspace(KernelWorkspace):
         """See Workspace."""
         if self._begins and iterations == 0:
             return self._look_at_start()
-        plan = NO_PLAN
+        numbers = NO_NUMBERS
         if self._begins:
             self.counters.fill(0)  # whatever was concluded of the start
-            self._begins, self._looked, plan = False, False, self._plan
-        return self._run(plan, iterations)
+            self._begins, self._looked, numbers = False, False, self._numbers
+        return self._run(numbers, iterations)
 
-    def _run(self, plan: tuple[Any, ...], iterations: int) -> IkStatus | None:
-        given = *self.arguments, *plan, self.problem.variables, iterations, FOREVER, NOTHING
+    def _run(self, numbers: Array, iterations: int) -> IkStatus | None:
+        given = *self._given(numbers), iterations, FOREVER, NOTHING
         return STATUSES.get(run(*given))
+
+    def _given(self, numbers: Array) -> tuple[Any, ...]:
+        """The first arguments of `search.run`."""
+        plan, everywhere, room = self._restart
+        return *self.arguments, plan, numbers, everywhere, room, self.problem.variables
 
     def _look_at_start(self) -> IkStatus | None:
         """How the search ends where the start reaches the goals; else nothing is begun yet."""
-        status = self._run(NO_PLAN, 0)
+        status = self._run(NO_NUMBERS, 0)
         if status is None:
             self.counters.fill(0)
             self._looked = True
@@ -228,18 +240,25 @@ class DampedWorkspace(KernelWorkspace):
 class CrewWorkspace:
     """The arrays of `schedule.solve_many`: so many lanes, and desks with copies of a search.
 
-    With one desk, it is that search itself. `arguments` are those of the kernel that do not differ
-    from call to call.
+    With one desk, it is that search itself. `restart` is by default that search's. `arguments`
+    are those of the kernel that do not differ from call to call.
     """
 
-    def __init__(self, search: DampedWorkspace, desks: int, count: int = LANES) -> None:
+    def __init__(
+        self,
+        search: DampedWorkspace,
+        desks: int,
+        count: int = LANES,
+        restart: tuple[Any, ...] | None = None,
+    ) -> None:
         packed, n = search.packed, len(search.start)
         lanes = _aligned(crew_size(len(packed.tree), len(packed.parts), packed.rows, n), count)
         first = VALUES + VECTORS * n
         lanes[first : first + packed.geometry.size] = packed.geometry.reshape(-1, 1)
-        self.board = np.zeros((BOARD, count), np.int64)
+        self.board, self._counters = np.zeros((BOARD, count), np.int64), search.counters
         self.board[PROBLEM] = -1
         tree, geometry, table, tools, targets, bounds, counters, own = search.arguments
+        plan, everywhere, room = search.restart if restart is None else restart
         self.arguments: tuple[Any, ...] = (
             tree,
             _desks(geometry, desks),
@@ -251,6 +270,9 @@ class CrewWorkspace:
             _desks(own, desks),
             lanes,
             self.board,
+            plan,
+            everywhere,
+            room.copy(),  # each thread writes there
         )
         nothing, parts = np.empty((0, n)), len(packed.parts)
         self._one = (
@@ -270,7 +292,7 @@ class CrewWorkspace:
 
     def go_on(self) -> None:
         """Go on with the search on the only desk, after its first attempt, to its end."""
-        self.board[PROBLEM, 0], self.board[BEGUN, 0] = 0, 1
+        self.board[PROBLEM, 0], self.board[BEGUN, 0] = 0, self._counters[memory.ATTEMPT]
         arguments = (*self.arguments, *self._one)
         solve_many(*arguments)
 
