@@ -4,6 +4,7 @@ Takes the arguments of ik.launch.py as well. The goals go out with `ros2 topic p
 from any shell; with `goals:=false` the arm waits for yours.
 """
 
+import math
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
@@ -42,6 +43,7 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument('rviz', default_value='true', description='true: open RViz'),
             DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
             DeclareLaunchArgument('pause', default_value='3.0', description='[s] between goals'),
+            OpaqueFunction(function=check),  # first: what has started would be left running
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(str(IK_LAUNCH)), launch_arguments=robot.items()
             ),
@@ -50,6 +52,19 @@ def generate_launch_description() -> LaunchDescription:
             ),
         ]
     )
+
+
+def check(context: LaunchContext) -> None:
+    """Refuse arguments that make no sense."""
+    goals, pause = (LaunchConfiguration(name).perform(context) for name in ('goals', 'pause'))
+    if goals.strip().lower() not in ('true', 'false', '1', '0'):
+        raise ValueError(f'goals:={goals}: true or false is needed')
+    try:
+        is_time = 0.0 <= float(pause) < math.inf
+    except ValueError:
+        is_time = False
+    if not is_time:
+        raise ValueError(f'pause:={pause}: a number of seconds is needed')
 
 
 def send_goal(context: LaunchContext, number: int) -> list[LaunchDescriptionEntity]:

@@ -33,6 +33,7 @@ def generate_launch_description() -> LaunchDescription:
         [
             *(DeclareLaunchArgument(name, default_value=text) for name, text in arguments.items()),
             DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
+            OpaqueFunction(function=check),  # first: what has started would be left running
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'ik.launch.py')),
                 launch_arguments={n: LaunchConfiguration(n) for n in arguments}.items(),
@@ -42,6 +43,13 @@ def generate_launch_description() -> LaunchDescription:
             ),
         ]
     )
+
+
+def check(context: LaunchContext) -> None:
+    """Refuse arguments that make no sense."""
+    goals = LaunchConfiguration('goals').perform(context)
+    if goals.strip().lower() not in ('true', 'false', '1', '0'):
+        raise ValueError(f'goals:={goals}: true or false is needed')
 
 
 def send_goals(context: LaunchContext) -> list[LaunchDescriptionEntity]:

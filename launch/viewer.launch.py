@@ -29,10 +29,23 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *(DeclareLaunchArgument(n, default_value=v, description=d) for n, v, d in ARGUMENTS),
+            OpaqueFunction(function=check),  # first: what has started would be left running
             IncludeLaunchDescription(PythonLaunchDescriptionSource(str(IK_LAUNCH))),
             OpaqueFunction(function=viewer),
         ]
     )
+
+
+def check(context: LaunchContext) -> None:
+    """Refuse arguments that make no sense."""
+    port = LaunchConfiguration('port').perform(context)
+    if port and not (port.isdecimal() and 0 < int(port) < 65536):
+        raise ValueError(f'port:={port}: a number up to 65535 is needed')
+    folders = LaunchConfiguration('mesh_folders').perform(context)
+    try:
+        shlex.split(folders)
+    except ValueError as error:
+        raise ValueError(f'mesh_folders:={folders}: {error}') from error
 
 
 def viewer(context: LaunchContext) -> list[LaunchDescriptionEntity]:
