@@ -323,7 +323,7 @@ def _hold_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: 
         if value > 2 * VALUES:
             gap = step * ((value + 1) // 2 - VALUES - 0.5)
         x = here - gap if value % 2 == 1 else here + gap
-        if lower <= x <= upper or (turns and gap <= 0.5 * TURN):
+        if gap <= 0.5 * TURN if turns else lower <= x <= upper:  # further on they come again
             memory[HELD_VALUE, lane] = numbers[hold, SIGN] * x + numbers[hold, OFFSET]
             memory[VALUE, lane] = value
             return True

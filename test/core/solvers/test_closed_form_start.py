@@ -55,7 +55,7 @@ def held_values(form, start):
     yield start[joint]
     for k in (*range(1, VALUES + 1), *(0.5 + np.arange(VALUES))):
         for value in (start[joint] - k * step, start[joint] + k * step):
-            if low <= value <= high or (turns and k * step <= np.pi):
+            if k * step <= np.pi if turns else low <= value <= high:
                 yield value
 
 
