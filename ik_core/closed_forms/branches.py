@@ -7,7 +7,7 @@ memory, by a sign for each.
 from __future__ import annotations
 
 from .._jit import inner
-from ..maths.lanes import Number, most, root, select
+from ..maths.lanes import Number, least, most, root, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
 from .cores import apply, apply_inverse, inverse
@@ -18,9 +18,11 @@ from .slots import (
     CUT,
     DOUBT,
     FOUND,
+    GAP,
     HELD,
     HELD_TURN,
     HOME,
+    NONE,
     ORDER,
     REVERSED,
     SURE,
@@ -95,6 +97,7 @@ def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int
         if plan[HELD] >= 0 and is_useless(plan, numbers, lanes, slot):
             for i in range(ways):
                 lanes[SURE + slot + i] = lanes[SURE + slot]
+                lanes[GAP + slot + i] = -NONE
             continue
         hand, palm, row = from_axes(target, h6), from_axes(target, h5), FOUND + 12 * slot
         for k in range(3):
@@ -103,11 +106,13 @@ def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int
             palm = turned_by(axis_in(lanes, k), c, s, palm)
         line = on_line(x, y, dot(h4, hand) - z)
         sure = after(lanes[SURE + slot], line[4])
+        gap = least(lanes[GAP + slot], line[5])
         for i in range(1, ways):
             copy_joints(lanes, slot, slot + i, 0)
         for i in range(ways):
             c5, s5 = one_of(line, lanes[BRANCH + 4 + i])
             _hand(lanes, slot + i, c5, s5, hand, palm, sure)
+            lanes[GAP + slot + i] = gap
 
 
 @inner
@@ -165,6 +170,7 @@ def _places(lanes: Array, p: Vector, w: Vector, ways: int) -> None:
             note(lanes, slot, 1, c2, s2)
             note(lanes, slot, 2, c3, s3)
             lanes[SURE + slot] = after(after(line3[4], line2[4]), sure1)
+            lanes[GAP + slot] = least(line3[5], line2[5])
 
 
 # --- three parallel axes ------------------------------------------------------------------------
@@ -194,6 +200,7 @@ def parallel(lanes: Array, target: Frame, ways: int) -> None:
             note(lanes, slot, 3, c4, s4)
             note(lanes, slot, 4, c5, s5)
             note(lanes, slot, 5, c6, s6)
+            lanes[GAP + slot] = least(line6[5], line5[5])
             _planar_arm(lanes, target, side, slot, after(sure, sure4), ways)
 
 
@@ -216,7 +223,7 @@ def _planar_arm(
     w = across(h, minus(apply(target, goal), p1))
     reach = 0.5 * (dot(w, w) - dot(a, a) - dot(b, b))
     line = on_line(dot(a, b), dot(a, cross(h, b)), reach)
-    sure = after(after(sure, sure0), line[4])
+    sure, gap = after(after(sure, sure0), line[4]), least(lanes[GAP + slot], line[5])
     for i in range(ways):
         c2, s2 = one_of(line, lanes[BRANCH + 4 + i])
         c1, s1, sure1 = onto(h, plus(a, turned_by(h, c2, s2, b)), w)
@@ -226,6 +233,7 @@ def _planar_arm(
         note(lanes, slot + i, 1, c2, s2)
         note(lanes, slot + i, 2, c * both_c + s * both_s, third * _sign(h, axis_in(lanes, 2)))
         lanes[SURE + slot + i] = after(sure, sure1)
+        lanes[GAP + slot + i] = gap
 
 
 @inner

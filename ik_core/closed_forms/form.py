@@ -14,6 +14,7 @@ from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.kinematics import OFFSET
 from . import judging
+from .best_held import UNKNOWN
 from .chain import asks_for_a_point, chain_of, why_not
 from .cores import GENERAL
 from .following import appraise, follow
@@ -180,6 +181,24 @@ class ClosedForm:
             return None
         answer, costs = self._plan.sweep(self._packed.targets, start, values, task)
         return None if np.isnan(costs).any() else (answer, costs)
+
+    def best_held(self, start: Array, values: Array) -> tuple[float, Array] | None:
+        """The solution (n,) nearest to a start, and the value it holds, which is NaN without any.
+
+        values (N,) : of the held joint, looked at first, at the same distance from end to end
+        None where that has to be done value by value, by `solve`.
+        """
+        self._packed.load(start)
+        self.stand(start)
+        if self._plan is None:
+            return None
+        value, q = self._plan.best_held(self._packed.targets, start, values)
+        if value == UNKNOWN:
+            return None
+        if np.isnan(q.item(0)):
+            found = self._solve_carefully(start, value)
+            return (value, found[0]) if len(found) else None
+        return value, q
 
     def solve_first(self, start: Array, values: Array) -> Array | None:
         """The nearest solution (n,) at the first of these values of the held joint that has any.

@@ -10,6 +10,8 @@ from ..robot.kinematics import PARENT
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
 from . import slots
+from .best_held import PART, TRIAL, WIDER, best_held
+from .branch_paths import NUMBERS
 from .chain import Chain, fixed_frames
 from .cores import PARALLEL, WRIST
 from .judging import EXACT
@@ -25,7 +27,10 @@ class Plan:
         self.arrays = whole, numbers
         self._q, self._counts = np.empty((1, slots.SLOTS, n)), np.zeros(1, np.int64)
         self._start, self._held, self._memory = np.empty((1, n)), np.empty(1), memory()
-        self._trial = np.empty((3, slots.WIDTH))
+        self._trial = np.empty((TRIAL, slots.WIDTH))
+        self._wide = numbers.copy()
+        self._wide[0, slots.MARGIN] = WIDER
+        self._paths, self._parts = np.empty((0, slots.SLOTS, NUMBERS)), np.empty((0, PART))
 
     def solve(self, targets: Array, start: Array, held: float) -> Array | None:
         """The solutions (k, n) for targets (1, 12) and a start (n,); None if not regular."""
@@ -42,6 +47,16 @@ class Plan:
         self._start[0], costs = start, np.zeros(len(values))
         own = self._trial, self._memory, costs
         return sweep(whole, numbers, targets, self._start, values, task, *own), costs
+
+    def best_held(self, targets: Array, start: Array, values: Array) -> tuple[float, Array]:
+        """The answer of `best_held.best_held`, and q (n,), for targets (1, 12)."""
+        whole, numbers = self.arrays
+        if len(values) + 1 != len(self._paths):
+            self._paths = np.empty((len(values) + 1, slots.SLOTS, NUMBERS))
+            self._parts = np.empty((2 * len(values) * slots.SLOTS, PART))
+        self._start[0], q = start, start.copy()
+        own = self._trial, self._paths, self._parts, self._memory, q
+        return best_held(whole, numbers, self._wide, targets, self._start, values, *own), q
 
 
 def memory() -> Array:

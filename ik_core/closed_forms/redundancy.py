@@ -15,14 +15,18 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
+from ..options import whole_number
 from .form import ClosedForm
 from .slots import NONE
-from .sweeping import BEST, END, EVERY, NARROWED
+from .sweeping import END, EVERY
 
-SAMPLES = 180
+SAMPLES, FIRST_SAMPLES = 180, 40
+"""For intervals and a cost of the user's; for the distance, which is looked at in between, too."""
 BISECTIONS = 40
 FIRST_STEP, FINEST = 1e-7, 1e-7
 """Beyond the end of exact solutions, and how exact an end is [rad]."""
+NARROWED = 1e-6
+"""The best of a cost is found to this share of the distance of the samples."""
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 Cost = Callable[[Array], float]
@@ -64,23 +68,24 @@ def best_solution(
     q0: ArrayLike | None = None,
     cost: Cost | None = None,
     *,
-    samples: int = SAMPLES,
+    samples: int | None = None,
 ) -> Array | None:
     """The solution q (n,) of least cost over all values of the held joint; None without any.
 
     cost : of a configuration (n,); by default its distance to q0
 
-    The best of so many `samples`, then a golden section search between its neighbours, which
-    finds the least of a cost that has one there.
+    samples : so many values are looked at first, by default 40 for the distance, else 180
+
+    The distance is then followed along each branch that may come nearer. For a cost there is a
+    golden section search between the neighbours of the best sample, which finds the least of one
+    that has a least value there.
     """
-    values, start = _values(form, samples), form.start(q0)
-    swept = form.sweep(start, values, BEST) if cost is None else None
-    if swept is not None:
-        if math.isnan(swept[0]):
-            return None
-        found = form.solve_loaded(start, swept[0])  # the sweep has loaded the target
-        if len(found):
-            return found[0]
+    start = form.start(q0)
+    if cost is None:
+        best = form.best_held(start, _values(form, samples or FIRST_SAMPLES))
+        if best is not None:
+            return None if math.isnan(best[0]) else best[1]
+    values = _values(form, samples or SAMPLES)
     measure = cost or (lambda q: float(np.linalg.norm(q - start)))
 
     def best_at(value: float) -> tuple[float, Array | None]:
@@ -116,7 +121,7 @@ def _values(form: ClosedForm, samples: int) -> Array:
     """The values of the held joint from limit to limit."""
     if form.held is None:
         raise UnsupportedProblem(f'no joint is held: {form.family}')
-    return _spread(*form.held_range, samples)
+    return _spread(*form.held_range, whole_number(samples, 'samples', 2))
 
 
 @lru_cache(maxsize=32)

@@ -86,7 +86,7 @@ def error_of(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
 
 
 @inner
-def _joints(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
+def put_joints(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
     """Put the variables of a slot next to the start, inside the limits; return how far they are
     beyond these [rad]; the slot's distance to the start, squared."""
     beyond = distance = 0.0 * lanes[TARGET]
@@ -110,7 +110,7 @@ def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
     if bits(sure > NO) == 0:
         lanes[DISTANCE + slot] = NONE
         return
-    beyond = _joints(plan, numbers, lanes, slot)
+    beyond = put_joints(plan, numbers, lanes, slot)
     useful = (beyond <= margin) & (lanes[DISTANCE + slot] < lanes[BOUND])
     if bits(useful | (sure == LOST)) == 0:
         lanes[DISTANCE + slot] = NONE
@@ -130,18 +130,25 @@ def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
 
 
 @inner
-def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
-    """Fill X and DISTANCE of all slots for TARGET, START and HELD_TURN; `ways`: what lanes are.
-
-    Returns those, as bits, that have to be left to `propose`.
-    """
-    lanes[DOUBT] = lanes[MISS] = lanes[LOSS] = 0.0
-    lanes[NEAREST] = NONE
+def find_branches(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> None:
+    """The joints' cosines and sines in all slots, how sure they are, and how far from an end."""
+    lanes[DOUBT] = 0.0
     target = cut_open(plan, numbers, lanes)
     if plan[KIND] == WRIST:
         wrist(plan, numbers, lanes, target, ways)
     else:
         parallel(lanes, target, ways)
+
+
+@inner
+def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
+    """Fill X and DISTANCE of all slots for TARGET, START and HELD_TURN; `ways`: what lanes are.
+
+    Returns those, as bits, that have to be left to `propose`.
+    """
+    lanes[MISS] = lanes[LOSS] = 0.0
+    lanes[NEAREST] = NONE
+    find_branches(plan, numbers, lanes, ways)
     body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
     for i in range(12):
         lanes[BODY + i] = body[i]

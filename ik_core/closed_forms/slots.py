@@ -35,7 +35,8 @@ MISS = DOUBT + 1
 NEAREST = MISS + 1
 LOSS = NEAREST + 1
 BOUND = LOSS + 1
-ROWS = BOUND + 1
+GAP = BOUND + 1
+ROWS = GAP + SLOTS
 NONE = 1e300
 """The distance of what is no solution."""
 

@@ -21,8 +21,9 @@ SHORT = 1e-14
 LEAST = 1e-200
 """Divisors are at least this."""
 
-Line = tuple[Number, Number, Number, Number, Number]
-"""Two angles: the mean of their cosines and sines, half the differences, how sure they are."""
+Line = tuple[Number, Number, Number, Number, Number, Number]
+"""Two angles: the mean of their cosines and sines, half the differences, how sure they are; the
+square of the sine of half of what is between them, below 0 where there is none."""
 
 
 @inner
@@ -72,11 +73,11 @@ def on_line(x: Number, y: Number, d: Number) -> Line:
     sure = select(gap > TOUCHING, YES, select(gap < -TOUCHING, MISSED, UNCLEAR))
     sure = select(gap < -2.5 * LENIENT, NO, sure)
     c = select(clear, x * along, 1.0)
-    return c, y * along, -y * away, x * away, select(clear, sure, LOST)
+    return c, y * along, -y * away, x * away, select(clear, sure, LOST), select(clear, gap, 0.0)
 
 
 @inner
 def one_of(line: Line, sign: Number) -> tuple[Number, Number]:
     """(cosine, sine) of one of the two angles."""
-    c, s, dc, ds, _ = line
+    c, s, dc, ds, _, _ = line
     return c + sign * dc, s + sign * ds

@@ -5,7 +5,7 @@ import pytest
 from support import robots
 
 import ik_core as ik
-from ik_core import IkProblem, PoseTask, UnsupportedProblem
+from ik_core import IkProblem, InvalidOption, PoseTask, UnsupportedProblem
 from ik_core.closed_forms.slots import NONE
 from ik_core.closed_forms.sweeping import EVERY
 
@@ -65,6 +65,50 @@ def test_what_is_swept_eight_at_a_time_is_what_single_solves_find(name):
         best = ik.best_solution(form, start)
         slowly = ik.best_solution(form, start, lambda one, s=start: float(np.linalg.norm(one - s)))
         assert np.linalg.norm(best - start) <= np.linalg.norm(slowly - start) + 1e-6
+
+
+def sampled(form, start, count=4000):
+    """The least distance of a solution to a start, over so many values of the held joint."""
+    _, costs = form.sweep(start, np.linspace(*form.held_range, count), EVERY)
+    return np.sqrt(costs.min())
+
+
+@pytest.mark.parametrize('name', ['iiwa14', 'panda'])
+@pytest.mark.parametrize('spread', [0.2, 3.0])
+def test_the_nearest_of_all_is_as_near_as_the_best_of_thousands(name, spread):
+    robot, goal, form, _, rng = arm(name, 38)
+    gaps = []
+    for _ in range(40):
+        q = robots.random_q(robot, rng)
+        pose = robot.forward_kinematics(q, goal.link)
+        goal.set_target(pose)
+        start = np.clip(q + rng.uniform(-spread, spread, robot.n), robot.lower, robot.upper)
+        best = ik.best_solution(form, start)
+        np.testing.assert_allclose(robot.forward_kinematics(best, goal.link), pose, atol=5e-9)
+        assert (robot.lower <= best).all()
+        assert (best <= robot.upper).all()
+        gaps.append(np.linalg.norm(best - start) - sampled(form, start))
+    assert (np.array(gaps) > 1e-5).sum() <= 2  # intervals that are narrower than a part
+    assert np.median(gaps) <= 0.0
+
+
+def test_the_nearest_may_be_where_a_branch_ends_or_at_a_limit_of_the_held_joint():
+    robot, goal, form, q, rng = arm('panda', 39)
+    at_limits = ends = 0
+    for _ in range(40):
+        q = robots.random_q(robot, rng)
+        q[form.held] = rng.choice(form.held_range)
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        best = ik.best_solution(form, q)
+        assert np.linalg.norm(best - q) < 1e-6
+        start = np.clip(q + rng.uniform(-1.0, 1.0, robot.n), robot.lower, robot.upper)
+        best = ik.best_solution(form, start)
+        beside = np.minimum(best - robot.lower, robot.upper - best)[: robot.n]
+        at_limits += beside[form.held] == 0.0
+        ends += np.delete(beside, form.held).min() < 1e-8
+        assert np.linalg.norm(best - start) <= sampled(form, start) + 1e-5
+    assert at_limits > 0
+    assert ends > 0
 
 
 def test_where_joints_do_not_matter_values_are_solved_one_by_one_with_care():
@@ -127,3 +171,10 @@ def test_without_a_joint_that_is_held_there_is_nothing_to_sweep():
     form = ik.closed_form(IkProblem(robot, [PoseTask('tool0')]))
     with pytest.raises(UnsupportedProblem, match='no joint is held'):
         ik.held_intervals(form)
+
+
+def test_one_sample_is_no_sweep():
+    *_, form, q, _ = arm('iiwa14', 34)
+    for sweep in (ik.held_intervals, ik.best_solution):
+        with pytest.raises(InvalidOption, match='samples = 1'):
+            sweep(form, q, samples=1)

@@ -40,7 +40,8 @@ def test_both_angles_on_a_line_are_found_and_how_sure_they_are():
     rng, angles = np.random.default_rng(61), np.empty(2)
     for _ in range(300):
         x, y, d = rng.normal(size=3)
-        c, s, dc, ds, sure = on_line(x, y, d)
+        c, s, dc, ds, sure, gap = on_line(x, y, d)
+        assert gap == pytest.approx(1.0 - d**2 / (x**2 + y**2))
         if abs(d) > np.hypot(x, y):
             assert sure in (NO, MISSED)
             continue
@@ -56,7 +57,7 @@ def test_both_angles_on_a_line_are_found_and_how_sure_they_are():
 )
 def test_a_line_that_touches_is_unclear_and_one_that_just_misses_is_told(d, sure):
     for sign in (1.0, -1.0):
-        c, s, _, _, found = on_line(3.0, 4.0, sign * d)
+        c, s, _, _, found, _ = on_line(3.0, 4.0, sign * d)
         assert found == sure
         if sure != YES:
             assert [c, s] == pytest.approx([sign * 0.6, sign * 0.8], abs=1e-3)
@@ -64,7 +65,7 @@ def test_a_line_that_touches_is_unclear_and_one_that_just_misses_is_told(d, sure
 
 def test_where_all_angles_would_do_one_is_taken_and_it_is_told():
     assert on_line(0.0, 0.0, 0.0)[4] == LOST
-    c, s, _, _, _ = on_line(1e-12, 0.0, 0.0)
+    c, s, *_ = on_line(1e-12, 0.0, 0.0)
     assert (c, s) == (1.0, 0.0)
     z = (0.0, 0.0, 1.0)
     assert onto(z, z, (1.0, 0.0, 0.0)) == (1.0, 0.0, LOST)
