@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..closed_forms.form import ClosedForm
+from ..closed_forms.knowledge import Knowledge
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
@@ -179,25 +179,17 @@ def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
     return make_solver(random_seed=random_seed, **{'closed_form': False, **options})
 
 
-_FORMS: WeakKeyDictionary[IkProblem, ClosedForm | bytes] = WeakKeyDictionary()
-"""What was found out about problems, as long as they are there: their closed form, or how the
-frozen joints stood where there was none."""
+_KNOWN: WeakKeyDictionary[IkProblem, Knowledge] = WeakKeyDictionary()
+"""What was found out about the closed forms of problems, as long as these are there."""
 
 
 def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
     """The closed form of a problem, where it has one as its frozen joints stand in q0."""
-    form = _FORMS.get(problem)
-    if isinstance(form, ClosedForm) and form.is_for(problem):
-        return form
+    known = _KNOWN.get(problem)
+    if known is None or not known.is_for(problem):
+        known = _KNOWN[problem] = Knowledge(problem)
     start = problem.default_configuration if q0 is None else problem.robot.checked(q0, 'q0')
-    stands = problem.packed.frozen_values(start).tobytes()
-    if form == stands:
-        return None
-    _FORMS[problem] = stands
-    with suppress(UnsupportedProblem):
-        _FORMS[problem] = made = ClosedForm(problem, start)
-        return made
-    return None
+    return known.look(start)
 
 
 def _in_closed_form(

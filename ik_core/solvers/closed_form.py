@@ -42,6 +42,7 @@ from numpy.typing import ArrayLike
 
 from ..closed_forms.cores import GENERAL
 from ..closed_forms.form import ClosedForm
+from ..closed_forms.knowledge import Knowledge
 from ..closed_forms.layouts import Layout
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
@@ -148,7 +149,7 @@ class ClosedFormSolver(Solver):
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         known = self._known_of(problem)
         assert self._next is not None
-        return ClosedFormSearch(known, self._next, q0, self.options.record_history)
+        return ClosedFormSearch(problem, known, self._next, q0, self.options.record_history)
 
     def _known_of(self, problem: IkProblem) -> _Known:
         if self._known is None or not self._known.is_for(problem):
@@ -159,32 +160,14 @@ class ClosedFormSolver(Solver):
         return self._known
 
 
-class _Known:
-    """What is known of a problem: its closed form, or why it has none."""
+class _Known(Knowledge):
+    """What is known of a problem, and what is said of its solutions."""
 
     def __init__(self, problem: IkProblem) -> None:
-        self.problem = problem
-        self.form: ClosedForm | None = None
-        self.why_not = self._note = ''
+        super().__init__(problem)
+        self._note = ''
         self._layout: Layout | None = None
-        self._asked = b''
-        self._look_for(problem.default_configuration)
-
-    def look_again(self, start: Array) -> None:
-        """Where there was none, look at the frozen joints as they stand in a start (n,)."""
-        if self.form is None and self._stands_in(start) != self._asked:
-            self._look_for(start)
-
-    def _look_for(self, start: Array) -> None:
-        self._asked = self._stands_in(start)
-        try:
-            self.form = ClosedForm(self.problem, start)
-        except UnsupportedProblem as reason:
-            self.why_not = str(reason)
-
-    def _stands_in(self, start: Array) -> bytes:
-        """How the frozen joints stand."""
-        return self.problem.packed.frozen_values(start).tobytes()
+        self.look(problem.default_configuration)
 
     @property
     def note(self) -> str:
@@ -194,18 +177,19 @@ class _Known:
             self._layout, self._note = self.form.layout, f'closed form: {self.form.family}'
         return self._note
 
-    def is_for(self, problem: IkProblem) -> bool:
-        """Whether it still is what is known of a problem."""
-        return self.problem is problem and (self.form is None or self.form.is_for(problem))
-
 
 class ClosedFormSearch(Search):
     """A look at the closed form; then, where that is no answer, the successor's search."""
 
     def __init__(
-        self, known: _Known, successor: Solver, q0: ArrayLike | None, records: bool
+        self,
+        problem: IkProblem,
+        known: _Known,
+        successor: Solver,
+        q0: ArrayLike | None,
+        records: bool,
     ) -> None:
-        self.problem, self.clock = known.problem, successor.clock
+        self.problem, self.clock = problem, successor.clock
         self.status = None
         self.solve_time = 0.0
         self._known, self._successor, self._records = known, successor, records
@@ -213,7 +197,7 @@ class ClosedFormSearch(Search):
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
         self._found: IkResult | None = None  # by the closed form
-        known.look_again(self.q0)
+        known.look(self.q0)
         self._note = self._hands_over(known.why_not)
         self._looking: Iterator[None] | None = None
         if known.form is not None:
