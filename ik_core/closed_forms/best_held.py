@@ -98,7 +98,7 @@ def best_held(
     solved by itself. q[0] is NaN where the solution at the value has to be solved with care.
 
     wide: as `numbers`, with WIDER as its MARGIN. target (1, 12), start (1, n), rising values (N,).
-    Room: trial (TRIAL, WIDTH), paths (N + 1, SLOTS, NUMBERS), parts (.., PART), memory (ROWS,
+    Room: trial (TRIAL, WIDTH), paths (N + 1, SLOTS, NUMBERS), parts (PART, ..), memory (ROWS,
     WIDTH).
     """
     best = trial[BRACKET:]
@@ -230,12 +230,12 @@ def _list_part(
 ) -> int:
     """Append the part of a branch after a value, where it may come nearer than the best."""
     near = nearest_between(ends[0], ends[1], way)
-    if count == parts.shape[0] or not near * near < trial[BRACKET + HERE, COST]:
+    if count == parts.shape[1] or not near * near < trial[BRACKET + HERE, COST]:
         return count
-    part = parts[count]
-    part[PROMISE], part[VALUE], part[SIZE], part[WHICH] = near, value, width, slot
+    parts[PROMISE, count], parts[WHICH, count] = near, slot
+    parts[VALUE, count], parts[SIZE, count] = value, width
     for i in range(NUMBERS):
-        part[ENDS + i], part[ENDS + NUMBERS + i] = ends[0][i], ends[1][i]
+        parts[ENDS + i, count], parts[ENDS + NUMBERS + i, count] = ends[0][i], ends[1][i]
     return count + 1
 
 
@@ -261,12 +261,11 @@ def _divide(
             return
         _look_at_one_each(plan, wide, trial, memory)
         for lane in range(picked):
-            slot = int(parts[int(trial[PICKED, lane]), WHICH])
+            slot = int(parts[WHICH, int(trial[PICKED, lane])])
             _take(trial[COSTS, lane], trial[MARGINS, lane], trial[0, lane], slot, trial)
         for lane in range(0, picked, PARTS - 1):
-            part = parts[int(trial[PICKED, lane])]
-            _note_ends(part, lane, trial, memory, room)
-            count = _list_again(part, parts, count, trial, step, room)
+            _note_ends(parts, lane, trial, memory, room)
+            count = _list_again(int(trial[PICKED, lane]), parts, count, trial, step, room)
 
 
 @inner
@@ -277,20 +276,21 @@ def _pick_parts(trial: Array, parts: Array, count: int, memory: Array) -> int:
         i = _most_promising(parts, count, trial[BRACKET + HERE, COST])
         if i < 0:
             break
-        part = parts[i]
         for k in range(1, PARTS):
-            trial[0, picked], trial[PICKED, picked] = part[VALUE] + part[SIZE] * k / PARTS, i
-            choose(int(part[WHICH]), picked, memory)
+            trial[0, picked] = parts[VALUE, i] + parts[SIZE, i] * k / PARTS
+            trial[PICKED, picked] = i
+            choose(int(parts[WHICH, i]), picked, memory)
             picked += 1
-        part[PROMISE] = NONE
+        parts[PROMISE, i] = NONE
     return picked
 
 
 @inner
-def _note_ends(part: Array, lane: int, trial: Array, memory: Array, room: Array) -> None:
-    """room = what is known of the branch at the ends of a part, and in between."""
+def _note_ends(parts: Array, lane: int, trial: Array, memory: Array, room: Array) -> None:
+    """room = what is known of the branch at the ends of the part in a lane, and in between."""
+    part = int(trial[PICKED, lane])
     for i in range(NUMBERS):
-        room[0, i], room[PARTS, i] = part[ENDS + i], part[ENDS + NUMBERS + i]
+        room[0, i], room[PARTS, i] = parts[ENDS + i, part], parts[ENDS + NUMBERS + i, part]
     for k in range(1, PARTS):
         at = lane + k - 1
         room[k, COST], room[k, MARGIN] = trial[COSTS, at], trial[MARGINS, at]
@@ -300,17 +300,17 @@ def _note_ends(part: Array, lane: int, trial: Array, memory: Array, room: Array)
 
 @inner
 def _list_again(
-    part: Array, parts: Array, count: int, trial: Array, step: float, room: Array
+    part: int, parts: Array, count: int, trial: Array, step: float, room: Array
 ) -> int:
     """Append the parts of a part that are to be divided; return how many there are."""
-    width = part[SIZE] / PARTS
+    width, slot = parts[SIZE, part] / PARTS, int(parts[WHICH, part])
     for k in range(PARTS):
         ends = room[k], room[k + 1]
         way = way_between(room[k], room[k + 1])
         is_smooth = min(room[k, MARGIN], room[k + 1, MARGIN]) >= -SNAP and way <= FAST
         if width > (SMOOTH if is_smooth else ENDED) * step:
-            value = part[VALUE] + k * width
-            count = _list_part(value, width, int(part[WHICH]), ends, way, parts, count, trial)
+            value = parts[VALUE, part] + k * width
+            count = _list_part(value, width, slot, ends, way, parts, count, trial)
     return count
 
 
@@ -319,8 +319,8 @@ def _most_promising(parts: Array, count: int, least: float) -> int:
     """The part that may come nearest, -1 where none is nearer than the best."""
     best, near = -1, math.sqrt(least)
     for i in range(count):
-        if parts[i, PROMISE] < near:
-            best, near = i, parts[i, PROMISE]
+        if parts[PROMISE, i] < near:
+            best, near = i, parts[PROMISE, i]
     return best
 
 

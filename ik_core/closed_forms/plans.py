@@ -30,7 +30,7 @@ class Plan:
         self._trial = np.empty((TRIAL, slots.WIDTH))
         self._wide = numbers.copy()
         self._wide[0, slots.MARGIN] = WIDER
-        self._paths, self._parts = np.empty((0, slots.SLOTS, NUMBERS)), np.empty((0, PART))
+        self._paths, self._parts = np.empty((0, slots.SLOTS, NUMBERS)), np.empty((PART, 0))
 
     def solve(self, targets: Array, start: Array, held: float) -> Array | None:
         """The solutions (k, n) for targets (1, 12) and a start (n,); None if not regular."""
@@ -53,7 +53,7 @@ class Plan:
         whole, numbers = self.arrays
         if len(values) + 1 != len(self._paths):
             self._paths = np.empty((len(values) + 1, slots.SLOTS, NUMBERS))
-            self._parts = np.empty((2 * len(values) * slots.SLOTS, PART))
+            self._parts = np.empty((PART, 2 * len(values) * slots.SLOTS))
         self._start[0], q = start, start.copy()
         own = self._trial, self._paths, self._parts, self._memory, q
         return best_held(whole, numbers, self._wide, targets, self._start, values, *own), q
