@@ -87,6 +87,21 @@ def share_out(
             helper.result()
 
 
+def rising(progress: Progress | None) -> Progress | None:
+    """The same, but for what is not more than was reported before."""
+    if progress is None:
+        return None
+    most = -1
+
+    def report(done: int, count: int) -> None:
+        nonlocal most
+        if done > most:
+            most = done
+            progress(done, count)
+
+    return report
+
+
 def checked_threads(threads: int | None) -> int:
     """How many threads to use, None: one for each core; InvalidOption where that is no number."""
     return available_threads() if threads is None else whole_number(threads, 'threads')

@@ -9,7 +9,7 @@ chunks changes a result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -44,6 +44,8 @@ from .rows import Answers, Room, put_answers, take_problems
 LEAST, MOST = (256, 1024) if COMPILED else (1, 1)
 """Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
 before another thread would be a help."""
+LEAST_SEARCHES = 16 if COMPILED else 1
+"""The least of searches with seeds of their own: from random starts, 64 or 128 at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,7 @@ def solve_batch(
     All input is checked before anything is solved: InvalidGoal and InvalidConfiguration name
     the first bad index. Solvers other than `levenberg_marquardt`, and problems with other
     tasks than goals have no compiled loop: they are solved one after the
-    other, where threads do not help.
+    other, where threads do not help; but `closed_form` finds the solutions of all of them first.
     """
     many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
     transforms = checked_targets(targets, problem)
@@ -209,6 +211,7 @@ class ManySolves:
         seeds: ArrayLike | None,
         progress: Progress | None,
     ) -> BatchResult:
+        least = LEAST if seeds is None else LEAST_SEARCHES
         if seeds is None:
             seeds = np.full(count, self.solver.options.random_seed)
         given = _Given(
@@ -224,7 +227,7 @@ class ManySolves:
             arrays, room = self._workspace(k), self._room(min(count, MOST))
             return lambda first, last: self._solve(arrays, room, given, first, last, answers)
 
-        share_out(count, MOST, self.threads, worker, progress, least=LEAST)
+        share_out(count, MOST, self.threads, worker, progress, least=least)
         if progress is not None:
             progress(count, count)
         return _result_of(answers)
@@ -280,11 +283,15 @@ class ManySolves:
         progress: Progress | None,
     ) -> BatchResult:
         results = []
-        for i, start in enumerate(starts):
-            if transforms is not None:
+        regular: Iterable[IkResult | None] = (None for _ in starts)
+        if transforms is not None and near is None and len(self.problem.goals) == 1:
+            given = self.problem, transforms[:, 0], starts, self.threads
+            regular = self.solver.solve_regular(*given)
+        for i, (start, known) in enumerate(zip(starts, regular, strict=True)):
+            if transforms is not None and known is None:
                 for task, transform in zip(self.problem.goals, transforms[i], strict=True):
                     task.set_target(transform)
-            results.append(self._solve_near(start, near))
+            results.append(self._solve_near(start, near) if known is None else known)
             if progress is not None:
                 progress(len(results), len(starts))
         return _stacked(results, starts.shape[1], len(self.problem.goals))

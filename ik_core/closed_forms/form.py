@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..chunks import Progress
+from ..chunks import Progress, rising
 from ..exceptions import InvalidConfiguration, UnsupportedProblem
 from ..maths.rotations import Array, IntArray, frame_of
 from ..options import exact_number
@@ -163,6 +163,7 @@ class ClosedForm:
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
         values = self._values_to_hold(starts, held, len(frames))
+        progress = rising(progress)
         if self._plan is None or not self._stand_alike(starts):
             rows = SLOTS, self.robot.n
             q, counts = np.full((len(frames), *rows), np.nan), np.full(len(frames), -1)
@@ -437,6 +438,7 @@ class ClosedForm:
     def _value_to_hold(self, start: Array, held: float | None) -> float:
         """The value of the joint that is held: that of the start, where it is not given."""
         if self._held is None:
+            self._refuse(held)
             return 0.0
         if held is None:
             return start.item(self._held)
@@ -445,9 +447,18 @@ class ClosedForm:
             raise InvalidConfiguration(f'held = {held!r} is no position of a joint')
         return float(value)
 
+    def _refuse(self, held: Any) -> None:
+        """InvalidConfiguration where a value is given to hold, and there is no joint to hold."""
+        if held is not None:
+            raise InvalidConfiguration(
+                f'held = {held!r}: no joint is held ({self.family}); leave it out, or freeze a '
+                'joint of the problem (frozen_joints=), which then stands as in q0'
+            )
+
     def _values_to_hold(self, starts: Array, held: ArrayLike | None, count: int) -> Array:
         """The same for many: one for all, or (N,)."""
         if self.held is None:
+            self._refuse(held)
             return np.zeros(1)
         return starts[:, self.held].copy() if held is None else held_values(held, count)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Generic
 
@@ -79,6 +79,17 @@ class Solver(ABC):
         search = self.begin(problem, q0)
         search.run(budget)
         return search.result()
+
+    def solve_regular(
+        self, problem: IkProblem, transforms: Array, starts: Array, threads: int
+    ) -> Iterator[IkResult | None]:
+        """The answers of `solve` to many problems, where they are found for many at once; None for
+        those that have to be solved by themselves, here for all.
+
+        transforms (N, 4, 4) : of the only goal, in the place of its own
+        starts (N, n) : checked
+        """
+        yield from (None for _ in starts)
 
     def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
         """Begin a solve that the caller runs, within budgets; the targets are read here, once.

@@ -45,7 +45,7 @@ from ..closed_forms.form import ClosedForm
 from ..closed_forms.knowledge import Knowledge
 from ..closed_forms.layouts import Layout
 from ..exceptions import UnsupportedProblem
-from ..maths.rotations import Array
+from ..maths.rotations import Array, frames_of
 from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
 from ..problem import IkProblem
@@ -60,6 +60,8 @@ VALUES = 60
 """How many values of the joint that is held are tried, where that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
+TOGETHER = 4096
+"""So many problems of a batch have their solutions at once."""
 SLOW = 0.01
 """[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
 those of ticks."""
@@ -134,8 +136,10 @@ class ClosedFormSolver(Solver):
         q = _first(form.solve_loaded(start))
         if q is None and form.held is not None:
             q = form.solve_first(start, _outwards(form, start.item(form.held)))
-        if q is None:
-            return None
+        return None if q is None else self._judged(problem, q, started)
+
+    def _judged(self, problem: IkProblem, q: Array, started: float) -> IkResult | None:
+        """The result of a solution (n,); None where it misses the tolerances."""
         cost = problem.packed.update(q[problem.columns])
         errors = problem.packed.errors.copy()
         if not _is_reached(problem):
@@ -145,6 +149,25 @@ class ClosedFormSolver(Solver):
             q.copy(), IkStatus.REACHED, position, orientation, cost, 1, 2, 0,
             self.clock() - started, (), note,
         )  # fmt: skip
+
+    def solve_regular(
+        self, problem: IkProblem, transforms: Array, starts: Array, threads: int
+    ) -> Iterator[IkResult | None]:
+        """See Solver: those that have a solution where the joint that is held stays."""
+        form, packed = self._known_of(problem).form, problem.packed
+        if form is None or len(packed.frozen) or problem.secondary:
+            yield from super().solve_regular(problem, transforms, starts, threads)
+            return
+        for first in range(0, len(starts), TOGETHER):
+            started, some = self.clock(), transforms[first : first + TOGETHER]
+            q0, columns = starts[first : first + TOGETHER].copy(), problem.columns
+            q0[:, columns] = problem.limits.project(q0[:, columns])
+            many = form.solve_many(some, q0, threads=threads)
+            for start, target, found in zip(q0, frames_of(some), many, strict=True):
+                packed.targets[0] = target
+                packed.update(start[columns])
+                reaches, q = _is_reached(problem), _first(found)
+                yield None if reaches or q is None else self._judged(problem, q, started)
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         known = self._known_of(problem)
