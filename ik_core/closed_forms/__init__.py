@@ -5,7 +5,7 @@ are parallel, `cores` does that in kernels, by placing a point (`places`) and by
 (`subproblems`). Six joints of any geometry are eigenvalues: `lines` has the equations,
 `elimination` solves them, `polish` makes candidates exact, `general` puts it together. `judging`
 keeps what is a solution inside the limits. `form` is what users hold, `knowledge` what was found
-out about a problem. `redundancy` sweeps the seventh joint, by `sweeping` and by `best_held`, which
-sees branches as paths (`branch_paths`). `beginning` says where the default's searches begin, by
-the kernel `nearest`. They import `problem` and what is below, never solvers.
+out about a problem. `redundancy` sweeps the seventh joint, by `sweeping`, and by `best_held`
+and `hidden`, which see branches as paths (`branch_paths`). `beginning` says where the default's
+searches begin, by the kernel `nearest`. They import `problem` and what is below, never solvers.
 """

@@ -201,6 +201,16 @@ class ClosedForm:
             return (value, found[0]) if len(found) else None
         return value, q
 
+    def hidden_values(self, start: Array, values: Array) -> Array:
+        """Values of the held joint between two of (N,) that have solutions where these have none,
+        or none where both have some, as far as that can be told."""
+        self._packed.load(start)
+        self.stand(start)
+        found = None
+        if self._plan is not None:
+            found = self._plan.hidden(self._packed.targets, start, values)
+        return np.empty(0) if found is None else found
+
     def solve_first(self, start: Array, values: Array) -> Array | None:
         """The nearest solution (n,) at the first of these values of the held joint that has any.
 

@@ -14,6 +14,7 @@ from .best_held import PART, TRIAL, WIDER, best_held
 from .branch_paths import NUMBERS
 from .chain import Chain, fixed_frames
 from .cores import PARALLEL, WRIST
+from .hidden import hidden_values
 from .judging import EXACT
 from .layouts import Layout, is_simple
 from .regular import solve_poses
@@ -51,12 +52,25 @@ class Plan:
     def best_held(self, targets: Array, start: Array, values: Array) -> tuple[float, Array]:
         """The answer of `best_held.best_held`, and q (n,), for targets (1, 12)."""
         whole, numbers = self.arrays
-        if len(values) + 1 != len(self._paths):
-            self._paths = np.empty((len(values) + 1, slots.SLOTS, NUMBERS))
-            self._parts = np.empty((PART, 2 * len(values) * slots.SLOTS))
+        self._make_room(len(values))
         self._start[0], q = start, start.copy()
         own = self._trial, self._paths, self._parts, self._memory, q
         return best_held(whole, numbers, self._wide, targets, self._start, values, *own), q
+
+    def hidden(self, targets: Array, start: Array, values: Array) -> Array | None:
+        """What `hidden.hidden_values` finds, for targets (1, 12); None where joints do not
+        matter at a value."""
+        self._make_room(len(values))
+        self._start[0], found = start, np.empty(len(values))
+        own = self._trial, self._paths, self._memory, found
+        count = hidden_values(self.arrays[0], self._wide, targets, self._start, values, *own)
+        return None if count < 0 else found[:count]
+
+    def _make_room(self, count: int) -> None:
+        """Room for the branches at so many values."""
+        if count + 1 != len(self._paths):
+            self._paths = np.empty((count + 1, slots.SLOTS, NUMBERS))
+            self._parts = np.empty((PART, 2 * count * slots.SLOTS))
 
 
 def memory() -> Array:

@@ -1,7 +1,7 @@
 """A chain of seven joints: the joint that is held as a parameter, swept over its limits.
 
-Between two samples nothing is known: an interval, or a gap, that is narrower than the distance
-of the samples may be missed.
+What lies between two samples is estimated from the branches there (`hidden`): most intervals and
+gaps that are narrower than the distance of the samples are found, but not all.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ def held_intervals(
 ) -> list[tuple[float, float]]:
     """The intervals of the held joint's values [rad, m] with solutions inside the limits.
 
-    Looked for at so many `samples`, their ends bisected. Raises UnsupportedProblem where no joint
+    Looked for at so many `samples`, and between two where a branch may begin or end in between,
+    their ends bisected. Raises UnsupportedProblem where no joint
     is held.
     """
     start = form.start(q0)
     swept = _values(form, samples)
+    swept = np.sort(np.concatenate([swept, form.hidden_values(start, swept)]))
     values, there = swept.tolist(), _are_there(form, start, swept)
     ends: list[float] = []
     for i, now in enumerate(there):

@@ -73,6 +73,31 @@ def sampled(form, start, count=4000):
     return np.sqrt(costs.min())
 
 
+def stretches(there):
+    """First, one behind the last, and value of each stretch of equal values of (N,)."""
+    ends = np.flatnonzero(np.diff(there)) + 1
+    firsts = np.concatenate([[0], ends])
+    return zip(firsts, np.concatenate([ends, [len(there)]]), there[firsts], strict=True)
+
+
+def test_most_intervals_and_gaps_that_are_narrower_than_samples_are_found():
+    robot, goal, form, _, rng = arm('panda', 40)
+    start, samples = robot.middle_configuration, 50
+    values = np.linspace(*form.held_range, 50 * (samples - 1) + 1)
+    hidden = found = 0
+    for _ in range(150):
+        goal.set_target(robot.forward_kinematics(robots.random_q(robot, rng), goal.link))
+        _, costs = form.sweep(start, values, EVERY)
+        intervals = ik.held_intervals(form, start, samples=samples)
+        inside = [any(a <= x <= b for a, b in intervals) for x in values]
+        for first, last, there in stretches(costs < NONE):
+            if (-first) % 50 >= last - first > 1:  # no sample is in it
+                hidden += 1
+                found += any(inside[k] == there for k in range(first, last))
+    assert hidden >= 5
+    assert found >= 0.75 * hidden, (found, hidden)
+
+
 @pytest.mark.parametrize('name', ['iiwa14', 'panda'])
 @pytest.mark.parametrize('spread', [0.2, 3.0])
 def test_the_nearest_of_all_is_as_near_as_the_best_of_thousands(name, spread):
