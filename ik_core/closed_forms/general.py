@@ -20,6 +20,9 @@ LEAST_ACCURATE = 1e-4
 """A cut that misses these by more [rad, m], the median of them, is none."""
 SOLVED = 1e-10
 """Errors [m, rad] of a candidate that has become a solution."""
+SINGULAR = 1e-6
+"""Solutions with a smaller singular value of the Jacobian, as a share of the largest, may be some
+of infinitely many."""
 DOUBTFUL = 1e-4
 """Imaginary part of an angle [rad] below which a candidate should have become one."""
 NUDGES = [
@@ -80,20 +83,24 @@ class GeneralWay(Way):
         """The solutions (k, 6) of the six joints, and what nearly is one.
 
         By the best cut; where that is not sure, by the others as well, and from poses beside it:
-        one singular solution makes matrices singular that all regular ones come from.
+        one singular solution makes matrices singular that all regular ones come from. It may be
+        one of infinitely many that take the places of others: nothing is sure beside it.
         """
         found = np.empty((0, 6))
         for i in range(len(self._cuts)):
             values, errors, self.is_sure = self._by_cut(i, target)
             values = values[errors <= max(self.margin, SOLVED)]
             found = np.vstack([found, _new_ones(values, found)])
-            if self.is_sure:
+            regular = self._parts[0].regularity(found) if self.is_sure else np.empty(0)
+            if self.is_sure and (regular > SINGULAR).all():
                 return found
+        self.is_sure = False
         beside = [self._beside(target @ nudge) for nudge in NUDGES]
         for values in (self._start(), *beside):  # the start may be one of infinitely many
             errors = self._parts[0].polish(values, target)
             found = np.vstack([found, _new_ones(values[errors <= SOLVED], found)])
-        return found
+        order = (-self._parts[0].regularity(found)).argsort(kind='stable')
+        return found[order]  # of infinitely many, there may be more than there is room for
 
     def _beside(self, target: Array) -> Array:
         """Solutions (k, 6) for a pose beside the one where matrices are singular."""

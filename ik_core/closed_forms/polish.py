@@ -10,6 +10,7 @@ from ..maths.rotations import Array
 STEPS = 6
 EXACT_ENOUGH = 1e-13
 """Errors [m, rad] that are not made smaller."""
+TINY = 1e-300
 FARTHEST = 0.3
 """No joint goes farther in a step [rad, m]."""
 
@@ -66,6 +67,12 @@ class Six:
             values[going] += moves * np.minimum(1.0, FARTHEST / np.maximum(sizes, FARTHEST))
         values[:] = best
         return errors
+
+    def regularity(self, values: Array) -> Array:
+        """The least singular values of the Jacobians at values (k, 6), as shares (k,) of the
+        largest."""
+        sizes = np.linalg.svd(self._linearised(values, np.eye(4))[0], compute_uv=False)
+        return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], TINY), float)
 
     def _linearised(self, values: Array, target: Array) -> tuple[Array, Array]:
         """The Jacobians (k, 6, 6) of the twist about the origin, and the twists (k, 6) that are

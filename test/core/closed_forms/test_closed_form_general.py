@@ -218,3 +218,21 @@ def test_regular_solutions_are_found_also_where_another_one_is_singular(make, si
     turns = np.round(gap / (2.0 * np.pi))
     assert np.abs(gap - 2.0 * np.pi * turns).max(axis=1).min() < 1e-5
     assert not form.is_certain
+
+
+def test_solutions_beside_infinitely_many_are_found_and_not_said_to_be_all():
+    """With the last joint of the wrist turned by pi and the elbow at right angles, joints 1 and 4
+    of this arm turn against each other for ever; there was no room for what else solves it."""
+    robot = arms.crx()
+    goal = PoseTask(robot.default_tip())
+    form = ik.closed_form(IkProblem(robot, [goal]))
+    q = np.array([2.685915296, 0.0, np.pi / 2, 1.559036695, -1.102172258, -np.pi])
+    along = np.array([0.4, 0.0, 0.0, 0.4, 0.0, 0.0])
+    pose = robot.forward_kinematics(q, goal.link)
+    assert np.abs(robot.forward_kinematics(q + along, goal.link) - pose).max() < 1e-9
+    goal.set_target(pose)
+    other = [2.557969828, 0.0, 1.033931114, -1.431091227, 1.102172258, -0.603661905]
+    assert np.abs(robot.forward_kinematics(other, goal.link) - pose).max() < 1e-8
+    found = form.solve(q)
+    assert np.abs(found - other).max(axis=1).min() < 1e-6
+    assert not form.is_certain
