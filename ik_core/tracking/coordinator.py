@@ -74,7 +74,7 @@ class Coordinator:
 
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        q = self.motion.q.copy()
+        q = self.motion.q  # as it is: to kernels a copy, which may be written to, is another type
         self.solver.warm()
         self.motion.warm()
         self._posture.warm(q)
