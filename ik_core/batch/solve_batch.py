@@ -20,17 +20,14 @@ from .._jit import COMPILED
 from ..chunks import Progress, Work, checked_threads, share_out
 from ..display import angle, counted, html_table, length
 from ..display import time as time_text
-from ..exceptions import InvalidGoal, InvalidOption
+from ..exceptions import InvalidOption
 from ..maths.lanes import LANES
 from ..maths.rotations import (
-    LARGEST,
-    ORTHOGONALITY_TOLERANCE,
     Array,
     IntArray,
-    first_not_rigid,
     transform_of,
 )
-from ..maths.transforms import check_frame, frame_id, plain_transform, refuse_transform
+from ..maths.transforms import checked_transforms, for_kernels
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
@@ -144,7 +141,8 @@ def solve_batch(
     other, where threads do not help; but `closed_form` finds the solutions of all of them first.
     """
     many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
-    transforms = checked_targets(targets, problem)
+    root, goals = problem.robot.base_link, len(problem.goals)
+    transforms = checked_transforms(targets, root, goals)
     starts = checked_starts(problem, q0, len(transforms))
     return many.run(transforms, starts, progress=progress)
 
@@ -351,45 +349,10 @@ def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResul
     )
 
 
-def checked_targets(targets: Any, problem: IkProblem) -> Array:
-    """Targets as (N, goals, 4, 4); InvalidGoal names the first that is no rigid transform."""
-    goals = len(problem.goals)
-    try:
-        array = _as_for_kernels(_plain_targets(targets, problem.robot.base_link))
-    except (TypeError, ValueError) as error:
-        raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
-    if array.ndim == 3 and goals == 1:
-        array = array[:, np.newaxis]
-    if array.ndim != 4 or array.shape[1:] != (goals, 4, 4):
-        one = ' or (N, 4, 4)' if goals == 1 else ''
-        raise InvalidGoal(f'targets have shape {array.shape}; (N, {goals}, 4, 4){one} is needed')
-    transforms = array.reshape(-1, 4, 4)
-    wrong = first_not_rigid(transforms, LARGEST, ORTHOGONALITY_TOLERANCE)
-    if wrong < len(transforms):
-        i, goal = divmod(wrong, goals)
-        refuse_transform(transforms[wrong], f'targets[{i}, {goal}]')
-    return array
-
-
-def _plain_targets(targets: Any, root: str, depth: int = 2) -> Any:
-    """Targets as numbers: lists may have transforms of all kinds in them, or be a PoseArray."""
-    check_frame(frame_id(targets), root)
-    targets = getattr(targets, 'poses', targets)
-    if depth > 0 and isinstance(targets, (list, tuple)):
-        return [_plain_targets(target, root, depth - 1) for target in targets]
-    return plain_transform(targets)
-
-
 def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:
     """The starts (N, n), or (1, n) for all; InvalidConfiguration names the first bad one."""
     given = problem.default_configuration if q0 is None else q0
-    return _as_for_kernels(problem.robot.checked_rows(given, count, 'q0'))
-
-
-def _as_for_kernels(array: Any) -> Array:
-    """The same in C order, a copy only where needed, or where it is read-only: kernels are
-    compiled once for each kind of array."""
-    return np.require(array, float, ['C', 'A', 'W', 'E'])
+    return for_kernels(problem.robot.checked_rows(given, count, 'q0'))
 
 
 def scattered_starts(

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from ..chunks import Progress, rising
 from ..exceptions import InvalidConfiguration, UnsupportedProblem
-from ..maths.rotations import Array, IntArray, frame_of
+from ..maths.rotations import Array, IntArray, frame_of, frames_of
+from ..maths.transforms import checked_transforms
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.kinematics import OFFSET
@@ -21,7 +22,7 @@ from .following import appraise, follow
 from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
-from .many import ManySolutions, checked_frames, held_values, solve_chunks
+from .many import ManySolutions, held_values, solve_chunks
 from .plans import Plan, plan_of
 from .slots import SLOTS
 from .way import Way
@@ -159,7 +160,7 @@ class ClosedForm:
         All input is checked first: InvalidGoal and InvalidConfiguration name the first bad index.
         Near singularities, and for families without a compiled loop, poses are solved one by one.
         """
-        frames = checked_frames(targets, self.robot.base_link)
+        frames = frames_of(checked_transforms(targets, self.robot.base_link))
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
         values = self._values_to_hold(starts, held, len(frames))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,16 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._jit import COMPILED
 from ..chunks import Progress, Work, checked_threads, share_out
 from ..display import counted
-from ..exceptions import InvalidConfiguration, InvalidGoal
+from ..exceptions import InvalidConfiguration
 from ..maths.rotations import (
-    LARGEST,
-    ORTHOGONALITY_TOLERANCE,
     Array,
     IntArray,
-    first_not_rigid,
-    frames_of,
 )
-from ..maths.transforms import checked_transform
 from .plans import Plan, memory
 from .regular import solve_poses
 from .slots import SLOTS
@@ -55,25 +49,6 @@ class ManySolutions:
 
     def __iter__(self) -> Iterator[Array]:
         return (self[i] for i in range(len(self)))
-
-
-def checked_frames(targets: Any, root: str) -> Array:
-    """Targets (N, 4, 4) as frames (N, 12); InvalidGoal names the first that is no rigid transform.
-
-    Or a list of what `ik_core.transform` takes; `root`: the frame that stamped ones have to be in.
-    """
-    if not isinstance(targets, np.ndarray):
-        targets = [checked_transform(one, f'targets[{i}]') for i, one in enumerate(targets)]
-    try:
-        transforms = np.asarray(targets, float)
-    except (TypeError, ValueError) as error:
-        raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
-    if transforms.ndim != 3 or transforms.shape[1:] != (4, 4):
-        raise InvalidGoal(f'targets have shape {transforms.shape}; (N, 4, 4) is needed')
-    wrong = first_not_rigid(transforms, LARGEST, ORTHOGONALITY_TOLERANCE)
-    if wrong < len(transforms):
-        checked_transform(transforms[wrong], f'targets[{wrong}]')
-    return frames_of(transforms)
 
 
 def held_values(held: ArrayLike, count: int) -> Array:

@@ -18,6 +18,7 @@ from .rotations import (
     ORTHOGONALITY_TOLERANCE,
     Array,
     finite_vector,
+    first_not_rigid,
     is_rigid,
     matrix_from_quaternion,
     matrix_from_rpy,
@@ -74,6 +75,46 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
     if not is_rigid(t, LARGEST, ORTHOGONALITY_TOLERANCE):
         refuse_transform(t, name)
     return t
+
+
+def checked_transforms(targets: Any, root: str, goals: int | None = None) -> Array:
+    """Targets as (N, goals, 4, 4), without `goals` as (N, 4, 4), copied only where needed.
+
+    An array; a list with transforms of all kinds in it, or with a list of them for each target; a
+    ROS PoseArray. `root` : the frame that those with a stamp have to be in. InvalidGoal names the
+    first that is no rigid transform.
+    """
+    try:
+        array = for_kernels(_plain_transforms(targets, root))
+    except (TypeError, ValueError) as error:
+        raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
+    if array.ndim == 3 and goals == 1:
+        array = array[:, np.newaxis]
+    each = (4, 4) if goals is None else (goals, 4, 4)
+    if array.ndim != 1 + len(each) or array.shape[1:] != each:
+        needed = f'(N, {", ".join(map(str, each))})' + (' or (N, 4, 4)' if goals == 1 else '')
+        raise InvalidGoal(f'targets have shape {array.shape}; {needed} is needed')
+    transforms = array.reshape(-1, 4, 4)
+    wrong = first_not_rigid(transforms, LARGEST, ORTHOGONALITY_TOLERANCE)
+    if wrong < len(transforms):
+        place = [int(i) for i in np.unravel_index(wrong, array.shape[:-2])]
+        refuse_transform(transforms[wrong], f'targets{place}')
+    return array
+
+
+def for_kernels(array: Any) -> Array:
+    """The same in C order, a copy only where needed, or where it is read-only: kernels are
+    compiled once for each kind of array."""
+    return np.require(array, float, ['C', 'A', 'W', 'E'])
+
+
+def _plain_transforms(targets: Any, root: str, depth: int = 2) -> Any:
+    """Targets as numbers, yet to be checked."""
+    check_frame(frame_id(targets), root)
+    targets = getattr(targets, 'poses', targets)
+    if depth > 0 and isinstance(targets, (list, tuple)):
+        return [_plain_transforms(target, root, depth - 1) for target in targets]
+    return plain_transform(targets)
 
 
 def rotation_matrix(

@@ -277,3 +277,34 @@ def test_normalise_mends_rounding_only(block):
     off[:3, :3] = block
     with pytest.raises(ik.InvalidGoal):
         ik.transform(off, normalise=True)
+
+
+@pytest.mark.parametrize('name', FORMS)
+def test_many_are_read_as_one_is(name):
+    one, message = FORMS[name](), stamped('camera', pose=pose())
+    np.testing.assert_allclose(transforms.checked_transforms([one, one], 'base')[1], MATRIX)
+    np.testing.assert_allclose(transforms.checked_transforms([[one]], 'base', 1)[0, 0], MATRIX)
+    with pytest.raises(ik.InvalidGoal, match=r"'camera'; 'base' is needed"):
+        transforms.checked_transforms([one, message], 'base')
+
+
+def test_many_are_copied_only_where_kernels_need_it():
+    given = np.tile(MATRIX, (3, 1, 1))
+    assert np.shares_memory(transforms.checked_transforms(given, 'base'), given)
+    given.flags.writeable = False
+    read = transforms.checked_transforms(given, 'base')
+    assert read.flags.writeable
+    np.testing.assert_array_equal(read, given)
+    turned = np.moveaxis(np.asarray(given, order='F'), 0, -1)[..., ::-1]
+    assert transforms.checked_transforms(np.moveaxis(turned, -1, 0), 'base').flags.c_contiguous
+
+
+def test_the_first_of_many_that_is_none_is_named():
+    bad = np.tile(MATRIX, (4, 2, 1, 1))
+    bad[2, 1, 0, 0] += 0.5
+    with pytest.raises(ik.InvalidGoal, match=r'targets\[2, 1\]'):
+        transforms.checked_transforms(bad, 'base', 2)
+    with pytest.raises(ik.InvalidGoal, match=r'targets\[2\]'):
+        transforms.checked_transforms(bad[:, 1], 'base')
+    with pytest.raises(ik.InvalidGoal, match=r'\(N, 2, 4, 4\) is needed'):
+        transforms.checked_transforms(bad[:, 1], 'base', 2)
