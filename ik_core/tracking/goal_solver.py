@@ -419,6 +419,7 @@ class GoalSolver:
         """Aim at the solution q, each joint by its turn nearest to `near` (n,)."""
         if all_finite(q):
             self.solution = q.copy()
+            near = near.copy()  # it may be read-only: a kernel is compiled for such arrays anew
             take_nearest_turns(
                 self.solution, near, self.limits.lower, self.limits.upper, self._turning
             )
