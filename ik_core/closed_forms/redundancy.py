@@ -38,8 +38,8 @@ def held_intervals(
     """The intervals of the held joint's values [rad, m] with solutions inside the limits.
 
     Looked for at so many `samples`, and between two where a branch may begin or end in between,
-    their ends bisected. Raises UnsupportedProblem where no joint
-    is held.
+    their ends bisected. Raises UnsupportedProblem where no joint is held, InvalidOption for fewer
+    than two samples.
     """
     start = form.start(q0)
     swept = _values(form, samples)
@@ -75,19 +75,18 @@ def best_solution(
     """The solution q (n,) of least cost over all values of the held joint; None without any.
 
     cost : of a configuration (n,); by default its distance to q0
-
     samples : so many values are looked at first, by default 40 for the distance, else 180
 
     The distance is then followed along each branch that may come nearer. For a cost there is a
     golden section search between the neighbours of the best sample, which finds the least of one
-    that has a least value there.
+    that has a least value there. Raises what `held_intervals` raises.
     """
     start = form.start(q0)
     if cost is None:
-        best = form.best_held(start, _values(form, samples or FIRST_SAMPLES))
+        best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
         if best is not None:
             return None if math.isnan(best[0]) else best[1]
-    values = _values(form, samples or SAMPLES)
+    values = _values(form, SAMPLES if samples is None else samples)
     measure = cost or (lambda q: float(np.linalg.norm(q - start)))
 
     def best_at(value: float) -> tuple[float, Array | None]:

@@ -198,8 +198,9 @@ def test_without_a_joint_that_is_held_there_is_nothing_to_sweep():
         ik.held_intervals(form)
 
 
-def test_one_sample_is_no_sweep():
+@pytest.mark.parametrize('samples', [0, 1])
+def test_one_sample_is_no_sweep(samples):
     *_, form, q, _ = arm('iiwa14', 34)
     for sweep in (ik.held_intervals, ik.best_solution):
-        with pytest.raises(InvalidOption, match='samples = 1'):
-            sweep(form, q, samples=1)
+        with pytest.raises(InvalidOption, match=f'samples = {samples}'):
+            sweep(form, q, samples=samples)
