@@ -53,7 +53,7 @@ class IkProblem:
 
     A problem moves only joints that move one of its goals' links, or all joints where a task asks
     for that (`Task.moves_all_joints`): `variables`, indices into q, which `columns` selects
-    fastest. Structure is fixed here, limits included: to replace it is an InvalidOption.
+    fastest. Structure is fixed here, goals and limits included: to replace it is an InvalidOption.
     Tolerances may change; targets move by `task.set_target` and are read once at the start of
     each solve. A problem belongs to one thread, and to one search at a time, whose targets and
     frozen joints stand in its arrays; `clone` makes another.
@@ -114,9 +114,8 @@ class IkProblem:
     def clone(self) -> IkProblem:
         """An independent problem with its own goals, for another thread or a search beside."""
         other = copy.copy(self)
-        other.goals, other.other_tasks, other.secondary = copy.deepcopy(
-            (self.goals, self.other_tasks, self.secondary)
-        )
+        goals, others, secondary = copy.deepcopy((self.goals, self.other_tasks, self.secondary))
+        vars(other).update(goals=goals, other_tasks=others, secondary=secondary)
         other.packed = PackedGoals(
             self.robot, other.goals, other.variables, other.orientation_length
         )
@@ -135,7 +134,7 @@ class IkProblem:
     def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """The same variables and limits with other tasks, no goals, in the place of all."""
         other = copy.copy(self)
-        other.goals, other.other_tasks, other.secondary = (), tuple(tasks), ()
+        vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
         other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
         return other
 
@@ -305,6 +304,8 @@ class _Fixed:
 
 for _name, _instead in {
     'robot': 'that robot',
+    'goals': 'those tasks',
+    'other_tasks': 'those tasks',
     'frozen_joints': 'frozen_joints=',
     'variables': 'frozen_joints=',
     'columns': 'frozen_joints=',

@@ -59,7 +59,9 @@ def test_a_start_by_names_is_told_how_it_becomes_numbers():
 # Structure that searches keep
 
 
-@pytest.mark.parametrize('name', ['limits', 'robot', 'frozen_joints', 'variables'])
+@pytest.mark.parametrize(
+    'name', ['limits', 'robot', 'goals', 'other_tasks', 'frozen_joints', 'variables']
+)
 def test_what_is_fixed_in_a_problem_can_not_be_replaced(name):
     one, other = problem(), problem()
     before = getattr(one, name)
