@@ -53,8 +53,8 @@ solutions may be half a turn away.
 LEAST, MOST, OTHERS_MOST = 6, 7, 1
 """Joints that are solved for at once; of longer chains so many others stay at their starts.
 
-With one (a rail, a torso that is lifted) there is a solution for 52 to 70 of 100 random goals and
-starts, and solves take 10 to 20 % less time; with two (Talos' waist) for 34, which saves nothing.
+With one (a rail, a torso that is lifted) there is a solution for most random goals and starts, and
+solves take less time; with two (Talos' waist) for a third of them, which saves nothing.
 """
 TRIALS, ENOUGH = 8, 6
 """So many configurations have to be found again: most, as some may be singular."""

@@ -49,7 +49,7 @@ def same(one, other):
 
 
 def far_from_goal(problem, q):
-    """How far the goal's link is from its target [m, rad], with the sine of half a turn."""
+    """How far the goal's link is from its target: [m], or twice the sine of half the turn."""
     goal = problem.goals[0]
     here, there = problem.robot.forward_kinematics(q, goal.link), goal.transform
     turn = np.linalg.norm(here[:3, :3] - there[:3, :3]) / np.sqrt(2.0)
