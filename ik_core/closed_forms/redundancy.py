@@ -128,7 +128,7 @@ def _values(form: ClosedForm, samples: int) -> Array:
 @lru_cache(maxsize=32)
 def _spread(low: float, high: float, samples: int) -> Array:
     """Values from one to the other; shared, so not to be written to."""
-    return np.asarray(low + (high - low) / (samples - 1) * np.arange(samples), float)
+    return np.linspace(low, high, samples)  # which ends at the limit itself, not an ulp beyond it
 
 
 def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:

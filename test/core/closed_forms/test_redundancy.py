@@ -184,6 +184,17 @@ def test_any_cost_of_a_configuration_may_choose():
     assert np.abs(best - middle).max() <= min(costs)
 
 
+def test_intervals_end_at_the_limit_of_the_held_joint_not_an_ulp_beyond():
+    robot, rng = robots.shipped('panda'), np.random.default_rng(41)
+    goal, upper = PoseTask(robots.tip_of(robot)), robot.upper.copy()
+    q = robot.middle_configuration
+    goal.set_target(robot.forward_kinematics(q, goal.link))
+    for _ in range(30):
+        upper[6] = q[6] + rng.uniform(0.01, 0.1)
+        form = ik.closed_form(IkProblem(robot, [goal], upper=upper))
+        assert ik.held_intervals(form, q)[-1][1] == upper[6] == form.held_range[1]
+
+
 def test_out_of_reach_there_is_no_interval_and_no_best():
     _, goal, form, q, _ = arm('iiwa14', 34)
     goal.set_target(position=[3.0, 0.0, 0.0])
