@@ -21,7 +21,7 @@ from .slots import NONE
 from .sweeping import END, EVERY
 
 SAMPLES, FIRST_SAMPLES = 180, 40
-"""For intervals and a cost of the user's; for the distance, which is looked at in between, too."""
+"""For intervals and golden sections; for the distance where it is looked at in between, too."""
 BISECTIONS = 40
 FIRST_STEP, FINEST = 1e-7, 1e-7
 """Beyond the end of exact solutions, and how exact an end is [rad]."""
@@ -75,11 +75,12 @@ def best_solution(
     """The solution q (n,) of least cost over all values of the held joint; None without any.
 
     cost : of a configuration (n,); by default its distance to q0
-    samples : so many values are looked at first, by default 40 for the distance, else 180
+    samples : so many values are looked at first; by default 40, or 180 for a golden section
 
-    The distance is then followed along each branch that may come nearer. For a cost there is a
-    golden section search between the neighbours of the best sample, which finds the least of one
-    that has a least value there. Raises what `held_intervals` raises.
+    Where there are formulas, the distance is then followed along each branch that may come nearer.
+    For a cost, and for a distance by eigenvalues, there is a golden section search between the
+    neighbours of the best sample, which finds the least of what has a least value there. Raises
+    what `held_intervals` raises.
     """
     start = form.start(q0)
     if cost is None:
