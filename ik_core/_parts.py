@@ -128,12 +128,12 @@ def is_known(version: tuple[int | None, ...]) -> bool:
 
 KNOWN = is_known(numba.version_info.short) and all(hasattr(_Library, name) for name in _REPLACED)
 """Whether this numba can have parts and entries."""
-IS_PART, IS_ENTRY = {'pipeline_class': _PartCompiler}, {'pipeline_class': _EntryCompiler}
+PART_OPTIONS, ENTRY_OPTIONS = {'pipeline_class': _PartCompiler}, {'pipeline_class': _EntryCompiler}
 
 
 def options(is_part: bool) -> dict[str, Any]:
     """Of `numba.njit`, for a part or an entry."""
-    return (IS_PART if is_part else IS_ENTRY) if KNOWN else {}
+    return (PART_OPTIONS if is_part else ENTRY_OPTIONS) if KNOWN else {}
 
 
 def loads(kernel: Any, load: Callable[..., Any]) -> Callable[..., Any]:

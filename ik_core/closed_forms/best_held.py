@@ -228,7 +228,10 @@ def _list_part(
     count: int,
     trial: Array,
 ) -> int:
-    """Append the part of a branch after a value, where it may come nearer than the best."""
+    """Append the part of a branch after a value, where it may come nearer than the best.
+
+    Where there is no more room it is left out; there is for twice the parts of all branches.
+    """
     near = nearest_between(ends[0], ends[1], way)
     if count == parts.shape[1] or not near * near < trial[BRACKET + HERE, COST]:
         return count

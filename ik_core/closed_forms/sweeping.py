@@ -77,7 +77,7 @@ def sweep(
     END: there are solutions at values[0], and none at values[1], which may be the lower one: the
     last value before they end.
 
-    target (1, 12), start (1, n). trial (3, WIDTH), memory (ROWS, WIDTH): room.
+    target (1, 12), start (1, n). trial (2 or more, WIDTH), memory (ROWS, WIDTH): room.
     """
     set_branches(memory, POSES)
     for c in range(12):

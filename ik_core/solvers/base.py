@@ -88,6 +88,7 @@ class Solver(ABC):
 
         transforms (N, 4, 4) : of the only goal, in the place of its own
         starts (N, n) : checked
+        threads : that may be used at once
         """
         yield from (None for _ in starts)
 

@@ -11,10 +11,11 @@ residual is corrected by what they did move, and the remaining joints are solved
 (`boxed_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the smaller is factored:
 (J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
-Where the chain has a closed form, the first attempt begins at the nearest solution, judged as any
-other point (`closed_forms.beginning`); of seven joints one is then held, so starts near their goal
-stay; where such an attempt leads nowhere, the first restart begins at that solution. What can't be
-reached, and all other chains, begin at the start itself.
+Where the chain has a closed form, or nearly has one, or all but one of its joints have one, the
+first attempt begins at the nearest solution, judged as any other point (`closed_forms.beginning`);
+of seven joints one is then held, so starts near their goal stay; where such an attempt leads
+nowhere, the first restart begins at that solution. What can't be reached, and all other chains,
+begin at the start itself.
 
 An attempt that stops improving is left for a random configuration. When none reaches the
 goals, the best of them are followed to their stationary points, with the exact Hessian in the
@@ -87,8 +88,8 @@ class LevenbergMarquardtOptions(SearchOptions):
     )
     closed_form: bool = option(
         True,
-        'where a chain of revolute joints has a closed form, the first attempt begins at the '
-        'solution nearest to the start; not where goals are followed, nor without restarts',
+        'where a chain of revolute joints (nearly) has a closed form, the first attempt begins at '
+        'the solution nearest to the start; not where goals are followed, nor without restarts',
     )
 
 
