@@ -17,6 +17,7 @@ from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from ..options import whole_number
 from .form import ClosedForm
+from .judging import EXACT
 from .slots import NONE
 from .sweeping import END, EVERY
 
@@ -86,7 +87,7 @@ def best_solution(
     if cost is None:
         best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
         if best is not None:
-            return None if math.isnan(best[0]) else best[1]
+            return _nearer(form, start, None if math.isnan(best[0]) else best[1])
     values = _values(form, SAMPLES if samples is None else samples)
     measure = cost or (lambda q: float(np.linalg.norm(q - start)))
 
@@ -98,7 +99,20 @@ def best_solution(
     i = int(np.argmin([one[0] for one in sampled]))
     low, high = float(values[max(i - 1, 0)]), float(values[min(i + 1, len(values) - 1)])
     candidates = [sampled[i], *_golden(best_at, low, high, NARROWED * (high - low))]
+    candidates += [(measure(q), q) for q in form.solve_loaded(start)]
     return min(candidates, key=lambda one: one[0])[1]
+
+
+def _nearer(form: ClosedForm, start: Array, best: Array | None) -> Array | None:
+    """The best, or a solution with the start's own value, which may lie where no sample does."""
+    own = form.solve_loaded(start)[:1]
+    if not len(own):
+        return best
+    if best is None:
+        return own[0]
+    own_gap, gap = own[0] - start, best - start
+    is_nearer = own_gap.dot(own_gap) < gap.dot(gap)  # in a third of the time of the norms
+    return own[0] if is_nearer and form.appraised(own)[0].max() <= EXACT else best
 
 
 def _golden(

@@ -117,6 +117,22 @@ def test_the_nearest_of_all_is_as_near_as_the_best_of_thousands(name, spread):
     assert np.median(gaps) <= 0.0
 
 
+@pytest.mark.parametrize('name', ['iiwa14', 'panda'])
+def test_the_nearest_is_never_further_than_with_the_value_of_the_start(name):
+    robot, goal, form, _, rng = arm(name, 42)
+    found = 0
+    for _ in range(1500):
+        q = robots.random_q(robot, rng)
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        start = np.clip(q + 0.05 * rng.normal(size=robot.n), robot.lower, robot.upper)
+        own = form.solve(start)
+        if len(own) and form.is_certain:
+            best = ik.best_solution(form, start)
+            assert np.linalg.norm(best - start) <= np.linalg.norm(own[0] - start) + 1e-9
+            found += 1
+    assert found > 700
+
+
 def test_the_nearest_may_be_where_a_branch_ends_or_at_a_limit_of_the_held_joint():
     robot, goal, form, q, rng = arm('panda', 39)
     at_limits = ends = 0
