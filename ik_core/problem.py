@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,10 @@ class IkProblem:
     ) -> None:
         if not isinstance(robot, Robot):
             raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
-        if isinstance(tasks, Task):
+        if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
             raise InvalidOption(f'tasks is a {type(tasks).__name__}: a list of tasks is needed')
+        if isinstance(frozen_joints, str):
+            raise InvalidOption(f'frozen_joints = {frozen_joints!r}: a list of names is needed')
         self.robot = robot
         self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
         self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))

@@ -95,7 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _listed() -> str:
     """All benchmarks with what they measure."""
-    lines = [f'    {name:<16}{text}' for name, text in _all_names().items()]
+    width = max(map(len, _all_names())) + 2
+    lines = [f'    {name:<{width}}{text}' for name, text in _all_names().items()]
     return '\n'.join(['What can be measured:', '', *lines])
 
 

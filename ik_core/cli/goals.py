@@ -19,6 +19,8 @@ from .command import UsageError
 
 MOST_RADIANS = 2.0 * math.tau
 """Beyond two turns an angle of a goal is more likely one in degrees."""
+MOST_METRES = 20.0
+"""Beyond it a position of a goal is more likely one in millimetres."""
 
 
 @dataclass
@@ -61,6 +63,8 @@ def task_of(robot: Robot, goal: Goal, angles: Angles) -> GoalTask:
     quaternion = _quaternion(goal, angles)
     if goal.xyz is None and quaternion is None:
         raise UsageError(f'no goal for {link!r}: give --xyz X Y Z, or --rpy R P Y, or both')
+    if goal.xyz is not None and max(map(abs, goal.xyz)) > MOST_METRES:
+        print('ik: --xyz is in metres, not in millimetres', file=sys.stderr)
     if quaternion is None:
         return PositionTask(link, goal.xyz)
     if goal.xyz is None:

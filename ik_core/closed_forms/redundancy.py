@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import UnsupportedProblem
+from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.rotations import Array
 from ..options import whole_number
 from .form import ClosedForm
@@ -40,9 +40,9 @@ def held_intervals(
 
     Looked for at so many `samples`, and between two where a branch may begin or end in between,
     their ends bisected. Raises UnsupportedProblem where no joint is held, InvalidOption for fewer
-    than two samples.
+    than two samples, and for what is no closed form.
     """
-    start = form.start(q0)
+    start = _checked_form(form).start(q0)
     swept = _values(form, samples)
     swept = np.sort(np.concatenate([swept, form.hidden_values(start, swept)]))
     values, there = swept.tolist(), _are_there(form, start, swept)
@@ -56,6 +56,15 @@ def held_intervals(
     if there[-1]:
         ends.append(values[-1])
     return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def _checked_form(form: object) -> ClosedForm:
+    if not isinstance(form, ClosedForm):
+        raise InvalidOption(
+            f'form is a {type(form).__name__}: a ClosedForm is needed, as closed_form(problem) '
+            'returns'
+        )
+    return form
 
 
 def _are_there(form: ClosedForm, start: Array, values: Array) -> list[bool]:
@@ -83,7 +92,9 @@ def best_solution(
     neighbours of the best sample, which finds the least of what has a least value there. Raises
     what `held_intervals` raises.
     """
-    start = form.start(q0)
+    start = _checked_form(form).start(q0)
+    if not (cost is None or callable(cost)):
+        raise InvalidOption(f'cost = {cost!r}: a function of q (n,) is needed, or None')
     if cost is None:
         best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
         if best is not None:

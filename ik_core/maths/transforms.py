@@ -252,7 +252,7 @@ def _refuse_rotation(matrix: Array, name: str) -> NoReturn:
     raise InvalidGoal(
         f"{name} is not a rotation matrix R: R'R is off the identity by {off:.2g}, where "
         f'{ORTHOGONALITY_TOLERANCE:g} is allowed, and the determinant is {determinant:.6g}; '
-        'normalise=True takes the nearest rotation'
+        'ik_core.transform(..., normalise=True) takes the nearest rotation'
     )
 
 

@@ -472,7 +472,7 @@ class Coordinator:
         return [frames[tip.index] for tip in tips]
 
     def _tip(self, index: int) -> Tip:
-        if not 0 <= index < len(self.tips):
+        if index not in range(len(self.tips)):
             raise InvalidGoal(f'there is no tip {index!r}, only 0 to {len(self.tips) - 1}')
         return self.tips[index]
 

@@ -32,7 +32,7 @@ class MotionLimits:
         if np.ndim(self.jerk) == 0:
             object.__setattr__(self, 'jerk', np.full(np.shape(self.lower), self.jerk))
         for f in fields(self):
-            row = np.array(getattr(self, f.name), float)
+            row = _row(getattr(self, f.name), f.name)
             row.flags.writeable = False
             object.__setattr__(self, f.name, row)
         self._check_shapes()
@@ -93,6 +93,13 @@ class MotionLimits:
     def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
         if wrong.any():
             raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
+
+
+def _row(given: ArrayLike, name: str) -> Array:
+    try:
+        return np.array(given, float)
+    except (TypeError, ValueError):
+        raise InvalidOption(f'{name} limits are not made of numbers: {given!r}') from None
 
 
 def checked_limits(limits: object) -> MotionLimits:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import OptionSet, option
 
@@ -97,3 +98,12 @@ class TrackerOptions(OptionSet):
                 self.angular_acceleration,
             ]
         )
+
+
+def checked_options(options: object) -> TrackerOptions:
+    """The options; InvalidOption where they are none."""
+    if not isinstance(options, TrackerOptions):
+        raise InvalidOption(
+            f"options is {options!r}: TrackerOptions are needed, as TrackerOptions(move='linear')"
+        )
+    return options

@@ -82,7 +82,7 @@ from .instructions import (
     TakeBack,
 )
 from .limits import MotionLimits, checked_limits
-from .options import TrackerOptions
+from .options import TrackerOptions, checked_options
 from .snapshot import Snapshot
 from .status import Command
 
@@ -137,7 +137,7 @@ class Tracker:
             governor.set_limits(limits)
         posture = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
         self._parts = Coordinator(problem, rate, governor, posture, self._clock)
-        self._parts.apply(SetOptions(options or TrackerOptions()))
+        self._parts.apply(SetOptions(checked_options(options or TrackerOptions())))
         self._parts.apply(SetSolver(solver, solver_options))
 
     def __repr__(self) -> str:
@@ -240,7 +240,8 @@ class Tracker:
         Raises InvalidGoal, and keeps the last goal, where the transform is not finite or not
         rigid, or where there is no such tip.
         """
-        frame = self._frames[index] if 0 <= index < len(self._frames) else ''
+        known = index in range(len(self._frames))
+        frame = self._frames[index] if known else ''
         check_frame(frame_id(transform), frame)
         self.apply(SetGoal(index, plain_transform(transform), now, twist, move))
 
@@ -258,8 +259,8 @@ class Tracker:
         self.apply(SetLimits(checked_limits(limits)))
 
     def set_options(self, options: TrackerOptions) -> None:
-        """Change how goals are followed."""
-        self.apply(SetOptions(options))
+        """Change how goals are followed. Raises InvalidOption for what are no options."""
+        self.apply(SetOptions(checked_options(options)))
 
     def set_rest(self, rest: ArrayLike) -> None:
         """Change the rest posture (n,). Raises InvalidConfiguration where it can't be one."""

@@ -56,6 +56,57 @@ def test_a_start_by_names_is_told_how_it_becomes_numbers():
         ik.solve(problem(), {'a'})
 
 
+def test_options_of_a_tracker_that_are_none():
+    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
+    with pytest.raises(ik.InvalidOption, match=r"options is \{'move'.*: TrackerOptions are"):
+        tracker.set_options({'move': 'linear'})
+    with pytest.raises(ik.InvalidOption, match='TrackerOptions are needed'):
+        ik.Tracker(problem(), 100.0, limits=LIMITS, options='linear')
+    assert tracker.tick(now=0.0).status is ik.TrackStatus.IDLE
+
+
+@pytest.mark.parametrize('tip', [TIP, None, 1, -1])
+def test_a_tip_that_is_not_its_number(tip):
+    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
+    with pytest.raises(ik.InvalidGoal, match=f'there is no tip {tip!r}, only 0 to 0'):
+        tracker.set_goal(tip, np.eye(4), now=0.0)
+    with pytest.raises(ik.InvalidGoal, match='there is no tip'):
+        tracker.set_twist(tip, np.zeros(3), np.zeros(3), now=0.0)
+
+
+@pytest.mark.parametrize('wrong', ['fast', [None, 'x'], [[1.0], [1.0, 2.0]]])
+def test_motion_limits_that_are_no_numbers(wrong):
+    with pytest.raises(ik.InvalidOption, match='velocity limits are not made of numbers: '):
+        ik.MotionLimits(ROBOT.lower, ROBOT.upper, wrong, np.ones(ROBOT.n), np.ones(ROBOT.n))
+
+
+@pytest.mark.parametrize('wrong', [None, 5, ik.PoseTask(TIP)])
+def test_tasks_that_are_no_list(wrong):
+    with pytest.raises(ik.InvalidOption, match=r'tasks is a \w+: a list of tasks is needed'):
+        ik.IkProblem(ROBOT, wrong)
+
+
+def test_a_joint_in_the_place_of_a_list_of_joints():
+    goals = [ik.PoseTask(TIP)]
+    with pytest.raises(ik.InvalidOption, match="frozen_joints = 'panda_joint1': a list of names"):
+        ik.IkProblem(ROBOT, goals, frozen_joints='panda_joint1')
+
+
+@pytest.mark.parametrize('wrong', [None, ROBOT.middle_configuration, problem()])
+def test_what_is_no_closed_form(wrong):
+    for call in (ik.held_intervals, ik.best_solution):
+        with pytest.raises(ik.InvalidOption, match=r'a ClosedForm is needed, as closed_form\('):
+            call(wrong)
+
+
+def test_the_cost_of_the_best_solution_and_its_samples_are_checked():
+    form = ik.closed_form(problem())
+    with pytest.raises(ik.InvalidOption, match="cost = 'nearest': a function of q"):
+        ik.best_solution(form, cost='nearest')
+    with pytest.raises(ik.InvalidOption, match='samples = 0'):
+        ik.best_solution(form, samples=0)
+
+
 # Structure that searches keep
 
 

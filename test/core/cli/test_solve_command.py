@@ -44,6 +44,12 @@ def test_angles_that_look_like_degrees_are_pointed_out(rpy, more, is_told, capsy
     assert ('add --degrees' in capsys.readouterr().err) == is_told
 
 
+@pytest.mark.parametrize(('x', 'is_told'), [('-400', True), ('19', False)])
+def test_positions_that_look_like_millimetres_are_pointed_out(x, is_told, capsys):
+    main(['solve', 'scara', '--xyz', x, '0', '0'])
+    assert ('--xyz is in metres' in capsys.readouterr().err) == is_told
+
+
 def test_errors_of_a_metre_and_more_are_in_metres(capsys):
     assert main(['solve', 'scara', '--xyz', '400', '0', '0']) == 1
     assert re.search(r'tool +39\d\.\d m\b', capsys.readouterr().out)

@@ -265,7 +265,9 @@ def test_normalise_takes_the_nearest_rotation():
         np.testing.assert_allclose(mended[:3, :3].T @ mended[:3, :3], np.eye(3), atol=1e-14)
         np.testing.assert_allclose(mended[:3, :3], expected, atol=1e-12)
         np.testing.assert_array_equal(mended[:3, 3], PLACE)
-    with pytest.raises(ik.InvalidGoal, match='normalise=True takes the nearest'):
+    with pytest.raises(
+        ik.InvalidGoal, match=r'transform\(..., normalise=True\) takes the nearest'
+    ):
         ik.PoseTask('hand', transform=off)
 
 
