@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import hashlib
 import os
+import pickle
 import shutil
 import tempfile
 import time
@@ -216,10 +217,11 @@ def _telling(kernel: Any, load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _if_possible(access: Callable[..., Any]) -> Callable[..., Any]:
-    """Reads or writes the cache; a full disk, or a folder deleted meanwhile, costs time only."""
+    """Reads or writes the cache; a full disk, a folder deleted meanwhile, or a file that was only
+    half written when the power failed, cost time only."""
 
     def access_if_possible(*arguments: Any) -> Any:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
             return access(*arguments)
         return None
 

@@ -88,6 +88,20 @@ def test_what_others_link_of_an_entry_is_read_from_the_cache_when_one_does(copy,
     assert run(LINK.format(more='whole(1), whole(2)'), copy, **home) == '36\nTrue 136 166\nFalse 1'
 
 
+@needs_numba
+@pytest.mark.parametrize('suffix', ['.nbi', '.nbc'])
+@pytest.mark.parametrize('size', [0, 100])
+def test_files_of_the_cache_that_are_cut_off_cost_time_only(copy, tmp_path, suffix, size):
+    (copy / 'ik_core' / 'chain.py').write_text(CHAIN)
+    code = 'from ik_core.chain import top; print(top(1))'
+    assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '36'
+    files = [path for path in (tmp_path / 'cache').rglob('*' + suffix) if 'chain' in str(path)]
+    assert len(files) == 4
+    for path in files:
+        path.write_bytes(path.read_bytes()[:size])
+    assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '36'
+
+
 UNKNOWN_NUMBA = """
 from numba.core.codegen import CPUCodeLibrary
 kept = CPUCodeLibrary.serialize_using_object_code
