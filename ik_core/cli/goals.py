@@ -63,7 +63,7 @@ def task_of(robot: Robot, goal: Goal, angles: Angles) -> GoalTask:
     quaternion = _quaternion(goal, angles)
     if goal.xyz is None and quaternion is None:
         raise UsageError(f'no goal for {link!r}: give --xyz X Y Z, or --rpy R P Y, or both')
-    if goal.xyz is not None and max(map(abs, goal.xyz)) > MOST_METRES:
+    if goal.xyz is not None and MOST_METRES < max(map(abs, goal.xyz)) < math.inf:
         print('ik: --xyz is in metres, not in millimetres', file=sys.stderr)
     if quaternion is None:
         return PositionTask(link, goal.xyz)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ..._jit import inlined, inner
-from ...closed_forms import slots
 from ...closed_forms.nearest import nearest_solutions
+from ...closed_forms.slots import NEAR
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
@@ -46,7 +46,7 @@ def begins_elsewhere(search: SearchArrays, plan: IntArray, everywhere: Array, ro
         return False
     first, point = search.vectors[FIRST], search.vectors[TRIAL]
     cost_at(search, first, search.trial_residual)
-    if within_tolerances(search) or not _is_near(search.p.errors, -everywhere[0, slots.NEAR]):
+    if within_tolerances(search) or not _is_near(search.p.errors, -everywhere[0, NEAR]):
         return False
     starts, points = search.vectors[FIRST : FIRST + 1], search.vectors[TRIAL : TRIAL + 1]
     choose_beginning(plan, everywhere, search.p.targets, starts, 0, 1, room, points)
