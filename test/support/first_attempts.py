@@ -5,6 +5,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 import ik_core as ik
+from ik_core.batch.solve_batch import solve_batch
+from ik_core.optim.search import Budget
 from ik_core.robot.shipped import shipped_robots
 
 
@@ -46,6 +48,40 @@ def same(one, other):
     np.testing.assert_array_equal(one.position_errors, other.position_errors)
     np.testing.assert_array_equal(one.orientation_errors, other.orientation_errors)
     assert counts[0] == counts[1]
+
+
+def check_ways_agree(problem, near, options):
+    """That batches, single solves and searches step by step end the same.
+
+    From random starts, ten from `near` [rad or m] beside a solution, and five to what is out of
+    reach. Returns targets, starts and results of the single solves.
+    """
+    targets, q, starts = random_poses(problem, 45, seed=2)
+    starts[:10] = np.clip(q[:10] + near, problem.robot.lower, problem.robot.upper)
+    targets[20:25, :3, 3] += 5.0
+    batches = [
+        solve_batch(problem, targets, starts, threads=threads, **options) for threads in (1, 3)
+    ]
+    stepwise, singles = ik.make_solver(**options), solved(problem, targets, starts, **options)
+    for i, single in enumerate(singles):
+        for batch in batches:
+            same(single, batch[i])
+        problem.goals[0].set_target(targets[i])
+        search = stepwise.begin(problem, starts[i])
+        while not search.run(Budget(iterations=1)):
+            pass
+        same(single, search.result())
+    return targets, starts, singles
+
+
+def check_out_of_reach_is_left_to_the_search(problem):
+    """That what is out of reach is answered as by the search alone, from the start."""
+    targets, _, starts = random_poses(problem, 4, seed=3)
+    targets[:, :3, 3] += 3.0
+    alone = solved(problem, targets, starts, closed_form=False, restarts=4)
+    for one, other in zip(solved(problem, targets, starts, restarts=4), alone, strict=True):
+        assert not one.success
+        same(one, other)
 
 
 def far_from_goal(problem, q):

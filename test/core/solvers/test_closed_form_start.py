@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import robots
-from support.first_attempts import far_from_goal, random_poses, same, solved
+from support.first_attempts import (
+    check_out_of_reach_is_left_to_the_search,
+    check_ways_agree,
+    far_from_goal,
+    random_poses,
+    same,
+    solved,
+)
 
 import ik_core as ik
 from ik_core.batch.solve_batch import solve_batch
@@ -115,23 +122,12 @@ def test_batches_single_solves_and_searches_step_by_step_agree(name, tolerance):
     """Random, near and unreachable poses, in one batch that is no multiple of the lanes."""
     given = {'position_tolerance': tolerance, 'orientation_tolerance': tolerance}
     problem = pose_problem(name, **given)
-    targets, q, starts = random_poses(problem, 45, seed=2)
-    starts[:10] = np.clip(q[:10] + 0.05, problem.robot.lower, problem.robot.upper)
-    targets[20:25, :3, 3] += 5.0
     options = {'restarts': 3, 'max_iterations': 30}
-    batches = [
-        solve_batch(problem, targets, starts, threads=threads, **options) for threads in (1, 3)
-    ]
-    stepwise, solver = ik.make_solver(**options), ik.make_solver(record_history=True, **options)
-    for i, single in enumerate(solved(problem, targets, starts, **options)):
-        for batch in batches:
-            same(single, batch[i])
-        problem.goals[0].set_target(targets[i])
-        search = stepwise.begin(problem, starts[i])
-        while not search.run(Budget(iterations=1)):
-            pass
-        same(single, search.result())
-        same(single, solver.solve(problem, starts[i]))
+    targets, starts, singles = check_ways_agree(problem, 0.05, options)
+    solver = ik.make_solver(record_history=True, **options)
+    for target, start, single in zip(targets, starts, singles, strict=True):
+        problem.goals[0].set_target(target)
+        same(single, solver.solve(problem, start))
 
 
 @pytest.mark.parametrize('name', ['ur5e', 'panda'])
@@ -157,13 +153,7 @@ def test_looks_at_a_search_that_has_not_begun_change_nothing(name):
 
 @pytest.mark.parametrize('name', ['ur5e', 'panda'])
 def test_what_is_out_of_reach_is_answered_as_by_the_search_alone(name):
-    problem = pose_problem(name)
-    targets, _, starts = random_poses(problem, 4, seed=3)
-    targets[:, :3, 3] += 3.0
-    alone = solved(problem, targets, starts, closed_form=False, restarts=4)
-    for one, other in zip(solved(problem, targets, starts, restarts=4), alone, strict=True):
-        assert not one.success
-        same(one, other)
+    check_out_of_reach_is_left_to_the_search(pose_problem(name))
 
 
 def test_solutions_outside_the_limits_are_none():

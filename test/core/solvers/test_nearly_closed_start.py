@@ -3,14 +3,19 @@
 import numpy as np
 import pytest
 from support import pinocchio_oracle, ur5e_closed_form
-from support.first_attempts import far_from_goal, measured, random_poses, same, solved
+from support.first_attempts import (
+    check_out_of_reach_is_left_to_the_search,
+    check_ways_agree,
+    far_from_goal,
+    measured,
+    random_poses,
+    solved,
+)
 
 import ik_core as ik
-from ik_core.batch.solve_batch import solve_batch
 from ik_core.closed_forms.beginning import CLOSE, NEAR, beginning_of
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.maths.rotations import frames_of
-from ik_core.optim.search import Budget
 
 pytestmark = pytest.mark.skipif(not HAS_LANES, reason='there are no lanes')
 
@@ -98,33 +103,12 @@ def test_batches_single_solves_and_searches_step_by_step_agree(name, seed, toler
     """Random, near and unreachable poses."""
     given = {'position_tolerance': tolerance, 'orientation_tolerance': tolerance}
     problem = problem_of(name, seed, **given)
-    targets, q, starts = random_poses(problem, 45, seed=2)
-    starts[:10] = np.clip(q[:10] + 0.05, problem.robot.lower, problem.robot.upper)
-    targets[20:25, :3, 3] += 5.0
-    options = {'restarts': 3, 'max_iterations': 30}
-    batches = [
-        solve_batch(problem, targets, starts, threads=threads, **options) for threads in (1, 3)
-    ]
-    stepwise = ik.make_solver(**options)
-    for i, single in enumerate(solved(problem, targets, starts, **options)):
-        for batch in batches:
-            same(single, batch[i])
-        problem.goals[0].set_target(targets[i])
-        search = stepwise.begin(problem, starts[i])
-        while not search.run(Budget(iterations=1)):
-            pass
-        same(single, search.result())
+    check_ways_agree(problem, 0.05, {'restarts': 3, 'max_iterations': 30})
 
 
 @pytest.mark.parametrize(('name', 'seed'), MEASURED[1:])
 def test_what_is_out_of_reach_is_answered_as_by_the_search_alone(name, seed):
-    problem = problem_of(name, seed)
-    targets, _, starts = random_poses(problem, 4, seed=3)
-    targets[:, :3, 3] += 3.0
-    alone = solved(problem, targets, starts, closed_form=False, restarts=4)
-    for one, other in zip(solved(problem, targets, starts, restarts=4), alone, strict=True):
-        assert not one.success
-        same(one, other)
+    check_out_of_reach_is_left_to_the_search(problem_of(name, seed))
 
 
 def test_a_start_that_reaches_the_goal_is_kept():
