@@ -66,39 +66,33 @@ PLANS_KEPT = 64
 
 
 class Beginning:
-    """The points where searches of one problem begin."""
+    """The points where searches of one problem begin.
+
+    `numbers` : those of the plan that the kernel `nearest_solutions` takes for first attempts
+    """
 
     def __init__(self, plan: _Plan, problem: IkProblem) -> None:
-        self._whole, self._numbers = plan.whole, plan.numbers.copy()
+        self._whole, self.numbers = plan.whole, plan.numbers.copy()
         lower, upper = problem.limits.lower, problem.limits.upper
         joints, others = plan.variables, plan.others
         for row, of in ((0, joints), (OTHERS, others)):
-            self._numbers[row : row + len(of), slots.LOWER] = lower[of]
-            self._numbers[row : row + len(of), slots.UPPER] = upper[of]
+            self.numbers[row : row + len(of), slots.LOWER] = lower[of]
+            self.numbers[row : row + len(of), slots.UPPER] = upper[of]
         self._near = NEAR if plan.holds or len(others) else CLOSE
-        self._everywhere = self._numbers.copy()
-        self._tolerances = 0.0, 0.0
+        self._everywhere = self.numbers.copy()
         self.set_tolerances(problem)
 
     def set_tolerances(self, problem: IkProblem) -> None:
         """Take over the tolerances of the problem, which may change."""
-        tolerances = problem.position_tolerance, problem.orientation_tolerance
-        if tolerances == self._tolerances:
-            return
-        self._tolerances, tolerance = tolerances, max(tolerances)
+        tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
-        self._numbers[0, slots.MARGIN] = self._everywhere[0, slots.MARGIN] = MARGIN * tolerance
-        self._numbers[0, slots.NEAR], self._everywhere[0, slots.NEAR] = near, -near
+        self.numbers[0, slots.MARGIN] = self._everywhere[0, slots.MARGIN] = MARGIN * tolerance
+        self.numbers[0, slots.NEAR], self._everywhere[0, slots.NEAR] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
-        given = self._whole, self._numbers, targets.reshape(-1, 12), starts
+        given = self._whole, self.numbers, targets.reshape(-1, 12), starts
         nearest_solutions(*given, first, last, _room(), points)
-
-    @property
-    def numbers(self) -> Array:
-        """Those of the plan that the kernel `nearest_solutions` takes for first attempts."""
-        return self._numbers
 
     @property
     def restart(self) -> tuple[IntArray, Array, Array]:

@@ -91,8 +91,7 @@ class GeneralWay(Way):
             values, errors, self.is_sure = self._by_cut(i, target)
             values = values[errors <= max(self.margin, SOLVED)]
             found = np.vstack([found, _new_ones(values, found)])
-            regular = self._parts[0].regularity(found) if self.is_sure else np.empty(0)
-            if self.is_sure and (regular > SINGULAR).all():
+            if self.is_sure and (self._parts[0].regularity(found) > SINGULAR).all():
                 return found
         self.is_sure = False
         beside = [self._beside(target @ nudge) for nudge in NUDGES]
