@@ -13,6 +13,7 @@ tracker = ik.Tracker(
     limits=limits,
     options=ik.TrackerOptions(feed_forward=True),  # no lag behind a goal that moves evenly
 )
+tracker.warm()  # so that no tick waits for a kernel to be loaded or compiled
 errors = []
 for tick in range(1, 4 * RATE):
     now = tick / RATE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal
@@ -22,6 +23,8 @@ def go_on_to(
     are not those of the problem's tasks.
     """
     patterns = _patterns(problem)
+    if not isinstance(examples, (Sequence, np.ndarray)):
+        raise InvalidGoal(f'examples are {examples!r}: a list with one of each is needed')
     if len(examples) != len(patterns):
         raise InvalidGoal(
             f'{len(examples)} examples for the {len(patterns)} example motions of the problem'

@@ -5,12 +5,15 @@ They are checked when they are applied. A list of them, each with its tick, is a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
 
 from numpy.typing import ArrayLike
 
+from ..exceptions import InvalidOption
 from ..optim.search import Clock
+from ..options import exact_number
 from ..problem import IkProblem
 from ..solvers import Solver
 from .limits import MotionLimits
@@ -123,6 +126,36 @@ Instruction = (
     | TakeBack
     | Reset
 )
+
+
+_KINDS = frozenset(get_args(Instruction))
+
+
+def check_instruction(instruction: Instruction) -> None:
+    """Raise InvalidOption for what is none, or comes at a time that is none."""
+    if type(instruction) not in _KINDS:
+        raise InvalidOption(
+            f'{instruction!r} is no instruction: a SetGoal, SetTwist, Stop, ... is needed'
+        )
+    if isinstance(instruction, (SetGoal, SetTwist)):
+        check_time(instruction.now)
+    elif isinstance(instruction, SetSolver):
+        _check_solver(*instruction)
+
+
+def check_time(now: float) -> None:
+    """Raise InvalidOption where `now` [s] is no time: by NaN no goal would ever be stale."""
+    if exact_number(now, float) is None or not math.isfinite(now):
+        raise InvalidOption(f'now = {now!r} [s]: a finite number, as of a clock, is needed')
+
+
+def _check_solver(solver: object, options: object) -> None:
+    if not isinstance(solver, (str, Solver)):
+        raise InvalidOption(
+            f'solver = {solver!r}: a name from SOLVERS or a Solver is needed, as of make_solver'
+        )
+    if not (options is None or isinstance(options, Mapping)):
+        raise InvalidOption(f"solver options {options!r}: {{'max_step': 0.1}}, say, is needed")
 
 
 class Observer(Protocol):

@@ -52,13 +52,18 @@ class MotionLimits:
         jerk: ArrayLike = np.inf,
     ) -> MotionLimits:
         """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
-        return cls(
-            robot.lower,
-            robot.upper,
-            np.minimum(robot.velocity, velocity),
-            np.broadcast_to(np.asarray(acceleration, float), (robot.n,)),
-            np.broadcast_to(np.asarray(jerk, float), (robot.n,)),
-        )
+        if not isinstance(robot, Robot):
+            raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
+        given = {'velocity': velocity, 'acceleration': acceleration, 'jerk': jerk}
+        rates = {name: _row(value, name) for name, value in given.items()}
+        for name, row in rates.items():
+            if row.shape not in ((), (robot.n,)):
+                raise InvalidOption(
+                    f'{name} limits have shape {row.shape}; one number or {robot.n} are needed'
+                )
+            rates[name] = np.broadcast_to(row, robot.n)
+        rates['velocity'] = np.minimum(robot.velocity, rates['velocity'])
+        return cls(robot.lower, robot.upper, **rates)
 
     @property
     def rows(self) -> Array:

@@ -80,6 +80,8 @@ from .instructions import (
     SkipTick,
     Stop,
     TakeBack,
+    check_instruction,
+    check_time,
 )
 from .limits import MotionLimits, checked_limits
 from .options import TrackerOptions, checked_options
@@ -100,9 +102,10 @@ class Tracker:
     rest (n,) : the posture that joints move towards with `rest_rate`; by default q0
     clock : what the time budget of solving is measured with, where the solver is given by name
 
-    `now` [s] is only compared with other `now`s: for the ages of goals and twists, and
-    `replan_period`. What is set between two ticks applies from the next one on. Not thread-safe:
-    one thread, or one lock. Raises InvalidOption, InvalidConfiguration, UnsupportedProblem.
+    `now` [s], a finite number, is only compared with other `now`s: for the ages of goals and
+    twists, and `replan_period`. What is set between two ticks applies from the next one on. For
+    ticks in time, `warm` it before the first one. Not thread-safe: one thread, or one lock. Raises
+    InvalidOption, InvalidConfiguration, UnsupportedProblem.
     """
 
     def __init__(
@@ -130,6 +133,8 @@ class Tracker:
         self._frames = [base or robot.base_link for _, base in problem.goal_chains]
         self._observer: Observer | None = None
         checked_limits(limits).check_size(robot.n)
+        if not (governor is None or isinstance(governor, Governor)):
+            raise InvalidOption(f'governor is {governor!r}: that of another tracker is needed')
         if governor is None:
             q = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
             governor = Governor(limits, self.period, q)
@@ -137,8 +142,8 @@ class Tracker:
             governor.set_limits(limits)
         posture = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
         self._parts = Coordinator(problem, rate, governor, posture, self._clock)
-        self._parts.apply(SetOptions(checked_options(options or TrackerOptions())))
-        self._parts.apply(SetSolver(solver, solver_options))
+        self.apply(SetOptions(checked_options(options or TrackerOptions())))
+        self.apply(SetSolver(solver, solver_options))
 
     def __repr__(self) -> str:
         tips = [
@@ -334,9 +339,13 @@ class Tracker:
         self.apply(Reset(q, keep_goals))
 
     def apply(self, instruction: Instruction) -> None:
-        """Do what a value says; each has a method of its own, which says what it does."""
+        """Do what a value says; each has a method of its own, which says what it does.
+
+        Raises InvalidOption for what is none, or comes at a time that is none.
+        """
         observer = self._up_to_date_observer()
         try:
+            check_instruction(instruction)
             self._parts.apply(instruction)
         except Exception as error:
             if observer is not None:
@@ -361,7 +370,11 @@ class Tracker:
         return observer
 
     def warm(self) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
+        """Run once all that a tick may run, so that every kernel is compiled; changes nothing.
+
+        For before the first tick, and after another solver or problem: else the tick that first
+        needs a kernel waits for it to be loaded, or compiled.
+        """
         self._clock.observer = None  # it is not for a tick that the clock is read
         try:
             self._parts.warm()
@@ -369,7 +382,11 @@ class Tracker:
             self._clock.observer = self._observer
 
     def tick(self, now: float) -> Command:
-        """Move on by one nominal period and return the command."""
+        """Move on by one nominal period and return the command.
+
+        Raises InvalidOption, and stays where it is, where `now` is not finite.
+        """
+        check_time(now)
         observer = self._up_to_date_observer()
         try:
             command = self._parts.tick(now)

@@ -109,6 +109,43 @@ def test_a_bad_goal_is_refused_and_the_last_good_one_kept(bad):
     np.testing.assert_allclose(stream.tip_pose(), goal, atol=1e-4)
 
 
+TIMES = [math.nan, math.inf, -math.inf, None, 'now', True, [1.0]]
+
+
+@pytest.mark.parametrize('now', TIMES)
+def test_a_time_that_is_none_is_refused_and_nothing_changes(now):
+    """Against a tracker that never hears of it: to the last bit, with goals that get stale."""
+    options = TrackerOptions(goal_timeout=0.2)
+    asked, other = (Stream('ur5e', options=options) for _ in range(2))
+    goal = asked.pose(asked.configuration(np.random.default_rng(3)))
+    away = moved(goal, 0.1)
+    for stream in (asked, other):
+        stream.goal(goal)
+    for tick in range(80):
+        if tick % 10 == 5:
+            calls = (
+                lambda: asked.tracker.tick(now),
+                lambda: asked.tracker.set_goal(0, away, now),
+                lambda: asked.tracker.set_goal(0, None, now),
+                lambda: asked.tracker.set_twist(0, [0.1, 0.0, 0.0], np.zeros(3), now),
+            )
+            for call in calls:
+                with pytest.raises(ik.InvalidOption, match=r'now = .* \[s\]: a finite number'):
+                    call()
+        command, same = asked.tick(), other.tick()
+        np.testing.assert_array_equal(command.q, same.q)
+        assert command.status is same.status
+    assert command.status is TrackStatus.STALE
+
+
+def test_times_are_numbers_of_any_kind():
+    tracker = Stream('ur5e').tracker
+    for now in (0, np.float32(0.5), np.array(1.0), np.int64(2)):
+        tracker.set_goal(0, np.eye(4), now)
+        tracker.tick(now)
+    assert tracker.received == [2.0]
+
+
 @pytest.mark.parametrize('index', [-1, 1])
 def test_there_must_be_such_a_tip(index):
     with pytest.raises(ik.InvalidGoal, match='no tip'):
