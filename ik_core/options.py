@@ -7,7 +7,7 @@ and the node's parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -78,6 +78,28 @@ def whole_number(value: Any, name: str, least: int = 1) -> int:
     if number is None or number < least:
         raise InvalidOption(f'{name} = {value!r}: a whole number >= {least} is needed')
     return int(number)
+
+
+def check_function(value: Any, name: str, of: str) -> None:
+    """InvalidOption where an optional function is none: what can't be called."""
+    if not (value is None or callable(value)):
+        raise InvalidOption(f'{name} = {value!r}: a function of {of} is needed, or None')
+
+
+def measured(function: Callable[[Any], Any], name: str) -> Callable[[Any], float]:
+    """The same function of q, but for answers that are no numbers, which are an InvalidOption."""
+
+    def measure(q: Any) -> float:
+        value = function(q)
+        number = exact_number(value, float)
+        if number is None or math.isnan(number):
+            raise InvalidOption(
+                f'{name}(q) = {value!r}: a number is needed, the least for the best q, inf for '
+                'one that is not to be chosen'
+            )
+        return float(number)
+
+    return measure
 
 
 def exact_number(value: Any, kind: type[int] | type[float]) -> Any:

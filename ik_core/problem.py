@@ -17,7 +17,7 @@ from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
 from .tasks import GoalTask, JointTask, Task
-from .tasks.check import check_task, rows_of_task
+from .tasks.check import check_task, residual_of_task, rows_of_task
 from .tasks.packing import PackedGoals
 
 
@@ -76,20 +76,18 @@ class IkProblem:
     ) -> None:
         if not isinstance(robot, Robot):
             raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
-        if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
-            raise InvalidOption(f'tasks is a {type(tasks).__name__}: a list of tasks is needed')
-        if isinstance(frozen_joints, str):
-            raise InvalidOption(f'frozen_joints = {frozen_joints!r}: a list of names is needed')
+        _check_list(tasks, 'tasks', 'tasks')
+        _check_list(secondary, 'secondary', 'tasks')
+        _check_list(frozen_joints, 'frozen_joints', 'names')
+        _check_list(constraints, 'constraints', 'LinearConstraints')
         self.robot = robot
         self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
         self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))
         self.secondary = tuple(secondary)
         self.frozen_joints = tuple(frozen_joints)
         self.check_jacobians = check_jacobians
-        self.position_tolerance = _positive(position_tolerance, 'position_tolerance', 'm')
-        self.orientation_tolerance = _positive(
-            orientation_tolerance, 'orientation_tolerance', 'rad'
-        )
+        self.position_tolerance = position_tolerance
+        self.orientation_tolerance = orientation_tolerance
         self.orientation_length = _positive(orientation_length, 'orientation_length', 'm/rad')
         self.variables = self._find_variables()
         self.columns = _as_slice(self.variables)
@@ -200,7 +198,7 @@ class IkProblem:
         if self.other_tasks:
             self._q[self.variables] = x
             for task in self.other_tasks:
-                residual = task.residual(self.robot, self._q)
+                residual = residual_of_task(task, self.robot, self._q)
                 cost += float(residual @ residual)
         return cost
 
@@ -304,18 +302,35 @@ class _Fixed:
         own[self.name] = value
 
 
-for _name, _instead in {
-    'robot': 'that robot',
-    'goals': 'those tasks',
-    'other_tasks': 'those tasks',
-    'frozen_joints': 'frozen_joints=',
-    'variables': 'frozen_joints=',
-    'columns': 'frozen_joints=',
-    'limits': 'lower= and upper=',
-    'constraints': 'constraints=',
-    'orientation_length': 'orientation_length=',
-}.items():
-    setattr(IkProblem, _name, _Fixed(_name, _instead))
+class _Tolerance:
+    """What counts as reached: it may change, to another positive number."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self.name, self.unit = name, unit
+
+    def __set__(self, problem: IkProblem, value: float) -> None:
+        vars(problem)[self.name] = _positive(value, self.name, self.unit)
+
+
+def _guard() -> None:
+    """Look at what is assigned to attributes of problems, in the constructor and later."""
+    for name, instead in {
+        'robot': 'that robot',
+        'goals': 'those tasks',
+        'other_tasks': 'those tasks',
+        'frozen_joints': 'frozen_joints=',
+        'variables': 'frozen_joints=',
+        'columns': 'frozen_joints=',
+        'limits': 'lower= and upper=',
+        'constraints': 'constraints=',
+        'orientation_length': 'orientation_length=',
+    }.items():
+        setattr(IkProblem, name, _Fixed(name, instead))
+    for name, unit in {'position_tolerance': 'm', 'orientation_tolerance': 'rad'}.items():
+        setattr(IkProblem, name, _Tolerance(name, unit))
+
+
+_guard()
 
 
 def checked_problem(problem: object) -> IkProblem:
@@ -342,6 +357,14 @@ def _as_slice(indices: np.ndarray) -> slice | np.ndarray:
     """The same selection as a slice, where it is one: ten times as fast."""
     first, last = int(indices[0]), int(indices[-1])
     return slice(first, last + 1) if last - first + 1 == len(indices) else indices
+
+
+def _check_list(given: object, name: str, of: str) -> None:
+    """InvalidOption for a single one, or what is none, in the place of a list."""
+    if isinstance(given, str):
+        raise InvalidOption(f'{name} = {given!r}: a list of {of} is needed')
+    if not isinstance(given, Iterable):
+        raise InvalidOption(f'{name} is a {type(given).__name__}: a list of {of} is needed')
 
 
 def _positive(value: float, name: str, unit: str) -> float:

@@ -19,23 +19,39 @@ FAR = 3.0
 """[rad or m] Where joints without limits are tried."""
 
 
-def rows_of_task(task: Task, robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
-    """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
-
-    Raises UnsupportedProblem where their shapes do not fit together.
-    """
-    residual = np.asarray(task.residual(robot, q), float)
-    jacobian = np.asarray(task.jacobian(robot, q), float)
+def residual_of_task(task: Task, robot: Robot, q: ArrayLike) -> Array:
+    """A task's residual (rows,) at q (n,). Raises UnsupportedProblem where it is none."""
+    residual = _numbers(task, 'residual', task.residual(robot, q))
     if residual.ndim != 1:
         raise UnsupportedProblem(
             f'{task!r}: its residual has shape {residual.shape}, where (rows,) is needed'
         )
+    return residual
+
+
+def rows_of_task(task: Task, robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
+    """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
+
+    Raises UnsupportedProblem where they are not made of numbers, or do not fit together.
+    """
+    residual = residual_of_task(task, robot, q)
+    jacobian = _numbers(task, 'Jacobian', task.jacobian(robot, q))
     if jacobian.shape != (len(residual), robot.n):
         raise UnsupportedProblem(
             f'{task!r}: its residual has {len(residual)} rows and the robot {robot.n} joints, so '
             f'its Jacobian should be {(len(residual), robot.n)}; it is {jacobian.shape}'
         )
     return residual, jacobian
+
+
+def _numbers(task: Task, what: str, given: object) -> Array:
+    """What a task returned, as an array; UnsupportedProblem where it is no numbers."""
+    try:
+        if given is not None:
+            return np.asarray(given, float)
+    except (TypeError, ValueError):
+        pass
+    raise UnsupportedProblem(f'{task!r}: its {what} is not made of numbers: {given!r}')
 
 
 def check_task(
@@ -70,7 +86,7 @@ def _difference(task: Task, robot: Robot, q: Array, j: int, rows: int) -> Array:
     for sign in (1.0, -1.0):
         moved = q.copy()
         moved[j] += sign * STEP
-        ends.append(np.asarray(task.residual(robot, moved), float))
+        ends.append(residual_of_task(task, robot, moved))
         if ends[-1].shape != (rows,):
             raise UnsupportedProblem(
                 f'{task!r}: its residual has {rows} rows at one q and {ends[-1].shape} at another'

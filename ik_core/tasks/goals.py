@@ -117,10 +117,15 @@ class GoalTask(Task):
         else of these may be objects of scipy, pinocchio, spatialmath and ROS, and what `normalise`
         mends. What is not given stays. Nothing changes where InvalidGoal is raised: for numbers
         that are not finite, a zero quaternion, a matrix that is no rigid transform, a part beside
-        a whole transform, which has it already.
+        a whole transform, which has it already, or nothing but None.
         """
         if transform is not None:
             _check_alone(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
+        elif position is None and quaternion is None and rpy is None and rotation is None:
+            raise InvalidGoal(
+                f'the target for {self.link!r} is None: give a transform, a position, or one of '
+                'quaternion, rpy and rotation'
+            )
         target = self.target.copy()
         frame = frame_id(transform) or frame_id(position)
         if transform is not None:
@@ -136,6 +141,11 @@ class GoalTask(Task):
         if transform is not None or position is not None:
             self.frame_id = frame
         self._note_what_is_set()
+
+    def _set_given(self, normalise: bool = False, **given: Any) -> None:
+        """As `set_target`, for what a goal is made with, which may be nothing yet."""
+        if any(part is not None for part in given.values()):
+            self.set_target(normalise=normalise, **given)
 
     def _shown(self) -> list[str]:
         """The link, what is asked for of it, and what of the rest is not as by default."""
@@ -280,8 +290,8 @@ class PoseTask(GoalTask):
             orientation_box,
             relative_to=relative_to,
         )
-        self.set_target(
-            transform,
+        self._set_given(
+            transform=transform,
             position=position,
             quaternion=quaternion,
             rpy=rpy,
@@ -315,7 +325,7 @@ class PositionTask(GoalTask):
         super().__init__(link, weights, 0.0, tool, position_axes, box, relative_to=relative_to)
         if quaternion is AS_THE_ROOT and not (rpy is None and rotation is None):
             quaternion = None
-        self.set_target(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
+        self._set_given(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
 class OrientationTask(GoalTask):
@@ -339,7 +349,7 @@ class OrientationTask(GoalTask):
         relative_to: str | None = None,
     ) -> None:
         super().__init__(link, 0.0, weights, tool, orientation_box=box, relative_to=relative_to)
-        self.set_target(quaternion=quaternion, rpy=rpy, rotation=rotation)
+        self._set_given(quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
 class TwoAxisTask(GoalTask):
@@ -364,7 +374,7 @@ class TwoAxisTask(GoalTask):
         super().__init__(link, 0.0, weights, tool, relative_to=relative_to)
         self.rotation = kernels.TWO_AXES
         self.rotation_weights = np.repeat(self.rotation_weights, 2)
-        self.set_target(quaternion=quaternion, rpy=rpy, rotation=rotation)
+        self._set_given(quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
 class AxisTask(GoalTask):
@@ -423,7 +433,7 @@ class PositionAxisTask(GoalTask):
             relative_to=relative_to,
         )
         self.rotation = kernels.AXIS
-        self.set_target(transform)
+        self._set_given(transform=transform)
 
 
 def _name(link: Any, name: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..display import numbers
-from ..exceptions import InvalidOption
+from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import JointTask
@@ -24,7 +24,9 @@ class PostureTask(JointTask):
     """
 
     def __init__(self, rest: ArrayLike | None = None, *, weights: ArrayLike = 1.0) -> None:
-        self.rest = None if rest is None else np.array(rest, float)
+        self.rest: Array | None = None
+        if rest is not None:
+            self.set_rest(rest)
         self.weights = checked_weights(weights)
 
     def _shown(self) -> list[str]:
@@ -32,8 +34,8 @@ class PostureTask(JointTask):
         return [f'rest={rest}', f'weights={numbers(self.weights)}']
 
     def set_rest(self, rest: ArrayLike) -> None:
-        """Rest at another posture (n,)."""
-        self.rest = np.array(rest, float)
+        """Rest at another posture (n,). Raises InvalidConfiguration."""
+        self.rest = _posture(rest, 'rest')
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
         """The scales and the rest posture, (n,) each."""
@@ -54,7 +56,7 @@ class SmoothnessTask(JointTask):
     def __init__(
         self, previous: ArrayLike, *, stiffness: ArrayLike = 1.0, length: float = 1.0
     ) -> None:
-        self.previous = np.array(previous, float)
+        self.set_previous(previous)
         if is_matrix(stiffness):
             self.weights = np.array(stiffness, float) * length**2
             values, axes = principal_axes(self.weights, 'stiffness')
@@ -71,8 +73,8 @@ class SmoothnessTask(JointTask):
         return self._rows is not None
 
     def set_previous(self, previous: ArrayLike) -> None:
-        """Take the configuration (n,) of the frame just solved."""
-        self.previous = np.array(previous, float)
+        """Take the configuration (n,) of the frame just solved. Raises InvalidConfiguration."""
+        self.previous = _posture(previous, 'previous')
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
         """The scales and the previous configuration, (n,) each."""
@@ -115,6 +117,20 @@ class LimitAvoidanceTask(JointTask):
         scale[ranged] = np.sqrt(self.weight / robot.n) / half[ranged]
         middle[ranged] = robot.lower[ranged] + half[ranged]
         return [(scale, middle)]
+
+
+def _posture(given: ArrayLike, name: str) -> Array:
+    """Numbers in a row, as many as there are: a robot is yet to come."""
+    try:
+        row = np.array(given, float)
+    except (TypeError, ValueError):
+        row = np.empty(())
+    if row.ndim != 1:
+        raise InvalidConfiguration(
+            f'{name} = {given!r}: one number for each joint is needed, as robot.q makes them of '
+            'positions by name'
+        )
+    return row
 
 
 def per_joint(weights: Array, robot: Robot) -> Array:

@@ -325,6 +325,11 @@ def test_tolerances_and_lengths_must_be_positive(name, value):
     robot = robots.shipped('scara')
     with pytest.raises(InvalidOption, match=name):
         IkProblem(robot, [pose_goal(robot, np.zeros(4))], **{name: value})
+    problem = IkProblem(robot, [pose_goal(robot, np.zeros(4))])
+    before = getattr(problem, name)
+    with pytest.raises(InvalidOption, match=name):
+        setattr(problem, name, value)
+    assert getattr(problem, name) == before
 
 
 @pytest.mark.parametrize(

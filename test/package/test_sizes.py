@@ -126,6 +126,13 @@ def test_no_module_is_long_but_data(path: Path):
     assert lines <= MODULE or is_data(ast.parse(text))
 
 
+def test_modules_have_no_loops_whose_variables_would_be_names_of_theirs():
+    loops = (ast.For, ast.While, ast.With)
+    for path in sources():
+        body = ast.parse(path.read_text(encoding='utf-8')).body
+        assert not any(isinstance(statement, loops) for statement in body), path
+
+
 @pytest.mark.parametrize(
     'path',
     [path for path in sources() if path.parts[len(ROOT.parts)] != 'test'],

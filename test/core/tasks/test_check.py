@@ -1,5 +1,7 @@
 """Tasks of one's own: Jacobians of the wrong shape, or that are no derivatives, are refused."""
 
+import re
+
 import numpy as np
 import pytest
 from support import robots
@@ -61,6 +63,35 @@ def test_a_jacobian_of_the_wrong_shape_is_refused(shape, where, solver):
 def test_a_residual_that_is_no_row_of_numbers_is_refused():
     with pytest.raises(ik.UnsupportedProblem, match=r'residual has shape \(\), where \(rows,\)'):
         ik.solve(problem_of(Height(rows=lambda r: r[0])), START)
+
+
+@pytest.mark.parametrize('where', ['tasks', 'secondary'])
+@pytest.mark.parametrize('wrong', [None, 'low', [[1.0], [1.0, 2.0]], [1j]])
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'trust_region'])
+def test_what_is_no_numbers_is_told_with_the_task_that_returned_it(wrong, where, solver):
+    for what, made in (
+        ('residual', Height(rows=lambda r: wrong)),
+        ('Jacobian', Height(change=lambda j: wrong)),
+    ):
+        said = rf"Height\('{TIP}'\): its {what} is not made of numbers: {re.escape(repr(wrong))}"
+        with pytest.raises(ik.UnsupportedProblem, match=said):
+            ik.solve(problem_of(made, where), START, solver=solver)
+
+
+def test_a_residual_that_stops_being_numbers_is_told_wherever_the_search_is():
+    """After the first point, where costs alone are asked for."""
+    for good in range(1, 6):
+        answers = iter([True] * good)
+        task = Height(rows=lambda r: r if next(answers, False) else None)  # noqa: B023
+        with pytest.raises(ik.UnsupportedProblem, match='its residual is not made of numbers: No'):
+            ik.solve(problem_of(task), START, solver='bfgs')
+
+
+def test_a_list_of_numbers_is_a_residual():
+    lists = problem_of(Height(rows=lambda r: r.tolist(), change=lambda j: j.tolist()))
+    for solver in ('levenberg_marquardt', 'bfgs', 'trust_region'):
+        arrays = ik.solve(problem_of(Height()), START, solver=solver)
+        np.testing.assert_array_equal(ik.solve(lists, START, solver=solver).q, arrays.q)
 
 
 def test_a_right_jacobian_passes():
