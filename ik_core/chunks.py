@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from .options import whole_number
+from .options import check_function, whole_number
 
 Progress = Callable[[int, int], Any]
 """Is called with (done, count)."""
@@ -87,8 +87,14 @@ def share_out(
             helper.result()
 
 
+def check_progress(progress: Progress | None) -> None:
+    """InvalidOption where it is none: before anything is solved."""
+    check_function(progress, 'progress', '(done, count)')
+
+
 def rising(progress: Progress | None) -> Progress | None:
     """The same, but for what is not more than was reported before."""
+    check_progress(progress)
     if progress is None:
         return None
     most = -1

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED
-from ..chunks import Progress, Work, checked_threads, share_out
+from ..chunks import Progress, Work, check_progress, checked_threads, share_out
 from ..display import angle, counted, html_table, length
 from ..display import time as time_text
 from ..exceptions import InvalidOption
@@ -141,6 +141,7 @@ def solve_batch(
     other, where threads do not help; but `closed_form` finds the solutions of all of them first.
     """
     many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
+    check_progress(progress)
     root, goals = problem.robot.base_link, len(problem.goals)
     transforms = checked_transforms(targets, root, goals)
     starts = checked_starts(problem, q0, len(transforms))

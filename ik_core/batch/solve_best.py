@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.rotations import Array
 from ..optim.search import Budget
-from ..options import whole_number
+from ..options import measured, whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..tasks import ManipulabilityTask, PostureTask, Task
+from ..tasks.weights import checked_weights
 from .solve_batch import BatchResult, ManySolves, scattered_starts
 
 CHOICES = ('first', 'nearest', 'limits', 'manipulable')
@@ -104,7 +105,8 @@ def _criterion(
 ) -> _Criterion | None:
     """The criterion by name, or of a function; None for 'first'."""
     if callable(choose):
-        return _Criterion(lambda q: np.array([float(choose(one)) for one in q]), q0)
+        measure = measured(choose, 'choose')
+        return _Criterion(lambda q: np.array([measure(one) for one in q]), q0)
     if choose not in CHOICES:
         raise InvalidOption(
             f'choose = {choose!r}: a function of q, or one of {", ".join(CHOICES)}'
@@ -202,12 +204,9 @@ class _Found:
 
 
 def _checked_weights(problem: IkProblem, weights: ArrayLike) -> Array:
-    array = np.asarray(weights, float)
-    fits = array.shape in ((), (problem.robot.n,))
-    if not fits or not np.isfinite(array).all() or (array < 0.0).any():
-        raise InvalidOption(
-            f'weights {weights!r}: one number or {problem.robot.n}, finite and not negative'
-        )
+    array = checked_weights(weights)
+    if array.shape not in ((), (problem.robot.n,)):
+        raise InvalidOption(f'weights {weights!r}: one number or {problem.robot.n} are needed')
     return array
 
 

@@ -160,11 +160,11 @@ class ClosedForm:
         All input is checked first: InvalidGoal and InvalidConfiguration name the first bad index.
         Near singularities, and for families without a compiled loop, poses are solved one by one.
         """
+        progress = rising(progress)
         frames = frames_of(checked_transforms(targets, self.robot.base_link))
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
         values = self._values_to_hold(starts, held, len(frames))
-        progress = rising(progress)
         if self._plan is None or not self._stand_alike(starts):
             rows = SLOTS, self.robot.n
             q, counts = np.full((len(frames), *rows), np.nan), np.full(len(frames), -1)

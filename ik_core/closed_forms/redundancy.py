@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.rotations import Array
-from ..options import whole_number
+from ..options import check_function, measured, whole_number
 from .form import ClosedForm
 from .judging import EXACT
 from .slots import NONE
@@ -93,14 +93,13 @@ def best_solution(
     what `held_intervals` raises.
     """
     start = _checked_form(form).start(q0)
-    if not (cost is None or callable(cost)):
-        raise InvalidOption(f'cost = {cost!r}: a function of q (n,) is needed, or None')
+    check_function(cost, 'cost', 'q (n,)')
     if cost is None:
         best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
         if best is not None:
             return _nearer(form, start, None if math.isnan(best[0]) else best[1])
     values = _values(form, SAMPLES if samples is None else samples)
-    measure = cost or (lambda q: float(np.linalg.norm(q - start)))
+    measure = measured(cost or (lambda q: np.linalg.norm(q - start)), 'cost')
 
     def best_at(value: float) -> tuple[float, Array | None]:
         found = [(measure(q), q) for q in form.solve(start, value)]

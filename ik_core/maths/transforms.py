@@ -80,9 +80,9 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
 def checked_transforms(targets: Any, root: str, goals: int | None = None) -> Array:
     """Targets as (N, goals, 4, 4), without `goals` as (N, 4, 4), copied only where needed.
 
-    An array; a list with transforms of all kinds in it, or with a list of them for each target; a
-    ROS PoseArray. `root` : the frame that those with a stamp have to be in. InvalidGoal names the
-    first that is no rigid transform.
+    An array; a list with transforms of all kinds in it, or with a list of them for each target, or
+    with nothing; a ROS PoseArray. `root` : the frame that those with a stamp have to be in.
+    InvalidGoal names the first that is no rigid transform.
     """
     try:
         array = for_kernels(_plain_transforms(targets, root))
@@ -91,6 +91,8 @@ def checked_transforms(targets: Any, root: str, goals: int | None = None) -> Arr
     if array.ndim == 3 and goals == 1:
         array = array[:, np.newaxis]
     each = (4, 4) if goals is None else (goals, 4, 4)
+    if array.shape == (0,):  # of an empty list numpy can't know what would be in it
+        array = np.empty((0, *each))
     if array.ndim != 1 + len(each) or array.shape[1:] != each:
         needed = f'(N, {", ".join(map(str, each))})' + (' or (N, 4, 4)' if goals == 1 else '')
         raise InvalidGoal(f'targets have shape {array.shape}; {needed} is needed')

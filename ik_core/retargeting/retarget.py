@@ -22,6 +22,7 @@ from ..display import counted, length, listed, time
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import default_clock
+from ..options import check_function
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER
@@ -110,6 +111,9 @@ def retarget(
 
     Raises InvalidOption, InvalidMotion, FrameNotFound, UnsupportedProblem.
     """
+    check_function(progress, 'progress', '(frames done, frames)')
+    if not isinstance(links, Mapping):
+        raise InvalidOption(f"links = {links!r}: {{'of the source': 'its counterpart'}} is needed")
     if not links:
         raise InvalidOption('links: at least one link of the source and its counterpart is needed')
     if len(set(links.values())) < len(links):

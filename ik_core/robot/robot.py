@@ -213,7 +213,9 @@ class Robot:
             rows = np.ascontiguousarray(q, float)
         except (TypeError, ValueError) as error:
             raise InvalidConfiguration(f'{name} is not one array of numbers: {error}') from error
-        if np.ndim(q) < 2:
+        if count == 0 and rows.shape == (0,):  # an empty list
+            return np.empty((0, self.n))
+        if rows.ndim < 2:
             return self.checked(q, name)[np.newaxis]
         if rows.shape != (count, self.n):
             raise InvalidConfiguration(

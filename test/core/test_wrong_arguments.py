@@ -9,6 +9,7 @@ import ik_core as ik
 TIP = 'panda_hand_tcp'
 ROBOT = robots.shipped('panda')
 LIMITS = ik.MotionLimits.of(ROBOT, acceleration=10.0)
+Q0 = ROBOT.middle_configuration
 
 
 def problem():
@@ -99,12 +100,152 @@ def test_what_is_no_closed_form(wrong):
             call(wrong)
 
 
+@pytest.mark.parametrize('wrong', [3, None, np.eye(4)])
+def test_a_solver_of_a_tracker_that_is_none(wrong):
+    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
+    for call in (
+        lambda: tracker.set_solver(wrong),
+        lambda: ik.Tracker(problem(), 100.0, limits=LIMITS, solver=wrong),
+    ):
+        with pytest.raises(ik.InvalidOption, match='a name from SOLVERS or a Solver is needed'):
+            call()
+    with pytest.raises(ik.InvalidOption, match=r"solver options 3: \{'max_step': 0.1\}, say"):
+        tracker.set_solver('levenberg_marquardt', 3)
+    assert tracker.tick(now=0.0).status is ik.TrackStatus.IDLE
+
+
+@pytest.mark.parametrize('wrong', [3, None, ('SetGoal', 0)])
+def test_what_is_no_instruction_is_refused(wrong):
+    with pytest.raises(ik.InvalidOption, match='is no instruction: a SetGoal'):
+        ik.Tracker(problem(), 100.0, limits=LIMITS).apply(wrong)
+
+
+def test_other_things_in_the_place_of_a_governor_or_of_examples():
+    with pytest.raises(ik.InvalidOption, match="governor is 'fast': that of another tracker is"):
+        ik.Tracker(problem(), 100.0, limits=LIMITS, governor='fast')
+    with pytest.raises(ik.InvalidGoal, match='examples are 3: a list with one of each is needed'):
+        ik.Tracker(problem(), 100.0, limits=LIMITS).next_frame(3)
+
+
+def test_limits_made_of_what_is_no_robot_or_no_numbers():
+    with pytest.raises(ik.InvalidOption, match='robot is 3: a Robot is needed'):
+        ik.MotionLimits.of(3)
+    for name in ('velocity', 'acceleration', 'jerk'):
+        with pytest.raises(ik.InvalidOption, match=f"{name} limits are not made of numbers: 'x'"):
+            ik.MotionLimits.of(ROBOT, **{name: 'x'})
+        with pytest.raises(ik.InvalidOption, match=rf'{name} limits have shape \(3,\); one num'):
+            ik.MotionLimits.of(ROBOT, **{name: [1.0, 2.0, 3.0]})
+
+
 def test_the_cost_of_the_best_solution_and_its_samples_are_checked():
     form = ik.closed_form(problem())
     with pytest.raises(ik.InvalidOption, match="cost = 'nearest': a function of q"):
         ik.best_solution(form, cost='nearest')
     with pytest.raises(ik.InvalidOption, match='samples = 0'):
         ik.best_solution(form, samples=0)
+
+
+# Targets, tolerances, postures
+
+
+TARGETS = {
+    'pose': ik.PoseTask,
+    'position': ik.PositionTask,
+    'orientation': ik.OrientationTask,
+    'two axes': ik.TwoAxisTask,
+    'axis': ik.AxisTask,
+    'position and axis': ik.PositionAxisTask,
+}
+
+
+@pytest.mark.parametrize('kind', TARGETS)
+@pytest.mark.parametrize('given', [{}, {'transform': None}, {'position': None, 'rpy': None}])
+def test_a_target_of_none_is_refused_and_the_last_one_kept(kind, given):
+    goal = TARGETS[kind](TIP)
+    target = ROBOT.forward_kinematics(ROBOT.middle_configuration, TIP)
+    for transform in (np.full((4, 4), np.nan), target):
+        if transform is target:
+            goal.set_target(target)
+        before = goal.target.copy()
+        with pytest.raises(ik.InvalidGoal, match=f'the target for {TIP!r} is None: give a trans'):
+            goal.set_target(**given)
+        np.testing.assert_array_equal(goal.target, before)
+    np.testing.assert_array_equal(goal.transform[:3], target[:3])
+
+
+def test_a_part_of_none_beside_another_stays_as_it_was():
+    goal = ik.PoseTask(TIP, [0.4, 0.2, 0.5], [1, 0, 0, 0])
+    before = goal.transform
+    goal.set_target(position=[0.1, 0.2, 0.3], quaternion=None)
+    np.testing.assert_array_equal(goal.transform[:3, :3], before[:3, :3])
+    np.testing.assert_array_equal(goal.transform[:3, 3], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize('wrong', ['low', [[0.0], [0.0, 1.0]], np.eye(8), {'panda_joint1': 0.0}])
+def test_postures_that_are_no_row_of_numbers(wrong):
+    calls = {
+        'rest': (lambda: ik.PostureTask(wrong), ik.PostureTask().set_rest),
+        'previous': (lambda: ik.SmoothnessTask(wrong), ik.SmoothnessTask(Q0).set_previous),
+    }
+    for name, (make, change) in calls.items():
+        said = f'(?s){name} = .*: one number for each joint is needed'
+        with pytest.raises(ik.InvalidConfiguration, match=said):
+            make()
+        for given in (wrong, None):
+            with pytest.raises(ik.InvalidConfiguration, match=said):
+                change(given)
+
+
+@pytest.mark.parametrize(
+    ('name', 'of'),
+    [('secondary', 'tasks'), ('constraints', 'LinearConstraints'), ('frozen_joints', 'names')],
+)
+@pytest.mark.parametrize('wrong', [5, ik.PostureTask()])
+def test_one_in_the_place_of_a_list(name, of, wrong):
+    with pytest.raises(ik.InvalidOption, match=rf'{name} is a \w+: a list of {of} is needed'):
+        ik.IkProblem(ROBOT, [ik.PoseTask(TIP)], **{name: wrong})
+
+
+# Functions of the caller's
+
+
+@pytest.mark.parametrize('wrong', [None, 'near', np.nan, 1j, [1.0, 2.0], True])
+def test_a_cost_that_returns_no_number_is_told_what_it_returned(wrong):
+    form = ik.closed_form(problem())
+    with pytest.raises(ik.InvalidOption, match=r'cost\(q\) = .*: a number is needed, the least'):
+        ik.best_solution(form, cost=lambda q: wrong)
+    with pytest.raises(ik.InvalidOption, match=r'choose\(q\) = .*: a number is needed, the least'):
+        ik.solve_best(problem(), choose=lambda q: wrong, attempts=2)
+
+
+def test_an_infinite_cost_is_that_of_what_is_not_to_be_chosen():
+    """The nearest of those that are left is that of all that are."""
+    form = ik.closed_form(problem())
+
+    def left(q):
+        return float(np.linalg.norm(q - Q0)) if q[0] < -0.5 else np.inf
+
+    chosen = ik.best_solution(form, Q0, left)
+    assert chosen[0] < -0.5
+    assert ik.best_solution(form, Q0)[0] > -0.5
+
+
+@pytest.mark.parametrize('wrong', [3, 'yes', True, [print]])
+@pytest.mark.parametrize('count', [0, 2])
+def test_a_progress_that_can_not_be_called_is_refused_before_anything_is_solved(wrong, count):
+    targets = np.tile(np.eye(4), (count, 1, 1))
+    motion = ik.Motion(ROBOT.joint_names, np.zeros((2, ROBOT.n)), 0.1)
+    one = problem()
+    calls = (
+        lambda: ik.solve_batch(one, targets, progress=wrong),
+        lambda: ik.solve_batch(one, targets, solver='closed_form', progress=wrong),
+        lambda: ik.closed_form(one).solve_many(targets, progress=wrong),
+        lambda: ik.retarget(motion, ROBOT, {TIP: TIP}, progress=wrong),
+        lambda: ik.reachability_map(ROBOT, TIP, step=0.5, progress=wrong),
+    )
+    for call in calls:
+        with pytest.raises(ik.InvalidOption, match=r'progress = .*: a function of .*, or None'):
+            call()
 
 
 # Structure that searches keep

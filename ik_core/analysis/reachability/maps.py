@@ -17,7 +17,7 @@ from ...display import counted
 from ...exceptions import InvalidOption
 from ...maths.rotations import Array
 from ...optim.search import default_clock
-from ...options import whole_number
+from ...options import check_function, whole_number
 from ...problem import IkProblem
 from ...robot.robot import Robot
 from ...tasks import PoseTask, PositionTask
@@ -149,6 +149,7 @@ def reachability_map(
     The map does not depend on the chunks, the workers, or interruptions. Raises IkError, and
     OSError where a file can't be written or the cluster is lost.
     """
+    check_function(progress, 'progress', 'a Progress')
     orientations = whole_number(orientations, 'orientations')
     chunk_cells = whole_number(chunk_cells, 'chunk_cells')
     problem = _problem(robot, tip, orientations)

@@ -189,6 +189,30 @@ def test_a_batch_of_none_is_empty():
         assert list(batch) == []
 
 
+@pytest.mark.parametrize('none', [[], (), np.empty(0)])
+@pytest.mark.parametrize('goals', [1, 2])
+def test_an_empty_list_of_targets_is_a_batch_of_none(none, goals):
+    """As what a filter leaves: with a list of starts that is empty, too, or one start for all."""
+    robot = robots.shipped('ur5e')
+    links = ['tool0', 'forearm_link'][:goals]
+    problem = ik.IkProblem(robot, [ik.PoseTask(link) for link in links])
+    for q0 in (none, None, np.zeros(6)):
+        batch = ik.solve_batch(problem, none, q0)
+        assert batch.q.shape == (0, 6)
+        assert batch.position_errors.shape == (0, goals)
+    with pytest.raises(ik.InvalidConfiguration, match=r'q0 has shape \(0,\)'):
+        ik.solve_batch(problem, np.tile(np.eye(4), (1, goals, 1, 1)), none)
+    if goals == 1:
+        many = ik.closed_form(problem).solve_many(none, none)
+        assert (len(many), many.q.shape[0], many.q.shape[2]) == (0, 0, 6)
+
+
+def test_what_is_empty_in_another_shape_is_refused():
+    for targets in ([[]], np.empty((0, 3)), np.empty((0, 2, 4, 4))):
+        with pytest.raises(ik.InvalidGoal, match=r'targets have shape .*is needed'):
+            ik.solve_batch(pose_problem('ur5e'), targets)
+
+
 def test_indices_count_from_either_end_and_end():
     problem = pose_problem('ur5e')
     batch = ik.solve_batch(problem, random_targets(problem, np.random.default_rng(69), 5))

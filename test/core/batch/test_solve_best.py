@@ -303,13 +303,19 @@ def test_other_solvers_and_secondary_tasks_can_choose():
     assert ik.solve_best(own, choose='nearest', attempts=3).success
 
 
-@pytest.mark.parametrize('bad', [{'choose': 'best'}, {'weights': [1.0, 2.0]}, {'weights': -1.0},
-                                 {'weights': np.nan}, {'choose': None}])  # fmt: skip
-def test_bad_choices_are_refused(bad):
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('choose', 'best'),
+        ('choose', None),
+        *(('weights', w) for w in ([1.0, 2.0], -1.0, np.nan, 'x')),
+    ],
+)
+def test_bad_choices_are_refused(name, value):
     problem = pose_problem('ur5e')
     aim(problem, problem.default_configuration)
     with pytest.raises(InvalidOption):
-        ik.solve_best(problem, **bad)
+        ik.solve_best(problem, **{name: value})
 
 
 def test_a_goal_without_a_target_is_refused():
