@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ LEAST_LENGTH = 1e-10
 """[m] Lengths and"""
 LEAST_ANGLE = 1e-10
 """[deg] angles below these are rounding, whose digits say nothing."""
+ROUNDING = 1e-12
+"""The share of a number that is."""
 
 
 def numbers(values: ArrayLike) -> str:
@@ -40,28 +44,56 @@ def counted(count: int, what: str) -> str:
     return f'{count:,} {what}' if count == 1 else f'{count:,} {what}s'
 
 
-def length(metres: float) -> str:
-    """A small length with the unit that suits it."""
-    for factor, unit in ((1.0, 'm'), (1e3, 'mm'), (1e6, 'um')):
-        if metres * factor >= 1.0:
-            return f'{metres * factor:.3g} {unit}'
-    if 0.0 < metres < LEAST_LENGTH:
+def length(metres: float, *, up: bool = False) -> str:
+    """A length, not negative, in the unit that suits it; with `up` no less than it is."""
+    if metres == 0.0:
+        return '0 mm'
+    if metres < LEAST_LENGTH:
         return f'< {1e9 * LEAST_LENGTH:g} nm'
-    return f'{metres * 1e9:.3g} nm' if metres else '0 mm'
+    return _in_unit(metres, ((1e9, 'nm'), (1e6, 'um'), (1e3, 'mm')), 'm', up)
 
 
-def angle(radians: float) -> str:
-    """An angle in degrees."""
+def angle(radians: float, *, up: bool = False) -> str:
+    """An angle in degrees; with `up` no less than it is."""
     degrees = float(np.degrees(radians))
-    return f'< {LEAST_ANGLE:g} deg' if 0.0 < degrees < LEAST_ANGLE else f'{degrees:.3g} deg'
+    if 0.0 < degrees < LEAST_ANGLE:
+        return f'< {LEAST_ANGLE:g} deg'
+    return f'{_digits(degrees, 3, up)} deg'
+
+
+def steady(number: float) -> str:
+    """Three digits of a number that changes while one looks, none of which is an exponent."""
+    if number >= 100.0:
+        return f'{number:.0f}'
+    return f'{number:.1f}' if number >= 10.0 else f'{number:.3f}'
+
+
+def steady_length(metres: float) -> str:
+    """The same of a length: in mm, so that its unit does not change; from 1 m on in m."""
+    return f'{metres:.4g} m' if metres >= 1.0 else f'{steady(1e3 * metres)} mm'
 
 
 def time(seconds: float) -> str:
-    """A time with the unit that suits it."""
-    for factor, unit in ((1.0, 's'), (1e3, 'ms')):
-        if seconds * factor >= 1.0:
-            return f'{seconds * factor:.3g} {unit}'
-    return f'{seconds * 1e6:.3g} us'
+    """A time in the unit that suits it."""
+    return _in_unit(seconds, ((1e6, 'us'), (1e3, 'ms')), 's')
+
+
+def _in_unit(
+    value: float, units: Iterable[tuple[float, str]], largest: str, up: bool = False
+) -> str:
+    """With three digits in the first unit that needs no more, else with four in the largest."""
+    for factor, unit in units:
+        shown = _digits(value * factor, 3, up)
+        if float(shown) < 1000.0:
+            return f'{shown} {unit}'
+    return f'{_digits(value, 4, up)} {largest}'
+
+
+def _digits(value: float, digits: int, up: bool) -> str:
+    """A number with so many digits; with `up` rounded up, but for what is rounding itself."""
+    if up and math.isfinite(value):
+        value = float(Context(digits, ROUND_CEILING).create_decimal(value * (1.0 - ROUNDING)))
+    return f'{value:.{digits}g}'
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

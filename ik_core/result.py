@@ -78,5 +78,5 @@ class IkResult:
         return (
             f'{self.status.value} (position {position}, orientation {orientation}, '
             f'{self.iterations} iterations, {self.restarts} restarts, '
-            f'{1e6 * self.solve_time:.0f} us)' + (f'; {self.note}' if self.note else '')
+            f'{time(self.solve_time)})' + (f'; {self.note}' if self.note else '')
         )

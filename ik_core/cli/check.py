@@ -16,6 +16,7 @@ from typing import Any
 
 from ..analysis.first_limits import suggested_yaml
 from ..analysis.self_test import Report, TipReport, check
+from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
 from .command import add_json, add_robot, add_tip, new_parser
@@ -121,10 +122,10 @@ def _tips(report: Report) -> str:
             (
                 tip.link,
                 f'{tip.reached} of {tip.goals}',
-                f'{tip.worst_position_error:.1e} m',
-                f'{tip.worst_orientation_error:.1e} rad',
-                f'{1e3 * tip.mean_time:.3f} ms',
-                f'{1e3 * tip.worst_time:.3f} ms',
+                length(tip.worst_position_error),
+                angle(tip.worst_orientation_error),
+                time(tip.mean_time),
+                time(tip.worst_time),
                 quantity(tip.reach, 'm'),
             )
         )

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import length
 from ..maths.rotations import Array, matrix_from_rpy
 from ..progress import ProgressLine
 from ..retargeting import Retargeted, retarget
@@ -244,8 +245,8 @@ def _data(made: Retargeted, path: Path) -> dict[str, Any]:
 
 def _text(data: dict[str, Any]) -> str:
     lines = [
-        f'{link}: {1e3 * errors["mean_error"]:.3g} mm from its path on the mean, at most '
-        f'{1e3 * errors["max_error"]:.3g} mm'
+        f'{link}: {length(errors["mean_error"])} from its path on the mean, at most '
+        f'{length(errors["max_error"])}'
         for link, errors in data['links'].items()
     ]
     if data['mean_joint_error'] is not None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..batch.solve_all import Solutions
-from ..display import LEAST_ANGLE, LEAST_LENGTH
+from ..display import angle, counted, length, time
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
@@ -42,7 +42,7 @@ def result_data(
 def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angles) -> str:
     """The joints, the goals' errors, and what it took."""
     effort = (
-        f'{1e3 * result.solve_time:.3g} ms, {result.iterations} iterations, '
+        f'{time(result.solve_time)}, {result.iterations} iterations, '
         f'{result.restarts} restarts, {solver}'
     )
     tables = _joint_table(problem, result, angles), _goal_table(problem, result)
@@ -66,30 +66,19 @@ def _joint_table(problem: IkProblem, result: IkResult, angles: Angles) -> str:
     return table(rows)
 
 
-def _other_unit(angle: float, angles: Angles) -> str:
-    """An angle [rad] in the unit that is not asked for."""
-    return f'{math.degrees(angle):.2f} deg' if angles is RADIANS else f'{angle:.4f} rad'
+def _other_unit(radians: float, angles: Angles) -> str:
+    """An angle in the unit that is not asked for."""
+    return f'{math.degrees(radians):.2f} deg' if angles is RADIANS else f'{radians:.4f} rad'
 
 
 def _goal_table(problem: IkProblem, result: IkResult) -> str:
     rows = [('goal', 'position error', 'orientation error')]
     errors = zip(result.position_errors, result.orientation_errors, strict=True)
     for task, (p, r) in zip(problem.goals, errors, strict=True):
-        position = _distance(p) if task.position_weights.any() else '-'
-        orientation = _turn(r) if task.rotation_weights.any() else '-'
+        position = length(p) if task.position_weights.any() else '-'
+        orientation = angle(r) if task.rotation_weights.any() else '-'
         rows.append((task.link, position, orientation))
     return table(rows)
-
-
-def _distance(metres: float) -> str:
-    if metres < LEAST_LENGTH:
-        return '0 mm'
-    return f'{metres:.4g} m' if metres >= 1.0 else f'{1e3 * metres:.3g} mm'
-
-
-def _turn(radians: float) -> str:
-    degrees = math.degrees(radians)
-    return '0 deg' if degrees < LEAST_ANGLE else f'{degrees:.3g} deg'
 
 
 def _note(problem: IkProblem, result: IkResult, i: int) -> str:
@@ -128,7 +117,7 @@ def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
     said = 'complete' if found.complete else 'there may be more'
     if found.singular.any():
         said += f', {found.singular.sum()} at a singularity'
-    count = f'{len(found)} solution{"" if len(found) == 1 else "s"}, {said}'
+    count = f'{counted(len(found), "solution")}, {said}'
     by = f'closed form: {found.family}' if found.family else f'{found.searches} searches'
-    effort = f'{1e3 * found.solve_time:.3g} ms, {by}'
+    effort = f'{time(found.solve_time)}, {by}'
     return '\n\n'.join((table(joints), f'{count}\n{effort}'))

@@ -19,9 +19,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Columns of the width they need; numbers to the right, all else to the left."""
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    right = [
-        any(cell[-1:].isalpha() and is_number(cell.split()[0]) for cell in c) for c in columns
-    ]
+    right = [any(map(_is_quantity, column)) for column in columns]
     return '\n'.join(
         '  '.join(
             cell.rjust(width) if to_right else cell.ljust(width)
@@ -29,6 +27,11 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def _is_quantity(cell: str) -> bool:
+    """Whether it is a number with a unit, or one that it is less than."""
+    return cell[-1:].isalpha() and is_number(cell.removeprefix('< ').split()[0])
 
 
 def is_number(text: str) -> bool:

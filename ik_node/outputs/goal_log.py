@@ -6,12 +6,12 @@ being dragged, and says nothing; the last one does.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from rclpy.node import Node
 
+from ik_core.display import angle, length
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
 
@@ -65,10 +65,10 @@ class GoalLog:
         what, how = OUTCOMES[code]
         note = model.tracker.solver_note
         if code is StatusCode.REACHED:
-            tips = _distances(model, command, how, _rounded_up, missed=False)
+            tips = _distances(model, command, how, missed=False)
             self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
             return
-        tips = _distances(model, command, how, _rounded, missed=True)
+        tips = _distances(model, command, how, missed=True)
         hazards = self._health.hazards
         why = ': '.join(filter(None, (hazards.worst.text, ', '.join(hazards.joints_at_bound))))
         self._node.get_logger().warning(_line(f'{what}: {", ".join(tips)}', why, note))
@@ -78,30 +78,20 @@ def _line(*parts: str) -> str:
     return cut('; '.join(filter(None, parts)))
 
 
-def _distances(
-    model: Model, command: Command, how: str, shown: Callable[[float], str], *, missed: bool
-) -> Iterable[str]:
+def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Iterable[str]:
     """Such as 'panda_hand comes no closer than 12.3 mm and 0.4 deg'.
 
-    missed : of the tips that miss their goal, or where they are held; else of those with a goal
+    missed : of the tips that miss their goal, or where they are held; else of those with a goal,
+        and what they are within
     """
     node, goals = model.parameters.node, model.tracker.goals
     errors = zip(command.position_errors, command.orientation_errors, strict=True)
     for tip, goal, (metres, radians) in zip(model.tip_links, goals, errors, strict=True):
         misses = metres > node.position_tolerance or radians > node.orientation_tolerance
         if misses if missed else goal is not None:
-            position, angle = shown(1e3 * metres), shown(math.degrees(radians))
             counts = model.goal_kind(tip) != 'position'
-            yield f'{tip} {how} {position} mm' + (f' and {angle} deg' if counts else '')
-
-
-def _rounded(value: float) -> str:
-    return f'{round(value, 3):g}'
-
-
-def _rounded_up(value: float) -> str:
-    """What a small value is within."""
-    return f'{math.ceil(1e3 * value) / 1e3:g}'
+            turn = f' and {angle(radians, up=not missed)}' if counts else ''
+            yield f'{tip} {how} {length(metres, up=not missed)}{turn}'
 
 
 def _bytes(goal: Array | None) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ik_core.display import steady, steady_length
 from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
@@ -74,18 +75,11 @@ def cells_of(standing: Standing) -> list[str]:
 
 
 def _errors(standing: Standing) -> str:
-    """In millimetres, and in degrees where the goal has an orientation."""
-    position = f'{_short(1e3 * standing.position_error)} mm'
+    """The length, and in degrees where the goal has an orientation."""
+    position = steady_length(standing.position_error)
     if standing.orientation_error == 0.0:
         return position
-    return f'{position} {_short(np.degrees(standing.orientation_error))}&deg;'
-
-
-def _short(number: float) -> str:
-    """Three digits of a number, none of which is an exponent."""
-    if number >= 100.0:
-        return f'{number:.0f}'
-    return f'{number:.1f}' if number >= 10.0 else f'{number:.3f}'
+    return f'{position} {steady(np.degrees(standing.orientation_error))}&deg;'
 
 
 def _duration(seconds: float) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ik_core.display import steady, steady_length
+
 from ..arm import Moment, TipState
 from ..drawing.colours import BLUE, GREY, ORANGE, colour_of, hex_of
 from ..drawing.shapes import Colour
@@ -151,8 +153,8 @@ def _sentence(dot: str, code: str, text: str) -> str:
 def _row(tip: TipState) -> str:
     none = '<td colspan="2" style="text-align:right;color:#9ca3af">no goal</td>'
     numbers = (
-        f'<td style="text-align:right">{1e3 * tip.position_error:.3f} mm</td>'
-        f'<td style="text-align:right">{np.degrees(tip.orientation_error):.3f}&deg;</td>'
+        f'<td style="text-align:right">{steady_length(tip.position_error)}</td>'
+        f'<td style="text-align:right">{steady(np.degrees(tip.orientation_error))}&deg;</td>'
     )
     return f'<tr><td>{html.escape(tip.link)}</td>{none if tip.goal is None else numbers}</tr>'
 

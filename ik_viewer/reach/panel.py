@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ik_core import IkProblem, PositionTask
+from ik_core.display import length
 
 from ..arm import Moment
 from ..drawing.colours import hex_of
@@ -133,5 +134,5 @@ def legend(reach: Reach) -> str:
         f'<div style="height:0.6rem;background:linear-gradient(to right, {bar})"></div>'
         '<div style="display:flex;justify-content:space-between">'
         f'<span>0</span><span>{most:.3g}</span></div>'
-        f'{len(reach.points)} points, {1e3 * reach.step:.0f} mm apart: {volume:.2f} m&sup3;</div>'
+        f'{len(reach.points)} points, {length(reach.step)} apart: {volume:.2f} m&sup3;</div>'
     )

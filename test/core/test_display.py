@@ -171,11 +171,59 @@ def test_a_map_a_tracker_and_a_retargeted_motion_say_what_they_are():
         (2e-10, '0.2 nm'),
         (3.15e-16, '< 0.1 nm'),
         (math.inf, 'inf m'),
-        (math.nan, 'nan nm'),
+        (math.nan, 'nan m'),
+        (1.2345, '1.234 m'),
+        (804.803, '804.8 m'),
+        (0.99994, '0.9999 m'),  # not 1e+03 mm
+        (0.9994, '999 mm'),
+        (9.996e-4, '1 mm'),
+        (9.994e-4, '999 um'),
+        (9.999e-7, '1 um'),
     ],
 )
 def test_lengths_have_the_unit_that_suits_them(metres, shown):
     assert display.length(metres) == shown
+
+
+UNITS = {'nm': 1e-9, 'um': 1e-6, 'mm': 1e-3, 'm': 1.0}
+
+
+def test_lengths_and_angles_are_within_half_a_digit_of_what_they_are_or_no_less():
+    random = np.random.default_rng(5)
+    for metres in 10.0 ** random.uniform(-9.9, 3.9, 2000):
+        for up in (False, True):
+            number, unit = display.length(metres, up=up).split()
+            share = float(number) * UNITS[unit] / metres - 1.0
+            assert -1e-9 <= share <= 1e-2 if up else abs(share) <= 5.01e-3
+            assert 'e' not in number
+            number, unit = display.angle(metres, up=up).split()
+            share = float(number) / np.rad2deg(metres) - 1.0
+            assert -1e-9 <= share <= 1e-2 if up else abs(share) <= 5.01e-3
+
+
+@pytest.mark.parametrize(
+    ('metres', 'shown'),
+    [(0.0, '0 mm'), (1e-5, '10 um'), (0.0020004, '2.01 mm'), (0.9991, '0.9991 m'), (3e-12, '< 0.1 nm')],
+)
+def test_what_something_is_within_is_rounded_up_but_for_rounding(metres, shown):
+    assert display.length(metres, up=True) == shown
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'shown'),
+    [(2.0, '2 s'), (0.9996, '0.9996 s'), (1.5e-4, '150 us'), (9.996e-4, '1 ms'), (0.0, '0 us')],
+)
+def test_times_have_the_unit_that_suits_them(seconds, shown):
+    assert display.time(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ('metres', 'shown'),
+    [(0.0, '0.000 mm'), (2e-6, '0.002 mm'), (0.0123, '12.3 mm'), (0.218, '218 mm'),
+     (1.5, '1.5 m'), (804.803, '804.8 m')],
+)  # fmt: skip
+def test_a_length_that_changes_keeps_its_unit(metres, shown):
+    assert display.steady_length(metres) == shown
 
 
 @pytest.mark.parametrize(

@@ -209,19 +209,21 @@ def test_solve_as_text(capsys):
     finger = next(line for line in lines if line.startswith('panda_finger_joint1'))
     assert finger.endswith('not moved')
     tip = next(line.split() for line in lines if line.startswith('panda_hand_tcp'))
-    assert tip[2::2] == ['mm', 'deg']
-    assert float(tip[1]) < 0.01
+    assert tip[2] in ('um', 'nm')
+    assert float(tip[1]) < {'um': 10.0, 'nm': 1000.0}[tip[2]]
+    assert tip[4] == 'deg'
     assert lines[-2] == 'all goals are reached within their tolerances'
     assert 'levenberg_marquardt' in lines[-1]
 
 
-def test_errors_are_shown_in_mm_and_degrees(capsys):
+def test_errors_are_shown_in_the_unit_that_suits_them(capsys):
     argv = ['solve', 'scara', '--xyz', '0.5', '0.1', '0.1', '--rpy', '0.3', '2', '0']
     _, data = as_json(capsys, *argv)
     _, text = output(capsys, *argv)
     (goal,) = data['goals']
     tip = next(line.split() for line in text.splitlines() if line.startswith('tool '))
     assert float(tip[1]) == pytest.approx(1e3 * goal['position_error'], rel=0.01)
+    assert tip[2::2] == ['mm', 'deg']
     assert float(tip[3]) == pytest.approx(math.degrees(goal['orientation_error']), rel=0.01)
 
 
