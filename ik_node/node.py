@@ -22,8 +22,10 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 
 from ik_core import IkError
 from ik_core.tracking import Command
@@ -151,6 +153,13 @@ class IkNode(GuardedNode):
     def default_callback_group(self) -> Gate:
         """The group of all callbacks, those of parameters and of the lifecycle included."""
         return self._gate
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """See rclpy, whose services answer by this; what there is not is refused by its name."""
+        why = self._settings.why_unknown(parameter.name for parameter in parameter_list)
+        if why:
+            return SetParametersResult(successful=False, reason=why)
+        return super().set_parameters_atomically(parameter_list)
 
     # Lifecycle
 

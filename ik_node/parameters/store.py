@@ -22,6 +22,7 @@ from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
+from .names import misspelt, unknown
 from .options import ExampleOptions, Limits, NodeOptions, NodeParameters, Tool, TwistScale
 from .specs import (
     Spec,
@@ -34,11 +35,6 @@ from .specs import (
 
 Values = Mapping[str, Any]
 
-OF_A_ROBOT = ('joint_limits.', 'tools.', 'goal_kind.')
-"""Parameters that are declared once the robot is known."""
-MISSPELT = 0.75
-"""Likeness to a name from which on another is taken for it."""
-
 
 class Parameters:
     """Declares the parameters of a node, checks changes, and gives snapshots.
@@ -47,7 +43,7 @@ class Parameters:
     `changed` is true from an accepted change until the next `take`. Limits, tools and kinds of
     goals that were set while running are kept for the next robot, as far as it has those joints
     and tips. Raises InvalidOption, here and in `declare_robot`, when the values that the node was
-    started with are refused.
+    started with, or their names, are refused.
     """
 
     def __init__(self, node: Node) -> None:
@@ -56,6 +52,7 @@ class Parameters:
         self._joints: tuple[str, ...] = ()
         self._tips: tuple[str, ...] = ()
         self._kept: dict[str, Any] = {}
+        self._read: set[str] = set()
         self.locked = False
         self.changed = False
         self._declare(fixed_specs())
@@ -81,6 +78,7 @@ class Parameters:
             self._joints, self._tips = (*robot.joint_names, *robot.mimic_joints), tips
             try:
                 self._declare(specs, values)
+                self._refuse_misspelt(robot.link_names)
                 self.take()
                 return
             except Exception:
@@ -112,19 +110,29 @@ class Parameters:
         """What the node was started with and nobody declared: most likely misspelt."""
         return [_with_hint(name, self._specs) for name in self._undeclared()]
 
-    def _undeclared(self) -> list[str]:
-        given = getattr(self._node, '_parameter_overrides', {})  # there is no public way to ask
-        return sorted(name for name in given if not self._node.has_parameter(name))
+    def _given(self) -> Iterable[str]:
+        given: Values = getattr(self._node, '_parameter_overrides', {})  # no public way to ask
+        return given
 
-    def _refuse_misspelt(self) -> None:
-        """A name that is nearly one of ours; another may be for other nodes in the same file."""
-        for name in self._undeclared():
-            if not name.startswith(OF_A_ROBOT):
-                close = difflib.get_close_matches(name, self._specs, n=1, cutoff=MISSPELT)
-                if close:
-                    raise InvalidOption(
-                        f'there is no parameter {name!r} (did you mean {close[0]!r}?)'
-                    )
+    def _undeclared(self) -> list[str]:
+        return sorted(name for name in self._given() if not self._node.has_parameter(name))
+
+    def why_unknown(self, names: Iterable[str]) -> str:
+        """Why those of these names that are no parameters can't be set; empty: they all are."""
+        wrong = [name for name in names if not self._node.has_parameter(name)]
+        return '; '.join(unknown(name, self._specs) for name in wrong)
+
+    def _refuse_misspelt(self, links: Iterable[str] = ()) -> None:
+        """Names that are nearly ours; others may be for other nodes, or robots, of the same file.
+
+        links : of the robot. What a robot before had a parameter of that name for is none either.
+        """
+        undeclared = self._undeclared()
+        others = {*self._given(), *links}
+        for name in undeclared:
+            why = '' if name in self._read else misspelt(name, self._specs, others)
+            if why:
+                raise InvalidOption(why)
 
     def _declare(self, specs: Iterable[Spec], values: Values = MappingProxyType({})) -> None:
         for spec in specs:
@@ -135,6 +143,7 @@ class Parameters:
             except ParameterException as error:
                 raise InvalidOption(str(error)) from error
             self._specs[spec.name] = spec
+            self._read.add(spec.name)
 
     def _values(self) -> dict[str, Any]:
         return {name: self._node.get_parameter(name).value for name in self._specs}

@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from support.node_harness import check_states, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world, until_at
 
@@ -30,6 +32,31 @@ def test_parameters_change_on_the_way():
             node.more_states(10)
         until_at(node, robot, goal)
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
+
+
+def test_what_is_no_parameter_is_refused_by_its_name():
+    """By both services; a set with one of them in it changes nothing."""
+    known = {
+        'joint_limits.panda_jiont1.velocity': "did you mean 'joint_limits.panda_joint1.velocity'?",
+        'joint_limits.elbow.velocity': "no joint 'elbow'; there are panda_joint1, ",
+        'rtae': "did you mean 'rate'?",
+        'foo': "there is no parameter 'foo'",
+    }
+    with panda_world() as node:
+        node.more_states(1)
+        for name, said in known.items():
+            result = node.set_parameters(**{name: 0.1}, position_tolerance=1e-3)
+            assert not result.successful
+            assert f'there is no parameter {name!r}' in result.reason
+            assert said in result.reason
+            request = SetParameters.Request(
+                parameters=[Parameter(name, value=1).to_parameter_msg()]
+            )
+            (answer,) = node.call(SetParameters, 'ik_node/set_parameters', request).results
+            assert not answer.successful
+            assert said in answer.reason
+        assert node.ik_node.get_parameter('position_tolerance').value == 1e-5
+        assert node.set_parameters(position_tolerance=1e-3).successful
 
 
 def test_every_solver_can_be_chosen_on_the_way():

@@ -10,7 +10,7 @@ rclpy = pytest.importorskip('rclpy')
 
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
-from support.node_harness import DOMAIN, load, overrides, unique_namespace
+from support.node_harness import DOMAIN, URDF, load, overrides, unique_namespace
 
 import ik_core as ik
 from ik_core.exceptions import InvalidOption
@@ -349,6 +349,67 @@ def test_names_that_nobody_declared_are_reported_with_suggestions(make):
     assert parameters.unread()[0] == 'elsewhere'
     assert joint.startswith('joint_limits.panda_joint9.velocity (did you mean')
     assert others[0].startswith('update_rate')
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'meant'),
+    [
+        ('joint_limits.panda_jiont1.velocity', 0.1, 'joint_limits.panda_joint1.velocity'),
+        ('joint_limits.panda_joint1.veloctiy', 0.1, 'joint_limits.panda_joint1.velocity'),
+        ('tools.panda_hnad_tcp.xyz', [0.0, 0.0, 0.1], 'tools.panda_hand_tcp.xyz'),
+        ('goal_kind.panda_hand_tcpp', 'position', 'goal_kind.panda_hand_tcp'),
+    ],
+)
+def test_a_misspelt_joint_or_tip_is_refused_once_the_robot_is_known(make, name, value, meant):
+    """Without effect it would be a limit that the robot does not keep; nothing is left of it."""
+    node, parameters = make(**{name.replace('.', '__'): value})
+    known = set(node._parameters)
+    with pytest.raises(InvalidOption, match=rf"no parameter '{name}' \(did you mean '{meant}'"):
+        parameters.declare_robot(load('panda'), ['panda_hand_tcp'])
+    assert set(node._parameters) == known
+    parameters.declare_robot(load('ur5e'), ['tool0'])  # whose joints and tips it is not like
+    assert [text.partition(' ')[0] for text in parameters.unread()] == [name]
+
+
+def test_a_limit_that_a_joint_does_not_have_is_refused(make):
+    _, parameters = make(joint_limits__panda_finger_joint2__upper=0.01)
+    with pytest.raises(InvalidOption, match='panda_finger_joint2 has velocity, acceleration'):
+        parameters.declare_robot(load('panda'))
+    with pytest.raises(InvalidOption, match='default has velocity'):
+        make(joint_limits__default__lower=0.0)
+
+
+def renamed(joint, other):
+    """The UR5e with names of joints replaced."""
+    text = (URDF / 'ur5e.urdf').read_text(encoding='utf-8')
+    return ik.load_urdf(text.replace(f'"{joint}', f'"{other}'))
+
+
+@pytest.mark.parametrize('sides', [('left', 'right'), ('right',)])
+def test_a_file_may_be_for_several_robots(make, sides):
+    """Two nodes of one file, one for each arm: both are given, or just the other one."""
+    left = renamed('elbow_joint', 'left_elbow_joint')
+    given = {f'joint_limits__{side}_elbow_joint__velocity': 0.5 for side in sides}
+    given |= {'tools__right_hand__xyz': [0.0, 0.0, 0.1], 'joint_limits__wrist_9_joint__jerk': 1.0}
+    _, parameters = make(**given)
+    parameters.declare_robot(left, ['left_hand'])
+    assert len(parameters.unread()) == 3
+    limit = parameters.take().joint_limits['left_elbow_joint'].velocity
+    assert limit == (
+        0.5 if 'left' in sides else left.velocity[left.joint_index('left_elbow_joint')]
+    )
+
+
+def test_a_robot_that_takes_the_place_of_one_with_nearly_its_names(make):
+    """What was a limit of the robot before is no slip, whatever the next one's joints are."""
+    ur5e, other = load('ur5e'), renamed('elbow_joint', 'ellbow_joint')
+    name = 'joint_limits.elbow_joint.velocity'
+    _, parameters = make(**{name.replace('.', '__'): 1.0})
+    with pytest.raises(InvalidOption, match='elbow_joint'):
+        parameters.declare_robot(other)
+    parameters.declare_robot(ur5e)
+    parameters.declare_robot(other)
+    assert [text.partition(' ')[0] for text in parameters.unread()] == [name]
 
 
 def test_another_robot_brings_its_own_limits(make):

@@ -1,0 +1,123 @@
+"""Names that are no parameters: what was meant, and whether they are misspelt or of another robot.
+
+A name that is nearly one of the node's own is misspelt: without effect, it would be a rate or a
+tolerance that nobody keeps. A file may also have what other robots need, which is no mistake, so
+the joints and tips in `joint_limits.<joint>.<limit>`, `tools.<tip>.<part>` and `goal_kind.<tip>`
+are compared word by word: in `panda_jiont1` one is misspelt, `left_elbow` is another than
+`right_elbow`, and `joint_7` than `joint_6`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable
+
+from ik_core.display import listed
+
+OF_A_ROBOT = ('joint_limits.', 'tools.', 'goal_kind.')
+"""Parameters that are declared once the robot is known."""
+PARTS = {
+    'joint_limits.': ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'following_error'),
+    'tools.': ('xyz', 'rpy'),
+}
+"""What some joint, or tip, has."""
+MISSPELT = 0.75
+"""Likeness to a name, or to a word of one, from which on another is taken for it."""
+
+
+def misspelt(name: str, known: Collection[str], others: Collection[str] = ()) -> str:
+    """Why a name that is none of `known` is no parameter; empty where it may be of something else.
+
+    others : names that are certainly not misspelt: those that are given as well, and those of the
+        robot's links that are no tips
+    """
+    prefix = _prefix(name)
+    if not prefix:
+        return _refused(name, difflib.get_close_matches(name, known, 1, MISSPELT))
+    owners = _owners(prefix, known)
+    owner, part = _split(prefix, name)
+    if owner in owners:
+        return _wrong_part(name, prefix, owner, part, owners[owner])
+    if owner in others:
+        return ''
+    meant = (_joined(prefix, one, part) for one in owners if is_slip(owner, one))
+    return _refused(name, [one for one in meant if one in known and one not in others][:1])
+
+
+def unknown(name: str, known: Collection[str]) -> str:
+    """That there is no such parameter, and which one is the nearest, or which there are."""
+    said = misspelt(name, known)
+    prefix = _prefix(name)
+    if said or not prefix:
+        return said or _refused(name, difflib.get_close_matches(name, known, 1)) or _none(name)
+    owners = _owners(prefix, known)
+    owner, _ = _split(prefix, name)
+    if owner in owners:
+        return f'{_none(name)}: {owner} has {", ".join(owners[owner])}'
+    there = [one for one in owners if one != 'default']
+    close = difflib.get_close_matches(owner, there, 3)
+    what = 'joint' if prefix == OF_A_ROBOT[0] else 'tip'
+    hint = f'did you mean {", ".join(close)}?' if close else f'there are {listed(there)}'
+    return f'{_none(name)}: no {what} {owner!r}; {hint if there else "there is no robot yet"}'
+
+
+def is_slip(name: str, other: str) -> bool:
+    """Whether a joint's or tip's name is another one with a word misspelt, or run together."""
+    if _bare(name) == _bare(other):
+        return True
+    words, others = (re.split(r'[\W_]+', one.lower()) for one in (name, other))
+    pairs = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    if len(words) != len(others) or len(pairs) != 1:
+        return False
+    [(word, meant)] = pairs
+    if re.sub(r'\d+', '', word) == re.sub(r'\d+', '', meant):
+        return False
+    return difflib.SequenceMatcher(None, word, meant).ratio() >= MISSPELT
+
+
+def _prefix(name: str) -> str:
+    """Which kind of a robot's parameters it should be one of; empty: none of them."""
+    return next((prefix for prefix in OF_A_ROBOT if name.startswith(prefix)), '')
+
+
+def _bare(name: str) -> str:
+    return re.sub(r'[\W_]+', '', name.lower())
+
+
+def _split(prefix: str, name: str) -> tuple[str, str]:
+    """The joint or tip of a name, which may have dots, and what of it; goal_kind has no parts."""
+    rest = name[len(prefix) :]
+    owner, _, part = rest.rpartition('.') if prefix in PARTS else (rest, '', '')
+    return owner, part
+
+
+def _joined(prefix: str, owner: str, part: str) -> str:
+    return f'{prefix}{owner}.{part}' if prefix in PARTS else f'{prefix}{owner}'
+
+
+def _owners(prefix: str, known: Iterable[str]) -> dict[str, list[str]]:
+    """The joints or tips that parameters are of, and which parts they have."""
+    owners: dict[str, list[str]] = {}
+    for name in known:
+        if name.startswith(prefix):
+            owner, part = _split(prefix, name)
+            owners.setdefault(owner, []).append(part)
+    return owners
+
+
+def _wrong_part(name: str, prefix: str, owner: str, part: str, parts: list[str]) -> str:
+    """One that this joint has not, or nobody has; others may be for other nodes."""
+    close = difflib.get_close_matches(part, parts, 1, MISSPELT)
+    if not close and part not in PARTS[prefix]:
+        return ''
+    hint = f' (did you mean {_joined(prefix, owner, close[0])!r}?)' if close else ''
+    return f'{_none(name)}{hint}: {owner} has {", ".join(parts)}'
+
+
+def _refused(name: str, close: list[str]) -> str:
+    return f'{_none(name)} (did you mean {close[0]!r}?)' if close else ''
+
+
+def _none(name: str) -> str:
+    return f'there is no parameter {name!r}'
