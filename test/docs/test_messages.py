@@ -81,7 +81,7 @@ IN_THE_LOG = (
     'goal out of reach',
     'other publishers',
 )
-ELSEWHERE = ('compiling kernels', 'there is no parameter')
+ELSEWHERE = ('compiling kernels', 'there is no parameter', 'has velocity')
 
 
 def without_matplotlib():
@@ -144,6 +144,16 @@ def test_a_misspelt_parameter_is_refused_as_quoted():
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 2
     assert fits(quoted('there is no parameter'), said)
+
+
+def test_a_limit_that_a_joint_can_not_have_is_refused_as_quoted():
+    pytest.importorskip('rclpy')
+    from ik_node.parameters.names import misspelt
+    from ik_node.parameters.specs import limit_specs
+
+    known = [spec.name for spec in limit_specs(ik.load_urdf('panda'))]
+    said = misspelt('joint_limits.panda_finger_joint2.lower', known)
+    assert fits(quoted('has velocity'), said)
 
 
 def test_the_node_s_log_says_what_the_page_quotes():
