@@ -34,7 +34,7 @@ from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.schedule import solve_many
 from ..solvers.damped_search.search import solve_each
-from ..solvers.damped_search.workspace import STATUSES, CrewWorkspace, DampedWorkspace
+from ..solvers.damped_search.workspace import STATUSES, DampedWorkspace, crew_arguments
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from .rows import Answers, Room, put_answers, take_problems
 
@@ -270,7 +270,7 @@ class ManySolves:
         """The arrays of thread k."""
         if k not in self._workspaces:
             search = self._search
-            own = CrewWorkspace(search, LANES).arguments if self._in_lanes else search.copies()
+            own = crew_arguments(search, LANES) if self._in_lanes else search.copies()
             self._workspaces[k] = own
         return self._workspaces[k]
 

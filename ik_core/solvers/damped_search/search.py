@@ -85,13 +85,9 @@ def run(
     numbers: Array,
     everywhere: Array,
     room: Array,
-    columns: IntArray,
     iterations: int,
-    attempts: int,
-    q: Array,
 ) -> int:
-    """Begin a search, or go on with it: at most so many iterations, or until so many attempts
-    were left; return its status.
+    """Begin a search, or go on with it: at most so many iterations; return its status.
 
     When the status is not RUNNING, the answer is concluded.
 
@@ -99,20 +95,11 @@ def run(
     numbers is of length 0 to go on, or to begin at the start
     everywhere: the numbers for the first restart, see `begins_elsewhere`; plan is of length 0
     where that is a random one
-    q (n,) : begin anew at these joints of the whole robot, `columns` (variables,) of which move,
-    and fill those with the answer; of length 0 for the search in the arrays, as it is
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    vectors = search.vectors
-    if q.shape[0] > 0:
-        for k in range(counters.shape[0]):
-            counters[k] = 0
-        for j in range(columns.shape[0]):
-            vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
     if numbers.shape[0] > 0:
-        starts, points = vectors[START : START + 1], vectors[FIRST : FIRST + 1]
-        choose_beginning(plan, numbers, targets, starts, 0, 1, room, points)
-    status = run_search(
+        choose_first(search, plan, numbers, room)
+    return run_search(
         tree,
         geometry,
         table,
@@ -125,12 +112,15 @@ def run(
         everywhere,
         room,
         iterations,
-        attempts,
+        FOREVER,
     )
-    if status != RUNNING:
-        for j in range(min(q.shape[0], columns.shape[0])):
-            q[columns[j]] = vectors[ANSWER, j]
-    return status
+
+
+@inlined
+def choose_first(search: SearchArrays, plan: IntArray, numbers: Array, room: Array) -> None:
+    """FIRST = where the first attempt at a target begins, for the start START."""
+    starts, points = search.vectors[START : START + 1], search.vectors[FIRST : FIRST + 1]
+    choose_beginning(plan, numbers, search.p.targets, starts, 0, 1, room, points)
 
 
 @inner
@@ -149,7 +139,7 @@ def run_search(
     iterations: int,
     attempts: int,
 ) -> int:
-    """`run` for a search whose beginning is chosen.
+    """`run` for a search whose beginning is chosen; or until so many attempts were left.
 
     Takes few arrays, as `run` does: handing on all parts of a search by their names costs more.
     """

@@ -1,5 +1,5 @@
 """The arrays that searches live in, made for a problem and kept for the next: of one search
-(`DampedWorkspace`), and of many in lanes (`CrewWorkspace`)."""
+(`DampedWorkspace`), and of many in lanes (`crew_arguments`)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ...result import IkResult, IkStatus
 from . import memory
 from .crew import VALUES, VECTORS, crew_size
 from .memory import part_ends, search_arrays
-from .schedule import BEGUN, BOARD, PROBLEM, solve_many
+from .schedule import BOARD, PROBLEM
 from .search import conclude, run
+from .single import FEW, solve_one
 
 CACHE_LINE = 64
-NOTHING = np.empty(0)
-"""In the place of q, to go on, and of a plan's numbers; see `search.run`."""
 NO_NUMBERS = np.empty((0, 12))
+"""In the place of a plan's, to go on or to begin at the start; see `search.run`."""
 NO_PLAN = np.empty(0, np.int64), NO_NUMBERS, np.empty((0, slots.WIDTH))
 
 
@@ -85,7 +85,7 @@ class DampedWorkspace(KernelWorkspace):
         if self._beginning is not None:
             self.restart, self._numbers = self._beginning.restart, self._beginning.numbers
         self._restart = self.restart
-        self._whole = *self._given(self._numbers), FOREVER, self._alone
+        self._whole: tuple[Any, ...] | None = None
         # what a solve without tasks, of goals as they are packed, reports needs no second look
         self._is_plain = not problem.other_tasks and packed.is_plain
 
@@ -101,8 +101,6 @@ class DampedWorkspace(KernelWorkspace):
         own[memory.MAX_STEP] = options.max_step
         own[memory.DAMPING] = options.damping
         own[memory.WEIGHED] = weighed
-        self._alone = 1 if LANES > 1 and own[memory.RESTARTS] > 0.0 else FOREVER
-        self._crew: CrewWorkspace | None = None
 
     def _note_tolerances(self) -> None:
         problem = self.problem
@@ -114,12 +112,6 @@ class DampedWorkspace(KernelWorkspace):
         self.options[memory.ORIENTATION_TOLERANCE] = problem.orientation_tolerance
         if self._beginning is not None:
             self._beginning.set_tolerances(self.problem)
-
-    def _go_on_in_lanes(self) -> None:
-        """Make the restarts of this search side by side."""
-        if self._crew is None:
-            self._crew = CrewWorkspace(self, 1, restart=NO_PLAN)
-        self._crew.go_on()
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
@@ -159,12 +151,12 @@ class DampedWorkspace(KernelWorkspace):
         """A whole solve, without a budget."""
         started = clock()
         q = self._read(q0)
-        given = *self._whole, q
-        status = run(*given)
-        if status == memory.RUNNING:
-            self._go_on_in_lanes()
-        elif self._is_plain:
-            return self._result_of(q, STATUSES[status], clock() - started)
+        if self._whole is None:  # the lanes take room that a search step by step does not need
+            first, own = self._given(self._numbers), (self.problem.variables, self.packed.frozen)
+            self._whole = *first, *own, *_lanes_for(self, FEW)
+        status = STATUSES[solve_one(*self._whole, q)]
+        if self._is_plain:
+            return self._result_of(q, status, clock() - started)
         return self.result(q, clock() - started)
 
     def _result_of(self, q: Array, status: IkStatus, solve_time: float) -> IkResult:
@@ -206,13 +198,12 @@ class DampedWorkspace(KernelWorkspace):
         return self._run(numbers, iterations)
 
     def _run(self, numbers: Array, iterations: int) -> IkStatus | None:
-        given = *self._given(numbers), iterations, FOREVER, NOTHING
-        return STATUSES.get(run(*given))
+        return STATUSES.get(run(*self._given(numbers), iterations))
 
     def _given(self, numbers: Array) -> tuple[Any, ...]:
-        """The first arguments of `search.run`."""
+        """The first arguments of the kernels of one search."""
         plan, everywhere, room = self._restart
-        return *self.arguments, plan, numbers, everywhere, room, self.problem.variables
+        return *self.arguments, plan, numbers, everywhere, room
 
     def _look_at_start(self) -> IkStatus | None:
         """How the search ends where the start reaches the goals; else nothing is begun yet."""
@@ -237,69 +228,39 @@ class DampedWorkspace(KernelWorkspace):
         return not self._looked and self.counters.item(memory.PHASE) != memory.STEP
 
 
-class CrewWorkspace:
-    """The arrays of `schedule.solve_many`: so many lanes, and desks with copies of a search.
-
-    With one desk, it is that search itself. `restart` is by default that search's. `arguments`
-    are those of the kernel that do not differ from call to call.
-    """
-
-    def __init__(
-        self,
-        search: DampedWorkspace,
-        desks: int,
-        count: int = LANES,
-        restart: tuple[Any, ...] | None = None,
-    ) -> None:
-        packed, n = search.packed, len(search.start)
-        lanes = _aligned(crew_size(len(packed.tree), len(packed.parts), packed.rows, n), count)
-        first = VALUES + VECTORS * n
-        lanes[first : first + packed.geometry.size] = packed.geometry.reshape(-1, 1)
-        self.board, self._counters = np.zeros((BOARD, count), np.int64), search.counters
-        self.board[PROBLEM] = -1
-        tree, geometry, table, tools, targets, bounds, counters, own = search.arguments
-        plan, everywhere, room = search.restart if restart is None else restart
-        self.arguments: tuple[Any, ...] = (
-            tree,
-            _desks(geometry, desks),
-            table,
-            tools,
-            _desks(targets, desks),
-            bounds,
-            _desks(counters, desks),
-            _desks(own, desks),
-            lanes,
-            self.board,
-            plan,
-            everywhere,
-            room.copy(),  # each thread writes there
-        )
-        nothing, parts = np.empty((0, n)), len(packed.parts)
-        self._one = (
-            packed.frozen,
-            np.empty((0, len(packed.frozen))),
-            np.empty((0, parts, 12)),
-            nothing,
-            nothing,
-            np.empty(0, np.int64),
-            0,
-            0,
-            np.empty((1, n)),
-            np.empty(1),
-            np.empty((1, parts, 2)),
-            np.empty((1, 4), np.int64),
-        )
-
-    def go_on(self) -> None:
-        """Go on with the search on the only desk, after its first attempt, to its end."""
-        self.board[PROBLEM, 0], self.board[BEGUN, 0] = 0, self._counters[memory.ATTEMPT]
-        arguments = (*self.arguments, *self._one)
-        solve_many(*arguments)
+def crew_arguments(search: DampedWorkspace, desks: int, count: int = LANES) -> tuple[Any, ...]:
+    """The first arguments of `schedule.solve_many`, for so many lanes and copies of a search."""
+    tree, geometry, table, tools, targets, bounds, counters, own = search.arguments
+    plan, everywhere, room = search.restart
+    return (
+        tree,
+        _copies(geometry, desks),
+        table,
+        tools,
+        _copies(targets, desks),
+        bounds,
+        _copies(counters, desks),
+        _copies(own, desks),
+        *_lanes_for(search, count),
+        plan,
+        everywhere,
+        room.copy(),  # each thread writes there
+    )
 
 
-def _desks(array: Array | IntArray, desks: int) -> Any:
-    """An array for each desk: the same one where there is only one."""
-    return array[np.newaxis] if desks == 1 else np.repeat(array[np.newaxis], desks, axis=0)
+def _lanes_for(search: DampedWorkspace, count: int) -> tuple[Array, IntArray]:
+    """A crew's memory, and the board with nothing on it."""
+    packed, n = search.packed, len(search.start)
+    lanes = _aligned(crew_size(len(packed.tree), len(packed.parts), packed.rows, n), count)
+    first = VALUES + VECTORS * n
+    lanes[first : first + packed.geometry.size] = packed.geometry.reshape(-1, 1)
+    board = np.zeros((BOARD, count), np.int64)
+    board[PROBLEM] = -1
+    return lanes, board
+
+
+def _copies(array: Array | IntArray, count: int) -> Any:
+    return np.repeat(array[np.newaxis], count, axis=0)
 
 
 def _aligned(rows: int, lanes: int) -> Array:

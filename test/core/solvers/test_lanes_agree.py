@@ -16,7 +16,7 @@ from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES, in_lanes
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search import schedule
-from ik_core.solvers.damped_search.workspace import CrewWorkspace, DampedWorkspace
+from ik_core.solvers.damped_search.workspace import DampedWorkspace, crew_arguments
 
 needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are no lanes')
 
@@ -59,14 +59,14 @@ def in_so_many_lanes(count, problem, frames, starts, desks=None, **options):
     """Answers (N, variables) and codes (N, 4) of a kernel with so many lanes."""
     solver = ik.make_solver('levenberg_marquardt', **options)
     search = DampedWorkspace(problem, solver.options)
-    crew = CrewWorkspace(search, desks or count, count)
+    crew = crew_arguments(search, desks or count, count)
     kernel = schedule.solve_many if count == LANES else in_other_lanes(count)
     total, n = starts.shape
     answers, costs = np.empty((total, n)), np.empty(total)
     errors, codes = np.empty((total, 1, 2)), np.zeros((total, 4), np.int64)
     nothing = np.empty(0, np.int64)
     kernel(
-        *crew.arguments, nothing, np.empty((total, 0)), frames, starts, starts,
+        *crew, nothing, np.empty((total, 0)), frames, starts, starts,
         np.zeros(total, np.int64), 0, total, answers, costs, errors, codes,
     )  # fmt: skip
     return answers, codes, errors

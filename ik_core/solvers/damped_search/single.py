@@ -1,0 +1,190 @@
+"""A whole solve in one call: the first attempt alone, and what follows side by side in lanes.
+
+A step that is made alone takes less time than one of all lanes, and most first attempts need few.
+One that needs more goes on in a lane, beside the restarts that may have to follow it; which
+attempt gives the answer, and which answer, is the same as if they were made one after the other.
+"""
+
+from __future__ import annotations
+
+from ..._jit import inlined, njit, with_kernels
+from ...maths.lanes import LANES, in_lanes, numbers_of
+from ...maths.rotations import Array, IntArray
+from ...optim.memory import FOREVER
+from . import crew as own
+from .crew import crew_of
+from .memory import (
+    ANSWER,
+    ANSWER_COST,
+    ANSWER_STATUS,
+    ATTEMPT,
+    ATTEMPT_ITERATIONS,
+    COST,
+    EVALUATIONS,
+    FIRST,
+    GRADIENT,
+    GROWTH,
+    ITERATIONS,
+    MARK,
+    NU,
+    PHASE,
+    RESTARTS,
+    RUNNING,
+    SQUARES,
+    STAGNANT,
+    START,
+    STEP,
+    SearchArrays,
+    X,
+    carve,
+)
+from . import schedule
+from .schedule import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
+from .search import choose_first, run_search
+
+ALONE = 8
+"""Iterations that are made alone."""
+FEW = min(LANES, 4)
+"""Lanes of a single solve. One of the first restarts reaches a goal as a rule, and eight lanes
+take twice as long on processors whose registers are halved."""
+
+lanes_of = in_lanes[FEW]
+_source = getattr(schedule.solve_many, 'py_func', schedule.solve_many)
+solve_few = with_kernels(_source, 'solve_few', lanes_of=lanes_of)
+
+
+@njit
+def solve_one(
+    tree: IntArray,
+    geometry: Array,
+    table: IntArray,
+    tools: Array,
+    targets: Array,
+    bounds: Array,
+    counters: IntArray,
+    memory: Array,
+    plan: IntArray,
+    numbers: Array,
+    everywhere: Array,
+    room: Array,
+    columns: IntArray,
+    frozen: IntArray,
+    crew_memory: Array,
+    board: IntArray,
+    q: Array,
+) -> int:
+    """Solve a problem from q (n,), the whole robot's joints; return the status.
+
+    Its answer fills q at `columns` (variables,), and is concluded in the search's arrays.
+
+    plan, numbers, everywhere, room: see `search.run`. frozen, crew_memory, board: see
+    `schedule.solve_many`, for one desk; of one lane where there are none.
+    """
+    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    vectors = search.vectors
+    for k in range(counters.shape[0]):
+        counters[k] = 0
+    for j in range(columns.shape[0]):
+        vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
+    if numbers.shape[0] > 0:
+        choose_first(search, plan, numbers, room)
+    restarts = LANES > 1 and search.options[RESTARTS] > 0.0
+    status = run_search(
+        tree,
+        geometry,
+        table,
+        tools,
+        targets,
+        bounds,
+        counters,
+        memory,
+        plan,
+        everywhere,
+        room,
+        ALONE if restarts else FOREVER,
+        1 if restarts else FOREVER,
+    )
+    if status == RUNNING:
+        known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
+        _share(search, crew_memory, board)
+        bodies, goals = tree.shape[0], table.shape[0]
+        own_targets, nothing = targets.reshape(1, goals, 12), vectors[:0]
+        solve_few(
+            tree,
+            geometry.reshape(1, bodies, 14),
+            table,
+            tools,
+            own_targets,
+            bounds,
+            counters.reshape(1, counters.shape[0]),
+            memory.reshape(1, memory.shape[0]),
+            crew_memory,
+            board,
+            known,
+            everywhere,
+            room,
+            frozen,
+            nothing,
+            own_targets[:0],
+            nothing,
+            nothing,
+            counters[:0],
+            0,
+            0,
+            # what is handed in is at its place already, but for the counts
+            vectors[ANSWER : ANSWER + 1],
+            search.values[ANSWER_COST : ANSWER_COST + 1],
+            search.p.errors.reshape(1, goals, 2),
+            board[BEGUN : BEGUN + 1],
+        )
+        status = counters[ANSWER_STATUS]
+    for j in range(columns.shape[0]):
+        q[columns[j]] = vectors[ANSWER, j]
+    return int(status)
+
+
+@inlined
+def _share(search: SearchArrays, crew_memory: Array, board: IntArray) -> None:
+    """Put a search on the first desk; the attempt that is under way, if any, into lane 0."""
+    counters = search.counters
+    board[PROBLEM, 0], board[BEGUN, 0] = 0, counters[ATTEMPT]
+    if counters[PHASE] != STEP:
+        return
+    board[BEGUN, 0] += 1
+    board[DESK, 0], board[NUMBER, 0], board[STATE, 0] = 0, counters[ATTEMPT], AT_WORK
+    rows = search.residual.shape[0]
+    crew = crew_of(
+        search.p.tree,
+        search.p.table,
+        search.p.tools,
+        search.bounds,
+        search.options,
+        rows,
+        lanes_of(crew_memory),
+    )
+    geometry, targets = numbers_of(crew.p.geometry), numbers_of(crew.p.targets)
+    for k in range(geometry.shape[0]):
+        for i in range(geometry.shape[1]):
+            geometry[k, i, 0] = search.p.geometry[k, i]
+    for g in range(targets.shape[0]):
+        for i in range(targets.shape[1]):
+            targets[g, i, 0] = search.p.targets[g, i]
+    vectors, residual = numbers_of(crew.vectors), numbers_of(crew.residual)
+    columns = numbers_of(crew.columns)
+    for i in range(rows):
+        residual[i, 0] = search.residual[i]
+    for j in range(vectors.shape[1]):
+        vectors[own.X, j, 0] = search.vectors[X, j]
+        vectors[own.GRADIENT, j, 0] = search.vectors[GRADIENT, j]
+        vectors[own.SQUARES, j, 0] = search.vectors[SQUARES, j]
+        for i in range(rows):
+            columns[j, i, 0] = search.columns[j, i]
+    values = numbers_of(crew.values)
+    values[own.COST, 0], values[own.MARK, 0] = search.values[COST], search.values[MARK]
+    values[own.NU, 0], values[own.GROWTH, 0] = search.values[NU], search.values[GROWTH]
+    values[own.STAGNANT, 0] = counters[STAGNANT]
+    values[own.STEPS, 0] = counters[ATTEMPT_ITERATIONS]
+    values[own.RUNS, 0], values[own.FRESH, 0] = 1.0, 0.0
+    # they count where the attempt ends
+    counters[ITERATIONS] -= counters[ATTEMPT_ITERATIONS]
+    counters[EVALUATIONS] -= counters[ATTEMPT_ITERATIONS] + 1
