@@ -3,6 +3,7 @@
 `memory` says what is where in them, `model` evaluates and steps, `saddles` leaves stationary
 points that are no minima, `attempts` begins, ends and collects the attempts, `beginnings` has
 them begin at solutions in closed form, and `search` is the loop of one. `crew` makes attempts side
-by side in lanes, `schedule` says which lane makes which, and `workspace` has the arrays. The
-method itself is described in `solvers.levenberg_marquardt`.
+by side in lanes, `schedule` says which lane makes which, `single` solves a problem that
+comes alone, and `workspace` has the arrays. The method itself is described in
+`solvers.levenberg_marquardt`.
 """

@@ -2,7 +2,7 @@
 
 Each of them takes a problem's arrays and the search's own, eight in all (`memory.search_arrays`):
 as one tuple of arrays, numba would need three times as long to take them. A whole solve is one
-call of `run`, as what is around a call takes as long as many a solve.
+call, too (`single`), as what is around a call takes as long as many a solve.
 """
 
 from __future__ import annotations

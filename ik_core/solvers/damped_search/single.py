@@ -12,6 +12,7 @@ from ...maths.lanes import LANES, in_lanes, numbers_of
 from ...maths.rotations import Array, IntArray
 from ...optim.memory import FOREVER
 from . import crew as own
+from . import schedule
 from .crew import crew_of
 from .memory import (
     ANSWER,
@@ -38,7 +39,6 @@ from .memory import (
     X,
     carve,
 )
-from . import schedule
 from .schedule import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
 from .search import choose_first, run_search
 

@@ -19,7 +19,6 @@ from ...optim.arrays import (
     problem_joint_rows,
     sorted_tasks,
 )
-from ...optim.memory import FOREVER
 from ...optim.search import Clock
 from ...optim.workspace import STATUSES, KernelWorkspace
 from ...problem import IkProblem
@@ -154,7 +153,8 @@ class DampedWorkspace(KernelWorkspace):
         if self._whole is None:  # the lanes take room that a search step by step does not need
             first, own = self._given(self._numbers), (self.problem.variables, self.packed.frozen)
             self._whole = *first, *own, *_lanes_for(self, FEW)
-        status = STATUSES[solve_one(*self._whole, q)]
+        given = *self._whole, q
+        status = STATUSES[solve_one(*given)]
         if self._is_plain:
             return self._result_of(q, status, clock() - started)
         return self.result(q, clock() - started)
@@ -198,7 +198,8 @@ class DampedWorkspace(KernelWorkspace):
         return self._run(numbers, iterations)
 
     def _run(self, numbers: Array, iterations: int) -> IkStatus | None:
-        return STATUSES.get(run(*self._given(numbers), iterations))
+        given = *self._given(numbers), iterations
+        return STATUSES.get(run(*given))
 
     def _given(self, numbers: Array) -> tuple[Any, ...]:
         """The first arguments of the kernels of one search."""
