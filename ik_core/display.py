@@ -49,7 +49,7 @@ def length(metres: float, *, up: bool = False) -> str:
     if metres == 0.0:
         return '0 mm'
     if metres < LEAST_LENGTH:
-        return f'< {1e9 * LEAST_LENGTH:g} nm'
+        return f'{"" if up else "< "}{1e9 * LEAST_LENGTH:g} nm'
     return _in_unit(metres, ((1e9, 'nm'), (1e6, 'um'), (1e3, 'mm')), 'm', up)
 
 
@@ -57,7 +57,7 @@ def angle(radians: float, *, up: bool = False) -> str:
     """An angle in degrees; with `up` no less than it is."""
     degrees = float(np.degrees(radians))
     if 0.0 < degrees < LEAST_ANGLE:
-        return f'< {LEAST_ANGLE:g} deg'
+        return f'{"" if up else "< "}{LEAST_ANGLE:g} deg'
     return f'{_digits(degrees, 3, up)} deg'
 
 

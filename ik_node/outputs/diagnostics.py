@@ -96,10 +96,13 @@ class Diagnostics:
             self._node.get_logger().error(cut(text, LONGEST_TRACEBACK))
 
     def publish_status(self) -> None:
-        """~/status, if anything of it changed since the last time."""
+        """~/status, if anything of it changed since the last time but late ticks and effort.
+
+        On a busy machine ticks are late all the time: /diagnostics counts them, once a second.
+        """
         self._hazards = self._look_for_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
-        now = (*shown, self.concerns, self.refused.total(), self.meter.late_ticks, self._note())
+        now = (*shown, self.concerns, self.refused.total(), self._note())
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())

@@ -208,7 +208,7 @@ def test_lengths_and_angles_are_within_half_a_digit_of_what_they_are_or_no_less(
         (1e-5, '10 um'),
         (2.0004e-3, '2.01 mm'),
         (0.9991, '0.9991 m'),
-        (3e-12, '< 0.1 nm'),
+        (3e-12, '0.1 nm'),
     ],
 )
 def test_what_something_is_within_is_rounded_up_but_for_rounding(metres, shown):

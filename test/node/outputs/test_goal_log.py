@@ -44,7 +44,7 @@ def test_each_outcome_is_one_line_that_says_how_far(node):
     before = len(lines(node))
     node.send_goal(at(0.3))
     text = until_line(node, before)
-    said = r'goal reached: carriage is within (0 mm|< 0\.1 nm|[\d.]+ (um|nm)) and (.*) deg'
+    said = r'goal reached: carriage is within (0 mm|[\d.]+ (um|nm)) and (.*) deg'
     assert re.fullmatch(said, text)
     node.send_goal(at(1.25))
     text = until_line(node, before + 1)
