@@ -19,7 +19,7 @@ from ..analysis.self_test import Report, TipReport, check
 from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
-from .command import add_json, add_robot, add_tip, new_parser
+from .command import add_json, add_robot, add_tip, check_writable, new_parser
 from .text import as_json, quantity, table
 
 NO_PROBLEMS, PROBLEMS = 0, 1
@@ -47,6 +47,8 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check the robot and print the report; the exit code."""
     path = robot_path(arguments.robot)
+    if arguments.yaml:
+        check_writable(arguments.yaml)
     with ProgressLine('check') as line:
         report = check(path, arguments.tips, arguments.goals, line.show)
     if arguments.yaml:

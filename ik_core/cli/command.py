@@ -78,10 +78,15 @@ def check_drawable(path: Path) -> None:
     formats = Figure().canvas.get_supported_filetypes()
     if path.suffix and path.suffix[1:].lower() not in formats:
         raise UsageError(f'{path}: the suffix should be one of {", ".join(sorted(formats))}')
-    check_folder(path)
+    check_writable(path)
 
 
-def check_folder(path: Path) -> None:
-    """Check that the folder of a file to be written is there. Raises UsageError."""
+def check_writable(path: Path) -> None:
+    """Check that a file to be written is no folder, and has one. Raises UsageError.
+
+    To be called before long work.
+    """
     if not path.parent.is_dir():
         raise UsageError(f'{path}: there is no folder {path.parent}')
+    if path.is_dir():
+        raise UsageError(f'{path} is a folder: give the file to be written')

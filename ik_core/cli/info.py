@@ -2,6 +2,7 @@
 
     ik info panda
     ik info my_robot.urdf --json
+    ik info panda --tip panda_hand     # for this link, in the place of the ends of chains
 
 The order of the joints is that of `ik solve --q0`, and of q in Python.
 Exit codes: 0 read, 2 bad input.
@@ -20,7 +21,7 @@ from ..problem import IkProblem
 from ..robot.load import load_robot
 from ..robot.robot import Robot
 from ..tasks import PoseTask
-from .command import REACHED, add_json, add_robot, new_parser
+from .command import REACHED, add_json, add_robot, add_tip, new_parser
 from .text import as_json, quantity, table
 
 
@@ -28,6 +29,7 @@ def add_parser(commands: Any) -> None:
     """Add `info` to the subcommands of `ik`."""
     parser = new_parser(commands, 'info', 'the joints, limits and tips of a robot', __doc__)
     add_robot(parser)
+    add_tip(parser, several=True)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -35,11 +37,12 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the robot has; exit code 0."""
     robot = load_robot(arguments.robot)
-    print(as_json(_data(robot)) if arguments.json else _text(robot))
+    tips = arguments.tips or robot.tips()
+    print(as_json(_data(robot, tips)) if arguments.json else _text(robot, tips))
     return REACHED
 
 
-def _data(robot: Robot) -> dict[str, Any]:
+def _data(robot: Robot, tips: Sequence[str]) -> dict[str, Any]:
     return {
         'name': robot.name,
         'base_link': robot.base_link,
@@ -56,7 +59,7 @@ def _data(robot: Robot) -> dict[str, Any]:
                 'closed_form': _closed_form(robot, tip),
                 'begun_from': expected_beginning(IkProblem(robot, [PoseTask(tip)])),
             }
-            for tip in robot.tips()
+            for tip in tips
         ],
         'warnings': robot.warnings,
     }
@@ -73,9 +76,9 @@ def _joint_data(robot: Robot, i: int) -> dict[str, Any]:
     }
 
 
-def _text(robot: Robot) -> str:
+def _text(robot: Robot, tips: Sequence[str]) -> str:
     head = f'{robot.name}: {len(robot.link_names)} links, {robot.n} joints, base {robot.base_link}'
-    rows = (_joint_rows(robot), _mimic_rows(robot), _tip_rows(robot))
+    rows = (_joint_rows(robot), _mimic_rows(robot), _tip_rows(robot, tips))
     warnings = [f'warning: {warning}' for warning in robot.warnings]
     tables = (table(part) for part in rows if len(part) > 1)
     return '\n\n'.join(filter(None, (head, *tables, '\n'.join(warnings))))
@@ -98,11 +101,10 @@ def _mimic_rows(robot: Robot) -> list[tuple[str, ...]]:
     return rows
 
 
-def _tip_rows(robot: Robot) -> list[tuple[str, ...]]:
+def _tip_rows(robot: Robot, tips: Sequence[str]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('tip', 'moved by joints', 'closed form')]
     return rows + [
-        (tip, _ranges(robot.chain(tip)), _closed_form_or_why_not(robot, tip))
-        for tip in robot.tips()
+        (tip, _ranges(robot.chain(tip)), _closed_form_or_why_not(robot, tip)) for tip in tips
     ]
 
 

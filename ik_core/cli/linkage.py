@@ -15,7 +15,7 @@ from typing import Any
 
 from ..robot.linkage import ORDERS, linkage
 from ..robot.urdf_text import urdf_text
-from .command import REACHED, check_folder, new_parser
+from .command import REACHED, check_writable, new_parser
 
 
 def add_parser(commands: Any) -> None:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         velocity=arguments.velocity,
     )
     if arguments.out:
-        check_folder(arguments.out)
+        check_writable(arguments.out)
         arguments.out.write_text(urdf_text(robot), encoding='utf-8')
         print(f'{robot.name}: {robot.n} angles, written: {arguments.out}')
     else:

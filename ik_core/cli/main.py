@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_REACHED
     except (IkError, UsageError, OSError) as error:
-        print(f'ik: {error}', file=sys.stderr)
+        print(f'ik: {_said(error)}', file=sys.stderr)
         return BAD_INPUT
 
 
@@ -63,6 +63,14 @@ def _run(argv: Sequence[str]) -> int:
     code: int = arguments.run(arguments)
     sys.stdout.flush()
     return code
+
+
+def _said(error: Exception) -> str:
+    """What is wrong; of a file that can't be opened without the number that systems give it."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        name = os.fsdecode(error.filename)
+        return f'{name!r}: {error.strerror}'
+    return str(error)
 
 
 class _Parser(argparse.ArgumentParser):

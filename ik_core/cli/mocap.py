@@ -20,7 +20,7 @@ from ..robot.mocap.load import load_mocap, load_skeleton
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..robot.urdf_text import urdf_text
-from .command import REACHED, add_json, check_folder, new_parser
+from .command import REACHED, add_json, check_writable, new_parser
 from .text import as_json
 
 
@@ -41,7 +41,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the file holds, and write the figure where asked; exit code 0."""
     if arguments.urdf:
-        check_folder(arguments.urdf)
+        check_writable(arguments.urdf)
     robot, motion = _load(arguments)
     data = {**_figure(robot), **(_motion(robot, motion) if motion else {})}
     if arguments.urdf:

@@ -21,7 +21,15 @@ from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
 from ..analysis.reachability.figure import draw
 from ..progress import ProgressLine
 from ..robot.load import load_robot
-from .command import REACHED, add_json, add_robot, add_tip, check_drawable, new_parser
+from .command import (
+    REACHED,
+    add_json,
+    add_robot,
+    add_tip,
+    check_drawable,
+    check_writable,
+    new_parser,
+)
 from .text import as_json
 
 
@@ -66,6 +74,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the map and print what it says; exit code 0."""
+    check_writable(arguments.out)
     if arguments.figure:
         check_drawable(arguments.figure)
     made = _make_map(arguments)

@@ -34,7 +34,7 @@ from .command import (
     UsageError,
     add_json,
     add_robot,
-    check_folder,
+    check_writable,
     new_parser,
 )
 from .completion import solvers
@@ -150,7 +150,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Retarget, write the motion and print its errors."""
     check_suffix(arguments.out)
-    check_folder(arguments.out)
+    check_writable(arguments.out)
     source, motion = load_clip(
         arguments.clip,
         skeleton=arguments.skeleton,

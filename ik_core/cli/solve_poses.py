@@ -21,7 +21,7 @@ from ..robot.robot import Robot
 from ..solvers.base import Solver
 from ..tasks import PoseTask, PositionTask
 from .angles import Angles
-from .command import NOT_REACHED, REACHED, UsageError, check_folder
+from .command import NOT_REACHED, REACHED, UsageError, check_writable
 from .poses import Poses, read_poses
 from .text import as_json
 
@@ -71,7 +71,7 @@ def _only_tip(arguments: argparse.Namespace, robot: Robot) -> str:
 
 def _check_out(arguments: argparse.Namespace) -> None:
     """Raise UsageError where --out can't be written, or would be written over the poses."""
-    check_folder(arguments.out)
+    check_writable(arguments.out)
     both = (arguments.out, arguments.poses)
     if all(path.exists() for path in both) and arguments.out.samefile(arguments.poses):
         raise UsageError(f'--out {arguments.out} is the file of the poses: name another one')

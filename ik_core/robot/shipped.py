@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..exceptions import UrdfError
@@ -35,14 +35,17 @@ def shipped_robots() -> dict[str, Path]:
 def robot_path(name: str) -> Path:
     """The file that a name means: a path, or the name of a shipped robot.
 
-    A file of that name, seen from the current folder, wins over the shipped robot. Raises
-    UrdfError, with the names of the shipped robots, where there is neither.
+    A file of that name, seen from the current folder, wins over the shipped robot, and that over
+    a folder, which whoever reads it refuses as one. Raises UrdfError, with the names of the
+    shipped robots, where there is none of these.
     """
-    if _is_path(name):
+    if _is_path(name) or _is_there(name, Path.is_file):
         return Path(name)
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name]
+    if _is_there(name, Path.is_dir):
+        return Path(name)
     close = difflib.get_close_matches(name, shipped, n=1)
     hint = f' (did you mean {close[0]!r}?)' if close else ''
     known = ', '.join(sorted(shipped)) or 'none found'
@@ -54,11 +57,14 @@ def robot_path(name: str) -> Path:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a name can only be that of a file, or is that of one."""
-    if Path(name).name != name or Path(name).suffix:
-        return True
+    """Whether a name can only be that of a file."""
+    return bool(Path(name).name != name or Path(name).suffix)
+
+
+def _is_there(name: str, kind: Callable[[Path], bool]) -> bool:
+    """Whether a name is that of a file, or a folder."""
     try:
-        return Path(name).is_file()
+        return bool(name) and kind(Path(name))
     except (OSError, ValueError):  # too long, or with a null byte
         return False
 

@@ -35,8 +35,9 @@ class Recording:
 
 def read_recording(path: str | Path) -> Recording:
     """The recording in a file. Raises InvalidRecording, OSError."""
-    if not zipfile.is_zipfile(path):
-        raise InvalidRecording(f'{path} is no recording: not a numpy archive (.npz)')
+    with Path(path).open('rb') as file:  # raises OSError, where is_zipfile would say no
+        if not zipfile.is_zipfile(file):
+            raise InvalidRecording(f'{path} is no recording: not a numpy archive (.npz)')
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(file['header'].tobytes().decode())
