@@ -139,7 +139,8 @@ def reachability_map(
         robot means any orientation: the position alone is asked for
     box : two corners (3,) of what is mapped [m], by default all that may be in reach
     q0 : (n,) where every solve starts, and frozen joints stay; by default the problem's
-    restarts : random starts after which a cell counts as out of reach
+    restarts : random starts after which a cell counts as out of reach; a point (no orientation)
+        that four of them miss by more than 2 % of the arm's reach gets no more
     out : an .npz file. Chunks are kept in `<out>.parts` until all are done; a run that was
         killed goes on with `resume`. Without `out` nothing is kept
     scheduler : address of a dask.distributed scheduler whose workers solve; else all cores here

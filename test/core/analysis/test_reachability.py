@@ -19,7 +19,7 @@ from support.robots import SHIPPED, python_path, random_q, shipped, transform
 
 import ik_core as ik
 from ik_core._compiling import compiling
-from ik_core.analysis.reachability import ReachabilityMap, bounds, maps, reachability_map
+from ik_core.analysis.reachability import ReachabilityMap, bounds, cells, maps, reachability_map
 from ik_core.analysis.reachability.bounds import reach_bounds
 from ik_core.analysis.reachability.grid import Grid, orientations
 from ik_core.cli.main import main
@@ -134,6 +134,28 @@ def test_a_map_does_not_miss_what_the_bounds_skip(monkeypatch):
 
 
 # --- against closed forms ----------------------------------------------------------------------
+
+
+def test_points_get_all_restarts_only_where_a_few_nearly_reach_them(monkeypatch):
+    """The second look is for what is just out of reach; what all restarts reach is in the map."""
+    robot, step, asked = shipped('panda'), 0.15, []
+
+    def batch(problem, targets, q0, **options):
+        asked.append((len(targets), options['restarts']))
+        return ik.solve_batch(problem, targets, q0, **options)
+
+    monkeypatch.setattr(cells, 'solve_batch', batch)
+    made = reachability_map(robot, step=step, restarts=12)
+    centres = made.grid.centres(np.arange(made.grid.voxels))
+    tried = made.tried.ravel() > 0
+    targets = np.tile(np.eye(4), (int(tried.sum()), 1, 1))
+    targets[:, :3, 3] = centres[tried]
+    problem = ik.IkProblem(robot, [ik.PositionTask(robot.tips()[0])])
+    all_at_once = ik.solve_batch(problem, targets, restarts=12)
+    np.testing.assert_array_equal(made.reached.ravel()[tried] > 0, all_at_once.success)
+    (first, few), (second, many) = asked
+    assert (first, few, many) == (tried.sum(), cells.FEW, 12)
+    assert 0 < second < 0.3 * (~all_at_once.success).sum()
 
 
 def test_the_positions_of_an_arm_are_a_shell():
