@@ -3,18 +3,15 @@ kernel's view of them.
 
 Of a branch at a value there is more to say than whether it is a solution: how far its joints are
 from the start, and how far it is from its end, at the reach's edge or a joint's limit. So what
-lies between two values can be estimated.
+lies between two values can be estimated (`between`).
 """
 
 from __future__ import annotations
 
-import math
-
 from .._jit import inner
-from ..maths.lanes import bits, in_lanes, least, wave
+from ..maths.lanes import bits, in_lanes, wave
 from ..maths.rotations import Array, IntArray
-from .judging import SNAP
-from .regular import find_branches, put_joints
+from .regular import find_branches
 from .slots import (
     BRANCH,
     COLUMN,
@@ -24,9 +21,11 @@ from .slots import (
     HELD_TURN,
     HELD_VALUE,
     JOINTS,
+    LEVELS,
     MOST_JOINTS,
     NONE,
     OFFSET,
+    REACH,
     SIGN,
     SLOTS,
     START,
@@ -35,15 +34,14 @@ from .slots import (
     WIDTH,
     X,
 )
+from .standing import margin_of, put_joints
 from .turns import LOST
 
-COST, MARGIN, POINT, NUMBERS = 0, 1, 2, 2 + MOST_JOINTS
+COST, MARGIN, GAPS = 0, 1, 2
+POINT = GAPS + LEVELS
+NUMBERS = POINT + MOST_JOINTS
 """What is kept of a branch at a value: the square of its distance to the start, how far from its
-end it is (below 0: beyond), and where its joints stand."""
-BENT = 0.2
-"""A path between two values is as near to the straight way as this share of that way."""
-HOPE = 0.65
-"""The margin may rise by this share of the way in between, as may its own change."""
+end it is (below 0: beyond), how far from that of each level, and where its joints stand."""
 
 _in_lanes = in_lanes[WIDTH]
 
@@ -70,10 +68,18 @@ def hold(plan: IntArray, numbers: Array, values: Array, memory: Array) -> None:
 
 
 @inner
+def hold_one(plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array) -> None:
+    """Hold the joint of all lanes at a value. trial (1 or more, 8): room."""
+    for lane in range(WIDTH):
+        trial[0, lane] = value
+    hold(plan, numbers, trial[0], memory)
+
+
+@inner
 def choose(slot: int, lane: int, memory: Array) -> None:
     """Give a lane the branch that has this slot among all."""
-    for level in range(3):
-        second = (slot >> (2 - level)) & 1
+    for level in range(LEVELS):
+        second = (slot >> (LEVELS - 1 - level)) & 1
         memory[BRANCH + 2 * level, lane] = -1.0 if second else 1.0
 
 
@@ -87,46 +93,29 @@ def measure(plan: IntArray, numbers: Array, memory: Array, ways: int) -> bool:
     lanes, lost = _in_lanes(memory), 0
     find_branches(plan, numbers, lanes, ways)
     for slot in range(ways * ways * ways):
-        if bits(lanes[GAP + slot] > -NONE) == 0:
-            lanes[DISTANCE + slot] = NONE
+        if bits(lanes[REACH + LEVELS * slot] > -NONE) == 0:
+            lanes[DISTANCE + slot], lanes[GAP + slot] = NONE, -NONE
             continue
-        beyond = put_joints(plan, numbers, lanes, slot)
-        lanes[GAP + slot] = least(lanes[GAP + slot], -beyond)
+        put_joints(plan, numbers, lanes, slot)
+        lanes[GAP + slot] = margin_of(lanes, slot)
         lost |= bits(lanes[SURE + slot] == LOST)
     return lost != 0
 
 
 @inner
-def keep(memory: Array, lane: int, row: Array) -> None:
-    """row (SLOTS, NUMBERS) = the branches in a lane."""
+def keep(memory: Array, slot: int, lane: int, rows: Array, column: int) -> None:
+    """A column of rows (NUMBERS, 8) = the branch in a slot and lane."""
+    rows[COST, column] = memory[DISTANCE + slot, lane]
+    rows[MARGIN, column] = memory[GAP + slot, lane]
+    if rows[COST, column] < NONE:
+        for k in range(LEVELS):
+            rows[GAPS + k, column] = memory[REACH + LEVELS * slot + k, lane]
+        for j in range(MOST_JOINTS):
+            rows[POINT + j, column] = memory[X + MOST_JOINTS * slot + j, lane]
+
+
+@inner
+def keep_all(memory: Array, lane: int, rows: Array) -> None:
+    """rows (NUMBERS, SLOTS) = the branches in a lane."""
     for slot in range(SLOTS):
-        row[slot, COST] = memory[DISTANCE + slot, lane]
-        row[slot, MARGIN] = memory[GAP + slot, lane]
-        if row[slot, COST] < NONE:
-            for j in range(MOST_JOINTS):
-                row[slot, POINT + j] = memory[X + MOST_JOINTS * slot + j, lane]
-
-
-@inner
-def way_between(one: Array, two: Array) -> float:
-    """How far a path leads the joints between two values at least [rad]. one, two (NUMBERS,)."""
-    square = 0.0
-    for j in range(POINT, NUMBERS):
-        square += (one[j] - two[j]) ** 2
-    return math.sqrt(square)
-
-
-@inner
-def nearest_between(one: Array, two: Array, way: float) -> float:
-    """About how near to the start a path comes as a solution between two values at least [rad].
-
-    NONE where it can't be a solution there. one, two (NUMBERS,), and the way between them.
-    """
-    d, e, gap = one[COST], two[COST], max(one[MARGIN], two[MARGIN])
-    if d >= NONE or e >= NONE:
-        return NONE if gap < -SNAP else math.sqrt(min(d, e))
-    if gap < -SNAP and gap + HOPE * (way + abs(one[MARGIN] - two[MARGIN])) < 0.0:
-        return NONE
-    share = min(max(0.5 * (1.0 + (d - e) / (way * way)), 0.0), 1.0) if way > 0.0 else 0.0
-    rest = d + share * (e - d) - share * (1.0 - share) * way * way
-    return max(math.sqrt(max(rest, 0.0)) - BENT * way, 0.0)
+        keep(memory, slot, lane, rows, slot)

@@ -7,7 +7,7 @@ memory, by a sign for each.
 from __future__ import annotations
 
 from .._jit import inner
-from ..maths.lanes import Number, least, most, root, select
+from ..maths.lanes import Number, most, root, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
 from .cores import apply, apply_inverse, inverse
@@ -18,12 +18,13 @@ from .slots import (
     CUT,
     DOUBT,
     FOUND,
-    GAP,
     HELD,
     HELD_TURN,
     HOME,
+    LEVELS,
     NONE,
     ORDER,
+    REACH,
     REVERSED,
     SURE,
     TARGET,
@@ -35,9 +36,9 @@ from .slots import (
     point_in,
     put,
 )
-from .standing import is_useless
+from .standing import stand_shared
 from .subproblems import across, blend, plus
-from .turns import after, on_line, one_of, onto, turned_by
+from .turns import NO, after, on_line, one_of, onto, turned_by
 
 SMALL = 1e-16
 
@@ -85,7 +86,7 @@ def cut_open(plan: IntArray, numbers: Array, lanes: Array) -> Frame:
 
 @inner
 def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int) -> None:
-    """See `cores.wrist_solutions`. Slots of a sweep that can't be of use are left out."""
+    """See `cores.wrist_solutions`. Slots that can't be of use are left out."""
     meeting = point_in(lanes, 3)
     _places(lanes, meeting, apply(target, meeting), ways)
     h4, h5, h6 = axis_in(lanes, 3), axis_in(lanes, 4), axis_in(lanes, 5)
@@ -94,10 +95,8 @@ def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int
     x, y, z = dot(h4, swing), dot(h4, side), dot(h4, rest)
     for place in range(ways * ways):
         slot = ways * place
-        if plan[HELD] >= 0 and is_useless(plan, numbers, lanes, slot):
-            for i in range(ways):
-                lanes[SURE + slot + i] = lanes[SURE + slot]
-                lanes[GAP + slot + i] = -NONE
+        if stand_shared(plan, numbers, lanes, slot, ways):
+            _leave_out(lanes, slot, ways)
             continue
         hand, palm, row = from_axes(target, h6), from_axes(target, h5), FOUND + 12 * slot
         for k in range(3):
@@ -106,13 +105,28 @@ def wrist(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int
             palm = turned_by(axis_in(lanes, k), c, s, palm)
         line = on_line(x, y, dot(h4, hand) - z)
         sure = after(lanes[SURE + slot], line[4])
-        gap = least(lanes[GAP + slot], line[5])
         for i in range(1, ways):
             copy_joints(lanes, slot, slot + i, 0)
         for i in range(ways):
             c5, s5 = one_of(line, lanes[BRANCH + 4 + i])
             _hand(lanes, slot + i, c5, s5, hand, palm, sure)
-            lanes[GAP + slot + i] = gap
+        _note_last(lanes, slot, line[5], ways)
+
+
+@inner
+def _leave_out(lanes: Array, slot: int, ways: int) -> None:
+    """So many slots from this one on are of no use."""
+    for i in range(slot, slot + ways):
+        lanes[SURE + i], lanes[REACH + LEVELS * i] = NO, -NONE
+
+
+@inner
+def _note_last(lanes: Array, slot: int, gap: Number, ways: int) -> None:
+    """The gaps of so many slots from this one on; the first two of the first are known."""
+    row = REACH + LEVELS * slot
+    for i in range(ways):
+        to = row + LEVELS * i
+        lanes[to], lanes[to + 1], lanes[to + 2] = lanes[row], lanes[row + 1], gap
 
 
 @inner
@@ -170,15 +184,16 @@ def _places(lanes: Array, p: Vector, w: Vector, ways: int) -> None:
             note(lanes, slot, 1, c2, s2)
             note(lanes, slot, 2, c3, s3)
             lanes[SURE + slot] = after(after(line3[4], line2[4]), sure1)
-            lanes[GAP + slot] = least(line3[5], line2[5])
+            row = REACH + LEVELS * slot
+            lanes[row], lanes[row + 1] = line3[5], line2[5]
 
 
 # --- three parallel axes ------------------------------------------------------------------------
 
 
 @inner
-def parallel(lanes: Array, target: Frame, ways: int) -> None:
-    """See `cores.parallel_solutions`."""
+def parallel(plan: IntArray, numbers: Array, lanes: Array, target: Frame, ways: int) -> None:
+    """See `cores.parallel_solutions`. Slots that can't be of use are left out."""
     h, h4, h5, h6 = axis_in(lanes, 1), axis_in(lanes, 3), axis_in(lanes, 4), axis_in(lanes, 5)
     meeting, p6 = point_in(lanes, 3), point_in(lanes, 5)
     k, arm = in_axes(target, h), minus(meeting, p6)
@@ -200,14 +215,17 @@ def parallel(lanes: Array, target: Frame, ways: int) -> None:
             note(lanes, slot, 3, c4, s4)
             note(lanes, slot, 4, c5, s5)
             note(lanes, slot, 5, c6, s6)
-            lanes[GAP + slot] = least(line6[5], line5[5])
-            _planar_arm(lanes, target, side, slot, after(sure, sure4), ways)
+            row = REACH + LEVELS * slot
+            lanes[row], lanes[row + 1] = line6[5], line5[5]
+            lanes[SURE + slot] = after(sure, sure4)
+            if stand_shared(plan, numbers, lanes, slot, ways):
+                _leave_out(lanes, slot, ways)
+            else:
+                _planar_arm(lanes, target, side, slot, ways)
 
 
 @inner
-def _planar_arm(
-    lanes: Array, target: Frame, side: Vector, slot: int, sure: Number, ways: int
-) -> None:
+def _planar_arm(lanes: Array, target: Frame, side: Vector, slot: int, ways: int) -> None:
     """The first three, parallel joints for the last three, in so many slots from this one on."""
     h, p1, p2, p3 = axis_in(lanes, 1), point_in(lanes, 0), point_in(lanes, 1), point_in(lanes, 2)
     goal, turn, row = p3, side, FOUND + 12 * slot
@@ -223,7 +241,8 @@ def _planar_arm(
     w = across(h, minus(apply(target, goal), p1))
     reach = 0.5 * (dot(w, w) - dot(a, a) - dot(b, b))
     line = on_line(dot(a, b), dot(a, cross(h, b)), reach)
-    sure, gap = after(after(sure, sure0), line[4]), least(lanes[GAP + slot], line[5])
+    sure = after(after(lanes[SURE + slot], sure0), line[4])
+    _note_last(lanes, slot, line[5], ways)
     for i in range(ways):
         c2, s2 = one_of(line, lanes[BRANCH + 4 + i])
         c1, s1, sure1 = onto(h, plus(a, turned_by(h, c2, s2, b)), w)
@@ -233,7 +252,6 @@ def _planar_arm(
         note(lanes, slot + i, 1, c2, s2)
         note(lanes, slot + i, 2, c * both_c + s * both_s, third * _sign(h, axis_in(lanes, 2)))
         lanes[SURE + slot + i] = after(sure, sure1)
-        lanes[GAP + slot + i] = gap
 
 
 @inner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ class ClosedForm:
         self._ways: list[Way] = []
         self._plan: Plan | None = None
         self._held: int | None = None
+        self._held_range = np.nan, np.nan
         self._family = ''
         self.is_certain = False
         self.stand(self.start(q0))
@@ -103,8 +105,7 @@ class ClosedForm:
     @property
     def held_range(self) -> tuple[float, float]:
         """The limits [rad, m] of the joint that is held, half a turn to a side that is open."""
-        j = self._ways[0].held
-        return float(self._limits.sample_lower[j]), float(self._limits.sample_upper[j])
+        return self._held_range
 
     def start(self, q0: ArrayLike | None = None) -> Array:
         """The whole start (n,)."""
@@ -184,8 +185,9 @@ class ClosedForm:
         answer, costs = self._plan.sweep(self._packed.targets, start, values, task)
         return None if np.isnan(costs).any() else (answer, costs)
 
-    def best_held(self, start: Array, values: Array) -> tuple[float, Array] | None:
-        """The solution (n,) nearest to a start, and the value it holds, which is NaN without any.
+    def best_held(self, start: Array, values: Array) -> tuple[Array | None, bool] | None:
+        """The solution (n,) nearest to a start, None without any; and whether those with the
+        start's own value still have to be looked at.
 
         values (N,) : of the held joint, looked at first, at the same distance from end to end
         None where that has to be done value by value, by `solve`.
@@ -194,13 +196,15 @@ class ClosedForm:
         self.stand(start)
         if self._plan is None:
             return None
-        value, q = self._plan.best_held(self._packed.targets, start, values)
+        value, in_doubt, q = self._plan.best_held(self._packed.targets, start, values)
         if value == UNKNOWN:
             return None
-        if np.isnan(q.item(0)):
+        if math.isnan(value):
+            return None, in_doubt
+        if math.isnan(q.item(0)):
             found = self._solve_carefully(start, value)
-            return (value, found[0]) if len(found) else None
-        return value, q
+            return (found[0], True) if len(found) else None
+        return q, in_doubt
 
     def hidden_values(self, start: Array, values: Array) -> Array:
         """Values of the held joint between two of (N,) that have solutions where these have none,
@@ -388,7 +392,10 @@ class ClosedForm:
         if not self._ways:
             raise UnsupportedProblem(why_not(self._chain))
         held, self._family = self.layout.held, ''
-        self._held = int(self._joints[held]) if held >= 0 else None
+        self._held, j = int(self._joints[held]) if held >= 0 else None, self._ways[0].held
+        if j is not None:
+            lower, upper = self._limits.sample_lower, self._limits.sample_upper
+            self._held_range = lower.item(j), upper.item(j)
         self._plan = self._find_plan()
 
     def _find_ways(self) -> list[Way]:

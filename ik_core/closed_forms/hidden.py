@@ -1,22 +1,25 @@
 """Solutions, and gaps between them, that lie between two values of the held joint: a kernel.
 
 Where none of two values has a solution, a branch may still rise above its end in between; where
-both have one, all branches may be beyond theirs. The margins at both values, and how far a branch
-leads from one to the other, say where that may be: there the highest point is looked for, or the
-lowest.
+both have one, all branches may be beyond theirs. What is known of the branches at both values says
+where that may be (`between`): there the highest point is looked for, or the lowest.
 """
 
 from __future__ import annotations
 
 from .._jit import inner, njit
+from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
-from .branch_paths import HOPE, MARGIN, hold, keep, load, measure, nearest_between, way_between
+from .between import nearest_between, stays_between
+from .branch_paths import MARGIN, hold, keep_all, load, measure
 from .judging import SNAP
 from .regular import set_branches
 from .slots import GAP, NONE, POSES, SLOTS, WIDTH
 
 ROUNDS = 3
 """Eight values between two shrink the range to two ninths; so often."""
+
+_in_lanes = in_lanes[WIDTH]
 
 
 @njit
@@ -45,10 +48,10 @@ def hidden_values(
         if measure(plan, wide, memory, POSES):
             return -1
         for lane in range(min(WIDTH, values.shape[0] - first)):
-            keep(memory, lane, paths[first + lane])
-    count = 0
+            keep_all(memory, lane, paths[first + lane])
+    count, seen = 0, _in_lanes(paths)
     for k in range(values.shape[0] - 1):
-        side = _may_hide(paths[k], paths[k + 1])
+        side = _may_hide(plan, wide, _in_lanes(memory), seen[k], seen[k + 1])
         if side != 0.0 and _look_between(
             plan, wide, values[k], values[k + 1], side, trial, memory
         ):
@@ -58,22 +61,15 @@ def hidden_values(
 
 
 @inner
-def _may_hide(one: Array, two: Array) -> float:
+def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array) -> float:
     """1.0 where there may be a solution between two values that have none, -1.0 where there may
-    be none between two that have some, else 0.0. one, two (SLOTS, NUMBERS)."""
-    has_one, has_two, may_rise, stays = False, False, False, False
-    for slot in range(SLOTS):
-        low, high = one[slot, MARGIN], two[slot, MARGIN]
-        has_one, has_two = has_one or low >= -SNAP, has_two or high >= -SNAP
-        if low > -NONE and high > -NONE:
-            way = way_between(one[slot], two[slot])
-            may_rise = may_rise or nearest_between(one[slot], two[slot], way) < NONE
-            stays = stays or min(low, high) > HOPE * (way + abs(low - high))
+    be none between two that have some, else 0.0. one, two (NUMBERS,), in lanes: the branches."""
+    has_one, has_two = bits(one[MARGIN] >= -SNAP) != 0, bits(two[MARGIN] >= -SNAP) != 0
     if has_one != has_two:
         return 0.0
     if has_one:
-        return 0.0 if stays else -1.0
-    return 1.0 if may_rise else 0.0
+        return 0.0 if bits(stays_between(plan, one, two) > 0.0) else -1.0
+    return 1.0 if bits(nearest_between(plan, wide, lanes, one, two)[0] < NONE) else 0.0
 
 
 @inner

@@ -10,8 +10,9 @@ from ..robot.kinematics import PARENT
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
 from . import slots
-from .best_held import PART, TRIAL, WIDER, best_held
+from .best_held import PART, PARTS, WIDER, best_held
 from .branch_paths import NUMBERS
+from .branch_search import TRIAL
 from .chain import Chain, fixed_frames
 from .cores import PARALLEL, WRIST
 from .hidden import hidden_values
@@ -31,7 +32,8 @@ class Plan:
         self._trial = np.empty((TRIAL, slots.WIDTH))
         self._wide = numbers.copy()
         self._wide[0, slots.MARGIN] = WIDER
-        self._paths, self._parts = np.empty((0, slots.SLOTS, NUMBERS)), np.empty((PART, 0))
+        self._paths, self._parts = np.zeros((0, NUMBERS, slots.SLOTS)), np.empty((0, PART))
+        self._ends = np.zeros((PARTS + 1, NUMBERS, slots.WIDTH))
 
     def solve(self, targets: Array, start: Array, held: float) -> Array | None:
         """The solutions (k, n) for targets (1, 12) and a start (n,); None if not regular."""
@@ -49,13 +51,14 @@ class Plan:
         own = self._trial, self._memory, costs
         return sweep(whole, numbers, targets, self._start, values, task, *own), costs
 
-    def best_held(self, targets: Array, start: Array, values: Array) -> tuple[float, Array]:
-        """The answer of `best_held.best_held`, and q (n,), for targets (1, 12)."""
+    def best_held(self, targets: Array, start: Array, values: Array) -> tuple[float, bool, Array]:
+        """The answers of `best_held.best_held`, and q (n,), for targets (1, 12)."""
         whole, numbers = self.arrays
         self._make_room(len(values))
         self._start[0], q = start, start.copy()
-        own = self._trial, self._paths, self._parts, self._memory, q
-        return best_held(whole, numbers, self._wide, targets, self._start, values, *own), q
+        own = self._trial, self._paths, self._parts, self._ends, self._memory, q
+        value, in_doubt = best_held(whole, numbers, self._wide, targets, self._start, values, *own)
+        return value, in_doubt, q
 
     def hidden(self, targets: Array, start: Array, values: Array) -> Array | None:
         """What `hidden.hidden_values` finds, for targets (1, 12); None where joints do not
@@ -68,9 +71,9 @@ class Plan:
 
     def _make_room(self, count: int) -> None:
         """Room for the branches at so many values."""
-        if count + 1 != len(self._paths):
-            self._paths = np.empty((count + 1, slots.SLOTS, NUMBERS))
-            self._parts = np.empty((PART, 2 * count * slots.SLOTS))
+        if count != len(self._paths):
+            self._paths = np.zeros((count, NUMBERS, slots.SLOTS))
+            self._parts = np.empty((2 * count * slots.SLOTS, PART))
 
 
 def memory() -> Array:

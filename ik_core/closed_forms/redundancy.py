@@ -6,7 +6,6 @@ gaps that are narrower than the distance of the samples are found, but not all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -97,7 +96,7 @@ def best_solution(
     if cost is None:
         best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
         if best is not None:
-            return _nearer(form, start, None if math.isnan(best[0]) else best[1])
+            return _nearer(form, start, best[0]) if best[1] else best[0]
     values = _values(form, SAMPLES if samples is None else samples)
     measure = measured(cost or (lambda q: np.linalg.norm(q - start)), 'cost')
 

@@ -55,7 +55,7 @@ from .slots import (
     X,
     frame_in,
 )
-from .standing import stand
+from .standing import put_joints
 from .turns import LOST, MISSED, NO, UNCLEAR, spun
 
 _in_lanes = in_lanes[WIDTH]
@@ -83,19 +83,6 @@ def error_of(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
         apart = frame[i] - lanes[BODY + i]
         turn = turn + apart * apart
     return root(most(dot(gap, gap), 0.5 * turn))
-
-
-@inner
-def put_joints(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
-    """Put the variables of a slot next to the start, inside the limits; return how far they are
-    beyond these [rad]; the slot's distance to the start, squared."""
-    beyond = distance = 0.0 * lanes[TARGET]
-    for i in range(plan[JOINTS]):
-        x, over, gap = stand(plan, numbers, lanes, slot, i)
-        lanes[X + MOST_JOINTS * slot + i] = x
-        beyond, distance = most(beyond, over), distance + gap * gap
-    lanes[DISTANCE + slot] = distance
-    return beyond
 
 
 @inner
@@ -137,7 +124,7 @@ def find_branches(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> No
     if plan[KIND] == WRIST:
         wrist(plan, numbers, lanes, target, ways)
     else:
-        parallel(lanes, target, ways)
+        parallel(plan, numbers, lanes, target, ways)
 
 
 @inner

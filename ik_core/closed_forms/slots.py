@@ -36,7 +36,11 @@ NEAREST = MISS + 1
 LOSS = NEAREST + 1
 BOUND = LOSS + 1
 GAP = BOUND + 1
-ROWS = GAP + SLOTS
+BEYOND = GAP + SLOTS
+REACH = BEYOND + SLOTS
+LEVELS = 3
+"""Equations with two answers each, one after the other."""
+ROWS = REACH + LEVELS * SLOTS
 NONE = 1e300
 """The distance of what is no solution."""
 

@@ -1,0 +1,192 @@
+"""Along one branch of a chain of seven joints: where the held joint has the solution nearest to a
+start, at a parabola's vertex or the end of the branch. Kernels of `best_held`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .._jit import inner
+from ..maths.rotations import Array, IntArray
+from .branch_paths import COST, MARGIN, choose, hold, measure
+from .judging import SNAP
+from .slots import BRANCHES, DISTANCE, GAP, JOINTS, NONE, WIDTH, X
+
+ROUNDS = 12
+NARROWED, END = 2e-5, 1e-10
+"""The best is found as exactly [rad], as a share of its distance to the start where that is less
+than one; and where its branch ends [rad]."""
+NEARER, SHRINKING = 0.1, 0.3
+"""Of eight values about a guess each pair is nearer to it by the first; where they shrink the
+range less than by the second, the next ones are spread evenly."""
+TOUCHING = 1e-2
+"""Branches no further apart [rad] where both end are one that turns back there."""
+COSTS, MARGINS, PICKED, BRACKET = 1, 2, 3, 4
+"""Rows of a trial, behind its values: what was found; which values or parts it is about; from the
+last one on the bracket:"""
+LOW, HERE, HIGH = 0, 1, 2
+"""its rows, three values of which the middle one is the best;"""
+AT, SLOT = 2, 3
+"""and its columns, behind COST and MARGIN: the value, and of the best the slot."""
+TRIAL = BRACKET + 3
+
+
+@inner
+def look_at_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
+    """The costs and margins of the branch of each lane, at eight values trial[0]."""
+    hold(plan, wide, trial[0], memory)
+    measure(plan, wide, memory, BRANCHES)
+    for lane in range(WIDTH):
+        trial[COSTS, lane], trial[MARGINS, lane] = memory[DISTANCE, lane], memory[GAP, lane]
+
+
+@inner
+def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> None:
+    """Take over what is a solution and better than the best."""
+    if margin >= -SNAP and cost < trial[BRACKET + HERE, COST]:
+        here = trial[BRACKET + HERE]
+        here[COST], here[MARGIN], here[AT], here[SLOT] = cost, margin, value, slot
+
+
+@inner
+def follow(
+    plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
+) -> None:
+    """Find the least cost in the branch of the best, as far as this from it, within the bounds;
+    and in the one that it turns into, where it is least at the reach's edge."""
+    if _follow_one(plan, wide, width, low, high, trial, memory):
+        here = trial[BRACKET + HERE]
+        value, slot = here[AT], int(here[SLOT])
+        cost, margin = here[COST], here[MARGIN]
+        if _turn_back(plan, wide, trial, memory):
+            _follow_one(plan, wide, width, low, high, trial, memory)
+            take(cost, margin, value, slot, trial)
+
+
+@inner
+def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool:
+    """Make another branch the best one that begins where this one ends, if there is any."""
+    here, value = trial[BRACKET + HERE], trial[BRACKET + HERE, AT]
+    own = int(here[SLOT])
+    for lane in range(WIDTH):
+        choose(lane, lane, memory)
+        trial[0, lane] = value
+    look_at_one_each(plan, wide, trial, memory)
+    best, gap = -1, TOUCHING * TOUCHING
+    for lane in range(WIDTH):
+        apart = 0.0
+        for j in range(plan[JOINTS]):
+            apart += (memory[X + j, lane] - memory[X + j, own]) ** 2
+        if lane != own and trial[MARGINS, lane] >= -SNAP and apart < gap:
+            best, gap = lane, apart
+    if best < 0:
+        return False
+    here[COST], here[MARGIN], here[SLOT] = trial[COSTS, best], trial[MARGINS, best], best
+    return True
+
+
+@inner
+def _follow_one(
+    plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
+) -> bool:
+    """The same in one branch; whether it is least where that ends."""
+    bracket = trial[BRACKET:]
+    for lane in range(WIDTH):
+        choose(int(bracket[HERE, SLOT]), lane, memory)
+    low = bracket[LOW, AT] = max(bracket[HERE, AT] - width, low)
+    high = bracket[HIGH, AT] = min(bracket[HERE, AT] + width, high)
+    _spread(low, high, 0, trial)
+    for k in range(ROUNDS):
+        before = bracket[HIGH, AT] - bracket[LOW, AT]
+        look_at_one_each(plan, wide, trial, memory)
+        if k == 0:
+            _copy(0, trial, LOW)
+            _copy(WIDTH - 1, trial, HIGH)
+        _narrow(trial)
+        if _is_narrow(bracket):
+            break
+        _choose_values(before, trial)
+    return bracket[HERE, MARGIN] <= SNAP
+
+
+@inner
+def _spread(low: float, high: float, aside: int, trial: Array) -> None:
+    """Eight values from low to high, so many steps inside of these."""
+    step = (high - low) / (WIDTH - 1 + 2 * aside)
+    for lane in range(WIDTH):
+        trial[0, lane] = low + step * (lane + aside)
+
+
+@inner
+def _copy(lane: int, trial: Array, row: int) -> None:
+    """A row of the bracket = what was found in a lane."""
+    to = trial[BRACKET + row]
+    to[AT], to[COST], to[MARGIN] = trial[0, lane], trial[COSTS, lane], trial[MARGINS, lane]
+
+
+@inner
+def _narrow(trial: Array) -> None:
+    """Take over into the bracket what was found: the best, and next to it on both sides."""
+    bracket = trial[BRACKET:]
+    best = -1
+    for lane in range(WIDTH):
+        is_inside = bracket[LOW, AT] <= trial[0, lane] <= bracket[HIGH, AT]
+        good = trial[MARGINS, lane] >= -SNAP and is_inside
+        if good and trial[COSTS, lane] < (bracket[HERE, COST] if best < 0 else trial[COSTS, best]):
+            best = lane
+    if best >= 0:
+        side = LOW if trial[0, best] > bracket[HERE, AT] else HIGH
+        for column in range(AT + 1):
+            bracket[side, column] = bracket[HERE, column]
+        _copy(best, trial, HERE)
+    for lane in range(WIDTH):
+        if bracket[LOW, AT] < trial[0, lane] < bracket[HERE, AT]:
+            _copy(lane, trial, LOW)
+        if bracket[HERE, AT] < trial[0, lane] < bracket[HIGH, AT]:
+            _copy(lane, trial, HIGH)
+
+
+@inner
+def _is_narrow(bracket: Array) -> bool:
+    """Whether the best is known exactly, inside of a branch or at its end."""
+    here, ends = bracket[HERE, AT], NONE
+    if bracket[LOW, MARGIN] < -SNAP:
+        ends = here - bracket[LOW, AT]
+    if bracket[HIGH, MARGIN] < -SNAP:
+        ends = min(ends, bracket[HIGH, AT] - here)
+    width = NARROWED * min(math.sqrt(bracket[HERE, COST]), 1.0)
+    return ends <= END or (ends >= NONE and bracket[HIGH, AT] - bracket[LOW, AT] <= width)
+
+
+@inner
+def _choose_values(before: float, trial: Array) -> None:
+    """The next values: about a guess, or where that was of little help, evenly."""
+    bracket = trial[BRACKET:]
+    low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
+    if high - low > SHRINKING * before or low == here or here == high:
+        _spread(low, high, 1, trial)
+        return
+    guess = _guess(bracket)
+    reach = 0.5 * max(guess - low, high - guess)
+    for k in range(WIDTH // 2):
+        trial[0, 2 * k], trial[0, 2 * k + 1] = max(guess - reach, low), min(guess + reach, high)
+        reach *= NEARER
+
+
+@inner
+def _guess(bracket: Array) -> float:
+    """Where the parabola through three points is least, or before that the branch ends."""
+    low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
+    one = (bracket[HERE, COST] - bracket[LOW, COST]) / (here - low)
+    two = (bracket[HIGH, COST] - bracket[HERE, COST]) / (high - here)
+    bend = (two - one) / (high - low)
+    if bend > 0.0:
+        guess = min(max(0.5 * (low + here - one / bend), low), high)
+    else:
+        guess = low if bracket[LOW, COST] < bracket[HIGH, COST] else high
+    side = LOW if guess < here else HIGH
+    if bracket[side, MARGIN] >= -SNAP:
+        return guess
+    inside, beyond = bracket[HERE, MARGIN] + SNAP, bracket[side, MARGIN] + SNAP
+    end = here + (bracket[side, AT] - here) * inside / (inside - beyond)
+    return max(guess, end) if side == LOW else min(guess, end)
