@@ -34,11 +34,16 @@ from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.schedule import solve_many
 from ..solvers.damped_search.search import solve_each
-from ..solvers.damped_search.workspace import STATUSES, DampedWorkspace, crew_arguments
+from ..solvers.damped_search.workspace import (
+    STATUSES,
+    DampedWorkspace,
+    crew_arguments,
+    room_aside,
+)
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from .rows import Answers, Room, put_answers, take_problems
 
-LEAST, MOST = (256, 1024) if COMPILED else (1, 1)
+LEAST, MOST = (256, 2048) if COMPILED else (1, 1)
 """Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
 before another thread would be a help."""
 LEAST_SEARCHES = 16 if COMPILED else 1
@@ -223,7 +228,10 @@ class ManySolves:
         answers = Answers.of(count, len(self.problem.goals), starts.shape[1])
 
         def worker(k: int) -> Work:
-            arrays, room = self._workspace(k), self._room(min(count, MOST))
+            chunk = min(count, MOST)
+            arrays, room = self._workspace(k), self._room(chunk)
+            if self._in_lanes:
+                arrays = *arrays, *room_aside(chunk, len(self.problem.variables))
             return lambda first, last: self._solve(arrays, room, given, first, last, answers)
 
         share_out(count, MOST, self.threads, worker, progress, least=least)

@@ -98,7 +98,7 @@ class Beginning:
     def restart(self) -> tuple[IntArray, Array, Array]:
         """What it takes for plan, numbers and memory where a start that stayed led nowhere.
 
-        NEAR is below 0, so that none stays, and to the number of `numbers` the opposite one.
+        NEAR is that of `numbers`, but below 0: solutions are for the starts that stayed.
         """
         return self._whole, self._everywhere, _room()
 
@@ -248,7 +248,7 @@ def _plan_of(chain: Chain, layout: Layout, packed: PackedGoals, frames: list[Arr
     plan = plan_of(chain, layout, packed, endless, chain.variables, 0.0, n, frames)
     assert plan is not None
     whole, numbers = plan.arrays
-    numbers[0, slots.NEAR] = -1.0
+    numbers[0, slots.NEAR] = 0.0
     numbers[1, REACH] = _reach(chain)
     return _Plan(whole, numbers, chain.variables, np.empty(0, int), layout.held >= 0)
 

@@ -84,7 +84,8 @@ def nearest_solutions(
 
     targets (N, 12), starts (N, variables). memory (ROOM, WIDTH). plan, numbers: see `plans`, with
     the variables as columns, and `beginning`; starts that miss the target by no more than its NEAR
-    [m, rad] stay. The answers do not depend on what else is in 0..N-1.
+    [m, rad] stay, or, where that is below 0, those that miss it by more. The answers do not depend
+    on what else is in 0..N-1.
     """
     lanes, one, following = _in_lanes(memory), last - first == 1, first
     ways = BRANCHES if one else POSES
@@ -250,7 +251,7 @@ def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: in
 
 @inner
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
-    """The lanes, as bits, whose start is not near the target, which is not out of reach."""
+    """The lanes, as bits, whose start does not stay, and whose target is not out of reach."""
     for j in range(plan[JOINTS]):
         place = plan[PLACE + j]
         at = HELD_TURN if place < 0 else FOUND + 2 * place
@@ -259,7 +260,8 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
     body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
     for k in range(12):
         lanes[BODY + k] = body[k]
-    far = bits(error_of(plan, numbers, lanes, 0) > numbers[0, NEAR])
+    error, near = error_of(plan, numbers, lanes, 0), numbers[0, NEAR]
+    far = bits(error > near) if near >= 0.0 else bits(error <= -near)
     if plan[BEFORE] + plan[BEHIND] == 0:
         return far
     away = 0.0 * lanes[TARGET]

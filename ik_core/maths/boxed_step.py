@@ -153,10 +153,12 @@ def _pose_round(
     a00 = a10 = a11 = a20 = a21 = a22 = 0.0 * mu
     b00 = b01 = b02 = b10 = b11 = b12 = b20 = b21 = b22 = c00 = c10 = c11 = c20 = c21 = c22 = a00
     for j in range(columns.shape[0]):
+        u0, u1, u2 = columns[j, 0], columns[j, 1], columns[j, 2]
+        v0, v1, v2 = columns[j, 3], columns[j, 4], columns[j, 5]
         stays = held[j] > 0.0
-        u0, u1 = select(stays, 0.0, columns[j, 0]), select(stays, 0.0, columns[j, 1])
-        u2, v0 = select(stays, 0.0, columns[j, 2]), select(stays, 0.0, columns[j, 3])
-        v1, v2 = select(stays, 0.0, columns[j, 4]), select(stays, 0.0, columns[j, 5])
+        if bits(stays) != 0:
+            u0, u1, u2 = select(stays, 0.0, u0), select(stays, 0.0, u1), select(stays, 0.0, u2)
+            v0, v1, v2 = select(stays, 0.0, v0), select(stays, 0.0, v1), select(stays, 0.0, v2)
         a00, a10, a11 = a00 + u0 * u0, a10 + u1 * u0, a11 + u1 * u1
         a20, a21, a22 = a20 + u2 * u0, a21 + u2 * u1, a22 + u2 * u2
         b00, b01, b02 = b00 + v0 * u0, b01 + v0 * u1, b02 + v0 * u2
@@ -184,7 +186,8 @@ def _pose_round(
         leaves = (bounded != aim) & free
         move = select(leaves, bounded - x[j], -total)
         dx[j] = select(free, move, dx[j])
-        held[j] = select(leaves, 1.0, held[j])
+        if bits(leaves) != 0:
+            held[j] = select(leaves, 1.0, held[j])
         outside |= bits(leaves)
     return outside
 
@@ -416,6 +419,8 @@ def cap_step(dx: Array, max_step: float) -> None:
     largest = 0.0
     for j in range(dx.shape[0]):
         largest = most(largest, abs(dx[j]))
+    if bits(largest > max_step) == 0:
+        return
     scale = select(largest > max_step, max_step / most(largest, SMALLEST), 1.0)
     for j in range(dx.shape[0]):
         dx[j] = scale * dx[j]

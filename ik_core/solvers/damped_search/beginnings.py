@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from ..._jit import inlined, inner
 from ...closed_forms.nearest import nearest_solutions
-from ...closed_forms.slots import NEAR
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
 from .memory import FIRST, TRIAL, SearchArrays, X
-from .model import cost_at, within_tolerances
 
 SAME = 1e-6
 """Points that are no further apart [rad or m] are the same."""
@@ -39,27 +35,23 @@ def begins_elsewhere(search: SearchArrays, plan: IntArray, everywhere: Array, ro
     """Put x where the first restart begins, if not at random: at the nearest solution.
 
     Where the first attempt began at a start near the goal and led nowhere. plan, everywhere, room:
-    see `closed_forms.beginning.Beginning.restart`; of length 0 where nothing is known. Whatever
-    was evaluated last is not any more.
+    see `closed_forms.beginning.Beginning.restart`; of length 0 where nothing is known.
     """
     if plan.shape[0] == 0:
         return False
     first, point = search.vectors[FIRST], search.vectors[TRIAL]
-    cost_at(search, first, search.trial_residual)
-    if within_tolerances(search) or not _is_near(search.p.errors, -everywhere[0, NEAR]):
-        return False
     starts, points = search.vectors[FIRST : FIRST + 1], search.vectors[TRIAL : TRIAL + 1]
     choose_beginning(plan, everywhere, search.p.targets, starts, 0, 1, room, points)
-    apart = 0.0
-    for j in range(first.shape[0]):
-        apart = max(apart, abs(point[j] - first[j]))
-    if apart <= SAME:
-        return False  # there is none, or the first attempt began there
+    if not are_apart(first, point):
+        return False
     copy_to(point, search.vectors[X])
     return True
 
 
 @inlined
-def _is_near(errors: Array, near: float) -> bool:
-    """Whether the one goal's errors (1, 2) are no more than that, as those of `nearest`."""
-    return max(errors[0, 0], 2.0 * math.sin(0.5 * errors[0, 1])) <= near
+def are_apart(first: Array, point: Array) -> bool:
+    """Whether there is a solution beside where the first attempt began."""
+    apart = 0.0
+    for j in range(first.shape[0]):
+        apart = max(apart, abs(point[j] - first[j]))
+    return apart > SAME

@@ -164,7 +164,7 @@ def step(crew: Crew) -> tuple[int, int]:
     largest = take_step(x, dx, bounds, trial)
     cost = update(crew.p, trial, crew.trial_residual)
     taken = ((cost < before) | fresh) & runs
-    _take(crew, taken, cost)
+    _take(crew, taken, runs, cost)
     _damp(values, taken, fresh, before - cost, decrease, options[DAMPING])
     slow = (abs(decrease) < ROUNDING * before) | (largest <= SMALLEST_MOVE)
     ended = select(taken, _stands(crew), select(slow, 1.0, 0.0))
@@ -174,19 +174,23 @@ def step(crew: Crew) -> tuple[int, int]:
 
 
 @inlined
-def _take(crew: Crew, taken: Number, cost: Number) -> None:
-    """Move the lanes that take their trial points, and differentiate there."""
+def _take(crew: Crew, taken: Number, runs: Number, cost: Number) -> None:
+    """Move the lanes that take their trial points, and differentiate there.
+
+    As a rule all that run do. Then nobody needs the Jacobian of before.
+    """
     crew.values[COST] = select(taken, cost, crew.values[COST])
-    goal_jacobian(crew.p, 1, crew.spare)
+    some_stay = bits(taken) != bits(runs)
+    goal_jacobian(crew.p, 1, crew.spare if some_stay else crew.columns)
     if crew.residual.shape[0] == POSE:  # a constant unrolls the loops
-        _differentiate(crew, taken, POSE)
+        _differentiate(crew, taken, some_stay, POSE)
     else:
-        _differentiate(crew, taken, crew.residual.shape[0])
+        _differentiate(crew, taken, some_stay, crew.residual.shape[0])
     lengthen(crew.vectors[SQUARES])
 
 
 @inlined
-def _differentiate(crew: Crew, taken: Number, m: int) -> None:
+def _differentiate(crew: Crew, taken: Number, some_stay: bool, m: int) -> None:
     """Take over what was computed at the trial point; `model.slopes` there."""
     x, trial, columns = crew.vectors[X], crew.vectors[TRIAL], crew.columns
     gradient, squares = crew.vectors[GRADIENT], crew.vectors[SQUARES]
@@ -194,12 +198,13 @@ def _differentiate(crew: Crew, taken: Number, m: int) -> None:
         crew.residual[i] = select(taken, crew.trial_residual[i], crew.residual[i])
     for j in range(x.shape[0]):
         x[j] = select(taken, trial[j], x[j])
+        if some_stay:
+            for i in range(m):
+                columns[j, i] = select(taken, crew.spare[j, i], columns[j, i])
         slope = square = 0.0
         for i in range(m):
-            column = select(taken, crew.spare[j, i], columns[j, i])
-            columns[j, i] = column
-            slope += column * crew.residual[i]
-            square += column * column
+            slope += columns[j, i] * crew.residual[i]
+            square += columns[j, i] * columns[j, i]
         gradient[j], squares[j] = slope, square
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._jit import inlined
 from ...maths.boxed_step import is_blocked
-from ...maths.lanes import least, most, select
+from ...maths.lanes import bits, least, most, select
 from ...maths.linalg import SHORTEST_COLUMN, STATIONARY, gauss_newton_hessian
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
@@ -216,10 +216,12 @@ def is_steep(gradient: float, square: float, cost: float) -> bool:
 
 @inlined
 def free_slopes(x: Array, bounds: Array, gradient: Array, squares: Array, cost: float) -> float:
-    """How many variables slope downwards, and not across a limit."""
+    """How many variables slope downwards, and not across a limit, counted until there is one."""
     count = 0.0
     for j in range(x.shape[0]):
         blocked = is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j])
         steep = is_steep(gradient[j], squares[j], cost)
         count += select(blocked, 0.0, select(steep, 1.0, 0.0))
+        if bits(count == 0.0) == 0:  # in all lanes
+            break
     return count

@@ -1,9 +1,13 @@
 """Which lane makes which attempt of which problem: `solve_many`, all problems of a batch.
 
-Every problem that is under way has a *desk*: the memory of a search of its own, as `search` knows
-it, which pools attempts, draws restarts and concludes. A lane that is free takes the first
-attempt of the next problem; where there is none left, the next restart of a problem that is
-under way. So a single problem has its restarts side by side.
+A lane that is free takes the first attempt of the next problem: target and start go from the
+arrays of the batch into the lane, and where the attempt reaches the goals the answer from the lane
+into those. A problem whose first attempt does not is put *aside*, with where it ended, until all
+first attempts are made or under way.
+
+Then it gets a *desk*: the memory of a search of its own, as `search` knows it, which pools
+attempts, draws restarts and concludes. Where all have theirs, a lane that is free takes the next
+restart of a problem that is under way. So a single problem has its restarts side by side.
 
 The answer is that of attempts made one after the other: those that are over wait in their lanes
 until all earlier ones are, and of those that reach the goals the earliest counts. Neither the
@@ -16,13 +20,38 @@ from __future__ import annotations
 from ..._jit import inlined, njit
 from ...maths.lanes import LANES, in_lanes, numbers_of
 from ...maths.rotations import Array, IntArray
+from ...maths.vectors import copy_to
 from ...optim.memory import FOREVER
 from ...robot.kinematics import OFFSET
 from ...robot.limits import random_configuration
 from . import crew as own
 from .attempts import next_attempt, turned_round
-from .beginnings import begins_elsewhere
+from .beginnings import are_apart, begins_elsewhere, choose_beginning
+from .board import (
+    AT_WORK,
+    BEGUN,
+    DESK,
+    IDLE,
+    KNOWN,
+    NOWHERE,
+    NUMBER,
+    OVER,
+    PROBLEM,
+    PUT,
+    STATE,
+    TAKEN,
+    THERE,
+    Aside,
+    Desks,
+    Elsewhere,
+    Found,
+    Given,
+    aside_in,
+    begin_in_lane,
+    free,
+)
 from .crew import Crew, crew_of, step
+from .first_attempts import begin_first, end_first, put_aside
 from .memory import (
     ATTEMPT,
     ATTEMPT_ITERATIONS,
@@ -47,13 +76,6 @@ from .memory import (
 )
 from .search import conclude_search, hand_in, open_problem, run_search
 
-# The board, a column for each lane or desk: where a lane works, at which attempt, and how it goes;
-# which problem is on a desk (-1: none), and how many attempts of it were begun.
-DESK, NUMBER, STATE, PROBLEM, BEGUN = range(5)
-BOARD = 5
-# states of a lane; those that are over wait for earlier attempts
-IDLE, AT_WORK, OVER, THERE = range(4)
-
 lanes_of = in_lanes[LANES]
 
 
@@ -72,6 +94,8 @@ def solve_many(
     plan: IntArray,
     everywhere: Array,
     room: Array,
+    aside: IntArray,
+    notes: Array,
     frozen: IntArray,
     angles: Array,
     own_targets: Array,
@@ -89,37 +113,26 @@ def solve_many(
 
     For L lanes, and D desks, at most as many: geometries (D, K, 14), targets (D, G, 12), counters
     (D, COUNTERS), memories (D, size) as of `search`; crew_memory (crew_size, L), with the geometry
-    in it; board (BOARD, L). The rest is as in `search.solve_each`. What is on the board already is
-    gone on with: a search whose first attempts were made elsewhere. Afterwards it is empty.
+    in it; board (BOARD, L); aside (C,) and notes (aside_size,), for all problems. The rest is as
+    in `search.solve_each`. What is on the board already is gone on with: a search whose first
+    attempts were made elsewhere. Afterwards it is empty.
     """
-    rows, options = row_count(table), memories[0, :OPTIONS]
-    crew = crew_of(tree, table, tools, bounds, options, rows, lanes_of(crew_memory))
+    rows = row_count(table)
+    desks = Desks(tree, geometries, table, tools, targets, bounds, counters, memories)
+    given = Given(frozen, angles, own_targets, starts, near, seeds)
+    elsewhere = Elsewhere(plan, everywhere, room)
+    found = Found(answers, costs, errors, codes)
+    kept = aside_in(aside, notes, bounds.shape[1])
+    crew = crew_of(tree, table, tools, bounds, memories[0, :OPTIONS], rows, lanes_of(crew_memory))
+    board[PUT, 0] = board[KNOWN, 0] = board[TAKEN, 0] = 0
     while True:
         at_work = 0
         for lane in range(board.shape[1]):
-            if board[STATE, lane] == IDLE:
-                place = _place(board, lane, counters, first < last, int(options[RESTARTS]))
-                if place < 0:
-                    values = numbers_of(crew.values)
-                    values[own.RUNS, lane] = 0.0
-                    continue
-                search = carve_rows(
-                    tree, geometries[place], table, tools, targets[place], bounds,
-                    counters[place], memories[place], rows,
-                )  # fmt: skip
-                if board[PROBLEM, place] < 0:
-                    open_problem(
-                        search, geometries[place], targets[place], frozen, angles, own_targets,
-                        starts, near, seeds, first,
-                    )  # fmt: skip
-                    board[PROBLEM, place], board[BEGUN, place] = first, 0
-                    first += 1
-                number = board[BEGUN, place]
-                if number > 1 or (
-                    number == 1 and not begins_elsewhere(search, plan, everywhere, room)
-                ):
-                    _begin_at_random(search, number)
-                _send(crew, board, lane, place, search, frozen)
+            if board[STATE, lane] == IDLE and first < last:
+                begin_first(crew, board, lane, given, first)
+                first += 1
+            elif board[STATE, lane] == IDLE:
+                _begin_at_desk(crew, board, lane, desks, rows, given, elsewhere, kept, found)
             at_work += 1 if board[STATE, lane] == AT_WORK else 0
         if at_work == 0:
             return
@@ -129,25 +142,120 @@ def solve_many(
         for lane in range(board.shape[1]):
             if (there | over) >> lane & 1 == 0 or board[STATE, lane] != AT_WORK:
                 continue
-            place = board[DESK, lane]
-            search = carve_rows(
-                tree, geometries[place], table, tools, targets[place], bounds, counters[place],
-                memories[place], rows,
-            )  # fmt: skip
-            if not _stops(crew, board, lane, search, (there >> lane) & 1):
+            place, reached = board[DESK, lane], (there >> lane) & 1 != 0
+            if place == NOWHERE and reached:
+                end_first(crew, board, lane, given, kept, found)
                 continue
-            ended = _settle(crew, board, lane, place, search)
-            if ended == RUNNING:
+            search = _search_at(desks, rows, max(place, 0))
+            if not reached and _turns_round(crew, lane, search):
                 continue
-            if ended == STALLED:  # no attempt reached the goals
-                run_search(
-                    tree, geometries[place], table, tools, targets[place], bounds,
-                    counters[place], memories[place], plan, everywhere, room, FOREVER, FOREVER,
-                )  # fmt: skip
+            if place == NOWHERE:
+                put_aside(crew, board, lane, STALLED, kept, found)
             else:
-                conclude_search(search)
-            hand_in(search, board[PROBLEM, place], answers, costs, errors, codes)
-            board[PROBLEM, place] = -1
+                _see_to(crew, board, lane, reached, desks, search, elsewhere, found)
+
+
+@inlined
+def _search_at(desks: Desks, rows: int, place: int) -> SearchArrays:
+    """The search at a desk."""
+    return carve_rows(
+        desks.tree,
+        desks.geometries[place],
+        desks.table,
+        desks.tools,
+        desks.targets[place],
+        desks.bounds,
+        desks.counters[place],
+        desks.memories[place],
+        rows,
+    )
+
+
+# --- What is aside gets a desk -------------------------------------------------------------------
+
+
+@inlined
+def _begin_at_desk(
+    crew: Crew,
+    board: IntArray,
+    lane: int,
+    desks: Desks,
+    rows: int,
+    given: Given,
+    elsewhere: Elsewhere,
+    aside: Aside,
+    found: Found,
+) -> None:
+    """Give a lane the next attempt of a problem that has, or now gets, a desk, if there is one."""
+    waits = board[TAKEN, 0] < board[PUT, 0]
+    place = _place(board, lane, desks.counters, waits, int(crew.options[RESTARTS]))
+    if place < 0:
+        free(crew, board, lane)
+        return
+    search = _search_at(desks, rows, place)
+    if board[PROBLEM, place] < 0:
+        _open_next(board, place, desks, search, given, elsewhere, aside, found)
+    else:
+        number = board[BEGUN, place]
+        if number > 1 or (
+            number == 1
+            and not begins_elsewhere(search, elsewhere.plan, elsewhere.numbers, elsewhere.room)
+        ):
+            _begin_at_random(search, number)
+    _send(crew, board, lane, place, search, given.frozen)
+
+
+@inlined
+def _open_next(
+    board: IntArray,
+    place: int,
+    desks: Desks,
+    search: SearchArrays,
+    given: Given,
+    elsewhere: Elsewhere,
+    aside: Aside,
+    found: Found,
+) -> None:
+    """Put the next problem that is aside on a desk, with x where its next attempt begins."""
+    k = board[TAKEN, 0]
+    if k == board[KNOWN, 0]:
+        _look_elsewhere(board, given, elsewhere, aside)
+    board[TAKEN, 0] += 1
+    i = aside.which[k]
+    open_problem(
+        search, desks.geometries[place], desks.targets[place], given.frozen, given.angles,
+        given.targets, given.starts, given.near, given.seeds, i,
+    )  # fmt: skip
+    counters, x, steps = search.counters, search.vectors[X], found.codes[i, 1]
+    board[PROBLEM, place] = i
+    copy_to(found.points[i], x)
+    counters[ITERATIONS] = counters[EVALUATIONS] = counters[ATTEMPT_ITERATIONS] = steps
+    if found.codes[i, 0] == REACHED:
+        board[BEGUN, place] = 0  # to be made again, from where it ended: one more evaluation
+        return
+    board[BEGUN, place] = 1
+    counters[EVALUATIONS] += 1
+    search.values[COST] = found.costs[i]
+    next_attempt(search, STALLED)
+    if elsewhere.plan.shape[0] > 0 and are_apart(aside.starts[k], aside.points[k]):
+        copy_to(aside.points[k], x)
+
+
+@inlined
+def _look_elsewhere(board: IntArray, given: Given, elsewhere: Elsewhere, aside: Aside) -> None:
+    """Find where the first restarts of the problems begin that came aside since the last time."""
+    which, plan = aside.which, elsewhere.plan
+    known, put = board[KNOWN, 0], board[PUT, 0]
+    board[KNOWN, 0] = put
+    if plan.shape[0] == 0:
+        return
+    for k in range(known, put):
+        copy_to(given.targets[which[k], 0], aside.targets[k])
+        copy_to(given.starts[which[k]], aside.starts[k])
+    choose_beginning(
+        plan, elsewhere.numbers, aside.targets, aside.starts, known, put, elsewhere.room,
+        aside.points,
+    )  # fmt: skip
 
 
 @inlined
@@ -157,7 +265,7 @@ def _place(board: IntArray, lane: int, counters: IntArray, more: bool, restarts:
     One that has no lane, else a free one where there are more problems, else that with the fewest
     attempts so far. The lane's last one is as good as any, and looked at first.
     """
-    before = board[DESK, lane]
+    before = max(board[DESK, lane], 0)
     if board[PROBLEM, before] < 0:
         if more:
             return before
@@ -190,37 +298,72 @@ def _send(
     """Have a lane begin the next attempt of a desk's problem, at x."""
     number, x = board[BEGUN, place], search.vectors[X]
     board[BEGUN, place] += 1
-    board[DESK, lane], board[NUMBER, lane], board[STATE, lane] = place, number, AT_WORK
     geometry, targets = numbers_of(crew.p.geometry), numbers_of(crew.p.targets)
-    vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
+    vectors = numbers_of(crew.vectors)
     for k in range(frozen.shape[0]):
         geometry[frozen[k], OFFSET, lane] = search.p.geometry[frozen[k], OFFSET]
     for g in range(targets.shape[0]):
-        for i in range(12):
-            targets[g, i, lane] = search.p.targets[g, i]
+        for c in range(12):
+            targets[g, c, lane] = search.p.targets[g, c]
     for j in range(x.shape[0]):
         vectors[own.X, j, lane] = x[j]
-    values[own.RUNS, lane] = values[own.FRESH, lane] = 1.0
-    values[own.COST, lane] = values[own.NU, lane] = values[own.GROWTH, lane] = 1.0
+    begin_in_lane(crew, board, lane, place, number)
+
+
+# --- Attempts that are over ----------------------------------------------------------------------
 
 
 @inlined
-def _stops(crew: Crew, board: IntArray, lane: int, search: SearchArrays, there: int) -> bool:
-    """Note how an attempt ended; False where a joint was turned round, and it goes on."""
+def _turns_round(crew: Crew, lane: int, search: SearchArrays) -> bool:
+    """Whether a joint of an attempt is turned round, so that it goes on; the search is scratch."""
     vectors, values = numbers_of(crew.vectors), numbers_of(crew.values)
-    if there == 0:
-        _bring_slopes(crew, lane, search)
-        if turned_round(search):
-            for j in range(vectors.shape[1]):
-                vectors[own.X, j, lane] = search.vectors[X, j]
-            values[own.NU, lane], values[own.GROWTH, lane] = search.values[NU], 2.0
-            values[own.STAGNANT, lane] = 0.0
-            return False
-    else:
-        _call_off(board, lane)
-    board[STATE, lane] = THERE if there != 0 else OVER
-    values[own.RUNS, lane] = 0.0
+    _bring_slopes(crew, lane, search)
+    if not turned_round(search):
+        return False
+    for j in range(vectors.shape[1]):
+        vectors[own.X, j, lane] = search.vectors[X, j]
+    values[own.NU, lane], values[own.GROWTH, lane] = search.values[NU], 2.0
+    values[own.STAGNANT, lane] = 0.0
     return True
+
+
+@inlined
+def _see_to(
+    crew: Crew,
+    board: IntArray,
+    lane: int,
+    reached: bool,
+    desks: Desks,
+    search: SearchArrays,
+    elsewhere: Elsewhere,
+    found: Found,
+) -> None:
+    """See to an attempt of a problem that has a desk, once it is over, and to what that ends."""
+    place = board[DESK, lane]
+    _stop(crew, board, lane, reached)
+    ended = _settle(crew, board, lane, place, search)
+    if ended == RUNNING:
+        return
+    if ended == REACHED:
+        conclude_search(search)
+    else:  # no attempt reached the goals
+        run_search(
+            desks.tree, desks.geometries[place], desks.table, desks.tools, desks.targets[place],
+            desks.bounds, desks.counters[place], desks.memories[place], elsewhere.plan,
+            elsewhere.numbers, elsewhere.room, FOREVER, FOREVER,
+        )  # fmt: skip
+    hand_in(search, board[PROBLEM, place], found.points, found.costs, found.errors, found.codes)
+    board[PROBLEM, place] = -1
+
+
+@inlined
+def _stop(crew: Crew, board: IntArray, lane: int, reached: bool) -> None:
+    """Note how an attempt ended; it waits for earlier ones, and later ones are not needed."""
+    values = numbers_of(crew.values)
+    if reached:
+        _call_off(board, lane)
+    board[STATE, lane] = THERE if reached else OVER
+    values[own.RUNS, lane] = 0.0
 
 
 @inlined

@@ -13,6 +13,7 @@ from ...maths.rotations import Array, IntArray
 from ...optim.memory import FOREVER
 from . import crew as own
 from . import schedule
+from .board import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
 from .crew import crew_of
 from .memory import (
     ANSWER,
@@ -39,7 +40,6 @@ from .memory import (
     X,
     carve,
 )
-from .schedule import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
 from .search import choose_first, run_search
 
 ALONE = 8
@@ -123,6 +123,8 @@ def solve_one(
             known,
             everywhere,
             room,
+            counters[:0],
+            memory[:0],
             frozen,
             nothing,
             own_targets[:0],

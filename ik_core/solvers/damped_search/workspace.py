@@ -24,9 +24,9 @@ from ...optim.workspace import STATUSES, KernelWorkspace
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
 from . import memory
+from .board import BOARD, PROBLEM, aside_size
 from .crew import VALUES, VECTORS, crew_size
 from .memory import part_ends, search_arrays
-from .schedule import BOARD, PROBLEM
 from .search import conclude, run
 from .single import FEW, solve_one
 
@@ -247,6 +247,11 @@ def crew_arguments(search: DampedWorkspace, desks: int, count: int = LANES) -> t
         everywhere,
         room.copy(),  # each thread writes there
     )
+
+
+def room_aside(count: int, variables: int) -> tuple[IntArray, Array]:
+    """Room for what `schedule.solve_many` puts aside of so many problems: its next arguments."""
+    return np.empty(count, np.int64), np.empty(aside_size(count, variables))
 
 
 def _lanes_for(search: DampedWorkspace, count: int) -> tuple[Array, IntArray]:

@@ -16,7 +16,11 @@ from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES, in_lanes
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search import schedule
-from ik_core.solvers.damped_search.workspace import DampedWorkspace, crew_arguments
+from ik_core.solvers.damped_search.workspace import (
+    DampedWorkspace,
+    crew_arguments,
+    room_aside,
+)
 
 needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are no lanes')
 
@@ -66,7 +70,7 @@ def in_so_many_lanes(count, problem, frames, starts, desks=None, **options):
     errors, codes = np.empty((total, 1, 2)), np.zeros((total, 4), np.int64)
     nothing = np.empty(0, np.int64)
     kernel(
-        *crew, nothing, np.empty((total, 0)), frames, starts, starts,
+        *crew, *room_aside(total, n), nothing, np.empty((total, 0)), frames, starts, starts,
         np.zeros(total, np.int64), 0, total, answers, costs, errors, codes,
     )  # fmt: skip
     return answers, codes, errors
