@@ -60,6 +60,8 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
     Takes up to a minute on the first start ever, so it runs beside the node's own thread. Raises
     IkError where the description or a parameter is wrong for this robot.
     """
+    if isinstance(source, Path) and source.is_dir():
+        raise UrdfError(f'urdf_path: {source} is a directory: give the URDF file in it')
     if isinstance(source, Path) and not source.is_file():
         raise UrdfError(f'urdf_path: there is no file {source}')
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
@@ -74,7 +76,9 @@ def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
 
 def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
     """The links that follow goals; UnsupportedProblem where there is no one longest chain."""
-    return parameters.node.tip_links or (robot.default_tip(),)
+    tips = parameters.node.tip_links
+    _check_once('tip_links', tips)
+    return tips or (robot.default_tip(),)
 
 
 def goal_topic(tip_link: str) -> str:
@@ -397,11 +401,10 @@ class Model:
         """The joints to publish, in order; see `outputs`."""
         robot, node = self.robot, self.parameters.node
         every = (*robot.joint_names, *robot.mimic_joints)
+        _check_once('command_joints', node.command_joints)
         for joint in node.command_joints:
             if joint not in every:
                 robot.joint_index(joint)  # FrameNotFound, with the closest names
-            if node.command_joints.count(joint) > 1:
-                raise InvalidOption(f'command_joints names {joint} more than once')
         if node.command_joints or node.output == 'joint_state':
             return node.command_joints or every
         return tuple(robot.joint_names[i] for i in self.moved_joints)
@@ -419,6 +422,12 @@ class Model:
         """A target to begin with; nothing follows it before a goal comes."""
         q = self.robot.middle_configuration
         return self.robot.forward_kinematics(q, tip_link) @ self.tool(tip_link)
+
+
+def _check_once(parameter: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidOption(f'{parameter} names {name} more than once')
 
 
 def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ class Parameters:
         """What the node was started with and nobody declared: most likely misspelt."""
         return [_with_hint(name, self._specs) for name in self._undeclared()]
 
-    def _given(self) -> Iterable[str]:
+    def _given(self) -> Values:
         given: Values = getattr(self._node, '_parameter_overrides', {})  # no public way to ask
         return given
 
@@ -141,6 +141,8 @@ class Parameters:
             try:
                 spec.declare(self._node, values.get(spec.name))
             except ParameterException as error:
+                if spec.name in self._given():
+                    spec.read(self._given()[spec.name].value)  # says what would be right
                 raise InvalidOption(str(error)) from error
             self._specs[spec.name] = spec
             self._read.add(spec.name)

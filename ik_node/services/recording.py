@@ -107,7 +107,8 @@ class RecordService:
             try:
                 self.start(model)
             except Exception as error:  # of a recording, which keeps no joint from moving
-                self._node.get_logger().error(f'nothing is recorded: {explanation(error)}')
+                why = sentence(error) if isinstance(error, OSError) else explanation(error)
+                self._node.get_logger().error(f'nothing is recorded: {why}')
 
     def start(self, model: Model) -> None:
         """Record this model from now on. Raises IkError or OSError where that can't be."""

@@ -9,10 +9,11 @@ pytest.importorskip('rclpy')
 
 from support.node_harness import load, snapshot
 
+import ik_core as ik
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.recording import Recorder
-from ik_node.model import Model, goal_topic
+from ik_node.model import Model, goal_topic, load_robot
 from ik_node.parameters.options import Limits
 
 
@@ -75,6 +76,22 @@ def test_what_a_controller_is_sent_is_what_has_to_be_measured():
     fingers = Model(load('panda'), snapshot(**options, command_joints=names))
     assert fingers.commanded_joints() == [0, 7]
     assert fingers.needed_joints()[-1] == 'panda_finger_joint1'
+
+
+@pytest.mark.parametrize('name', ['tip_links', 'command_joints'])
+def test_what_is_named_twice_is_told(name):
+    link = {'tip_links': 'panda_hand', 'command_joints': 'panda_joint1'}[name]
+    with pytest.raises(ik.InvalidOption, match=f'^{name} names {link} more than once$'):
+        Model(load('panda'), snapshot(**{name: (link, link)}))
+
+
+@pytest.mark.parametrize(
+    ('there', 'said'), [(True, r' is a directory: give the URDF file in it'), (False, 'no file')]
+)
+def test_a_path_that_is_no_file_is_told_for_what_it_is(tmp_path, there, said):
+    path = tmp_path if there else tmp_path / 'gone.urdf'
+    with pytest.raises(ik.UrdfError, match=f'^urdf_path: .*{said}'):
+        load_robot(path, snapshot())
 
 
 def test_the_rest_posture_outlives_a_change_of_tolerance():

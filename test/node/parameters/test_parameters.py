@@ -371,6 +371,28 @@ def test_a_misspelt_joint_or_tip_is_refused_once_the_robot_is_known(make, name, 
     assert [text.partition(' ')[0] for text in parameters.unread()] == [name]
 
 
+@pytest.mark.parametrize(
+    ('name', 'value', 'said'),
+    [
+        ('position_tolerance', math.nan, r'position_tolerance must be a number$'),
+        ('position_tolerance', -1.0, r'position_tolerance is -1; it must be in \[1e-12, 1\]$'),
+        ('updates_per_tick', -1, r'updates_per_tick is -1; it must be in \[0, 1e\+06\]$'),
+        ('autostart', 'maybe', r'autostart must be true or false$'),
+        ('levenberg_marquardt.restarts', 2.5, r'levenberg_marquardt\.restarts must be an integer'),
+    ],
+)
+def test_values_from_the_start_are_refused_in_the_words_of_later_ones(make, name, value, said):
+    with pytest.raises(InvalidOption, match=f'^{said}'):
+        make(**{name.replace('.', '__'): value})
+
+
+def test_a_limit_from_the_start_is_refused_in_these_words_too(make):
+    _, parameters = make(joint_limits__panda_joint1__velocity=-1.0)
+    said = r'^joint_limits\.panda_joint1\.velocity is -1; it must be in \[1e-06, 2\.175\]$'
+    with pytest.raises(InvalidOption, match=said):
+        parameters.declare_robot(load('panda'))
+
+
 def test_a_limit_that_a_joint_does_not_have_is_refused(make):
     _, parameters = make(joint_limits__panda_finger_joint2__upper=0.01)
     with pytest.raises(InvalidOption, match='panda_finger_joint2 has velocity, acceleration'):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,8 @@ from support.places import ROOT
 from support.robots import python_path
 
 from ik_core.tracking.recording import part_of, read_recording, replay
-from ik_node.services.recording import LEFT_BEHIND, check_folder, new_file
+from ik_node.parameters.options import NodeOptions
+from ik_node.services.recording import LEFT_BEHIND, RecordService, check_folder, new_file
 
 TRACKING = ROOT / 'test' / 'core' / 'tracking'
 TIP = 'tool'
@@ -125,6 +127,18 @@ def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path):
         told = f'record_folder: no file can be written in {folder}: No such file or directory'
         assert answer.message == told
         assert not record(node, False).success
+
+
+def test_a_folder_that_is_not_there_is_one_line_where_recording_begins_by_itself(tmp_path):
+    said = []
+    logger = SimpleNamespace(error=said.append)
+    node = SimpleNamespace(get_logger=lambda: logger)
+    folder = tmp_path / 'nowhere'
+    options = NodeOptions(record=True, record_folder=str(folder))
+    model = SimpleNamespace(parameters=SimpleNamespace(node=options), recorder=None)
+    RecordService(node, lambda: model, lambda: '').begin(model)
+    told = f'record_folder: no file can be written in {folder}: No such file or directory'
+    assert said == [f'nothing is recorded: {told}']
 
 
 def test_a_folder_that_goes_away_loses_no_recording(tmp_path, monkeypatch):
