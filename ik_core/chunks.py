@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from threading import Thread
 from typing import Any
 
 from .options import check_function, whole_number
@@ -80,16 +81,42 @@ def share_out(
         for only in range(helpers + 1):
             work(only, progress)
         return
-    with ThreadPoolExecutor(helpers) as pool:
-        helping = [pool.submit(work, k) for k in range(1, helpers + 1)]
-        work(0, progress)
-        for helper in helping:
-            helper.result()
+    _beside(helpers, work, partial(work, 0, progress))
 
 
 def check_progress(progress: Progress | None) -> None:
     """InvalidOption where it is none: before anything is solved."""
     check_function(progress, 'progress', '(done, count)')
+
+
+def _beside(helpers: int, helper: Callable[[int], Any], own: Callable[[], Any]) -> None:
+    """Do `own` in this thread, and helper(k) in threads k = 1..helpers beside it.
+
+    What one of them raises is raised once all have ended, that of this thread first. A pool does
+    the same, but takes several times as long to begin and to end.
+    """
+    raised: list[BaseException] = []
+
+    def work(k: int) -> None:
+        try:
+            helper(k)
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [Thread(target=work, args=(k,)) for k in range(1, helpers + 1)]
+    begun = []
+    try:
+        for thread in threads:
+            thread.start()
+            begun.append(thread)
+        own()
+        for thread in begun:
+            thread.join()
+    finally:
+        for thread in begun:  # where Ctrl-C came, too, also while waiting for them
+            thread.join()
+    if raised:
+        raise raised[0]
 
 
 def rising(progress: Progress | None) -> Progress | None:

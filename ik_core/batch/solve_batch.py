@@ -333,7 +333,9 @@ def _result_of(answers: Answers) -> BatchResult:
     """The answers of the kernels."""
     q, position, orientation, cost, codes, counts = answers
     success = codes == REACHED_CODE
-    return BatchResult(q, success, STATUS_OF[codes], position, orientation, cost, *counts)
+    status = np.full(len(codes), STATUS_OF[REACHED_CODE])  # as a rule all, which takes less time
+    status[~success] = STATUS_OF[codes[~success]]
+    return BatchResult(q, success, status, position, orientation, cost, *counts)
 
 
 def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResult:
