@@ -1,8 +1,8 @@
-"""The loop: `run` goes on with a search, `conclude` makes an answer of it; `solve_each` does many.
+"""The loop: `run_search` goes on with a search, `conclude` makes an answer of it; `solve_each`
+does many, without lanes.
 
 Each of them takes a problem's arrays and the search's own, eight in all (`memory.search_arrays`):
-as one tuple of arrays, numba would need three times as long to take them. A whole solve is one
-call, too (`single`), as what is around a call takes as long as many a solve.
+as one tuple of arrays, numba would need three times as long to take them.
 """
 
 from __future__ import annotations
@@ -71,51 +71,6 @@ from .model import (
 from .saddles import SADDLE_TRIALS, find_descent, find_descent_inside, leave_saddle
 
 
-@njit
-def run(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
-    plan: IntArray,
-    numbers: Array,
-    everywhere: Array,
-    room: Array,
-    iterations: int,
-) -> int:
-    """Begin a search, or go on with it: at most so many iterations; return its status.
-
-    When the status is not RUNNING, the answer is concluded.
-
-    plan, numbers, room: see `nearest_solutions`, which chooses where the first attempt begins;
-    numbers is of length 0 to go on, or to begin at the start
-    everywhere: the numbers for the first restart, see `begins_elsewhere`; plan is of length 0
-    where that is a random one
-    """
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    if numbers.shape[0] > 0:
-        choose_first(search, plan, numbers, room)
-    return run_search(
-        tree,
-        geometry,
-        table,
-        tools,
-        targets,
-        bounds,
-        counters,
-        memory,
-        plan,
-        everywhere,
-        room,
-        iterations,
-        FOREVER,
-    )
-
-
 @inlined
 def choose_first(search: SearchArrays, plan: IntArray, numbers: Array, room: Array) -> None:
     """FIRST = where the first attempt at a target begins, for the start START."""
@@ -139,9 +94,13 @@ def run_search(
     iterations: int,
     attempts: int,
 ) -> int:
-    """`run` for a search whose beginning is chosen; or until so many attempts were left.
+    """Begin a search at FIRST, or go on with it: at most so many iterations, or until so many
+    attempts were left; return its status.
 
-    Takes few arrays, as `run` does: handing on all parts of a search by their names costs more.
+    When that is not RUNNING, the answer is concluded. everywhere: the numbers for the first
+    restart, see `begins_elsewhere`; plan is of length 0 where that is a random one.
+
+    Takes few arrays: handing on all parts of a search by their names costs more.
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     if counters[PHASE] == NEW:
@@ -333,7 +292,7 @@ def solve_each(
 ) -> None:
     """Solve the problems first..last-1 of N with one memory, each as a single solve does.
 
-    plan, everywhere, room: see `run`. What differs from problem to problem:
+    plan, everywhere, room: see `run_search`. What differs from problem to problem:
     frozen (F,), angles (N, F) : the bodies of joints that stand still, and where they stand
     own_targets (N, G, 12), starts (N, variables), seeds (N,)
     near (N, variables) : next to which turn an answer should be, as a rule the starts

@@ -1,8 +1,10 @@
-"""A whole solve in one call: the first attempt alone, and what follows side by side in lanes.
+"""One search, in one call or step by step: `run`.
 
-A step that is made alone takes less time than one of all lanes, and most first attempts need few.
-One that needs more goes on in a lane, beside the restarts that may have to follow it; which
-attempt gives the answer, and which answer, is the same as if they were made one after the other.
+What is around a call takes as long as many a solve, so a whole one is one call: the first attempt
+alone, and what follows side by side in lanes. A step that is made alone takes less time than one
+of all lanes, and most first attempts need few. One that needs more goes on in a lane, beside the
+restarts that may have to follow it; which attempt gives the answer, and which answer, is the same
+as if they were made one after the other.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ solve_few = with_kernels(_source, 'solve_few', lanes_of=lanes_of)
 
 
 @njit
-def solve_one(
+def run(
     tree: IntArray,
     geometry: Array,
     table: IntArray,
@@ -71,24 +73,32 @@ def solve_one(
     frozen: IntArray,
     crew_memory: Array,
     board: IntArray,
+    iterations: int,
     q: Array,
 ) -> int:
-    """Solve a problem from q (n,), the whole robot's joints; return the status.
+    """Begin a search, or go on with it: at most so many iterations; return its status.
 
-    Its answer fills q at `columns` (variables,), and is concluded in the search's arrays.
+    When the status is not RUNNING, the answer is concluded.
 
-    plan, numbers, everywhere, room: see `search.run`. frozen, crew_memory, board: see
-    `schedule.solve_many`, for one desk; of one lane where there are none.
+    plan, numbers, room: see `nearest_solutions`, which chooses where the first attempt begins;
+    numbers is of length 0 to go on, or to begin at the start
+    everywhere: the numbers for the first restart, see `begins_elsewhere`; plan is of length 0
+    where that is a random one
+    frozen, crew_memory, board: see `schedule.solve_many`, for one desk and FEW lanes; of no lanes
+    where attempts are made one after the other
+    q (n,) : begin anew at these joints of the whole robot, `columns` (variables,) of which move,
+    and fill those with the answer; of length 0 for the search in the arrays, as it is
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     vectors = search.vectors
-    for k in range(counters.shape[0]):
-        counters[k] = 0
-    for j in range(columns.shape[0]):
-        vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
+    if q.shape[0] > 0:
+        for k in range(counters.shape[0]):
+            counters[k] = 0
+        for j in range(columns.shape[0]):
+            vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
     if numbers.shape[0] > 0:
         choose_first(search, plan, numbers, room)
-    restarts = LANES > 1 and search.options[RESTARTS] > 0.0
+    beside = board.shape[1] > 0 and search.options[RESTARTS] > 0.0
     status = run_search(
         tree,
         geometry,
@@ -101,10 +111,10 @@ def solve_one(
         plan,
         everywhere,
         room,
-        ALONE if restarts else FOREVER,
-        1 if restarts else FOREVER,
+        ALONE if beside else iterations,
+        1 if beside else FOREVER,
     )
-    if status == RUNNING:
+    if beside and status == RUNNING:
         known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
         _share(search, crew_memory, board)
         bodies, goals = tree.shape[0], table.shape[0]
@@ -140,8 +150,9 @@ def solve_one(
             board[BEGUN : BEGUN + 1],
         )
         status = counters[ANSWER_STATUS]
-    for j in range(columns.shape[0]):
-        q[columns[j]] = vectors[ANSWER, j]
+    if status != RUNNING:
+        for j in range(min(q.shape[0], columns.shape[0])):
+            q[columns[j]] = vectors[ANSWER, j]
     return int(status)
 
 

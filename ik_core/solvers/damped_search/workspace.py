@@ -19,6 +19,7 @@ from ...optim.arrays import (
     problem_joint_rows,
     sorted_tasks,
 )
+from ...optim.memory import FOREVER
 from ...optim.search import Clock
 from ...optim.workspace import STATUSES, KernelWorkspace
 from ...problem import IkProblem
@@ -27,12 +28,14 @@ from . import memory
 from .board import BOARD, PROBLEM, aside_size
 from .crew import VALUES, VECTORS, crew_size
 from .memory import part_ends, search_arrays
-from .search import conclude, run
-from .single import FEW, solve_one
+from .search import conclude
+from .single import FEW, run
 
 CACHE_LINE = 64
+NOTHING = np.empty(0)
+"""In the place of q, to go on, of a plan's numbers, and of lanes; see `single.run`."""
 NO_NUMBERS = np.empty((0, 12))
-"""In the place of a plan's, to go on or to begin at the start; see `search.run`."""
+NO_LANES = np.empty((0, 0)), np.empty((BOARD, 0), np.int64)
 NO_PLAN = np.empty(0, np.int64), NO_NUMBERS, np.empty((0, slots.WIDTH))
 
 
@@ -48,7 +51,7 @@ def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
 class DampedWorkspace(KernelWorkspace):
     """The arrays of `damped_search` for one problem.
 
-    `arguments` are the first of its kernels, `restart` plan, everywhere and room of `search.run`.
+    `arguments` are the first of its kernels, `restart` plan, everywhere and room of `single.run`.
     Once the counters are 0 a search begins at the row
     FIRST: `start` (variables,), or a solution in closed form beside it. Afterwards there are
     `answer` (variables,), by its turns next to `start`, and `errors` (G, 2).
@@ -151,10 +154,10 @@ class DampedWorkspace(KernelWorkspace):
         started = clock()
         q = self._read(q0)
         if self._whole is None:  # the lanes take room that a search step by step does not need
-            first, own = self._given(self._numbers), (self.problem.variables, self.packed.frozen)
-            self._whole = *first, *own, *_lanes_for(self, FEW)
+            lanes = FEW if LANES > 1 else 0
+            self._whole = *self._given(self._numbers), *_lanes_for(self, lanes), FOREVER
         given = *self._whole, q
-        status = STATUSES[solve_one(*given)]
+        status = STATUSES[run(*given)]
         if self._is_plain:
             return self._result_of(q, status, clock() - started)
         return self.result(q, clock() - started)
@@ -198,13 +201,14 @@ class DampedWorkspace(KernelWorkspace):
         return self._run(numbers, iterations)
 
     def _run(self, numbers: Array, iterations: int) -> IkStatus | None:
-        given = *self._given(numbers), iterations
+        given = *self._given(numbers), *NO_LANES, iterations, NOTHING
         return STATUSES.get(run(*given))
 
     def _given(self, numbers: Array) -> tuple[Any, ...]:
-        """The first arguments of the kernels of one search."""
+        """The first arguments of `single.run`."""
         plan, everywhere, room = self._restart
-        return *self.arguments, plan, numbers, everywhere, room
+        moving = self.problem.variables, self.packed.frozen
+        return *self.arguments, plan, numbers, everywhere, room, *moving
 
     def _look_at_start(self) -> IkStatus | None:
         """How the search ends where the start reaches the goals; else nothing is begun yet."""

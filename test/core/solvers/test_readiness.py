@@ -12,13 +12,13 @@ from ik_core.solvers.readiness import Kernels, all_kernels, kernels_of
 LOOPS_OF = """
 from ik_core import IkProblem, PositionTask, make_solver
 from ik_core.robot.load import load_robot
-from ik_core.solvers.damped_search import search as damped_search
+from ik_core.solvers.damped_search import single
 from ik_core.solvers.readiness import kernels_of, make_ready
 problem = IkProblem(load_robot('arm5'), [PositionTask(load_robot('arm5').default_tip())])
 
 def compiled(options):
     workspace = make_solver({name!r}, **options).workspace(problem)
-    return len(getattr(workspace, 'loop', damped_search.run).signatures)
+    return len(getattr(workspace, 'loop', single.run).signatures)
 
 make_ready(kernels_of({name!r}, {options!r}))
 print(compiled({options!r}), *map(compiled, {others!r}))
