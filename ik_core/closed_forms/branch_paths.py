@@ -9,7 +9,7 @@ lies between two values can be estimated (`between`).
 from __future__ import annotations
 
 from .._jit import inner
-from ..maths.lanes import bits, in_lanes, wave
+from ..maths.lanes import bits, in_lanes, least, select, wave
 from ..maths.rotations import Array, IntArray
 from .regular import find_branches
 from .slots import (
@@ -37,6 +37,8 @@ from .slots import (
 from .standing import margin_of, put_joints
 from .turns import LOST
 
+UNKNOWN_MARGIN = -1.0
+"""Of a branch whose joints do not matter: one of many solutions, if it is any, is none."""
 COST, MARGIN, GAPS = 0, 1, 2
 POINT = GAPS + LEVELS
 NUMBERS = POINT + MOST_JOINTS
@@ -97,8 +99,9 @@ def measure(plan: IntArray, numbers: Array, memory: Array, ways: int) -> bool:
             lanes[DISTANCE + slot], lanes[GAP + slot] = NONE, -NONE
             continue
         put_joints(plan, numbers, lanes, slot)
-        lanes[GAP + slot] = margin_of(lanes, slot)
-        lost |= bits(lanes[SURE + slot] == LOST)
+        is_lost, margin = lanes[SURE + slot] == LOST, margin_of(lanes, slot)
+        lanes[GAP + slot] = select(is_lost, least(margin, UNKNOWN_MARGIN), margin)
+        lost |= bits(is_lost)
     return lost != 0
 
 

@@ -21,7 +21,8 @@ from .slots import NONE
 from .sweeping import END, EVERY
 
 SAMPLES, FIRST_SAMPLES = 180, 40
-"""For intervals and golden sections; for the distance where it is looked at in between, too."""
+"""For intervals and golden sections; for the distance where it is looked at in between, too, and
+again as many as for intervals, where nothing is found."""
 BISECTIONS = 40
 FIRST_STEP, FINEST = 1e-7, 1e-7
 """Beyond the end of exact solutions, and how exact an end is [rad]."""
@@ -84,7 +85,8 @@ def best_solution(
     """The solution q (n,) of least cost over all values of the held joint; None without any.
 
     cost : of a configuration (n,); by default its distance to q0
-    samples : so many values are looked at first; by default 40, or 180 for a golden section
+    samples : so many values are looked at first; by default 40, and 180 where these have nothing
+        or for a golden section
 
     Where there are formulas, the distance is then followed along each branch that may come nearer.
     For a cost, and for a distance by eigenvalues, there is a golden section search between the
@@ -94,7 +96,7 @@ def best_solution(
     start = _checked_form(form).start(q0)
     check_function(cost, 'cost', 'q (n,)')
     if cost is None:
-        best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
+        best = _best_held(form, start, samples)
         if best is not None:
             return _nearer(form, start, best[0]) if best[1] else best[0]
     values = _values(form, SAMPLES if samples is None else samples)
@@ -110,6 +112,16 @@ def best_solution(
     candidates = [sampled[i], *_golden(best_at, low, high, NARROWED * (high - low))]
     candidates += [(measure(q), q) for q in form.solve_loaded(start)]
     return min(candidates, key=lambda one: one[0])[1]
+
+
+def _best_held(
+    form: ClosedForm, start: Array, samples: int | None
+) -> tuple[Array | None, bool] | None:
+    """See `ClosedForm.best_held`; looked for again, closer, where nothing is found."""
+    best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
+    if samples is None and best is not None and best[0] is None:
+        return form.best_held(start, _values(form, SAMPLES))
+    return best
 
 
 def _nearer(form: ClosedForm, start: Array, best: Array | None) -> Array | None:

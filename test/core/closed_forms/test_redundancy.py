@@ -135,6 +135,21 @@ def test_of_hundreds_of_poses_of_an_arm_with_narrow_limits_nearly_all_have_their
     assert missed <= 1
 
 
+def test_what_has_no_solution_at_the_first_values_is_looked_at_closer():
+    robot, rng = robots.shipped('panda'), np.random.default_rng(45)
+    middle, half = robot.middle_configuration, 0.125 * (robot.upper - robot.lower)
+    goal = PoseTask(robots.tip_of(robot))
+    form = ik.closed_form(IkProblem(robot, [goal], lower=middle - half, upper=middle + half))
+    missed = found = 0
+    for _ in range(6000):
+        q = middle + half * rng.uniform(-1.0, 1.0, robot.n)
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        if ik.best_solution(form, middle, samples=40) is None:
+            missed += 1
+            found += ik.best_solution(form, middle) is not None
+    assert found >= 0.5 * missed > 0
+
+
 def test_where_a_branch_ends_at_the_edge_of_the_reach_the_nearest_may_be_behind_it():
     robot, goal, form, _, rng = arm('panda', 44)
     behind = 0
