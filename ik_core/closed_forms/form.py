@@ -24,6 +24,7 @@ from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
 from .many import ManySolutions, held_values, solve_chunks
+from .nearly import NearlyClosed, nearly_closed
 from .plans import Plan, plan_of
 from .slots import SLOTS
 from .way import Way
@@ -61,6 +62,7 @@ class ClosedForm:
         self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
         self._ways: list[Way] = []
         self._plan: Plan | None = None
+        self._nearly: list[NearlyClosed | None] = []  # once it is looked for
         self._held: int | None = None
         self._held_range = np.nan, np.nan
         self._family = ''
@@ -197,14 +199,20 @@ class ClosedForm:
         if self._plan is None:
             return None
         value, in_doubt, q = self._plan.best_held(self._packed.targets, start, values)
-        if value == UNKNOWN:
-            return None
-        if math.isnan(value):
-            return None, in_doubt
+        if not math.isfinite(value):
+            return None if value == UNKNOWN else (None, in_doubt)
         if math.isnan(q.item(0)):
             found = self._solve_carefully(start, value)
             return (found[0], True) if len(found) else None
         return q, in_doubt
+
+    def best_nearby(self, start: Array) -> Array | None:
+        """What `nearly` finds for the target that was read last; None without any."""
+        if not self._nearly:
+            own = self._chain, self._packed, self._limits, self._joints, self.robot.n, self._room
+            self._nearly.append(nearly_closed(*own))
+        nearly = self._nearly[0]
+        return None if nearly is None else nearly.best(start)
 
     def hidden_values(self, start: Array, values: Array) -> Array:
         """Values of the held joint between two of (N,) that have solutions where these have none,
@@ -396,7 +404,7 @@ class ClosedForm:
         if j is not None:
             lower, upper = self._limits.sample_lower, self._limits.sample_upper
             self._held_range = lower.item(j), upper.item(j)
-        self._plan = self._find_plan()
+        self._plan, self._nearly = self._find_plan(), []
 
     def _find_ways(self) -> list[Way]:
         """The best one; where virtual joints bring singularities of their own, others as well."""
