@@ -81,7 +81,7 @@ def share_out(
         for only in range(helpers + 1):
             work(only, progress)
         return
-    _beside(helpers, work, partial(work, 0, progress))
+    _beside(helpers, work, partial(work, 0, progress), chunks.clear)
 
 
 def check_progress(progress: Progress | None) -> None:
@@ -89,11 +89,17 @@ def check_progress(progress: Progress | None) -> None:
     check_function(progress, 'progress', '(done, count)')
 
 
-def _beside(helpers: int, helper: Callable[[int], Any], own: Callable[[], Any]) -> None:
+def _beside(
+    helpers: int,
+    helper: Callable[[int], Any],
+    own: Callable[[], Any],
+    stop: Callable[[], Any],
+) -> None:
     """Do `own` in this thread, and helper(k) in threads k = 1..helpers beside it.
 
-    What one of them raises is raised once all have ended, that of this thread first. A pool does
-    the same, but takes several times as long to begin and to end.
+    What one of them raises is raised once all have ended, that of this thread first; where it is
+    this thread, `stop` has told the others to. A pool does the same, but takes several times as
+    long to begin and to end.
     """
     raised: list[BaseException] = []
 
@@ -112,6 +118,9 @@ def _beside(helpers: int, helper: Callable[[int], Any], own: Callable[[], Any]) 
         own()
         for thread in begun:
             thread.join()
+    except BaseException:
+        stop()  # also where not all could be started, before `own` began
+        raise
     finally:
         for thread in begun:  # where Ctrl-C came, too, also while waiting for them
             thread.join()

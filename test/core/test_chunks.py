@@ -99,6 +99,26 @@ def test_what_a_worker_raises_ends_all(bad):
     assert len(done) < 50_000
 
 
+@pytest.mark.parametrize('error', [KeyboardInterrupt, RuntimeError])
+def test_what_comes_while_threads_are_started_ends_those_that_were(monkeypatch, error):
+    start, started, done = threading.Thread.start, [], []
+
+    def fails_at_the_second(thread):
+        if started:
+            raise error
+        started.append(thread)
+        start(thread)
+
+    def worker(k):
+        return lambda first, last: (time.sleep(0.001), done.append(first))
+
+    monkeypatch.setattr(threading.Thread, 'start', fails_at_the_second)
+    with pytest.raises(error):
+        share_out(10_000, 1, 3, worker)
+    assert not started[0].is_alive()
+    assert len(done) < 5_000
+
+
 def test_chunks_get_smaller_towards_the_end():
     def sizes(*given):
         return [last - first for first, last in chunk_ends(*given)]

@@ -155,7 +155,8 @@ class DampedWorkspace(KernelWorkspace):
         q = self._read(q0)
         if self._whole is None:  # the lanes take room that a search step by step does not need
             lanes = FEW if LANES > 1 else 0
-            self._whole = *self._given(self._numbers), *_lanes_for(self, lanes), FOREVER
+            given = self._given(self._numbers, self.restart)
+            self._whole = *given, *_lanes_for(self, lanes), FOREVER
         given = *self._whole, q
         status = STATUSES[run(*given)]
         if self._is_plain:
@@ -201,12 +202,12 @@ class DampedWorkspace(KernelWorkspace):
         return self._run(numbers, iterations)
 
     def _run(self, numbers: Array, iterations: int) -> IkStatus | None:
-        given = *self._given(numbers), *NO_LANES, iterations, NOTHING
+        given = *self._given(numbers, self._restart), *NO_LANES, iterations, NOTHING
         return STATUSES.get(run(*given))
 
-    def _given(self, numbers: Array) -> tuple[Any, ...]:
+    def _given(self, numbers: Array, restart: tuple[Any, ...]) -> tuple[Any, ...]:
         """The first arguments of `single.run`."""
-        plan, everywhere, room = self._restart
+        plan, everywhere, room = restart
         moving = self.problem.variables, self.packed.frozen
         return *self.arguments, plan, numbers, everywhere, room, *moving
 

@@ -239,6 +239,19 @@ def test_a_search_that_stays_on_its_branch_begins_at_its_start():
         same(search.result(), other)
 
 
+def test_a_whole_solve_after_a_search_that_stayed_on_its_branch_is_as_any_other():
+    problem = pose_problem('ur5e')
+    targets, _, starts = random_poses(problem, 10)
+    used, new = (ik.make_solver('levenberg_marquardt') for _ in range(2))
+    problem.goals[0].set_target(targets[0])
+    search = used.begin(problem, starts[0])
+    search.stay_on_branch()
+    search.run(Budget(iterations=3))
+    for target, start in zip(targets, starts, strict=True):
+        problem.goals[0].set_target(target)
+        same(used.solve(problem, start), new.solve(problem, start))
+
+
 def test_frozen_joints_may_stand_elsewhere_from_row_to_row():
     robot = ik.load_urdf('panda')
     given = {'frozen_joints': [robot.joint_names[2]]}
