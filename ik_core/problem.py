@@ -17,7 +17,7 @@ from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
 from .tasks import GoalTask, JointTask, Task
-from .tasks.check import check_task, residual_of_task, rows_of_task
+from .tasks.check import check_finite, check_task, residual_of_task, rows_of_task
 from .tasks.packing import PackedGoals
 
 
@@ -225,10 +225,18 @@ class IkProblem:
             and (orientation_errors <= self.orientation_tolerance).all()
         )
 
-    def rows_of(self, tasks: Sequence[Task], x: Array) -> tuple[Array, Array]:
-        """The residuals and Jacobians, over the variables, of tasks that are no goals."""
+    def rows_of(
+        self, tasks: Sequence[Task], x: Array, begins: bool = False
+    ) -> tuple[Array, Array]:
+        """The residuals and Jacobians, over the variables, of tasks that are no goals.
+
+        begins : a search begins at x (variables,), so all have to be finite
+        """
         self._q[self.variables] = x
         rows = [rows_of_task(task, self.robot, self._q) for task in tasks]
+        if begins:
+            for task, own in zip(tasks, rows, strict=True):
+                check_finite(task, self.robot, self._q, *own)
         residual = np.concatenate([residual for residual, _ in rows])
         return residual, np.vstack([jacobian for _, jacobian in rows])[:, self.variables]
 

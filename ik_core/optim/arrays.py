@@ -36,6 +36,7 @@ class ProblemArrays:
         self.packed = packed_with(problem, patterns)
         self._tasks = Callback(self._evaluate_others) if self._others else None
         self._method: Callback | None = None
+        self._begins = False
         self._make_arrays(0)
 
     def _make_arrays(self, other_rows: int) -> None:
@@ -70,7 +71,7 @@ class ProblemArrays:
 
     def stand_at(self, q: Array) -> None:
         """Begin anew at q (n,), for targets that the problem has loaded."""
-        problem = self.problem
+        problem, self._begins = self.problem, True
         if self._others:
             rows = len(problem.rows_of(self._others, q[problem.columns])[0])
             if rows != self._sizes[-1]:
@@ -91,7 +92,8 @@ class ProblemArrays:
     def _evaluate_others(self) -> None:
         """What the callback does: the rows that no kernel knows, or their Jacobian."""
         asked, rows = self.vectors[memory.ASKED], self._sizes[-1]
-        residual, jacobian = rows_of(self.problem, self._others, asked, rows)
+        residual, jacobian = rows_of(self.problem, self._others, asked, rows, self._begins)
+        self._begins = False
         first = self._sizes[0] + self._sizes[1]
         if self.counters[memory.WANTED] == memory.RESIDUAL_ROWS:
             self.arrays.work[first:, 0] = residual
@@ -110,9 +112,11 @@ class ProblemArrays:
                 callback.check()
 
 
-def rows_of(problem: IkProblem, tasks: Sequence[Task], x: Array, rows: int) -> tuple[Array, Array]:
-    """The tasks' residuals and Jacobians at x; UnsupportedProblem where the rows became others."""
-    residual, jacobian = problem.rows_of(tasks, x)
+def rows_of(
+    problem: IkProblem, tasks: Sequence[Task], x: Array, rows: int, begins: bool = False
+) -> tuple[Array, Array]:
+    """As `problem.rows_of`; UnsupportedProblem where the rows became others."""
+    residual, jacobian = problem.rows_of(tasks, x, begins)
     if not len(residual) == len(jacobian) == rows:
         names = ', '.join(type(task).__name__ for task in tasks)
         raise UnsupportedProblem(

@@ -38,7 +38,7 @@ class GoalEqualities(ABC):
         self.problem = problem
         self.at: Evaluation = problem.at(x)
         self.current = self.at
-        self.first_cost = self.secondary_cost(x)
+        self.first_cost = self.secondary_cost(x, begins=True)
         self.iterations = 0
         self.done = False
 
@@ -60,9 +60,9 @@ class GoalEqualities(ABC):
     def next_iterate(self) -> Evaluation:
         """The iterate after `current`; the same where nothing is better."""
 
-    def secondary_cost(self, x: Array) -> float:
-        """|s|^2 at variables x."""
-        residual, _ = self.problem.secondary_at(x)
+    def secondary_cost(self, x: Array, begins: bool = False) -> float:
+        """|s|^2 at variables x; begins: see `IkProblem.rows_of`."""
+        residual, _ = self.problem.rows_of(self.problem.secondary, x, begins)
         return float(residual @ residual)
 
     def _keep(self) -> None:

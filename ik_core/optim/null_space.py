@@ -66,7 +66,7 @@ class NullSpaceDescent:
             weights, rests, _ = problem_joint_rows(problem, joint_tasks, q)
             workspace.vectors[SCALES], workspace.vectors[RESTS] = np.sqrt(weights), rests
         if self._others:
-            rows += len(problem.rows_of(self._others, x)[0])
+            rows += len(problem.rows_of(self._others, x, begins=True)[0])
             workspace.call_back_by(self._evaluate_others)
         judges = workspace.packed is problem.packed  # whether the kernel knows what is reached
         workspace.values[MUST_REACH] = must_reach and judges

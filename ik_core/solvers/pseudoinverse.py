@@ -37,7 +37,7 @@ import numpy as np
 from .._jit import call_back, inner
 from ..maths.linalg import damped_step
 from ..maths.svd import decompose, falling, shortest_step
-from ..optim.memory import DX, FAILED, METHOD, STATUS, SearchArrays
+from ..optim.memory import DX, FAILED, ITERATIONS, METHOD, STATUS, SearchArrays
 from ..optim.workspace import MethodWorkspace
 from ..options import option
 from .jacobian_method import (
@@ -126,7 +126,8 @@ class Pseudoinverse(JacobianMethod):
         lengths = np.linalg.norm(arrays.work, axis=1)
         kept = lengths > self.options.rank_tolerance * lengths.max()
         v = (arrays.work[kept] / lengths[kept, np.newaxis]).T
-        residual, jacobian = workspace.problem.secondary_at(vectors[HERE])
+        problem, begins = workspace.problem, workspace.counters[ITERATIONS] == 1
+        residual, jacobian = problem.rows_of(problem.secondary, vectors[HERE], begins)
         free = jacobian * vectors[SCALE]
         free -= (free @ v) @ v.T
         phi = damped_step(free, -residual, SECONDARY_DAMPING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..display import numbers
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from ..robot.robot import Robot
@@ -42,6 +43,29 @@ def rows_of_task(task: Task, robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
             f'its Jacobian should be {(len(residual), robot.n)}; it is {jacobian.shape}'
         )
     return residual, jacobian
+
+
+def check_finite(task: Task, robot: Robot, q: Array, residual: Array, jacobian: Array) -> None:
+    """UnsupportedProblem where a task's rows are not finite at q (n,), where a search begins.
+
+    From there nothing is better, so it would be taken for the closest point.
+    """
+    wrong = np.argwhere(~np.isfinite(residual))
+    if len(wrong):
+        [i] = wrong[0]
+        _refuse_start(task, q, f'residual is {residual[i]} in row {i}')
+    wrong = np.argwhere(~np.isfinite(jacobian))
+    if len(wrong):
+        i, j = wrong[0]
+        where = f'row {i}, column {j} ({robot.joint_names[j]})'
+        _refuse_start(task, q, f'Jacobian is {jacobian[i, j]} in {where}')
+
+
+def _refuse_start(task: Task, q: Array, said: str) -> None:
+    raise UnsupportedProblem(
+        f'{task!r}: its {said}, at q = {numbers(q)}, where the search begins; finite numbers are '
+        'needed there'
+    )
 
 
 def _numbers(task: Task, what: str, given: object) -> Array:

@@ -12,6 +12,7 @@ import ik_core as ik
 ROBOT = robots.weighed('panda')
 TIP = 'panda_hand'
 START = ROBOT.middle_configuration
+GOAL = ik.OrientationTask(TIP, [1.0, 0.0, 0.0, 0.0])
 
 
 class Height(ik.Task):
@@ -37,10 +38,9 @@ def wrong_sign(jacobian):
 
 
 def problem_of(task, where='tasks', **options):
-    goal = ik.OrientationTask(TIP, [1.0, 0.0, 0.0, 0.0])
     if where == 'secondary':
-        return ik.IkProblem(ROBOT, [goal], secondary=[task], **options)
-    return ik.IkProblem(ROBOT, [goal, task], **options)
+        return ik.IkProblem(ROBOT, [GOAL], secondary=[task], **options)
+    return ik.IkProblem(ROBOT, [GOAL, task], **options)
 
 
 BAD_SHAPES = {
@@ -85,6 +85,57 @@ def test_a_residual_that_stops_being_numbers_is_told_wherever_the_search_is():
         task = Height(rows=lambda r: r if next(answers, False) else None)  # noqa: B023
         with pytest.raises(ik.UnsupportedProblem, match='its residual is not made of numbers: No'):
             ik.solve(problem_of(task), START, solver='bfgs')
+
+
+@pytest.mark.parametrize('where', ['tasks', 'secondary'])
+@pytest.mark.parametrize('wrong', [np.nan, -np.inf])
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'trust_region', 'sqp', 'pseudoinverse'])
+def test_what_is_not_finite_where_a_search_begins_is_told_with_the_task(wrong, where, solver):
+    def spoilt(jacobian):
+        jacobian[0, 3] = wrong
+        return jacobian
+
+    for said, made in (
+        ('residual is {} in row 0', Height(rows=lambda r: r + wrong)),
+        (r'Jacobian is {} in row 0, column 3 \(panda_joint4\)', Height(change=spoilt)),
+    ):
+        match = rf"Height\('{TIP}'\): its {said.format(wrong)}, at q = \[.*, where the search b"
+        with pytest.raises(ik.UnsupportedProblem, match=match):
+            ik.solve(problem_of(made, where), START, solver=solver)
+
+
+class Walled(Height):
+    """NaN where joint 4 is further than `room` [rad] from q[3], and where joint 2 is out of its
+    limits; `hits` counts."""
+
+    def __init__(self, q, room):
+        super().__init__()
+        self.centre, self.room, self.hits = q[3], room, 0
+
+    def residual(self, robot, q):
+        if abs(q[3] - self.centre) <= self.room and q[1] <= robot.upper[1]:
+            return super().residual(robot, q)
+        self.hits += 1
+        return np.full(1, np.nan)
+
+
+@pytest.mark.parametrize('where', ['tasks', 'secondary'])
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'bfgs', 'trust_region'])
+def test_what_is_not_finite_further_on_only_counts_as_no_better(where, solver):
+    q = START
+    if where == 'secondary':  # whose search begins where that of the goal ended
+        q = ik.solve(ik.IkProblem(ROBOT, [GOAL]), START).q
+    task = Walled(q, 0.02)
+    result = ik.solve(problem_of(task, where), q, solver=solver)
+    assert task.hits
+    assert np.isfinite([*result.q, result.cost]).all()
+
+
+def test_a_start_beyond_the_limits_is_not_where_a_search_begins():
+    beyond = START.copy()
+    beyond[1] = ROBOT.upper[1] + 0.1
+    result = ik.solve(problem_of(Walled(START, np.inf)), beyond)
+    assert np.isfinite([*result.q, result.cost]).all()
 
 
 def test_a_list_of_numbers_is_a_residual():
