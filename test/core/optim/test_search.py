@@ -276,7 +276,7 @@ def test_the_message_says_status_and_largest_errors():
     goals = [PositionTask('left_palm', [0.5, 0, 0]), PositionTask('right_palm', [9.0, 0, 0])]
     solver = Scripted(max_iterations=1)
     result = solver.solve(IkProblem(robot, goals))
-    assert f'{result.position_errors.max():.3g} m' in result.message
+    assert f'{result.position_errors.max():.4g} m' in result.message
     assert result.status.value in result.message
     turned = dataclasses.replace(result, orientation_errors=np.array([0.1, np.pi]))
     assert '180 deg' in turned.message
