@@ -136,7 +136,8 @@ class Cells:
         first = self._attempt(problem, poses, few)
         success, q = first.success, first.q
         if few < self.restarts:
-            nearly = np.sqrt(first.cost) <= NEARLY * self.bounds.workspace
+            missed_by = first.position_errors.max(axis=1)  # the cost depends on weights
+            nearly = missed_by <= NEARLY * self.bounds.workspace
             again = np.flatnonzero(~success & nearly)
             second = self._attempt(problem, poses[again], self.restarts)
             success[again], q[again] = second.success, second.q

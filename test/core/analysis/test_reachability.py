@@ -158,6 +158,21 @@ def test_points_get_all_restarts_only_where_a_few_nearly_reach_them(monkeypatch)
     assert 0 < second < 0.3 * (~all_at_once.success).sum()
 
 
+def test_how_nearly_points_are_reached_is_a_distance_whatever_the_weights(monkeypatch):
+    robot, asked = shipped('panda'), []
+
+    def batch(problem, targets, q0, **options):
+        asked.append((len(targets), options['restarts']))
+        return ik.solve_batch(problem, targets, q0, **options)
+
+    monkeypatch.setattr(cells, 'solve_batch', batch)
+    for weight in (1.0, 1e4):
+        goal = ik.PositionTask(robot.default_tip(), weights=weight)
+        reachability_map(ik.IkProblem(robot, [goal]), step=0.2, restarts=12)
+    assert asked[:2] == asked[2:]
+    assert asked[1][0] > 0
+
+
 def test_the_positions_of_an_arm_are_a_shell():
     made = reachability_map(shoulder_and_elbow(0.5, 0.3, 0.41), step=0.15, manipulability=True)
     x, y, z = np.meshgrid(*(made.grid.axis(i) for i in range(3)), indexing='ij')
