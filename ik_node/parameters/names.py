@@ -12,25 +12,30 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import fields
 
 from ik_core.display import listed
+
+from .options import Limits, Tool
 
 OF_A_ROBOT = ('joint_limits.', 'tools.', 'goal_kind.')
 """Parameters that are declared once the robot is known."""
 PARTS = {
-    'joint_limits.': ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'following_error'),
-    'tools.': ('xyz', 'rpy'),
+    prefix: tuple(f.name for f in fields(owned))
+    for prefix, owned in (('joint_limits.', Limits), ('tools.', Tool))
 }
 """What some joint, or tip, has."""
 MISSPELT = 0.75
 """Likeness to a name, or to a word of one, from which on another is taken for it."""
 
 
-def misspelt(name: str, known: Collection[str], others: Collection[str] = ()) -> str:
+def misspelt(
+    name: str, known: Collection[str], given: Collection[str] = (), links: Collection[str] = ()
+) -> str:
     """Why a name that is none of `known` is no parameter; empty where it may be of something else.
 
-    others : names that are certainly not misspelt: those that are given as well, and those of the
-        robot's links that are no tips
+    given : parameters that are set as well, so that none of them can be what was meant
+    links : of the robot, those that are no tips included; a name with one of them is not misspelt
     """
     prefix = _prefix(name)
     if not prefix:
@@ -39,10 +44,10 @@ def misspelt(name: str, known: Collection[str], others: Collection[str] = ()) ->
     owner, part = _split(prefix, name)
     if owner in owners:
         return _wrong_part(name, prefix, owner, part, owners[owner])
-    if owner in others:
+    if owner in links:
         return ''
     meant = (_joined(prefix, one, part) for one in owners if is_slip(owner, one))
-    return _refused(name, [one for one in meant if one in known and one not in others][:1])
+    return _refused(name, [one for one in meant if one in known and one not in given][:1])
 
 
 def unknown(name: str, known: Collection[str]) -> str:

@@ -127,10 +127,9 @@ class Parameters:
 
         links : of the robot. What a robot before had a parameter of that name for is none either.
         """
-        undeclared = self._undeclared()
-        others = {*self._given(), *links}
-        for name in undeclared:
-            why = '' if name in self._read else misspelt(name, self._specs, others)
+        given, links = self._given(), frozenset(links)
+        for name in self._undeclared():
+            why = '' if name in self._read else misspelt(name, self._specs, given, links)
             if why:
                 raise InvalidOption(why)
 

@@ -110,7 +110,7 @@ def test_what_is_given_as_well_and_another_link_is_not_meant():
     assert misspelt(slip, KNOWN, ['joint_limits.panda_joint1.upper'])
     assert not misspelt(slip, KNOWN, [meant])
     assert misspelt('tools.panda_handd_tcp.xyz', KNOWN)
-    assert not misspelt('tools.panda_handd_tcp.xyz', KNOWN, ['panda_handd_tcp'])
+    assert not misspelt('tools.panda_handd_tcp.xyz', KNOWN, links=['panda_handd_tcp'])
 
 
 @pytest.mark.parametrize(
