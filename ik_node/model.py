@@ -335,10 +335,14 @@ class Model:
                 for joint in self.robot.joint_names
                 if not np.isfinite(getattr(own.get(joint, Limits()), kind))
             ]
-            then = f'{default:g} is used' if np.isfinite(default) else 'they are not limited'
+            then = (
+                f'is used: {default:g}'
+                if np.isfinite(default)
+                else 'is not set: they are not limited'
+            )
             if names:
                 text = (
-                    f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind}: {then}'
+                    f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind} {then}'
                 )
                 sentences.append(text)
         return sentences

@@ -341,7 +341,8 @@ def joint_limits(
         else:
             lower[i], upper[i] = low, high
         velocity[i] = min(velocity[i], float(joint.velocity) / abs(m.multiplier))
-    return lower, upper, velocity, warnings
+    # numpy draws no number between 0.0 and -0.0, so no limit is -0.0
+    return lower + 0.0, upper + 0.0, velocity, warnings
 
 
 def full_turns(bodies: Sequence[Joint], n: int, index: dict[str, int]) -> np.ndarray:

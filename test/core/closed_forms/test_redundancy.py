@@ -269,8 +269,9 @@ def test_out_of_reach_there_is_no_interval_and_no_best():
 def test_without_a_joint_that_is_held_there_is_nothing_to_sweep():
     robot = robots.shipped('ur5e')
     form = ik.closed_form(IkProblem(robot, [PoseTask('tool0')]))
-    with pytest.raises(UnsupportedProblem, match='no joint is held'):
-        ik.held_intervals(form)
+    for sweep in (ik.held_intervals, ik.best_solution):
+        with pytest.raises(UnsupportedProblem, match=r'no joint is held .* solve\(\) has all'):
+            sweep(form)
 
 
 @pytest.mark.parametrize('samples', [0, 1])

@@ -203,6 +203,16 @@ def test_a_mimic_that_leaves_no_common_range_is_warned_of():
     assert any("'k'" in warning and "'j'" in warning for warning in loaded.warnings)
 
 
+def test_no_limit_is_minus_zero():
+    """Numpy's generators refuse a range that ends there."""
+    other_way = '<limit lower="0" upper="1" velocity="1"/><mimic joint="j" multiplier="-1"/>'
+    driver = joint('j', 'revolute', '<limit lower="0" upper="1" velocity="1"/>')
+    loaded = load_urdf(robot(driver, joint('k', 'revolute', other_way, 'b', 'c'), links='abc'))
+    assert (loaded.lower, loaded.upper) == (0, 0)
+    assert not np.signbit([loaded.lower, loaded.upper]).any()
+    np.random.default_rng(0).uniform(loaded.lower, loaded.upper)
+
+
 @pytest.mark.parametrize(
     ('driver', 'kind', 'reason'),
     [
