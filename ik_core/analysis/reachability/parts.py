@@ -150,7 +150,10 @@ def stored_settings(path: Path) -> Settings:
             settings: Settings = json.loads(str(arrays['settings']))
             return settings
     except (KeyError, *UNREADABLE) as error:
-        raise InvalidOption(f'{path} is no reachability map: {error}') from None
+        # of a file that is no archive numpy says that it may be loaded unsafely
+        is_archive = not path.is_file() or zipfile.is_zipfile(path)
+        why = error if is_archive else 'not a numpy archive (.npz)'
+        raise InvalidOption(f'{path} is no reachability map: {why}') from None
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object], sync: bool = True) -> None:
