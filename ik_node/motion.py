@@ -74,7 +74,7 @@ class Motion:
         self._last_tick = self._last_due = 0
         self._steps = 0  # of the governor, before the one of this tick
         self._rested = False  # before it
-        self._told_of: str | None = None  # the solver that is being compiled
+        self._told_of: tuple[str | None, str | None] = None, None  # which is made ready, compiled
         self._command: Command | None = None  # of the step that is to be published
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
@@ -234,17 +234,18 @@ class Motion:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def _tell_of_compiling(self, model: Model) -> None:
-        """Say once that a solver is compiled, which takes long."""
-        solver, told = model.solver_being_compiled, self._told_of
-        self._told_of = solver
-        if solver is not None and solver != told:
-            text = f'solver {solver} is being compiled, and used once it is'
-            self._node.get_logger().info(text)
+    def _tell_of_preparation(self, model: Model) -> None:
+        """Say once that the solver that was asked for waits, and that it is compiled, which takes
+        long."""
+        news = model.solver_being_prepared, model.solver_being_compiled
+        told, self._told_of = self._told_of, news
+        for solver, before, what in zip(news, told, ('made ready', 'being compiled'), strict=True):
+            if solver is not None and solver != before:
+                self._node.get_logger().info(f'solver {solver} is {what}, and used once it is')
 
     def _change_solver(self, model: Model) -> None:
         """Let the model use the solver that was asked for, once it is compiled."""
-        self._tell_of_compiling(model)
+        self._tell_of_preparation(model)
         try:
             if model.change_solver_when_ready():
                 text = f'solver {model.parameters.node.solver} is used now'

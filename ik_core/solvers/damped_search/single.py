@@ -76,7 +76,8 @@ def run(
     iterations: int,
     q: Array,
 ) -> int:
-    """Begin a search, or go on with it: at most so many iterations; return its status.
+    """Begin a search, or go on with it; return its status. Without lanes: at most so many
+    iterations, else to the end.
 
     When the status is not RUNNING, the answer is concluded.
 
