@@ -40,6 +40,13 @@ def until_line(node, before):
     return lines(node)[-1]
 
 
+def reach(node, x):
+    """Send a goal, and wait until the log says that it is reached."""
+    before = len(lines(node))
+    node.send_goal(at(x))
+    assert 'goal reached' in until_line(node, before)
+
+
 def test_each_outcome_is_one_line_that_says_how_far(node):
     before = len(lines(node))
     node.send_goal(at(0.3))
@@ -57,8 +64,7 @@ def test_each_outcome_is_one_line_that_says_how_far(node):
 
 
 def test_a_way_that_is_blocked_is_told(node):
-    node.send_goal(at(0.0))
-    node.until_code('reached')
+    reach(node, 0.0)
     assert node.set_parameters(move='linear').successful
     before = len(lines(node))
     node.send_goal(at(1.125))
@@ -67,9 +73,7 @@ def test_a_way_that_is_blocked_is_told(node):
 
 
 def test_a_stream_says_nothing_until_it_ends(node):
-    node.send_goal(at(-0.5))
-    node.until_code('reached')
-    node.until(lambda: 'goal reached' in lines(node)[-1], 'the line')
+    reach(node, -0.5)
     before, end = len(lines(node)), time.monotonic() + 2.0
     x = -0.5
     while time.monotonic() < end:
