@@ -202,9 +202,12 @@ class IkProblem:
                 cost += float(residual @ residual)
         return cost
 
-    def secondary_at(self, x: Array) -> tuple[Array, Array]:
-        """The secondary tasks' residual (s,) and Jacobian (s, variables) at variables x."""
-        return self.rows_of(self.secondary, x)
+    def secondary_at(self, x: Array, begins: bool = False) -> tuple[Array, Array]:
+        """The secondary tasks' residual (s,) and Jacobian (s, variables) at variables x.
+
+        begins : see `rows_of`
+        """
+        return self.rows_of(self.secondary, x, begins)
 
     def evaluate(self, q: ArrayLike) -> Evaluation:
         """The problem at q (n,) with the targets as they are now; q may break the limits."""

@@ -62,7 +62,7 @@ class GoalEqualities(ABC):
 
     def secondary_cost(self, x: Array, begins: bool = False) -> float:
         """|s|^2 at variables x; begins: see `IkProblem.rows_of`."""
-        residual, _ = self.problem.rows_of(self.problem.secondary, x, begins)
+        residual, _ = self.problem.secondary_at(x, begins)
         return float(residual @ residual)
 
     def _keep(self) -> None:
