@@ -39,9 +39,15 @@ class Worker:
         return {'version': version, 'settings': self._adapter.settings}
 
     def solve(self, name: str, indices: Any) -> dict[str, Any]:
-        """The answers and the time [s] of each problem of a set, and what a solve raised."""
+        """The answers and the time [s] of each problem of a set, and what a solve raised.
+
+        The last problem is solved before, without counting: while other peers had their turn,
+        caches were filled with what is theirs.
+        """
         goals, starts = self._problems[f'{name}_goals'], self._problems[f'{name}_starts']
         answers, seconds, error = [], [], ''
+        for i in indices[-1:]:
+            self._timed(goals[i].copy(), starts[i].copy())
         for i in indices:
             q, spent, raised = self._timed(goals[i].copy(), starts[i].copy())
             answers.append(q)

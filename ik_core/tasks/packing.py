@@ -60,7 +60,8 @@ class PackedGoals:
             self.targets[i] = part.target
         if self._patterns:
             self._load_patterns()
-        self.load_frozen(q)
+        if self._has_frozen:
+            self.load_frozen(q)
 
     def _load_patterns(self) -> None:
         self.constant = 0.0
@@ -98,7 +99,7 @@ class PackedGoals:
 
     def load_frozen(self, q: Array) -> None:
         """Take over from q (n,) the joints that are no variables, alone."""
-        if self.frozen.size:
+        if self._has_frozen:
             self.geometry[self.frozen, OFFSET] = self.frozen_values(q)
 
     def frozen_values(self, q: Array) -> Array:
@@ -129,6 +130,7 @@ class PackedGoals:
         self.tree[:, 2] = [column.get(int(joint), 0) for joint in joints]
         # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
         self.frozen = np.flatnonzero([int(joint) not in column for joint in joints])
+        self._has_frozen = bool(self.frozen.size)
         self._frozen_joint = joints[self.frozen]
         self._multiplier = self.geometry[self.frozen, MULTIPLIER].copy()
         self._offset = self.geometry[self.frozen, OFFSET].copy()

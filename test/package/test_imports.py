@@ -20,7 +20,7 @@ ORDERS = {
         {'_compiling'},
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
-        {'chunks'},
+        {'chunks', '_addresses'},
         {'robot', 'result'},
         {'tasks'},
         {'problem'},

@@ -9,11 +9,12 @@ as if they were made one after the other.
 
 from __future__ import annotations
 
+from ..._addresses import integers_at, numbers_at
 from ..._jit import inlined, njit, with_kernels
 from ...maths.lanes import LANES, in_lanes, numbers_of
 from ...maths.rotations import Array, IntArray
 from ...optim.memory import FOREVER
-from . import crew as own
+from . import crew as of_lanes
 from . import schedule
 from .board import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
 from .crew import crew_of
@@ -55,41 +56,40 @@ _source = getattr(schedule.solve_many, 'py_func', schedule.solve_many)
 solve_few = with_kernels(_source, 'solve_few', lanes_of=lanes_of)
 
 
+# what stands at which place of the table that `run` is given
+TREE, GEOMETRY, TABLE, TOOLS, TARGETS, BOUNDS, COUNTERS, MEMORY = 0, 1, 2, 3, 4, 5, 6, 7
+PLAN, NUMBERS, EVERYWHERE, ROOM, COLUMNS, FROZEN, CREW, BOARD = 8, 9, 10, 11, 12, 13, 14, 15
+
+Outcome = tuple[int, float, int, int, int]
+"""Status, cost, iterations, evaluations and restarts: what `IkResult` tells of a search."""
+
+
 @njit
-def run(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
-    plan: IntArray,
-    numbers: Array,
-    everywhere: Array,
-    room: Array,
-    columns: IntArray,
-    frozen: IntArray,
-    crew_memory: Array,
-    board: IntArray,
-    iterations: int,
-    q: Array,
-) -> int:
-    """Begin a search, or go on with it; return its status. Without lanes: at most so many
-    iterations, else to the end.
+def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
+    """Begin a search, or go on with it. Without lanes: at most so many iterations, else to the
+    end.
 
     When the status is not RUNNING, the answer is concluded.
 
-    plan, numbers, room: see `nearest_solutions`, which chooses where the first attempt begins;
-    numbers is of length 0 to go on, or to begin at the start
-    everywhere: the numbers for the first restart, see `begins_elsewhere`; plan is of length 0
-    where that is a random one
-    frozen, crew_memory, board: see `schedule.solve_many`, for one desk and FEW lanes; of no lanes
-    where attempts are made one after the other
-    q (n,) : begin anew at these joints of the whole robot, `columns` (variables,) of which move,
-    and fill those with the answer; of length 0 for the search in the arrays, as it is
+    arrays (16, 3) : a table of `Addresses`:
+        the eight of every search, see `memory.search_arrays`
+        PLAN, NUMBERS, ROOM: see `nearest_solutions`, which chooses where the first attempt begins;
+        NUMBERS is of length 0 to go on, or to begin at the start
+        EVERYWHERE: the numbers for the first restart, see `begins_elsewhere`; PLAN is of length 0
+        where that is a random one
+        COLUMNS (variables,): which joints of the whole robot move
+        FROZEN, CREW, BOARD: see `schedule.solve_many`, for one desk and FEW lanes; of no lanes
+        where attempts are made one after the other
+    q (n,) : begin anew at these joints of the whole robot, and fill COLUMNS of them with the
+        answer; of length 0 for the search in the arrays, as it is
     """
+    tree, geometry = integers_at(arrays, TREE), numbers_at(arrays, GEOMETRY)
+    table, tools = integers_at(arrays, TABLE), numbers_at(arrays, TOOLS)
+    targets, bounds = numbers_at(arrays, TARGETS), numbers_at(arrays, BOUNDS)
+    counters, memory = integers_at(arrays, COUNTERS)[0], numbers_at(arrays, MEMORY)[0]
+    plan, numbers = integers_at(arrays, PLAN)[0], numbers_at(arrays, NUMBERS)
+    everywhere, room = numbers_at(arrays, EVERYWHERE), numbers_at(arrays, ROOM)
+    columns, board = integers_at(arrays, COLUMNS)[0], integers_at(arrays, BOARD)
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     vectors = search.vectors
     if q.shape[0] > 0:
@@ -117,18 +117,18 @@ def run(
     )
     if beside and status == RUNNING:
         known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
+        crew_memory = numbers_at(arrays, CREW)
         _share(search, crew_memory, board)
-        bodies, goals = tree.shape[0], table.shape[0]
-        own_targets, nothing = targets.reshape(1, goals, 12), vectors[:0]
+        own_targets, nothing = targets.reshape(1, table.shape[0], 12), vectors[:0]
         solve_few(
             tree,
-            geometry.reshape(1, bodies, 14),
+            geometry.reshape(1, tree.shape[0], 14),
             table,
             tools,
             own_targets,
             bounds,
-            counters.reshape(1, counters.shape[0]),
-            memory.reshape(1, memory.shape[0]),
+            integers_at(arrays, COUNTERS),
+            numbers_at(arrays, MEMORY),
             crew_memory,
             board,
             known,
@@ -136,7 +136,7 @@ def run(
             room,
             counters[:0],
             memory[:0],
-            frozen,
+            integers_at(arrays, FROZEN)[0],
             nothing,
             own_targets[:0],
             nothing,
@@ -147,14 +147,15 @@ def run(
             # what is handed in is at its place already, but for the counts
             vectors[ANSWER : ANSWER + 1],
             search.values[ANSWER_COST : ANSWER_COST + 1],
-            search.p.errors.reshape(1, goals, 2),
+            search.p.errors.reshape(1, table.shape[0], 2),
             board[BEGUN : BEGUN + 1],
         )
         status = counters[ANSWER_STATUS]
     if status != RUNNING:
         for j in range(min(q.shape[0], columns.shape[0])):
             q[columns[j]] = vectors[ANSWER, j]
-    return int(status)
+    cost = search.values[ANSWER_COST]
+    return int(status), cost, counters[ITERATIONS], counters[EVALUATIONS], counters[ATTEMPT]
 
 
 @inlined
@@ -188,17 +189,17 @@ def _share(search: SearchArrays, crew_memory: Array, board: IntArray) -> None:
     for i in range(rows):
         residual[i, 0] = search.residual[i]
     for j in range(vectors.shape[1]):
-        vectors[own.X, j, 0] = search.vectors[X, j]
-        vectors[own.GRADIENT, j, 0] = search.vectors[GRADIENT, j]
-        vectors[own.SQUARES, j, 0] = search.vectors[SQUARES, j]
+        vectors[of_lanes.X, j, 0] = search.vectors[X, j]
+        vectors[of_lanes.GRADIENT, j, 0] = search.vectors[GRADIENT, j]
+        vectors[of_lanes.SQUARES, j, 0] = search.vectors[SQUARES, j]
         for i in range(rows):
             columns[j, i, 0] = search.columns[j, i]
     values = numbers_of(crew.values)
-    values[own.COST, 0], values[own.MARK, 0] = search.values[COST], search.values[MARK]
-    values[own.NU, 0], values[own.GROWTH, 0] = search.values[NU], search.values[GROWTH]
-    values[own.STAGNANT, 0] = counters[STAGNANT]
-    values[own.STEPS, 0] = counters[ATTEMPT_ITERATIONS]
-    values[own.RUNS, 0], values[own.FRESH, 0] = 1.0, 0.0
+    values[of_lanes.COST, 0], values[of_lanes.MARK, 0] = search.values[COST], search.values[MARK]
+    values[of_lanes.NU, 0], values[of_lanes.GROWTH, 0] = search.values[NU], search.values[GROWTH]
+    values[of_lanes.STAGNANT, 0] = counters[STAGNANT]
+    values[of_lanes.STEPS, 0] = counters[ATTEMPT_ITERATIONS]
+    values[of_lanes.RUNS, 0], values[of_lanes.FRESH, 0] = 1.0, 0.0
     # they count where the attempt ends
     counters[ITERATIONS] -= counters[ATTEMPT_ITERATIONS]
     counters[EVALUATIONS] -= counters[ATTEMPT_ITERATIONS] + 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._addresses import Addresses
 from ...closed_forms import slots
 from ...closed_forms.beginning import Beginning, beginning_of
 from ...maths.lanes import LANES
@@ -32,8 +33,8 @@ from .search import conclude
 from .single import FEW, run
 
 CACHE_LINE = 64
-NOTHING = np.empty(0)
-"""In the place of q, to go on, of a plan's numbers, and of lanes; see `single.run`."""
+TO_GO_ON = np.empty(0)
+"""In the place of q; then of a plan's numbers, and of lanes: see `single.run`."""
 NO_NUMBERS = np.empty((0, 12))
 NO_LANES = np.empty((0, 0)), np.empty((BOARD, 0), np.int64)
 NO_PLAN = np.empty(0, np.int64), NO_NUMBERS, np.empty((0, slots.WIDTH))
@@ -86,8 +87,9 @@ class DampedWorkspace(KernelWorkspace):
         self.restart, self._numbers = NO_PLAN, NO_NUMBERS
         if self._beginning is not None:
             self.restart, self._numbers = self._beginning.restart, self._beginning.numbers
-        self._restart = self.restart
-        self._whole: tuple[Any, ...] | None = None
+        self._tables: dict[tuple[bool, bool, bool], Addresses] = {}
+        self._whole: IntArray | None = None
+        self._stays = False  # on its branch
         # what a solve without tasks, of goals as they are packed, reports needs no second look
         self._is_plain = not problem.other_tasks and packed.is_plain
 
@@ -121,7 +123,7 @@ class DampedWorkspace(KernelWorkspace):
         self.start[:] = self._first[:] = q[self.problem.columns]
         self.counters.fill(0)
         self._looked, self._begins = False, self._beginning is not None
-        self._restart = self.restart
+        self._stays = False
         return q
 
     def _read(self, q0: ArrayLike | None) -> Array:
@@ -134,7 +136,7 @@ class DampedWorkspace(KernelWorkspace):
 
     def stay_on_branch(self) -> None:
         """See Workspace."""
-        self._begins, self._restart = False, NO_PLAN
+        self._begins, self._stays = False, True
 
     @property
     def beginning(self) -> Beginning | None:
@@ -153,29 +155,23 @@ class DampedWorkspace(KernelWorkspace):
         """A whole solve, without a budget."""
         started = clock()
         q = self._read(q0)
-        if self._whole is None:  # the lanes take room that a search step by step does not need
-            lanes = FEW if LANES > 1 else 0
-            given = self._given(self._numbers, self.restart)
-            self._whole = *given, *_lanes_for(self, lanes), FOREVER
-        given = *self._whole, q
-        status = STATUSES[run(*given)]
-        if self._is_plain:
-            return self._result_of(q, status, clock() - started)
-        return self.result(q, clock() - started)
-
-    def _result_of(self, q: Array, status: IkStatus, solve_time: float) -> IkResult:
-        """As `result`, sooner."""
-        errors, counters = self.errors.copy(), self.counters.tolist()
+        if self._whole is None:
+            self._whole = self._arrays(begins=True, stays=False, beside=True)
+        outcome = run(self._whole, FOREVER, q)
+        if not self._is_plain:
+            return self.result(q, clock() - started)
+        status, cost, iterations, evaluations, restarts = outcome
+        errors = self.errors.copy()
         return IkResult(
             q,
-            status,
+            STATUSES[status],
             errors[:, 0],
             errors[:, 1],
-            self.values.item(memory.ANSWER_COST),
-            counters[memory.ITERATIONS],
-            counters[memory.EVALUATIONS],
-            counters[memory.ATTEMPT],
-            solve_time,
+            cost,
+            iterations,
+            evaluations,
+            restarts,
+            clock() - started,
         )
 
     @property
@@ -195,25 +191,36 @@ class DampedWorkspace(KernelWorkspace):
         """See Workspace."""
         if self._begins and iterations == 0:
             return self._look_at_start()
-        numbers = NO_NUMBERS
-        if self._begins:
+        begins = self._begins
+        if begins:
             self.counters.fill(0)  # whatever was concluded of the start
-            self._begins, self._looked, numbers = False, False, self._numbers
-        return self._run(numbers, iterations)
+            self._begins, self._looked = False, False
+        return self._run(begins, iterations)
 
-    def _run(self, numbers: Array, iterations: int) -> IkStatus | None:
-        given = *self._given(numbers, self._restart), *NO_LANES, iterations, NOTHING
-        return STATUSES.get(run(*given))
+    def _run(self, begins: bool, iterations: int) -> IkStatus | None:
+        arrays = self._arrays(begins, self._stays, beside=False)
+        return STATUSES.get(run(arrays, iterations, TO_GO_ON)[0])
 
-    def _given(self, numbers: Array, restart: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The first arguments of `single.run`."""
-        plan, everywhere, room = restart
-        moving = self.problem.variables, self.packed.frozen
-        return *self.arguments, plan, numbers, everywhere, room, *moving
+    def _arrays(self, begins: bool, stays: bool, beside: bool) -> IntArray:
+        """The table that `single.run` is given: to begin in closed form or not, to restart there
+        or not, with lanes or without."""
+        key = begins, stays, beside
+        if key not in self._tables:
+            plan, everywhere, room = NO_PLAN if stays else self.restart
+            numbers = self._numbers if begins else NO_NUMBERS
+            moving = self.problem.variables, self.packed.frozen
+            lanes = self._own_lanes() if beside else NO_LANES
+            given = *self.arguments, plan, numbers, everywhere, room, *moving, *lanes
+            self._tables[key] = Addresses(given)
+        return self._tables[key].table
+
+    def _own_lanes(self) -> tuple[Array, IntArray]:
+        """The lanes of whole solves, which take room that a search step by step does not need."""
+        return _lanes_for(self, FEW) if LANES > 1 else NO_LANES
 
     def _look_at_start(self) -> IkStatus | None:
         """How the search ends where the start reaches the goals; else nothing is begun yet."""
-        status = self._run(NO_NUMBERS, 0)
+        status = self._run(False, 0)
         if status is None:
             self.counters.fill(0)
             self._looked = True
