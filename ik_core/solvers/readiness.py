@@ -35,14 +35,18 @@ def end_with_parent():
     sys.stdin.buffer.read()
     os._exit(1)
 
-if hasattr(os, 'nice'):
-    os.nice(10)
+try:
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+except (AttributeError, OSError):  # not on this system, or not allowed
+    pass
 threading.Thread(target=end_with_parent, daemon=True).start()
 sys.path.insert(0, sys.argv[1])
 from ik_core._compiling import compiling
 from ik_core.solvers.readiness import Kernels, make_ready
 
 def tell():
+    if hasattr(os, 'nice'):
+        os.nice(10)
     print('compiling', flush=True)
 
 compiling.at_first = tell
@@ -50,7 +54,11 @@ make_ready(Kernels(sys.argv[2], int(sys.argv[3])))
 sys.stderr.flush()
 os._exit(0)
 """
-"""The program of the process that compiles; it ends where its parent does."""
+"""The program of the process that compiles; it ends where its parent does.
+
+It leaves real-time priority to its parent, and gives way to all others once it really compiles:
+where all is in the cache there is little to do, which on a busy machine should not take minutes.
+"""
 
 
 class Kernels(NamedTuple):
@@ -123,8 +131,8 @@ def two_joints() -> Robot:
 class Preparation:
     """Kernels being made ready beside everything else; `done`, then `error` says if it failed.
 
-    The compiler runs in a process of its own at low priority, which ends with this one. It may
-    find all that it needs in the cache: `compiles` says whether it does not.
+    The compiler runs in a process of its own, at low priority as soon as it compiles, which ends
+    with this one. It may find all that it needs in the cache: `compiles` says whether it does not.
     """
 
     def __init__(self, kernels: Kernels) -> None:
