@@ -58,8 +58,8 @@ solves take less time; with two (Talos' waist) for a third of them, which saves 
 """
 TRIALS, ENOUGH = 8, 6
 """So many configurations have to be found again: most, as some may be singular."""
-ASIDE, SAME, HALF_TURN = 1e-3, 1e-6, 3.0
-"""Starts of the trials, and how exact they are found again [rad]; and where they are."""
+ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
+"""Starts of the trials, and how exact they are found again [rad]; and how far from 0 they are."""
 APART = 0.1
 """Solutions of an ideal chain miss the target by about this at most [m, rad]: less than CLOSE."""
 PLANS_KEPT = 64
@@ -285,7 +285,7 @@ def _apart(ideal: Chain, chain: Chain) -> float:
 
 def _configurations(chain: Chain) -> Array:
     n = int(chain.variables.max()) + 1
-    return np.random.default_rng(0).uniform(-HALF_TURN, HALF_TURN, (TRIALS, n))
+    return np.random.default_rng(0).uniform(-SPREAD, SPREAD, (TRIALS, n))
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:

@@ -41,7 +41,7 @@ from .branch_search import (
     take,
 )
 from .judging import SNAP
-from .regular import set_bound, set_branches, solve_lanes
+from .regular import error_at_start, set_bound, set_branches, solve_lanes
 from .slots import (
     BRANCHES,
     COLUMN,
@@ -71,7 +71,11 @@ FAST = 1.0
 PROMISE, VALUE, SIZE, WHICH, ENDS, PART = 0, 1, 2, 3, 4, 4 + 2 * NUMBERS
 """Of a part: how near it may come, where it begins, how much further it ends, its slot, and what
 is known of its ends."""
-HALF_TURN = 3.1415
+AROUND = 3.1415
+"""Values further than this [rad] from the start's may be nearer by a turn."""
+CLOSE, FURTHER = 0.1, 10.0
+"""A start that misses the target by less [m, rad] likely has a solution beside it: none was found
+where the best is so many times as far."""
 UNKNOWN = math.inf
 
 _in_lanes = in_lanes[WIDTH]
@@ -93,7 +97,7 @@ def best_held(
     q: Array,
 ) -> tuple[float, bool]:
     """Fill q (n,), which is the start, with the nearest solution; return the value it holds, and
-    whether the solutions with the start's own value have to be looked for with care.
+    whether those next to the start, or with its own value, have to be looked for with care.
 
     NaN where there is none; UNKNOWN where joints do not matter at a value, so that each has to be
     solved by itself. q[0] is NaN where the solution at the value has to be solved with care.
@@ -107,6 +111,7 @@ def best_held(
     load(plan, target, start, memory)
     middle, step = start[0, plan[COLUMN + plan[HELD]]], values[1] - values[0]
     low, high = values[0], values[values.shape[0] - 1]
+    error = _error_at_start(plan, numbers, memory)
     in_doubt = _look_at_start(plan, numbers, middle, trial, memory)
     first, last = _look_outwards(plan, wide, middle, values, trial, paths, memory)
     if last < first:
@@ -119,11 +124,19 @@ def best_held(
     count = _list_parts(plan, wide, paths, values, parts, first, last, trial, memory)
     _divide(plan, wide, trial, parts, count, memory, step, ends)
     if best[HERE, COST] >= NONE:
-        return np.nan, in_doubt
+        return np.nan, in_doubt or error <= CLOSE
     if best[HERE, COST] < followed:
         follow(plan, wide, step / PARTS, low, high, trial, memory)
     _take_all(plan, numbers, best[HERE, AT], trial, memory, q)
+    in_doubt |= error <= CLOSE and best[HERE, COST] > (FURTHER * error) ** 2
     return best[HERE, AT], in_doubt
+
+
+@inner
+def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
+    lanes = _in_lanes(memory)
+    lanes[NEAREST] = error_at_start(plan, numbers, lanes)
+    return memory[NEAREST, 0]
 
 
 @inner
@@ -189,7 +202,7 @@ def _look_outwards(
 @inner
 def _may_cost(gap: float, least: float) -> bool:
     """Whether a value so far from the start's may have a solution nearer than the best."""
-    return gap < NONE and (gap > HALF_TURN or gap <= 0.0 or gap * gap < least)
+    return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
 
 
 @inner

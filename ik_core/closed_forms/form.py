@@ -188,8 +188,8 @@ class ClosedForm:
         return None if np.isnan(costs).any() else (answer, costs)
 
     def best_held(self, start: Array, values: Array) -> tuple[Array | None, bool] | None:
-        """The solution (n,) nearest to a start, None without any; and whether those with the
-        start's own value still have to be looked at.
+        """The solution (n,) nearest to a start, None without any; and whether those next to the
+        start, or with its own value, still have to be looked at.
 
         values (N,) : of the held joint, looked at first, at the same distance from end to end
         None where that has to be done value by value, by `solve`.
@@ -205,6 +205,11 @@ class ClosedForm:
             found = self._solve_carefully(start, value)
             return (found[0], True) if len(found) else None
         return q, in_doubt
+
+    def followed(self, start: Array) -> Array | None:
+        """The solution (n,) that steps from a start lead to, for the target read last; or None."""
+        x, error = self._follow(start[self._columns], None)
+        return self._whole(x[np.newaxis], start)[0] if error <= EXACT else None
 
     def best_nearby(self, start: Array) -> Array | None:
         """What `nearly` finds for the target that was read last; None without any."""
@@ -271,10 +276,12 @@ class ClosedForm:
 
     def _solve_carefully(self, start: Array, value: float) -> Array:
         """The solutions (k, n) for the target that is loaded, also where it is not regular."""
-        found = self._solve_from(start[self._columns], value)
-        q = np.empty((len(found), len(start)))
-        q[:] = start
-        q[:, self._columns] = found
+        return self._whole(self._solve_from(start[self._columns], value), start)
+
+    def _whole(self, x: Array, start: Array) -> Array:
+        """Configurations (k, n) with the chain's variables (k, variables), else as in a start."""
+        q = np.tile(start, (len(x), 1))
+        q[:, self._columns] = x
         return q
 
     def _solve_from(self, x: Array, held: float) -> Array:
@@ -307,7 +314,8 @@ class ClosedForm:
         kept: list[Array] = []
         missed: list[Array] = []
         for x in np.concatenate(answers):
-            self._add(kept if self._error_at(x) <= EXACT else missed, x, start)
+            self._packed.update(x)
+            self._add(kept if self._packed.part_errors.max() <= EXACT else missed, x, start)
         found = np.reshape(kept or missed, (-1, len(start)))
         return found[np.argsort(np.linalg.norm(found - start, axis=1), kind='stable')]
 
@@ -358,10 +366,6 @@ class ClosedForm:
         room = self._packed.residual, *self._room
         appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *room)
         return errors, shares
-
-    def _error_at(self, x: Array) -> float:
-        self._packed.update(x)
-        return float(self._packed.part_errors.max())
 
     def _within_tolerances(self) -> bool:
         return bool((self._packed.errors <= self.tolerances).all())
@@ -444,7 +448,8 @@ class ClosedForm:
             x, way.x[:] = limits.sample_lower + span * rng.uniform(0.05, 0.95, (2, len(span)))
             packed.update(x)
             packed.targets[0] = packed.tips[0]
-            count = way.propose(packed, limits, self._poses, self._held_value(x))
+            held = 0.0 if way.held is None else x.item(way.held)
+            count = way.propose(packed, limits, self._poses, held)
             kinds = way.kinds[: max(count, 0)]
             found = way.q[: len(kinds)]
             direct += self._is_among(x, found[kinds == SOLUTION])
@@ -455,11 +460,6 @@ class ClosedForm:
     def _is_among(self, x: Array, found: Array) -> bool:
         """Whether x is one of those found, modulo whole turns."""
         return any(np.abs(self._limits.nearest_turn(q, x) - x).max() <= SAME for q in found)
-
-    def _held_value(self, x: Array) -> float:
-        """The value of the held variable in x; 0.0 where none is held."""
-        held = self._ways[0].held
-        return 0.0 if held is None else float(x[held])
 
     def _value_to_hold(self, start: Array, held: float | None) -> float:
         """The value of the joint that is held: that of the start, where it is not given."""

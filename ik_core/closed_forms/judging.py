@@ -169,7 +169,7 @@ def _variables(
 
 @inner
 def _nearest_turns(links: IntArray, limits: Array, start: Array, q: Array, row: int) -> None:
-    """Turn revolute joints next to the start, inside the limits where there is a turn that is."""
+    """Turn revolute joints next to the start, inside the limits or as near to these as can be."""
     for i in range(links.shape[1]):
         j = links[VARIABLE, i]
         if j < 0 or links[SLIDES, i]:
@@ -178,6 +178,9 @@ def _nearest_turns(links: IntArray, limits: Array, start: Array, q: Array, row: 
         turns = min(turns, np.floor((limits[UPPER, j] + SNAP - q[row, j]) / TURN))
         turns = max(turns, np.ceil((limits[LOWER, j] - SNAP - q[row, j]) / TURN))
         q[row, j] += TURN * turns
+        above, below = q[row, j] - limits[UPPER, j], limits[LOWER, j] - q[row, j] + TURN
+        if above > SNAP and below < above:
+            q[row, j] -= TURN
 
 
 @inner

@@ -19,13 +19,11 @@ from ..maths.rotations import Array, Frame, IntArray, compose, frame_at
 from ..robot.limits import TURN
 from .cores import inverse, turn_about
 from .judging import HALF
-from .regular import error_of, set_branches, solve_lanes
+from .regular import error_at_start, set_branches, solve_lanes
 from .slots import (
-    BODY,
     BRANCHES,
     COLUMN,
     DISTANCE,
-    FOUND,
     HELD,
     HELD_TURN,
     HELD_VALUE,
@@ -44,12 +42,10 @@ from .slots import (
     SLOTS,
     START,
     TARGET,
-    TOOL,
     UPPER,
     WHOLES,
     WIDTH,
     X,
-    frame_in,
 )
 
 VALUES = 8
@@ -252,15 +248,7 @@ def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: in
 @inner
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
     """The lanes, as bits, whose start does not stay, and whose target is not out of reach."""
-    for j in range(plan[JOINTS]):
-        place = plan[PLACE + j]
-        at = HELD_TURN if place < 0 else FOUND + 2 * place
-        turn = wave(numbers[j, SIGN] * lanes[START + j] + numbers[j, OFFSET])
-        lanes[at], lanes[at + 1] = turn[0], turn[1]
-    body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
-    for k in range(12):
-        lanes[BODY + k] = body[k]
-    error, near = error_of(plan, numbers, lanes, 0), numbers[0, NEAR]
+    error, near = error_at_start(plan, numbers, lanes), numbers[0, NEAR]
     far = bits(error > near) if near >= 0.0 else bits(error <= -near)
     if plan[BEFORE] + plan[BEHIND] == 0:
         return far

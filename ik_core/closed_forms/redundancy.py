@@ -102,11 +102,11 @@ def best_solution(
     if cost is None:
         best = _best_held(form, start, samples)
         if best is not None:
-            return _nearer(form, start, best[0]) if best[1] else best[0]
+            return _nearest(form, start, best[0]) if best[1] else best[0]
         if samples is None and form.layout.kind == GENERAL:
             nearby = form.best_nearby(start)
             if nearby is not None:
-                return nearby
+                return _nearer(form.followed(start), nearby, start)
     values = _values(form, SAMPLES if samples is None else samples)
     measure = measured(cost or (lambda q: np.linalg.norm(q - start)), 'cost')
 
@@ -119,6 +119,8 @@ def best_solution(
     low, high = float(values[max(i - 1, 0)]), float(values[min(i + 1, len(values) - 1)])
     candidates = [sampled[i], *_golden(best_at, low, high, NARROWED * (high - low))]
     candidates += [(measure(q), q) for q in form.solve_loaded(start)]
+    if cost is None:
+        candidates += [(measure(q), q) for q in [form.followed(start)] if q is not None]
     return min(candidates, key=lambda one: one[0])[1]
 
 
@@ -132,16 +134,20 @@ def _best_held(
     return best
 
 
-def _nearer(form: ClosedForm, start: Array, best: Array | None) -> Array | None:
-    """The best, or a solution with the start's own value, which may lie where no sample does."""
+def _nearest(form: ClosedForm, start: Array, best: Array | None) -> Array | None:
+    """The best, or a solution next to the start or with its own value: where no sample lies."""
+    best = _nearer(form.followed(start), best, start)
     own = form.solve_loaded(start)[:1]
-    if not len(own):
-        return best
-    if best is None:
-        return own[0]
-    own_gap, gap = own[0] - start, best - start
-    is_nearer = own_gap.dot(own_gap) < gap.dot(gap)  # in a third of the time of the norms
-    return own[0] if is_nearer and form.appraised(own)[0].max() <= EXACT else best
+    is_good = len(own) and (best is None or form.appraised(own)[0].max() <= EXACT)
+    return _nearer(own[0], best, start) if is_good else best
+
+
+def _nearer(one: Array | None, other: Array | None, start: Array) -> Array | None:
+    """The one that is nearer to the start, the other where they are as near."""
+    if one is None or other is None:
+        return other if one is None else one
+    one_gap, gap = one - start, other - start
+    return one if one_gap.dot(one_gap) < gap.dot(gap) else other
 
 
 def _golden(

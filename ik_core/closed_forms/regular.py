@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from .._jit import inner, njit
-from ..maths.lanes import Number, bits, in_lanes, least, most, root, select
+from ..maths.lanes import Number, bits, in_lanes, least, most, root, select, wave
 from ..maths.rotations import Array, IntArray, compose, frame_at
 from ..maths.vectors import dot, minus
 from .branches import cut_open, parallel, wrist
@@ -86,10 +86,32 @@ def error_of(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> Number:
 
 
 @inner
+def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
+    """How far the goal's frame is from its target at START [m, rad]; spoils the first slot."""
+    for i in range(plan[JOINTS]):
+        place = plan[PLACE + i]
+        at = HELD_TURN if place < 0 else FOUND + 2 * place
+        turn = wave(numbers[i, SIGN] * lanes[START + i] + numbers[i, OFFSET])
+        lanes[at], lanes[at + 1] = turn[0], turn[1]
+    _put_body(numbers, lanes)
+    return error_of(plan, numbers, lanes, 0)
+
+
+@inner
+def _put_body(numbers: Array, lanes: Array) -> None:
+    """BODY: where the last body has to be for the goal's frame to be at its target."""
+    body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
+    for i in range(12):
+        lanes[BODY + i] = body[i]
+
+
+@inner
 def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
     """Keep the distance of a solution, NONE for others.
 
     DOUBT where that is not clear, MISS where it is near one, LOSS where another would do as well.
+    A single solution a little beyond a limit is a near one: what may be inside beside it is none
+    that is exact, but in a slot of its own.
     NEAREST: the least distance of one, be it one of two that nearly coincide. Where no lane has
     one inside the limits and nearer than its BOUND, less is computed.
     """
@@ -103,14 +125,16 @@ def _judge(plan: IntArray, numbers: Array, lanes: Array, slot: int) -> None:
         lanes[DISTANCE + slot] = NONE
         return
     error = error_of(plan, numbers, lanes, slot)
-    far = (error > margin) | (beyond > margin) | ((error <= EXACT) & (beyond > BEYOND))
-    good = (sure > UNCLEAR) & (error <= EXACT) & (beyond <= SNAP)
+    single, outside = sure > UNCLEAR, (error <= EXACT) & (beyond > SNAP)
+    far = (error > margin) | (beyond > margin) | (outside & (single | (beyond > BEYOND)))
+    good = single & (error <= EXACT) & (beyond <= SNAP)
     distance = lanes[DISTANCE + slot]
     lanes[DISTANCE + slot] = select(good, distance, NONE)
     clear = select(good | far, 1.0, 0.0) > 0.5
     lanes[DOUBT] = select(sure < UNCLEAR, lanes[DOUBT], select(clear, lanes[DOUBT], 1.0))
     lanes[LOSS] = select(sure == LOST, 1.0, lanes[LOSS])
-    missed = (sure == MISSED) & (error <= margin) & (beyond <= margin)
+    missed = (sure == MISSED) | (single & outside & (beyond <= BEYOND))
+    missed = missed & (error <= margin) & (beyond <= margin)
     lanes[MISS] = select(missed, 1.0, lanes[MISS])
     reached = (sure > NO) & (error <= EXACT) & (beyond <= SNAP)
     lanes[NEAREST] = select(reached, least(distance, lanes[NEAREST]), lanes[NEAREST])
@@ -136,9 +160,7 @@ def solve_lanes(plan: IntArray, numbers: Array, lanes: Array, ways: int) -> int:
     lanes[MISS] = lanes[LOSS] = 0.0
     lanes[NEAREST] = NONE
     find_branches(plan, numbers, lanes, ways)
-    body = compose(frame_in(lanes, TARGET), inverse(frame_at(numbers, TOOL)))
-    for i in range(12):
-        lanes[BODY + i] = body[i]
+    _put_body(numbers, lanes)
     for slot in range(ways * ways * ways):
         _judge(plan, numbers, lanes, slot)
     return bits((lanes[DOUBT] > 0.0) | (lanes[LOSS] > 0.0))

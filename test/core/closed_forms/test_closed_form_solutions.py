@@ -133,6 +133,24 @@ def test_no_solution_is_told_for_certain_where_there_is_none():
         assert found.q.shape == (0, 6)
 
 
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+@pytest.mark.parametrize('joint', range(6))
+def test_a_solution_a_hair_beyond_either_limit_has_one_beside_it_to_the_tolerances(joint, side):
+    robot, goal, _ = ur5e()
+    q = np.array([0.4, -1.2, 1.4, -0.9, 1.1, 0.3])
+    goal.set_target(robot.forward_kinematics(q, 'tool0'))
+    lower, upper = q - 0.1, q + 0.1
+    (upper if side > 0.0 else lower)[joint] = q[joint] - side * 5e-5
+    tolerances = {'position_tolerance': 1e-4, 'orientation_tolerance': 1e-4}
+    problem = IkProblem(robot, [goal], lower=lower, upper=upper, **tolerances)
+    found = ik.closed_form(problem).solve(q)
+    assert len(found) == 1
+    assert ((lower <= found) & (found <= upper)).all()
+    there = robot.forward_kinematics(found[0], 'tool0')
+    np.testing.assert_allclose(there, goal.transform, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found[0], q, rtol=0, atol=1e-3)
+
+
 def test_what_is_outside_the_limits_is_no_solution():
     robot, goal, _ = ur5e()
     q = np.array([0.4, -1.2, 1.4, -0.9, 1.1, 0.3])

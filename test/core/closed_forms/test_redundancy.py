@@ -150,6 +150,24 @@ def test_what_has_no_solution_at_the_first_values_is_looked_at_closer():
     assert found >= 0.5 * missed > 0
 
 
+@pytest.mark.parametrize('name', ['iiwa14', 'panda'])
+def test_a_solution_beside_the_start_is_found_in_the_least_corner_between_limits(name):
+    robot, rng = robots.shipped(name), np.random.default_rng(46)
+    goal = PoseTask(robots.tip_of(robot))
+    for _ in range(20):
+        q = robots.random_q(robot, rng, margin=0.15)
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        lower = q - 10.0 ** rng.uniform(-6.0, -4.0, robot.n)
+        form = ik.closed_form(IkProblem(robot, [goal], lower=lower, upper=robot.upper))
+        start = np.maximum(q + 1e-5 * rng.normal(size=robot.n), lower)
+        best = ik.best_solution(form, start)
+        assert best is not None
+        assert (best >= lower).all()
+        assert np.linalg.norm(best - start) <= 1e-3
+        there = robot.forward_kinematics(best, goal.link)
+        np.testing.assert_allclose(there, goal.transform, rtol=0, atol=1e-8)
+
+
 def test_where_a_branch_ends_at_the_edge_of_the_reach_the_nearest_may_be_behind_it():
     robot, goal, form, _, rng = arm('panda', 44)
     behind = 0

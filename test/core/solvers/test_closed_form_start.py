@@ -89,6 +89,45 @@ def test_seven_joints_begin_at_the_first_value_of_the_held_one_that_has_a_soluti
     assert at_once > 5
 
 
+def are_double(robot, found, held):
+    """Whether a solution nearly coincides with another one at the same value of a held joint."""
+    jacobians = [np.delete(robot.jacobian(q, robot.default_tip()), held, axis=1) for q in found]
+    return np.linalg.svd(np.array(jacobians), compute_uv=False).min() < 1e-3
+
+
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+@pytest.mark.parametrize('name', SEVEN)
+def test_another_solution_a_hair_beyond_a_limit_is_no_reason_to_begin_elsewhere(name, side):
+    robot = arm(name)
+    goal, rng = ik.PoseTask(robot.default_tip()), np.random.default_rng(12)
+    form, tried = ik.closed_form(ik.IkProblem(robot, [goal])), 0
+    for _ in range(20):
+        q, start = robots.random_q(robot, rng), robots.random_q(robot, rng)
+        start[form.held] = q[form.held]
+        goal.set_target(robot.forward_kinematics(q, goal.link))
+        found = form.solve(start)
+        gaps = side * (found - found[0])
+        one, joint = np.unravel_index(gaps.argmax(), gaps.shape)
+        lower, upper = robot.lower.copy(), robot.upper.copy()
+        if side > 0.0:
+            upper[joint] = found[one, joint] - 5e-5
+        else:
+            lower[joint] = found[one, joint] + 5e-5
+        inside = ((lower < found) & (found < upper)).all(axis=1)
+        problem = ik.IkProblem(robot, [goal], lower=lower, upper=upper)
+        start = np.clip(start, lower, upper)
+        near = far_from_goal(problem, start) <= NEAR
+        if near or gaps.max() < 0.1 or are_double(robot, found, form.held):
+            continue
+        tried += 1
+        result = ik.solve(problem, start)
+        assert result.iterations == 0
+        assert np.abs(found[inside] - result.q).max(axis=1).min() < 1e-9
+        there = robot.forward_kinematics(result.q, goal.link)
+        np.testing.assert_allclose(there, goal.transform, rtol=0, atol=1e-9)
+    assert tried > 5
+
+
 @pytest.mark.parametrize('name', SEVEN)
 def test_seven_joints_near_their_goal_begin_where_they_are(name):
     problem = pose_problem(name)
