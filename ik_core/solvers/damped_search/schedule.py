@@ -296,8 +296,15 @@ def _send(
     crew: Crew, board: IntArray, lane: int, place: int, search: SearchArrays, frozen: IntArray
 ) -> None:
     """Have a lane begin the next attempt of a desk's problem, at x."""
-    number, x = board[BEGUN, place], search.vectors[X]
+    number = board[BEGUN, place]
     board[BEGUN, place] += 1
+    copy_to_lane(crew, lane, search, frozen)
+    begin_in_lane(crew, board, lane, place, number)
+
+
+@inlined
+def copy_to_lane(crew: Crew, lane: int, search: SearchArrays, frozen: IntArray) -> None:
+    """Have the problem of a search, and its x, in a lane; with the bodies that stand still."""
     geometry, targets = numbers_of(crew.p.geometry), numbers_of(crew.p.targets)
     vectors = numbers_of(crew.vectors)
     for k in range(frozen.shape[0]):
@@ -305,9 +312,8 @@ def _send(
     for g in range(targets.shape[0]):
         for c in range(12):
             targets[g, c, lane] = search.p.targets[g, c]
-    for j in range(x.shape[0]):
-        vectors[own.X, j, lane] = x[j]
-    begin_in_lane(crew, board, lane, place, number)
+    for j in range(vectors.shape[1]):
+        vectors[own.X, j, lane] = search.vectors[X, j]
 
 
 # --- Attempts that are over ----------------------------------------------------------------------

@@ -15,7 +15,6 @@ from ...maths.lanes import LANES, in_lanes, numbers_of
 from ...maths.rotations import Array, IntArray
 from ...optim.memory import FOREVER
 from . import crew as of_lanes
-from . import schedule
 from .board import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
 from .crew import crew_of
 from .memory import (
@@ -40,9 +39,9 @@ from .memory import (
     START,
     STEP,
     SearchArrays,
-    X,
     carve,
 )
+from .schedule import copy_to_lane, solve_many
 from .search import choose_first, run_search
 
 ALONE = 8
@@ -52,7 +51,7 @@ FEW = min(LANES, 4)
 take twice as long on processors whose registers are halved."""
 
 lanes_of = in_lanes[FEW]
-_source = getattr(schedule.solve_many, 'py_func', schedule.solve_many)
+_source = getattr(solve_many, 'py_func', solve_many)
 solve_few = with_kernels(_source, 'solve_few', lanes_of=lanes_of)
 
 
@@ -117,8 +116,8 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
     )
     if beside and status == RUNNING:
         known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
-        crew_memory = numbers_at(arrays, CREW)
-        _share(search, crew_memory, board)
+        frozen, crew_memory = integers_at(arrays, FROZEN)[0], numbers_at(arrays, CREW)
+        _share(search, frozen, crew_memory, board)
         own_targets, nothing = targets.reshape(1, table.shape[0], 12), vectors[:0]
         solve_few(
             tree,
@@ -136,7 +135,7 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
             room,
             counters[:0],
             memory[:0],
-            integers_at(arrays, FROZEN)[0],
+            frozen,
             nothing,
             own_targets[:0],
             nothing,
@@ -159,7 +158,7 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
 
 
 @inlined
-def _share(search: SearchArrays, crew_memory: Array, board: IntArray) -> None:
+def _share(search: SearchArrays, frozen: IntArray, crew_memory: Array, board: IntArray) -> None:
     """Put a search on the first desk; the attempt that is under way, if any, into lane 0."""
     counters = search.counters
     board[PROBLEM, 0], board[BEGUN, 0] = 0, counters[ATTEMPT]
@@ -177,19 +176,12 @@ def _share(search: SearchArrays, crew_memory: Array, board: IntArray) -> None:
         rows,
         lanes_of(crew_memory),
     )
-    geometry, targets = numbers_of(crew.p.geometry), numbers_of(crew.p.targets)
-    for k in range(geometry.shape[0]):
-        for i in range(geometry.shape[1]):
-            geometry[k, i, 0] = search.p.geometry[k, i]
-    for g in range(targets.shape[0]):
-        for i in range(targets.shape[1]):
-            targets[g, i, 0] = search.p.targets[g, i]
+    copy_to_lane(crew, 0, search, frozen)
     vectors, residual = numbers_of(crew.vectors), numbers_of(crew.residual)
     columns = numbers_of(crew.columns)
     for i in range(rows):
         residual[i, 0] = search.residual[i]
     for j in range(vectors.shape[1]):
-        vectors[of_lanes.X, j, 0] = search.vectors[X, j]
         vectors[of_lanes.GRADIENT, j, 0] = search.vectors[GRADIENT, j]
         vectors[of_lanes.SQUARES, j, 0] = search.vectors[SQUARES, j]
         for i in range(rows):

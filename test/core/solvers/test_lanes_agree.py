@@ -200,3 +200,26 @@ def python_path(here):
 def test_there_are_as_many_lanes_as_the_kernels_say():
     assert LANES in (1, 4, 8)
     assert LANES > 1 or not (COMPILED and HAS_LANES)
+
+
+def test_joints_that_stand_still_stand_where_each_solve_has_them():
+    robot, rng = ik.load_urdf('panda'), np.random.default_rng(5)
+    tip, still = robot.default_tip(), 3
+    goal = ik.PoseTask(tip)
+    problem = ik.IkProblem(robot, [goal], frozen_joints=[robot.joint_names[still]])
+    whole, alone = (ik.make_solver('levenberg_marquardt', closed_form=False) for _ in range(2))
+    long = 0
+    for _ in range(40):
+        target, q0 = rng.uniform(robot.lower, robot.upper, (2, robot.n))
+        q0[still] = target[still]
+        goal.set_target(robot.forward_kinematics(target, tip))
+        result, search = whole.solve(problem, q0), alone.begin(problem, q0)
+        while not search.run(Budget(iterations=3)):
+            pass
+        np.testing.assert_array_equal(result.q, search.result().q)
+        assert result.success
+        np.testing.assert_allclose(
+            robot.forward_kinematics(result.q, tip), goal.transform, rtol=0, atol=1e-4
+        )
+        long += result.iterations > 8
+    assert long > 10  # those that went on in lanes
