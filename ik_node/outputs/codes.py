@@ -83,6 +83,14 @@ class Hazards(NamedTuple):
     condition_number: float = 0.0
     joints_at_bound: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """In words, such as 'close to a singularity and at a joint limit: elbow_joint'."""
+        singular = '' if self.worst is Hazard.JOINT_BOUND else self.worst.text
+        joints = ', '.join(self.joints_at_bound)
+        bound = f'{Hazard.JOINT_BOUND.text}: {joints}' if joints else ''
+        return ' and '.join(filter(None, (singular, bound)))
+
 
 FOLLOWING = (
     TrackStatus.TRACKING,

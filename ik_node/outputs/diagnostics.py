@@ -171,9 +171,8 @@ class Diagnostics:
 
     def _status(self) -> DiagnosticStatus:
         code, hazard = self.code, self._hazards.worst
-        bound = self._hazards.joints_at_bound if hazard is Hazard.JOINT_BOUND else ()
         concerns = self.concerns if code in OF_STATE else ()
-        parts = (code.text, ', '.join(concerns), hazard.text, ', '.join(bound))
+        parts = (code.text, ', '.join(concerns), self._hazards.text)
         return DiagnosticStatus(
             level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
             name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',

@@ -69,8 +69,7 @@ class GoalLog:
             self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
             return
         tips = _distances(model, command, how, missed=True)
-        hazards = self._health.hazards
-        why = ': '.join(filter(None, (hazards.worst.text, ', '.join(hazards.joints_at_bound))))
+        why = self._health.hazards.text
         self._node.get_logger().warning(_line(f'{what}: {", ".join(tips)}', why, note))
 
 

@@ -79,6 +79,17 @@ def test_a_joint_near_its_limit_is_named(margin):
         assert hazards(*at(q, joint_limit_margin=margin)).joints_at_bound == ()
 
 
+def test_joints_at_a_limit_are_told_with_a_singularity_too():
+    q = STRETCHED.copy()
+    assert hazards(*at(q)).text == 'at a singularity and at a joint limit: panda_joint4'
+    q[3] -= 0.05
+    assert hazards(*at(q)).text == 'at a singularity'
+    q = BENT.copy()
+    q[[0, 6]] = load('panda').upper[[0, 6]]
+    assert hazards(*at(q)).text == 'at a joint limit: panda_joint1, panda_joint7'
+    assert hazards(*at(BENT)).text == ''
+
+
 def test_joints_that_goals_do_not_move_are_not_watched():
     q = BENT.copy()
     q[7] = 0.0  # the gripper is closed: at its limit
