@@ -109,11 +109,23 @@ def test_the_figures_of_a_reach_map_have_no_faults(reach):
     look_at(lambda: draw_workspace(robot, made))
 
 
+def test_only_where_colours_differ_a_bar_says_what_they_mean(reach):
+    robot, made = reach
+    plain = replace(made, manipulability=None)
+    turned = replace(plain, orientations=2)
+    for each, slice_bars, space_bars in ((made, 1, 1), (plain, 0, 0), (turned, 1, 1)):
+        sliced = look_at(lambda each=each: slices._slices(each))
+        assert len(sliced.axes) == 3 * (1 if each.manipulability is None else 2) + slice_bars
+        assert len(look_at(lambda each=each: draw_workspace(robot, each)).axes) == 1 + space_bars
+
+
 def test_the_figures_of_a_recording_have_no_faults(recorded):
     recording = read_recording(recorded)
     figure = look_at(lambda: draw_errors(recording, histories(recording)))
     assert len(figure.axes[4].get_lines()) == recording.robot.n + 2
-    look_at(lambda: _joint_panels(recording.robot, replay(recording)))
+    figure = look_at(lambda: _joint_panels(recording.robot, replay(recording)))
+    for line in figure.axes[0].get_lines()[:2]:
+        assert line.get_xdata()[0] == 0.0, 'time since the first tick'
 
 
 def test_the_checks_see_what_they_look_for():

@@ -12,21 +12,22 @@ from ...maths.rotations import Array
 from .maps import ReachabilityMap
 
 AXES = 'xyz'
+SHARE = 'share of orientations reached'
 MANIPULABILITY = 'mean manipulability $\\sqrt{\\det JJ^T}$ [m³]'
 
 
 def draw(map_: ReachabilityMap, path: str | os.PathLike[str]) -> None:
     """Draw slices through the middle of what is reached; the suffix says in which format.
 
-    The upper row shows the share of orientations that is reached, the lower one, where the map
-    has it, the manipulability. Raises InvalidOption without matplotlib, or for a format that it
-    does not know.
+    The upper row shows the share of orientations that is reached, or where there is only one what
+    is reached; the lower one, where the map has it, the manipulability. Raises InvalidOption
+    without matplotlib, or for a format that it does not know.
     """
     draw_file(os.fspath(path), _slices, map_)
 
 
 def _slices(map_: ReachabilityMap) -> Any:
-    shown = [(map_.fraction, _share_label(map_), 1.0)]
+    shown = [(map_.fraction, SHARE if map_.orientations > 1 else '', 1.0)]
     if map_.manipulability is not None:
         best = float(map_.manipulability.max(initial=0.0)) or 1.0
         shown.append((map_.manipulability, MANIPULABILITY, best))
@@ -36,7 +37,8 @@ def _slices(map_: ReachabilityMap) -> Any:
     for row, (values, label, most) in zip(rows, shown, strict=True):
         for normal, axes in zip((2, 1, 0), row, strict=True):
             image = _slice(axes, map_, values, normal, middle[normal], most)
-        figure.colorbar(image, ax=list(row), label=label)
+        if label:  # else all that is reached has one colour
+            figure.colorbar(image, ax=list(row), label=label)
     figure.suptitle(_title(map_))
     return figure
 
@@ -71,10 +73,6 @@ def _middle(map_: ReachabilityMap) -> tuple[int, ...]:
     if not len(reached):
         return tuple(n // 2 for n in map_.grid.shape)
     return tuple(int(i) for i in np.round(reached.mean(axis=0)))
-
-
-def _share_label(map_: ReachabilityMap) -> str:
-    return 'reached' if map_.orientations == 1 else 'share of orientations reached'
 
 
 def _title(map_: ReachabilityMap) -> str:

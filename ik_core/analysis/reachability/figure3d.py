@@ -41,7 +41,8 @@ def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
     label = cloud.what
     if cloud.what == MANIPULABILITY:
         label = r'manipulability $\sqrt{\det JJ^T}$' + f' [{cloud.unit}]'
-    figure.colorbar(image, ax=axes, label=label, shrink=0.7, pad=0.14)
+    if cloud.what == MANIPULABILITY or made.orientations > 1:  # else all has one colour
+        figure.colorbar(image, ax=axes, label=label, shrink=0.7, pad=0.14)
     figure.suptitle(
         f'{made.settings["link"]} of {robot.name}: {made.volume:.3g} m³ in reach, '
         f'cut open at y = 0 (voxels of {made.grid.step:g} m)'

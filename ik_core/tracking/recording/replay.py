@@ -118,11 +118,13 @@ def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None
 def _joint_panels(robot: Robot, replays: list[Replay]) -> Any:
     figure = new_figure(9.0, 0.6 + 1.3 * robot.n)
     panels = figure.subplots(robot.n, 1, sharex=True, squeeze=False)[:, 0]
+    first = min((run.now[0] for run in replays if len(run.now)), default=0.0)
     for run in replays:
+        now = run.now - first
         for i, axes in enumerate(panels):
-            axes.plot(run.now, run.recorded[:, i], color=SKY, linewidth=4.0, label='recorded')
-            now = run.now[: len(run.replayed)]
-            axes.plot(now, run.replayed[:, i], color=BLUE, label='replayed')
+            axes.plot(now, run.recorded[:, i], color=SKY, linewidth=4.0, label='recorded')
+            replayed = run.replayed[:, i]
+            axes.plot(now[: len(replayed)], replayed, color=BLUE, label='replayed')
     for i, axes in enumerate(panels):
         axes.set_ylabel(f'[{robot.joint_units[i]}]')
         axes.set_title(robot.joint_names[i], loc='left', fontsize=8)
