@@ -127,7 +127,7 @@ class Pseudoinverse(JacobianMethod):
         kept = lengths > self.options.rank_tolerance * lengths.max()
         v = (arrays.work[kept] / lengths[kept, np.newaxis]).T
         problem, begins = workspace.problem, workspace.counters[ITERATIONS] == 1
-        residual, jacobian = problem.rows_of(problem.secondary, vectors[HERE], begins)
+        residual, jacobian = problem.secondary_at(vectors[HERE], begins)
         free = jacobian * vectors[SCALE]
         free -= (free @ v) @ v.T
         phi = damped_step(free, -residual, SECONDARY_DAMPING)
