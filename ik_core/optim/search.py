@@ -212,6 +212,12 @@ class Workspace(ABC):
     vectors: Array
     """One number for each variable, in rows; where the search stands is the row X."""
 
+    def __reduce__(self) -> str:
+        raise TypeError(
+            'a search under way can be neither copied nor pickled: its arrays are views of one '
+            'another; a solver can'
+        )
+
     @abstractmethod
     def load(self, q0: ArrayLike | None) -> Array:
         """Begin anew: read the targets and the start; return the whole start (n,)."""

@@ -127,6 +127,10 @@ class LoopSolver(Solver):
         super().__init__(**options)
         self._workspace: Workspace | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the buffers, parts of which are views of others: a copy makes its own."""
+        return {**vars(self), '_workspace': None}
+
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         workspace = self._workspace_for(problem)
         return CompiledSearch(workspace, q0, self.clock, self.look, self.options.record_history)

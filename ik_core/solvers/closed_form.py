@@ -94,6 +94,10 @@ class ClosedFormSolver(Solver):
         self._next: Solver | None = None
         self._known: _Known | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is known of a problem: a copy finds that out for its own."""
+        return {**vars(self), '_known': None}
+
     @classmethod
     def rehearsals(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a wrist, one that its limits keep from the pose by little, so

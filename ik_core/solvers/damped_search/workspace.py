@@ -88,7 +88,7 @@ class DampedWorkspace(KernelWorkspace):
         if self._beginning is not None:
             self.restart, self._numbers = self._beginning.restart, self._beginning.numbers
         self._tables: dict[tuple[bool, bool, bool], Addresses] = {}
-        self._whole: IntArray | None = None
+        self._whole: Addresses | None = None
         self._stays = False  # on its branch
         # what a solve without tasks, of goals as they are packed, reports needs no second look
         self._is_plain = not problem.other_tasks and packed.is_plain
@@ -157,7 +157,7 @@ class DampedWorkspace(KernelWorkspace):
         q = self._read(q0)
         if self._whole is None:
             self._whole = self._arrays(begins=True, stays=False, beside=True)
-        outcome = run(self._whole, FOREVER, q)
+        outcome = run(self._whole.table, FOREVER, q)
         if not self._is_plain:
             return self.result(q, clock() - started)
         status, cost, iterations, evaluations, restarts = outcome
@@ -199,11 +199,11 @@ class DampedWorkspace(KernelWorkspace):
 
     def _run(self, begins: bool, iterations: int) -> IkStatus | None:
         arrays = self._arrays(begins, self._stays, beside=False)
-        return STATUSES.get(run(arrays, iterations, TO_GO_ON)[0])
+        return STATUSES.get(run(arrays.table, iterations, TO_GO_ON)[0])
 
-    def _arrays(self, begins: bool, stays: bool, beside: bool) -> IntArray:
-        """The table that `single.run` is given: to begin in closed form or not, to restart there
-        or not, with lanes or without."""
+    def _arrays(self, begins: bool, stays: bool, beside: bool) -> Addresses:
+        """What `single.run` is given: to begin in closed form or not, to restart there or not,
+        with lanes or without."""
         key = begins, stays, beside
         if key not in self._tables:
             plan, everywhere, room = NO_PLAN if stays else self.restart
@@ -212,7 +212,7 @@ class DampedWorkspace(KernelWorkspace):
             lanes = self._own_lanes() if beside else NO_LANES
             given = *self.arguments, plan, numbers, everywhere, room, *moving, *lanes
             self._tables[key] = Addresses(given)
-        return self._tables[key].table
+        return self._tables[key]
 
     def _own_lanes(self) -> tuple[Array, IntArray]:
         """The lanes of whole solves, which take room that a search step by step does not need."""
