@@ -20,7 +20,7 @@ NO_ROS = (
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad arguments."""
     stopping = threading.Event()
-    _stop_on_signals(stopping)
+    stop_on_signals(stopping)
     try:
         args = _with_robot(sys.argv[1:] if args is None else args)
         if args is None:
@@ -45,7 +45,7 @@ def _with_robot(args: list[str]) -> list[str] | None:
         return None
 
 
-def _stop_on_signals(stopping: threading.Event) -> None:
+def stop_on_signals(stopping: threading.Event) -> None:
     """Set `stopping` at SIGINT or SIGTERM; more of them change nothing: stopping ends soon.
 
     rclpy's own handlers would end the context first, so that the joints could not come to rest.

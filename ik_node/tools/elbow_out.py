@@ -10,12 +10,18 @@ round 5 cm higher, in 20 s a turn.
 from __future__ import annotations
 
 import argparse
+import sys
+import threading
 import time
+from typing import NoReturn
 
 import numpy as np
 
 import ik_core as ik
+from ik_core.ending import end_process
 from ik_core.robot.load import load_robot
+
+from ..main import stop_on_signals
 
 TIP, JOINTS = 'panda_hand_tcp', 7
 CENTRE, RADIUS = np.array([0.45, 0.0, 0.4]), 0.15
@@ -53,17 +59,22 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument('file', nargs='?', help='where to write the demonstration: .csv or .npz')
     what.add_argument('--publish', metavar='TOPIC', help='publish goals on this topic')
-    arguments, for_ros = parser.parse_known_args()
+    given = sys.argv[1:]
+    cut = given.index('--ros-args') if '--ros-args' in given else len(given)
+    arguments = parser.parse_args(given[:cut])
     if arguments.publish:
-        publish(arguments.publish, for_ros)
+        publish(arguments.publish, given[cut:])
     else:
         ik.save_motion(demonstration(), arguments.file)
 
 
-def publish(topic: str, for_ros: list[str]) -> None:
-    """Publish goals, until Ctrl-C."""
+def publish(topic: str, for_ros: list[str]) -> NoReturn:
+    """Publish goals, until Ctrl-C or SIGTERM; `ros2 launch` sends the former once more."""
+    stopping = threading.Event()
+    stop_on_signals(stopping)
     import rclpy  # a demonstration is written without ROS
     from geometry_msgs.msg import PoseStamped
+    from rclpy.signals import SignalHandlerOptions
 
     from ..conversions import transform_to_pose
 
@@ -71,21 +82,17 @@ def publish(topic: str, for_ros: list[str]) -> None:
     goal.header.frame_id = 'panda_link0'
     transform = np.eye(4)
     transform[:3, :3] = np.diag([1.0, -1.0, -1.0])
-    rclpy.init(args=for_ros)
+    rclpy.init(args=for_ros, signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('circle')
     publisher = node.create_publisher(PoseStamped, topic, 1)
     begun = time.monotonic()
-    try:
-        while rclpy.ok():
-            phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN
-            transform[:3, 3] = position(phase) + RAISED
-            goal.pose = transform_to_pose(transform)
-            publisher.publish(goal)
-            time.sleep(GOAL_PERIOD)
-    except KeyboardInterrupt:
-        pass  # it is to end
-    finally:
-        rclpy.try_shutdown()
+    while not stopping.wait(GOAL_PERIOD):
+        phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN
+        transform[:3, 3] = position(phase) + RAISED
+        goal.pose = transform_to_pose(transform)
+        publisher.publish(goal)
+    rclpy.try_shutdown()
+    end_process(0)
 
 
 if __name__ == '__main__':

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-
+from geometry_msgs.msg import PoseStamped
 from support.node_harness import (
     PATIENCE,
     ROOT,
@@ -173,6 +173,16 @@ def test_another_publisher_of_joint_states_is_warned_of(client):
         line = wait_for_line(first, 'other publishers')
         assert f'{client.namespace}/second' in line
         assert f'{client.namespace}/first' not in line.partition('publishers too')[2]
+
+
+def test_goals_in_the_style_of_an_example_end_with_signals_and_say_nothing(client):
+    goals = []
+    client.node.create_subscription(PoseStamped, 'goal_pose', goals.append, 1)
+    circle = ('ik_node.tools.elbow_out', '--publish', 'goal_pose')
+    with node_process(client.namespace, program=circle) as process:
+        client.until(lambda: goals, 'a goal')
+        process.send_signal(signal.SIGINT)  # of Ctrl-C, before that of ros2 launch
+        assert end(process, signal.SIGINT) == (0, '')
 
 
 def test_names_can_be_remapped(client):

@@ -327,13 +327,16 @@ def world(remap=(), **parameters):
 
 
 @contextmanager
-def node_process(namespace, *arguments):
-    """`ik_node` as a process of its own; killed at the end if it has not ended by itself."""
+def node_process(namespace, *arguments, program=('ik_node',)):
+    """`ik_node`, or another program (a module, its arguments), as a process of its own.
+
+    Killed at the end if it has not ended by itself.
+    """
     compile_kernels()
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     environment['ROS_DOMAIN_ID'] = str(DOMAIN)
     environment['PYTHONPATH'] = python_path(ROOT)
-    command = [sys.executable, '-m', 'ik_node', '--ros-args', '-r', f'__ns:={namespace}']
+    command = [sys.executable, '-m', *program, '--ros-args', '-r', f'__ns:={namespace}']
     process = subprocess.Popen(
         [*command, *arguments],
         env=environment,
