@@ -31,6 +31,7 @@ from std_msgs.msg import String
 
 import ik_core as ik
 from ik_core.tracking import TrackerOptions
+from ik_node import motion
 from ik_node.conversions import transform_to_pose
 from ik_node.model import load_robot
 from ik_node.node import IkNode
@@ -47,7 +48,6 @@ NEAR = 0.3  # share of the joint ranges that goals are taken from: the way there
 PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 numbers = itertools.count()
-gc.freeze()  # what is imported by now stays: clients that close need not search it
 
 
 def unique_namespace():
@@ -127,10 +127,35 @@ class Spinner:
         self._executor.shutdown()
 
 
+class _Collector:
+    """What a node in this process has for `gc`: it freezes nothing, and thaws nothing at its end.
+
+    Clients freeze what was there before them: else each node and client would search all that
+    the tests have imported and collected, which takes longer than all else that most of them do.
+    """
+
+    collect, enable, disable = gc.collect, gc.enable, gc.disable
+
+    @staticmethod
+    def freeze():
+        pass
+
+    unfreeze = freeze
+
+
+motion.gc = _Collector
+
+
 class Client:
     """What a user's node does: sends goals, reads joint states and status, calls services."""
 
+    open = 0
+
     def __init__(self, namespace):
+        if not Client.open:  # what is frozen is never collected: no other node may be among it
+            gc.collect()
+            gc.freeze()
+        Client.open += 1
         self.namespace = namespace
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=DOMAIN)
@@ -153,6 +178,7 @@ class Client:
         self.context.try_shutdown()
         del self.node, self._publishers, self._clients, self._spinner
         gc.collect()  # what is left of a node keeps its place in the graph
+        Client.open -= 1
 
     def until(self, condition, what, seconds=PATIENCE):
         """See Inbox."""
