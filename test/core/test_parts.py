@@ -4,16 +4,13 @@ that Python calls are loaded without what only others would link."""
 import shutil
 
 import pytest
-from support.fresh_python import needs_numba, run
-from support.places import ROOT
+from support.fresh_python import copy_of_core, needs_numba, run
 
 
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the core, to be added to."""
-    ignored = shutil.ignore_patterns('__pycache__')
-    shutil.copytree(ROOT / 'ik_core', tmp_path / 'ik_core', ignore=ignored)
-    return tmp_path
+    return copy_of_core(tmp_path)
 
 
 CHAIN = """
@@ -88,18 +85,28 @@ def test_what_others_link_of_an_entry_is_read_from_the_cache_when_one_does(copy,
     assert run(LINK.format(more='whole(1), whole(2)'), copy, **home) == '36\nTrue 136 166\nFalse 1'
 
 
+USE_TOP = 'from ik_core.chain import top; print(top(1))'
+
+
+@pytest.fixture(scope='module')
+def compiled(tmp_path_factory):
+    """A copy of the core with kernels beside its own, and the cache of these."""
+    place = copy_of_core(tmp_path_factory.mktemp('compiled'))
+    (place / 'ik_core' / 'chain.py').write_text(CHAIN)
+    assert run(USE_TOP, place, XDG_CACHE_HOME=str(place / 'cache')) == '36'
+    return place
+
+
 @needs_numba
 @pytest.mark.parametrize('suffix', ['.nbi', '.nbc'])
 @pytest.mark.parametrize('size', [0, 100])
-def test_files_of_the_cache_that_are_cut_off_cost_time_only(copy, tmp_path, suffix, size):
-    (copy / 'ik_core' / 'chain.py').write_text(CHAIN)
-    code = 'from ik_core.chain import top; print(top(1))'
-    assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '36'
-    files = [path for path in (tmp_path / 'cache').rglob('*' + suffix) if 'chain' in str(path)]
+def test_files_of_the_cache_that_are_cut_off_cost_time_only(compiled, tmp_path, suffix, size):
+    cache = shutil.copytree(compiled / 'cache', tmp_path / 'cache')
+    files = [path for path in cache.rglob('*' + suffix) if 'chain' in str(path)]
     assert len(files) == 4
     for path in files:
         path.write_bytes(path.read_bytes()[:size])
-    assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '36'
+    assert run(USE_TOP, compiled, XDG_CACHE_HOME=str(cache)) == '36'
 
 
 UNKNOWN_NUMBA = """

@@ -4,8 +4,10 @@ import itertools
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
+from support import imports
 from support.imports import cycles, import_graph, imported_names
 from support.places import ROOT
 from support.robots import python_path
@@ -76,7 +78,7 @@ FLOORS = {
     for floor, rooms in enumerate(order)
     for room in rooms
 }
-GRAPH = import_graph(ROOT, 'ik_core', 'ik_node', 'ik_viewer', 'benchmark/peers')
+PACKAGES = ('ik_core', 'ik_node', 'ik_viewer', 'benchmark/peers')
 
 MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'trajectory_msgs',
             'visualization_msgs', 'diagnostic_msgs', 'lifecycle_msgs', 'rcl_interfaces',
@@ -86,8 +88,14 @@ MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'tr
 
 def sources(package):
     """The files of a package, as parameters of a test."""
-    paths = [path for path in GRAPH if path.is_relative_to(ROOT / package)]
+    paths = imports.sources(ROOT, package)
     return pytest.mark.parametrize('path', paths, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+@cache
+def graph_of_all():
+    """Which file imports which."""
+    return import_graph(ROOT, *PACKAGES)
 
 
 def imports_of(path):
@@ -100,8 +108,9 @@ def room_of(path):
     return package, room
 
 
-def breaches(path, graph=GRAPH):
+def breaches(path, graph=None):
     """The files that this one imports, though they stand beside or above it."""
+    graph = graph or graph_of_all()
     own = room_of(path)
     others = [o for o in graph[path] if room_of(o)[0] == own[0] and room_of(o) != own]
     return [other for other in others if FLOORS[room_of(other)] >= FLOORS[own]]
@@ -168,12 +177,12 @@ def test_an_import_beside_or_above_is_found():
 
 
 def test_no_files_import_each_other():
-    assert cycles(GRAPH) == []
+    assert cycles(graph_of_all()) == []
 
 
 @pytest.mark.parametrize('package', ORDERS)
 def test_every_room_has_a_place_in_the_order_and_every_place_is_taken(package):
-    rooms = {room_of(path)[1] for path in GRAPH if room_of(path)[0] == package}
+    rooms = {room_of(path)[1] for path in imports.sources(ROOT, package)}
     assert rooms == set().union(*ORDERS[package])
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import statistics
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ MODULE = 500
 MANY = 8
 """Entries from which a literal, a call or a kernel's parameters may be laid out in rows."""
 KERNEL_DECORATORS = ('njit', 'inner')
+LOOPS = (ast.For, ast.While, ast.With)
 
 
 def sources():
@@ -38,16 +40,25 @@ def body_length(function, lines):
     return sum(bool(line) and not line.startswith('#') for line in inside)
 
 
-def lengths(paths):
-    """(lines, name, whether it is a kernel) of every function."""
-    found = []
-    for path in paths:
+@cache
+def looked_through():
+    """Of all files (lines, name, whether it is a kernel) of each function; the files with loops
+    that are in no function."""
+    found, with_loops = [], []
+    for path in sources():
         text = path.read_text(encoding='utf-8')
-        for function in functions(ast.parse(text)):
+        tree, lines = ast.parse(text), text.splitlines()
+        for function in functions(tree):
             name = f'{path.name}:{function.lineno} {function.name}'
-            length = body_length(function, text.splitlines())
-            found.append((length, name, is_kernel(function)))
-    return found
+            found.append((body_length(function, lines), name, is_kernel(function)))
+        if any(isinstance(statement, LOOPS) for statement in tree.body):
+            with_loops.append(path)
+    return found, with_loops
+
+
+def lengths():
+    """(lines, name, whether it is a kernel) of every function."""
+    return looked_through()[0]
 
 
 def is_data(tree):
@@ -77,17 +88,16 @@ def end_of(statement):
 
 def laid_out_by_hand(text):
     """The lines of statements that ruff is asked to leave alone though they are not long."""
-    tree, found = ast.parse(text), []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.endswith('# fmt: skip'):
-            around = [
-                node
-                for node in ast.walk(tree)
-                if isinstance(node, ast.stmt) and node.lineno <= number <= end_of(node)
-            ]
-            smallest = min(around, key=lambda node: end_of(node) - node.lineno)
-            if entries(smallest) < MANY:
-                found.append(number)
+    lines = [n for n, line in enumerate(text.splitlines(), 1) if line.endswith('# fmt: skip')]
+    if not lines:
+        return []
+    statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    found = []
+    for number in lines:
+        around = [node for node in statements if node.lineno <= number <= end_of(node)]
+        smallest = min(around, key=lambda node: end_of(node) - node.lineno)
+        if entries(smallest) < MANY:
+            found.append(number)
     return found
 
 
@@ -108,14 +118,14 @@ def test_matrices_and_long_lists_may_be_laid_out_by_hand():
 
 
 def test_functions_are_short():
-    counts = sorted(length for length, _, _ in lengths(sources()))
+    counts = sorted(length for length, _, _ in lengths())
     assert len(counts) > 1000
     assert statistics.median(counts) <= MEDIAN
     assert counts[len(counts) * 9 // 10] <= NINE_OF_TEN
 
 
 def test_no_function_is_long_but_kernels():
-    long = [(n, name) for n, name, kernel in lengths(sources()) if n > LONGEST and not kernel]
+    long = [(n, name) for n, name, kernel in lengths() if n > LONGEST and not kernel]
     assert not long
 
 
@@ -127,10 +137,7 @@ def test_no_module_is_long_but_data(path: Path):
 
 
 def test_modules_have_no_loops_whose_variables_would_be_names_of_theirs():
-    loops = (ast.For, ast.While, ast.With)
-    for path in sources():
-        body = ast.parse(path.read_text(encoding='utf-8')).body
-        assert not any(isinstance(statement, loops) for statement in body), path
+    assert looked_through()[1] == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Fresh interpreters, with and without numba."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -30,3 +31,13 @@ def run(code, root=ROOT, **environment):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def copy_of_core(place):
+    """The place, with a copy of the core below it, to be edited.
+
+    Also of its compiled modules, which else every fresh interpreter would have to make: none is
+    written below PYTHONDONTWRITEBYTECODE. One of a file that was edited is not used.
+    """
+    shutil.copytree(ROOT / 'ik_core', place / 'ik_core')
+    return place

@@ -29,15 +29,14 @@ def _file(root, parts):
 
 def import_graph(root, *packages):
     """{file: files it imports} for all sources of some packages below `root`."""
-    files = [path for package in packages for path in sorted((root / package).rglob('*.py'))]
-    return {
-        path: {
-            found
-            for name in imported_names(path, root)
-            if (found := _file(root, name.split('.'))) is not None and found in files
-        }
-        for path in files
-    }
+    names = {path: set(imported_names(path, root)) for path in sources(root, *packages)}
+    files = {name: _file(root, name.split('.')) for name in set().union(*names.values())}
+    return {path: {files[name] for name in of} & names.keys() for path, of in names.items()}
+
+
+def sources(root, *packages):
+    """The files of some packages below `root`."""
+    return [path for package in packages for path in sorted((root / package).rglob('*.py'))]
 
 
 def cycles(graph):

@@ -1,0 +1,70 @@
+"""Compiled, uncompiled and without numba: the same results."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.fresh_python import needs_numba, run
+
+from ik_core import _jit
+from ik_core.robot.limits import random_configuration
+
+CASES = ('panda', 'ur5e', 'scara out of reach', 'behind a limit', 'two arms', 'Y',
+         'axis and position', 'mimic', 'frozen', 'pinned', 'masked out of reach')  # fmt: skip
+
+SOLVE = """
+import json, sys
+{prepare}
+import ik_core as ik
+from ik_core import _jit
+from support.solver_cases import CASES
+results = {{'compiled': _jit.COMPILED}}
+for solver in ik.SOLVERS:
+    for name in {cases!r}:
+        case = CASES[name]()
+        options = dict(restarts=2, max_iterations=60, random_seed=4)
+        result = ik.solve(case.problem, case.q0, solver=solver, **options)
+        results[solver + ' ' + name] = [
+            result.q.tolist(), result.cost, result.status.name, result.restarts]
+print(json.dumps(results))
+"""
+
+
+def solves(prepare='', cases=CASES, **environment):
+    return json.loads(run(SOLVE.format(prepare=prepare, cases=cases), **environment))
+
+
+@needs_numba
+def test_whole_solves_are_the_same_compiled_uncompiled_and_without_numba():
+    cache = _jit._CACHE_DIRECTORY
+    home = {} if cache is None else {'XDG_CACHE_HOME': str(Path(cache).parents[1])}
+    compiled = solves(**home)
+    assert compiled.pop('compiled')
+    plain = solves(NUMBA_DISABLE_JIT='1')
+    assert not plain.pop('compiled')
+    assert plain.keys() == compiled.keys()
+    for name, (q, cost, status, restarts) in compiled.items():
+        assert plain[name][0] == pytest.approx(q, abs=1e-9), name
+        assert plain[name][1] == pytest.approx(cost, rel=1e-6, abs=1e-12), name
+        assert plain[name][2:] == [status, restarts], name
+    # the same functions once more: a few cases show that all of them are there
+    missing = solves('sys.modules["numba"] = None', CASES[:3])
+    assert not missing.pop('compiled')
+    assert len(missing) >= 3 * 10
+    assert missing == {name: plain[name] for name in missing}
+
+
+def test_without_numba_a_kernel_is_the_plain_function():
+    code = (
+        'import sys; sys.modules["numba"] = None\n'
+        'from ik_core import _jit\n'
+        'f = lambda x: x\n'
+        'print(_jit.COMPILED, _jit.njit(f) is f, _jit._CACHE_DIRECTORY)\n'
+    )
+    assert run(code) == 'False True None'
+    assert run(code.split('\n', 1)[1], NUMBA_DISABLE_JIT='1') == 'False True None'
+
+
+@needs_numba
+def test_kernels_release_the_interpreter_lock():
+    assert random_configuration.targetoptions['nogil']
