@@ -235,17 +235,24 @@ def test_a_complete_ros_is_used_as_it_is(tmp_path):
     assert not list(tree.glob('.venv*'))
 
 
+SIDE_BY_SIDE, ONE_BY_ONE = True, False
+WARNS = 'import warnings\ndef test(): warnings.warn("on stderr")'
+
+
 @pytest.mark.parametrize(
-    ('test', 'extra', 'passes', 'closing_line'),
+    ('test', 'extra', 'passes', 'closing_line', 'workers'),
     [
-        ('import warnings\ndef test(): warnings.warn("on stderr")', 'test', True, '1 passed'),
-        ('def test(): assert False', 'test', False, '1 failed'),
-        ('import pytest; pytest.importorskip("absent")', 'test', False, 'no test ran'),
-        ('', 'test', False, 'no test ran'),
-        ('def test(): assert True', 'unknown', False, 'no test ran'),
+        (WARNS, 'test', True, '1 passed', SIDE_BY_SIDE),
+        ('def test(): assert False', 'test', False, '1 failed', SIDE_BY_SIDE),
+        ('import pytest; pytest.importorskip("absent")', 'test', False, 'no test ran', ONE_BY_ONE),
+        ('', 'test', False, 'no test ran', ONE_BY_ONE),
+        ('def test(): assert True', 'unknown', False, 'no test ran', ONE_BY_ONE),
     ],
 )  # fmt: skip
-def test_make_test_fails_unless_tests_ran_and_passed(tmp_path, test, extra, passes, closing_line):
+def test_make_test_fails_unless_tests_ran_and_passed(
+    tmp_path, test, extra, passes, closing_line, workers
+):
+    """Also where there is no pytest-xdist, whose workers take longer to begin than all else."""
     pytest.importorskip('colcon_core')
     tree = scripts_only(tmp_path)
     shutil.copy(ROOT / 'package.xml', tree)
@@ -256,8 +263,9 @@ def test_make_test_fails_unless_tests_ran_and_passed(tmp_path, test, extra, pass
     )
     (tree / 'test').mkdir()
     (tree / 'test' / 'test_one.py').write_text(test)
+    not_here = '' if workers else '[ "$2" != "import xdist" ] || exit 1\n'
     compiles_nothing = f'[ "$2" = ik_core ] || exec {sys.executable} "$@"'
-    python = fake_python(tmp_path, compiles_nothing)
+    python = fake_python(tmp_path, not_here + compiles_nothing)
     done = run('sh', '-c', 'exec scripts/test "$0" 2>&1', python, cwd=tree)
     assert (done.returncode == 0) == passes, done.stdout
     assert closing_line in done.stdout.splitlines()[-1]
