@@ -61,6 +61,11 @@ def angle(radians: float, *, up: bool = False) -> str:
     return f'{_digits(degrees, 3, up)} deg'
 
 
+def fixed(number: float, digits: int) -> str:
+    """A number with so many decimals; where these are 0, without a sign."""
+    return f'{round(number, digits) + 0.0:.{digits}f}'
+
+
 def steady(number: float) -> str:
     """Three digits of a number that changes while one looks, none of which is an exponent."""
     if number >= 100.0:

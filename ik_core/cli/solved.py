@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..batch.solve_all import Solutions
-from ..display import angle, counted, length, time
+from ..display import angle, counted, fixed, length, time
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
@@ -68,7 +68,9 @@ def _joint_table(problem: IkProblem, result: IkResult, angles: Angles) -> str:
 
 def _other_unit(radians: float, angles: Angles) -> str:
     """An angle in the unit that is not asked for."""
-    return f'{math.degrees(radians):.2f} deg' if angles is RADIANS else f'{radians:.4f} rad'
+    if angles is not RADIANS:
+        return quantity(radians, 'rad')
+    return f'{fixed(math.degrees(radians), 2)} deg'
 
 
 def _goal_table(problem: IkProblem, result: IkResult) -> str:

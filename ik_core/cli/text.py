@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..display import fixed
+
 
 def quantity(value: float, unit: str) -> str:
     """A number with its unit, or a dash where there is none."""
-    return f'{value:.4f} {unit}' if math.isfinite(value) else '-'
+    return f'{fixed(value, 4)} {unit}' if math.isfinite(value) else '-'
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ik_core.display import fixed
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment, Setting
@@ -131,7 +132,8 @@ class Joints:
 
 def row(name: str, value: float, low: float, high: float, unit: str) -> str:
     """A joint as HTML: its name, its position, and where that is between its limits."""
-    text = f'{np.degrees(value):.1f}&deg;' if unit == 'rad' else f'{1e3 * value:.1f} mm'
+    shown, symbol = (np.degrees(value), '&deg;') if unit == 'rad' else (1e3 * value, ' mm')
+    text = fixed(float(shown), 1) + symbol
     return (
         '<div style="display:flex;gap:0.5rem;align-items:center;line-height:1.35">'
         '<span style="flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">'

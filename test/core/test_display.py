@@ -16,6 +16,14 @@ DOWN = [1.0, 0.0, 0.0, 0.0]
 HOSTILE = '<script>alert("hi")</script>'
 
 
+@pytest.mark.parametrize(
+    ('number', 'shown'),
+    [(-1e-9, '0.00'), (-0.0, '0.00'), (-0.006, '-0.01'), (0.004, '0.00'), (-12.346, '-12.35')],
+)
+def test_a_number_whose_decimals_are_0_has_no_sign(number, shown):
+    assert display.fixed(number, 2) == shown
+
+
 def goal():
     return ik.PoseTask('panda_hand', [0.4, 0.0, 0.5], DOWN)
 
