@@ -60,10 +60,60 @@ class Trajectory:
         )
         return cls(nanoseconds(message.header.stamp), points)
 
+    @classmethod
+    def read(cls, data):
+        """The same from its bytes (CDR, little-endian), in a fifth of the time."""
+        reader = _Reader(bytes(data))
+        stamp = reader.nanoseconds()
+        reader.skip_text()  # the frame
+        for _ in range(reader.number()):
+            reader.skip_text()  # a joint's name
+        points = [_read_point(reader) for _ in range(reader.number())]
+        return cls(stamp, tuple(points))
+
     @property
     def end(self):
         """When the last point is to be reached [ns]."""
         return self.stamp + self.points[-1][0]
+
+
+class _Reader:
+    """Goes through CDR: numbers are aligned to their size, counted from behind the first four
+    bytes."""
+
+    def __init__(self, data):
+        self._data, self._at = data, 4
+
+    def number(self):
+        """An unsigned number of 32 bits."""
+        at = self._at + -self._at % 4
+        self._at = at + 4
+        return int.from_bytes(self._data[at : at + 4], 'little')
+
+    def nanoseconds(self):
+        """A time or a duration."""
+        seconds = self.number()
+        return (seconds - (seconds >> 31 << 32)) * SECOND + self.number()
+
+    def skip_text(self):
+        """A length, and as many bytes."""
+        length = self.number()
+        self._at += length
+
+    def row(self):
+        """Numbers of 64 bits, None where there are none."""
+        count = self.number()
+        if count == 0:
+            return None
+        at = self._at + (4 - self._at) % 8
+        self._at = at + 8 * count
+        return np.frombuffer(self._data, float, count, at)
+
+
+def _read_point(reader):
+    state = State(reader.row(), reader.row(), reader.row())
+    reader.row()  # efforts
+    return reader.nanoseconds(), state
 
 
 def nanoseconds(time):

@@ -5,7 +5,7 @@ The controller is simulated (`support.jtc_simulation`); a governor commands, as 
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
@@ -106,9 +106,24 @@ def stream(
         due = writer.make_up(driver, due, due + slow.get(number, 0) * period + period // 2)
         message = writer.write(driver.governor, Moment(due, due + AHEAD))
         ticks.append(due)
-        messages.append(Trajectory.of(deserialize_message(message, JointTrajectory)))
+        messages.append(Trajectory.read(message))
         q.append(driver.governor.q[:7].copy())
     return Stream(rate, ticks, messages, np.array(q), writer.lag)
+
+
+def test_bytes_are_read_as_ros_reads_them(robot):
+    writer, governor = JointTrajectoryWriter(robot, ARM, 250.0, DELAY), Driver(robot, 250.0, 60.0)
+    governor.goal = robot.lower + 0.4 * (robot.upper - robot.lower)
+    for number in range(3):
+        governor.move()
+        due = BEGIN + number * SECOND // 250
+        message = writer.write(governor.governor, Moment(due, due + AHEAD))
+        expected = Trajectory.of(deserialize_message(message, JointTrajectory))
+        found = Trajectory.read(message)
+        assert found.stamp == expected.stamp
+        for (time, state), (same_time, same) in zip(found.points, expected.points, strict=True):
+            assert time == same_time
+            np.testing.assert_equal(asdict(state), asdict(same))
 
 
 def delivered(published, delays, messages=None):
