@@ -11,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._compiling import compiling
 from .._jit import COMPILED
 from ..optim.search import Budget
 from ..problem import IkProblem
@@ -104,6 +105,11 @@ def make_ready(kernels: Kernels) -> None:
     for each in SOLVERS[kernels.solver].rehearsals():
         make_solver(kernels.solver, **options).solve(each)
     _ready.add(kernels)
+
+
+def when_it_compiles(tell: Callable[[], object] | None) -> None:
+    """Have `tell` called before the next kernel that this process compiles, not loads; once."""
+    compiling.at_first = tell
 
 
 def make_ready_for_constraints(solver: str) -> None:

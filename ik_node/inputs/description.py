@@ -17,6 +17,7 @@ from std_msgs.msg import String
 
 from ik_core import IkError, Robot
 from ik_core.robot.urdf_filter import MAX_BYTES
+from ik_core.solvers.readiness import when_it_compiles
 
 from ..jobs import Job
 from ..model import load_robot, read_description
@@ -28,6 +29,7 @@ from .subscriptions import Inputs
 TOPIC = 'robot_description'
 IN_FORCE = '~/robot_description'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+COMPILES = 'compiling the solver, once for each version: about a minute, more on a busy machine'
 POLL_PERIOD = 0.02
 """[s] How often a node that loads its robot checks whether it is to end."""
 
@@ -65,7 +67,7 @@ class Description:
             self._input.listen(String, TOPIC, self._on_description, LATCHED, MAX_BYTES)
             log.info(f'waiting for a robot on the topic {TOPIC}')
             return None
-        log.info('loading the robot and the solver (the first start ever compiles)')
+        log.info('loading the robot and the solver')
         self._load(source, parameters)
         return self._wait()
 
@@ -101,8 +103,15 @@ class Description:
             self._in_force.publish(String(data=_text_of(source)))
 
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
+        def load() -> Robot:
+            when_it_compiles(lambda: self._node.get_logger().info(COMPILES))
+            try:
+                return load_robot(source, parameters)
+            finally:
+                when_it_compiles(None)
+
         self._latest = source
-        self._loading = Job(lambda: load_robot(source, parameters))
+        self._loading = Job(load)
 
     def _wait(self) -> Robot | None:
         while self._loading and not self._loading.wait(POLL_PERIOD):
