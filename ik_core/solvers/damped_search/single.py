@@ -153,8 +153,9 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
     if status != RUNNING:
         for j in range(min(q.shape[0], columns.shape[0])):
             q[columns[j]] = vectors[ANSWER, j]
-    cost = search.values[ANSWER_COST]
-    return int(status), cost, counters[ITERATIONS], counters[EVALUATIONS], counters[ATTEMPT]
+    # numbers of Python's where this is Python, too
+    cost, iterations = float(search.values[ANSWER_COST]), int(counters[ITERATIONS])
+    return int(status), cost, iterations, int(counters[EVALUATIONS]), int(counters[ATTEMPT])
 
 
 @inlined
