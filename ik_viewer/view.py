@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except (IkError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
+        print(f'ik: {error}', file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:  # before there was a page
         return INTERRUPTED

@@ -486,6 +486,6 @@ def _why_no_numbers(q: Any) -> str:
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> str:
     """`message` with the name and the closest known ones."""
-    close = difflib.get_close_matches(str(name), known, n=5, cutoff=0.4)
+    close = difflib.get_close_matches(str(name), known, n=5)
     hint = f'did you mean {", ".join(close)}?' if close else f'known: {", ".join(known)}'
     return f'{message} {name!r}; {hint}'

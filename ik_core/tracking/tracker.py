@@ -357,9 +357,12 @@ class Tracker:
     def observe(self, observer: Observer | None) -> None:
         """Let an observer hear of all that happens from now on; None: nobody.
 
-        Raises what it raises where the tracker is nothing that it can begin with.
+        Raises what it raises where the tracker is nothing that it can begin with; InvalidOption
+        for what is no observer.
         """
         if observer is not None:
+            if not callable(getattr(observer, 'begin', None)):
+                raise InvalidOption(f'observer is {observer!r}: a Recorder, or None, is needed')
             observer.begin(self.snapshot())
         self._observer = self._clock.observer = observer
 

@@ -42,6 +42,13 @@ def test_limits_of_a_tracker_that_are_none(wrong):
         ik.Tracker(problem(), 100.0, limits=LIMITS).set_limits(wrong)
 
 
+def test_an_observer_that_is_none():
+    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
+    with pytest.raises(ik.InvalidOption, match='observer is 3'):
+        tracker.observe(3)
+    tracker.tick(0.0)
+
+
 @pytest.mark.parametrize('wrong', ['fast', None, 0.0, -1.0, np.nan, np.inf])
 def test_a_rate_that_is_no_positive_number(wrong):
     with pytest.raises(ik.InvalidOption, match=r'rate = .*must be a positive number'):

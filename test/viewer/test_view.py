@@ -63,6 +63,7 @@ def test_what_makes_no_sense_is_one_line_and_exit_code_2(arguments, complaint, c
     assert view.main(arguments) == 2
     said = capsys.readouterr().err
     assert complaint in said
+    assert said.startswith('ik: ')
     assert said.count('\n') == 1
 
 

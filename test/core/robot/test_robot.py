@@ -308,6 +308,15 @@ def test_a_joint_state_of_ros_is_read():
     np.testing.assert_array_equal(robot.q(state), q)
 
 
+@pytest.mark.parametrize(
+    ('name', 'hint'),
+    [('elbo_joint', '; did you mean elbow_joint'), ('marble', '; known: shoulder_pan_joint, ')],
+)
+def test_only_names_that_are_near_are_proposed(name, hint):
+    with pytest.raises(FrameNotFound, match=f"'{name}'{hint}"):
+        robots.shipped('ur5e').q({**UR5E, name: 0.0})
+
+
 def test_missing_joints_take_the_default():
     robot = robots.shipped('ur5e')
     first = robot.joint_names[0]
