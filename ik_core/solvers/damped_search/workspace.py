@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._addresses import Addresses
+from ..._jit import COMPILED
 from ...closed_forms import slots
 from ...closed_forms.beginning import Beginning, beginning_of
 from ...maths.lanes import LANES
@@ -160,7 +161,9 @@ class DampedWorkspace(KernelWorkspace):
         outcome = run(self._whole.table, FOREVER, q)
         if not self._is_plain:
             return self.result(q, clock() - started)
-        status, cost, iterations, evaluations, restarts = outcome
+        status, cost, iterations, evaluations, restarts = (
+            outcome if COMPILED else (np.asarray(number).item() for number in outcome)
+        )
         errors = self.errors.copy()
         return IkResult(
             q,
