@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._addresses import Addresses
-from ..._jit import COMPILED
 from ...closed_forms import slots
 from ...closed_forms.beginning import Beginning, beginning_of
 from ...maths.lanes import LANES
@@ -161,9 +160,7 @@ class DampedWorkspace(KernelWorkspace):
         outcome = run(self._whole.table, FOREVER, q)
         if not self._is_plain:
             return self.result(q, clock() - started)
-        status, cost, iterations, evaluations, restarts = (
-            outcome if COMPILED else (np.asarray(number).item() for number in outcome)
-        )
+        status, cost, iterations, evaluations, restarts = outcome
         errors = self.errors.copy()
         return IkResult(
             q,
