@@ -22,6 +22,7 @@ from ik_core.solvers.damped_search.workspace import (
     room_aside,
 )
 
+pytestmark = pytest.mark.long  # kernels in other lanes are compiled here
 needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are no lanes')
 
 
