@@ -17,6 +17,9 @@ NO_ROS = (
 )
 
 
+SIGNALS = signal.SIGINT, signal.SIGTERM
+
+
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad arguments."""
     stopping = threading.Event()
@@ -48,14 +51,23 @@ def _with_robot(args: list[str]) -> list[str] | None:
 def stop_on_signals(stopping: threading.Event) -> None:
     """Set `stopping` at SIGINT or SIGTERM; more of them change nothing: stopping ends soon.
 
+    The main thread, where signals are seen to, has to look at it without waiting: a signal that
+    finds the event's lock taken by what it interrupts waits for ever.
+
     rclpy's own handlers would end the context first, so that the joints could not come to rest.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
+        for other in SIGNALS:  # one that came now would wait for a lock that this one holds
+            signal.signal(other, _change_nothing)
         stopping.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, stop)
+
+
+def _change_nothing(number: int, frame: FrameType | None) -> None:
+    pass
 
 
 if __name__ == '__main__':

@@ -86,7 +86,8 @@ def publish(topic: str, for_ros: list[str]) -> NoReturn:
     node = rclpy.create_node('circle')
     publisher = node.create_publisher(PoseStamped, topic, 1)
     begun = time.monotonic()
-    while not stopping.wait(GOAL_PERIOD):
+    while not stopping.is_set():
+        time.sleep(GOAL_PERIOD)
         phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN
         transform[:3, 3] = position(phase) + RAISED
         goal.pose = transform_to_pose(transform)

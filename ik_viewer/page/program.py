@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
+import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from .server import HOST, PORT, url_of
 
 BAD_INPUT, INTERRUPTED = 2, 130
 """Exit codes."""
+SIGNALS = signal.SIGINT, signal.SIGTERM
+POLL_PERIOD = 0.1
 
 
 def add_address(parser: argparse.ArgumentParser) -> None:
@@ -37,14 +41,21 @@ def add_mesh_folders(parser: argparse.ArgumentParser) -> None:
 def ended_by_signals() -> threading.Event:
     """An event that SIGINT and SIGTERM set from now on; for the main thread."""
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in SIGNALS:  # one that came now would wait for a lock that this one holds
+            signal.signal(other, lambda *_: None)
+        ended.set()
+
+    for number in SIGNALS:
+        signal.signal(number, end)
     return ended
 
 
 def show_until(ended: threading.Event, page: Any, name: str) -> None:
     """Say where a page is, and close it and its server once it is to end."""
     print(f'{name} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
-    ended.wait()
+    while not ended.is_set():  # to wait takes its lock, and a signal that finds it taken hangs
+        time.sleep(POLL_PERIOD)
     page.close()
     page.server.stop()
