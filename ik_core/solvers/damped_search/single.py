@@ -88,7 +88,7 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
     counters, memory = integers_at(arrays, COUNTERS)[0], numbers_at(arrays, MEMORY)[0]
     plan, numbers = integers_at(arrays, PLAN)[0], numbers_at(arrays, NUMBERS)
     everywhere, room = numbers_at(arrays, EVERYWHERE), numbers_at(arrays, ROOM)
-    columns, board = integers_at(arrays, COLUMNS)[0], integers_at(arrays, BOARD)
+    columns = integers_at(arrays, COLUMNS)[0]
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     vectors = search.vectors
     if q.shape[0] > 0:
@@ -98,7 +98,7 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
             vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
     if numbers.shape[0] > 0:
         choose_first(search, plan, numbers, room)
-    beside = board.shape[1] > 0 and search.options[RESTARTS] > 0.0
+    beside = integers_at(arrays, BOARD).shape[1] > 0 and search.options[RESTARTS] > 0.0
     status = run_search(
         tree,
         geometry,
@@ -115,47 +115,56 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
         1 if beside else FOREVER,
     )
     if beside and status == RUNNING:
-        known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
-        frozen, crew_memory = integers_at(arrays, FROZEN)[0], numbers_at(arrays, CREW)
-        _share(search, frozen, crew_memory, board)
-        own_targets, nothing = targets.reshape(1, table.shape[0], 12), vectors[:0]
-        solve_few(
-            tree,
-            geometry.reshape(1, tree.shape[0], 14),
-            table,
-            tools,
-            own_targets,
-            bounds,
-            integers_at(arrays, COUNTERS),
-            numbers_at(arrays, MEMORY),
-            crew_memory,
-            board,
-            known,
-            everywhere,
-            room,
-            counters[:0],
-            memory[:0],
-            frozen,
-            nothing,
-            own_targets[:0],
-            nothing,
-            nothing,
-            counters[:0],
-            0,
-            0,
-            # what is handed in is at its place already, but for the counts
-            vectors[ANSWER : ANSWER + 1],
-            search.values[ANSWER_COST : ANSWER_COST + 1],
-            search.p.errors.reshape(1, table.shape[0], 2),
-            board[BEGUN : BEGUN + 1],
-        )
-        status = counters[ANSWER_STATUS]
+        status = _go_on_in_lanes(arrays, search)
     if status != RUNNING:
         for j in range(min(q.shape[0], columns.shape[0])):
             q[columns[j]] = vectors[ANSWER, j]
     # numbers of Python's where this is Python, too
     cost, iterations = float(search.values[ANSWER_COST]), int(counters[ITERATIONS])
     return int(status), cost, iterations, int(counters[EVALUATIONS]), int(counters[ATTEMPT])
+
+
+@inlined
+def _go_on_in_lanes(arrays: IntArray, search: SearchArrays) -> int:
+    """Bring a search that is under way to its end, in all lanes; return its status."""
+    p, counters, vectors = search.p, search.counters, search.vectors
+    bodies, goals = p.tree.shape[0], p.table.shape[0]
+    plan, frozen = integers_at(arrays, PLAN)[0], integers_at(arrays, FROZEN)[0]
+    crew_memory, board = numbers_at(arrays, CREW), integers_at(arrays, BOARD)
+    known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
+    _share(search, frozen, crew_memory, board)
+    targets, nothing = p.targets.reshape(1, goals, 12), vectors[:0]
+    solve_few(
+        p.tree,
+        p.geometry.reshape(1, bodies, 14),
+        p.table,
+        p.tools,
+        targets,
+        search.bounds,
+        integers_at(arrays, COUNTERS),
+        numbers_at(arrays, MEMORY),
+        crew_memory,
+        board,
+        known,
+        numbers_at(arrays, EVERYWHERE),
+        numbers_at(arrays, ROOM),
+        counters[:0],
+        search.values[:0],
+        frozen,
+        nothing,
+        targets[:0],
+        nothing,
+        nothing,
+        counters[:0],
+        0,
+        0,
+        # what is handed in is at its place already, but for the counts
+        vectors[ANSWER : ANSWER + 1],
+        search.values[ANSWER_COST : ANSWER_COST + 1],
+        p.errors.reshape(1, goals, 2),
+        board[BEGUN : BEGUN + 1],
+    )
+    return int(counters[ANSWER_STATUS])
 
 
 @inlined

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,7 @@ class DampedWorkspace(KernelWorkspace):
         self.restart, self._numbers = NO_PLAN, NO_NUMBERS
         if self._beginning is not None:
             self.restart, self._numbers = self._beginning.restart, self._beginning.numbers
-        self._tables: dict[tuple[bool, bool, bool], Addresses] = {}
-        self._whole: Addresses | None = None
+        self._steps: dict[tuple[bool, bool], Addresses] = {}
         self._stays = False  # on its branch
         # what a solve without tasks, of goals as they are packed, reports needs no second look
         self._is_plain = not problem.other_tasks and packed.is_plain
@@ -155,8 +155,6 @@ class DampedWorkspace(KernelWorkspace):
         """A whole solve, without a budget."""
         started = clock()
         q = self._read(q0)
-        if self._whole is None:
-            self._whole = self._arrays(begins=True, stays=False, beside=True)
         outcome = run(self._whole.table, FOREVER, q)
         if not self._is_plain:
             return self.result(q, clock() - started)
@@ -198,25 +196,24 @@ class DampedWorkspace(KernelWorkspace):
         return self._run(begins, iterations)
 
     def _run(self, begins: bool, iterations: int) -> IkStatus | None:
-        arrays = self._arrays(begins, self._stays, beside=False)
-        return STATUSES.get(run(arrays.table, iterations, TO_GO_ON)[0])
-
-    def _arrays(self, begins: bool, stays: bool, beside: bool) -> Addresses:
-        """What `single.run` is given: to begin in closed form or not, to restart there or not,
-        with lanes or without."""
-        key = begins, stays, beside
-        if key not in self._tables:
-            plan, everywhere, room = NO_PLAN if stays else self.restart
+        key = begins, self._stays
+        if key not in self._steps:
             numbers = self._numbers if begins else NO_NUMBERS
-            moving = self.problem.variables, self.packed.frozen
-            lanes = self._own_lanes() if beside else NO_LANES
-            given = *self.arguments, plan, numbers, everywhere, room, *moving, *lanes
-            self._tables[key] = Addresses(given)
-        return self._tables[key]
+            restart = NO_PLAN if self._stays else self.restart
+            self._steps[key] = self._addresses(numbers, restart, NO_LANES)
+        return STATUSES.get(run(self._steps[key].table, iterations, TO_GO_ON)[0])
 
-    def _own_lanes(self) -> tuple[Array, IntArray]:
-        """The lanes of whole solves, which take room that a search step by step does not need."""
-        return _lanes_for(self, FEW) if LANES > 1 else NO_LANES
+    @cached_property
+    def _whole(self) -> Addresses:
+        """What `single.run` is given for a whole solve: with lanes, which take room that a search
+        step by step does not need."""
+        lanes = _lanes_for(self, FEW) if LANES > 1 else NO_LANES
+        return self._addresses(self._numbers, self.restart, lanes)
+
+    def _addresses(self, numbers: Array, restart: tuple[Any, ...], lanes: Any) -> Addresses:
+        plan, everywhere, room = restart
+        moving = self.problem.variables, self.packed.frozen
+        return Addresses((*self.arguments, plan, numbers, everywhere, room, *moving, *lanes))
 
     def _look_at_start(self) -> IkStatus | None:
         """How the search ends where the start reaches the goals; else nothing is begun yet."""
