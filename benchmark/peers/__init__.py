@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ik_core.bench.rows import Row
 from ik_core.exceptions import InvalidOption
 
+from ..results import Row
 from .adapters.base import Chain
 from .catalog import PEERS, Peer
 from .chains import ARMS, write_chain
@@ -30,14 +30,14 @@ from .processes import PeerFailed, Process
 from .scores import Score, absent_row, score_rows
 from .tables import report
 
-__all__ = ['draw', 'report', 'run']
+__all__ = ['draw', 'report', 'rows']
 
 BLOCK = 100
 """Problems in a turn."""
 SETS = ('random', 'near')
 
 
-def run(arguments: argparse.Namespace) -> list[Row]:
+def rows(arguments: argparse.Namespace) -> list[Row]:
     """One row for each arm, set and peer, then over all arms; absent peers with the reason."""
     try:
         import pinocchio  # noqa: F401
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
         print(f'peers: {error}: pip install pin example-robot-data', file=sys.stderr)
         return []
     chosen = _chosen(arguments.peers)
-    pythons, rows = _pythons(chosen, arguments.peers_venv or default_root())
+    pythons, absent = _pythons(chosen, arguments.peers_venv or default_root())
     scores: list[Score] = []
     processes: dict[str, Process] = {}
     try:
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> list[Row]:
     finally:
         for process in processes.values():
             process.close()
-    return score_rows(scores) + rows
+    return score_rows(scores) + absent
 
 
 def _chosen(names: str | None) -> list[Peer]:

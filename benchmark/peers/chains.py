@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ik_core.bench.load import example_robots
 from ik_core.exceptions import FrameNotFound, InvalidOption
 from ik_core.maths.rotations import Array
 from ik_core.robot.shipped import shipped_robots
 
+from ..load import example_robots
 from .adapters.base import Chain
 
 ENDLESS = 2.0 * math.pi

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ik_core.bench.rows import Row
 from ik_core.figures import BLUE, GREY, RED, new_figure
 
+from ..results import Row
 from .catalog import OURS
 from .scores import ALL, TOLERANCES, column
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.bench.rows import Row
-
+from ..results import Row
 from .catalog import OURS
 from .problems import Judge, Problems
 

@@ -8,8 +8,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ik_core.bench.rows import Row
-
+from ..results import Row, markdown_table
 from .catalog import OURS
 from .problems import NEAR
 from .scores import ALL, TOLERANCES, column
@@ -84,7 +83,7 @@ def _summary(rows: Iterable[Row]) -> str:
         ]
         for row in rows
     ]
-    return _table(head, lines)
+    return markdown_table(head, lines)
 
 
 def _arms(rows: Sequence[Row]) -> str:
@@ -96,14 +95,14 @@ def _arms(rows: Sequence[Row]) -> str:
         for row in own
     }
     peers = dict.fromkeys(row['peer'] for row in own)
-    return _table(
+    return markdown_table(
         ['peer', *arms], [[p, *(cells.get((p, arm), '-') for arm in arms)] for p in peers]
     )
 
 
 def _settings(rows: Sequence[Row]) -> str:
     lines = {r['peer']: [r['peer'], r['version'], r['settings']] for r in rows}
-    return _table(['peer', 'version', 'settings'], list(lines.values()))
+    return markdown_table(['peer', 'version', 'settings'], list(lines.values()))
 
 
 def _is_remark(row: Row) -> bool:
@@ -120,8 +119,3 @@ def _percent(value: float) -> str:
 
 def _time(value: float | str, digits: int = 4) -> str:
     return value if isinstance(value, str) else f'{value:.{digits}g}'
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [head, ['---'] * len(head), *lines]
-    return '\n'.join('| ' + ' | '.join(cells) + ' |' for cells in rows)

@@ -1,1 +1,1 @@
-"""Programs around the node: the demo, the soak test, the benchmark of its rate."""
+"""Programs around the node: the demo."""

@@ -40,7 +40,7 @@ def position(phase: float) -> np.ndarray:
     return CENTRE + RADIUS * np.array([np.cos(angle), np.sin(angle), 0.0])
 
 
-def demonstration(frames: int = FRAMES) -> ik.Motion:
+def demonstration(frames: int = FRAMES) -> ik.motion.Motion:
     """One turn: at each frame the posture that is nearest to ELBOW_OUT."""
     robot = load_robot('panda')
     goal, rest = ik.PoseTask(TIP), ik.PostureTask(ELBOW_OUT)
@@ -50,7 +50,7 @@ def demonstration(frames: int = FRAMES) -> ik.Motion:
         goal.set_target(position=position(float(phase)), quaternion=DOWN)
         q = ik.solve(problem, q).q
         found.append(q[:JOINTS].round(6))
-    return ik.Motion(robot.joint_names[:JOINTS], np.array(found), PERIOD)
+    return ik.motion.Motion(robot.joint_names[:JOINTS], np.array(found), PERIOD)
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
     if arguments.publish:
         publish(arguments.publish, given[cut:])
     else:
-        ik.save_motion(demonstration(), arguments.file)
+        ik.motion.save_motion(demonstration(), arguments.file)
 
 
 def publish(topic: str, for_ros: list[str]) -> NoReturn:

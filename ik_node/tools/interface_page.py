@@ -18,6 +18,7 @@ from ik_core import SOLVERS
 from ..outputs.codes import Hazard, StatusCode
 from ..parameters.describe import group_of, range_text, solver_summary, yaml_value
 from ..parameters.specs import Spec, fixed_specs
+from ..texts import EVERY_MESSAGE
 
 HEADER = """\
 # Topics, services, parameters
@@ -62,6 +63,10 @@ edit. A robot that is loaded brings more parameters:
 | `tools.<tip>.{xyz,rpy}` | the tool centre point in the tip's frame [m, rad] |
 """
 TRAJECTORY, POSITION = '`output: joint_trajectory`', '`output: position_command`'
+OUTPUTS = f"""
+With `output: joint_trajectory` a JointTrajectoryController keeps the limits in each update. With
+`output: joint_state` or `output: position_command` {EVERY_MESSAGE}.
+"""
 BEHIND = 'with the last two outputs'
 
 SUBSCRIPTIONS = (
@@ -112,6 +117,12 @@ SUBSCRIPTIONS = (
         'robot_description', 'std_msgs/msg/String', 'no robot by parameter', 'the URDF, latched'
     ),
     Endpoint('joint_states', 'sensor_msgs/msg/JointState', BEHIND, 'where the robot is'),
+    Endpoint(
+        'controller_manager/activity',
+        'controller_manager_msgs/msg/ControllerManagerActivity',
+        f'{TRAJECTORY}, controller_manager_msgs',
+        'whether the controller is active',
+    ),
 )
 
 PUBLISHERS = (
@@ -182,9 +193,14 @@ SERVICES = (
         '~/reset',
         'std_srvs/srv/Trigger',
         ALWAYS,
-        'drop the goals, and start from where the robot is',
+        'stop, drop the goals, and start from where the robot is; answers at rest',
     ),
-    Endpoint('~/pause', 'std_srvs/srv/SetBool', ALWAYS, 'stop and keep the goals; or go on'),
+    Endpoint(
+        '~/pause',
+        'std_srvs/srv/SetBool',
+        ALWAYS,
+        'stop and keep the goals; or go on; answers at rest',
+    ),
     Endpoint(
         '~/record',
         'std_srvs/srv/SetBool',
@@ -206,16 +222,16 @@ def page() -> str:
 
 
 def _topics() -> Iterator[str]:
-    for title, endpoints in (
-        ('Topics that the node listens to', SUBSCRIPTIONS),
-        ('Topics that the node publishes', PUBLISHERS),
-        ('Services', SERVICES),
+    for title, endpoints, note in (
+        ('Topics that the node listens to', SUBSCRIPTIONS, ''),
+        ('Topics that the node publishes', PUBLISHERS, OUTPUTS),
+        ('Services', SERVICES, ''),
     ):
         yield f'## {title}\n\n| name | type | only with | |\n|---|---|---|---|'
         for name, kind, when, doc in endpoints:
             package, _, message = kind.split('/')
             yield f'| `{name}` | {package}/{message} | {when} | {doc} |'
-        yield ''
+        yield note
     yield 'There are also those of every node and of its lifecycle (`~/change_state`, ...).\n'
 
 

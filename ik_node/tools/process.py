@@ -30,10 +30,11 @@ def running(
     """
     ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
     ros += ['-r', f'__ns:={namespace}'] if namespace else []
-    path = [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH', '')]
+    variables = {**os.environ, **environment}
+    path = [str(Path(__file__).resolve().parents[2]), variables.get('PYTHONPATH', '')]
     process = subprocess.Popen(
         [sys.executable, '-m', module, *arguments, *(['--ros-args', *ros] if ros else [])],
-        env={**os.environ, **environment, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
+        env={**variables, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
         start_new_session=True,
         stdin=subprocess.PIPE if pipes else None,
         stdout=subprocess.PIPE if pipes else None,

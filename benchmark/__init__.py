@@ -1,0 +1,58 @@
+"""The experiments that `ik bench NAME` runs in a clone of the project, and their results.
+
+An experiment is a module, of this folder or, for those of the papers, of `papers`:
+
+    rows(arguments) -> rows      what is measured, as flat dictionaries with the same keys
+    claims(rows) -> claims       what a paper says of it, and whether it holds in these rows
+    draw(rows) -> figure         in the style of the figure that it reproduces
+    report(rows, folder)         writes what else is wanted where the results are written
+
+Only `rows` must be there; the papers' experiments have the first three. Claims and figures are of
+rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
+robot), `mocap` (a folder, or None), and for the peers `peers` and `peers_venv`. Times are taken
+side by side in one run: compare ratios, not times of different days or machines.
+
+`runner` is the command, `results` prints and writes rows, `robots` and `problems` make what is
+measured.
+"""
+
+BENCHMARKS = {
+    'solve': 'success and time of every solver over random reachable goals',
+    'closest': 'goals out of reach: which closest points are none, by perturbation and scipy',
+    'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
+    'closed_form': 'all solutions in closed form beside searches; the sweep of a seventh joint',
+    'closed_form_proof': 'solutions in closed form that others find not, and the other way',
+    'startup': 'time from starting Python to the first solution, first ever and cached',
+    'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
+    'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',
+    'scaling': 'time an iteration as joints and goals grow; a 60-dof figure in motion',
+    'tracking': 'joint drift over closed loops, goals out of reach, lag, time a tick',
+    'load': 'time to load every URDF that is at hand',
+    'rate': 'rate and jitter of the joint states of the node, beside a bare rclpy timer',
+    'frames': 'frames a second that a page of the viewer sends, and what that costs',
+    'peers': 'success and time beside every other solver that PyPI has, on nine arms',
+}
+"""The benchmarks by name; each is a module of this folder."""
+
+PEERS = 'peers'
+"""Runs only by name: it installs what it compares with."""
+
+PAPERS = {
+    'convergence': '[Engell2007] Fig. 6: the objective after every iteration',
+    'precision': '[Engell2007] 3.3.3: how near to a goal out of reach methods end',
+    'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
+    'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
+    'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
+    'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
+    'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
+}
+"""The figures and tables of papers that are reproduced; each name is a module of `papers`."""
+
+GROUP = 'papers'
+"""Stands for all of PAPERS where a name is asked for."""
+
+NAMES = {**BENCHMARKS, GROUP: 'all that follow', **PAPERS}
+"""All names that `ik bench` takes, each with a description."""
+
+NEED_MOCAP: frozenset[str] = frozenset({'example_guided', 'line_search'})
+"""Experiments that need motion capture data from outside the project."""

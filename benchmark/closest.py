@@ -1,0 +1,133 @@
+"""`ik bench closest`: whether the closest points that solvers report are such.
+
+Goals out of reach, or reachable by a hair, for six robots; starts at random, in the middle, with
+joints on their limits, and stretched out. Every answer with the status CLOSEST is held against
+60 points near it, inside the limits, and against where scipy's bounded least squares ends from
+there: if one of them is lower, the status was false. Without restarts, which would hide it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from ik_core.maths.rotations import Array
+from ik_core.problem import IkProblem
+from ik_core.progress import bar
+from ik_core.result import IkResult, IkStatus
+from ik_core.robot.load import load_robot
+from ik_core.robot.robot import Robot
+from ik_core.solvers import SOLVERS, make_solver
+from ik_core.solvers.base import Solver
+from ik_core.tasks import PoseTask, PositionTask
+from ik_core.tasks.goals import GoalTask
+
+from .problems import any_q, unit_vector
+from .results import Row
+
+ROBOTS = ('arm5', 'panda', 'ur5e', 'scara', 'buss_y', 'iiwa14')
+POSITIONS_ONLY = ('arm5', 'buss_y')
+BEYOND = (1.01, 4.0)
+"""How far goals are, in lengths of the stretched-out arm: hardly out of reach, and far out."""
+
+NEAR = (1e-4, 1e-3, 1e-2)
+POINTS = 20
+"""So many points [rad or m] at each distance are tried."""
+
+CLEARLY = 1e-6
+"""Share of the cost by which another point has to be lower."""
+
+SAME_BASIN = 0.1
+"""scipy may end so far away [rad or m]; farther off it left for another minimum."""
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """One row for each robot and solver: `count` starts each."""
+    for name in ROBOTS:
+        robot = load_robot(name)
+        counts = {solver: Counter[str]() for solver in SOLVERS}
+        solvers = {solver: make_solver(solver, restarts=0) for solver in SOLVERS}
+        for seed in bar(range(arguments.count), f'closest, {name}'):
+            problem, q0 = problem_out_of_reach(robot, name in POSITIONS_ONLY, seed)
+            for solver in SOLVERS:
+                counts[solver][_outcome(problem, solvers[solver], q0)] += 1
+        yield from (_row(name, solver, counts[solver]) for solver in SOLVERS)
+
+
+def problem_out_of_reach(robot: Robot, positions_only: bool, seed: int) -> tuple[IkProblem, Array]:
+    """A problem and a start (n,); every fourth start has its joints in the middle."""
+    rng = np.random.default_rng(seed)
+    make = PositionTask if positions_only else PoseTask
+    goals: list[GoalTask] = [make(link) for link in robot.tips()]
+    problem = IkProblem(robot, goals)
+    q = any_q(problem, rng)
+    for goal in goals:
+        at = robot.forward_kinematics(q, goal.link)
+        length = np.linalg.norm(robot.forward_kinematics(np.zeros(robot.n), goal.link)[:3, 3])
+        at[:3, 3] = max(float(length), 0.3) * rng.uniform(*BEYOND) * unit_vector(rng)
+        goal.set_target(at)
+    q0 = any_q(problem, rng)
+    if seed % 4 == 0:
+        q0 = problem.default_configuration.copy()
+    elif seed % 4 == 1:
+        _onto_limits(problem, q0, rng)
+    return problem, q0
+
+
+def _onto_limits(problem: IkProblem, q0: Array, rng: np.random.Generator) -> None:
+    """Put some variables of q0 (n,) on a limit."""
+    limits, moved = problem.limits, problem.variables
+    side = np.where(rng.random(len(moved)) < 0.5, limits.sample_lower, limits.sample_upper)
+    q0[moved] = np.where(rng.random(len(moved)) < 0.4, side, q0[moved])
+
+
+def _outcome(problem: IkProblem, solver: Solver, q0: Array) -> str:
+    result = solver.solve(problem, q0)
+    if result.status is IkStatus.CLOSEST and is_false(problem, result):
+        return 'FALSE'
+    return result.status.name
+
+
+def is_false(problem: IkProblem, result: IkResult) -> bool:
+    """Whether the cost is clearly lower near a result that is called the closest point."""
+    limits = problem.limits
+    x = problem.start(result.q)[1]
+    cost = problem.cost_at(x)
+    rng = np.random.default_rng(0)
+    for size in NEAR:
+        for _ in range(POINTS):
+            near = limits.project(x + size * rng.normal(size=len(x)))
+            if problem.cost_at(near) < cost * (1.0 - CLEARLY):
+                return True
+    end, lowest = _by_scipy(problem, x)
+    return lowest < cost * (1.0 - CLEARLY) and bool(np.max(np.abs(end - x)) < SAME_BASIN)
+
+
+def _by_scipy(problem: IkProblem, x: Array) -> tuple[Array, float]:
+    """Where scipy ends from x (variables,), and the cost there."""
+    limits = problem.limits
+    room = limits.upper - limits.lower > 1e-9
+
+    def whole(part: Array) -> Array:
+        y = x.copy()
+        y[room] = part
+        return limits.project(y)
+
+    found = least_squares(
+        lambda part: problem.at(whole(part)).residual,
+        np.clip(x[room], limits.lower[room] + 1e-10, limits.upper[room] - 1e-10),
+        lambda part: problem.at(whole(part)).jacobian[:, room],
+        (limits.lower[room], limits.upper[room]),
+        max_nfev=50,
+    )
+    return whole(found.x), 2.0 * float(found.cost)
+
+
+def _row(robot: str, solver: str, counts: Counter[str]) -> Row:
+    names = ('FALSE', *(status.name for status in IkStatus if status is not IkStatus.LEAST))
+    row: Row = {'robot': robot, 'solver': solver, 'starts': sum(counts.values())}
+    return row | {name.lower(): counts[name] for name in names}

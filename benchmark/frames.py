@@ -1,0 +1,114 @@
+"""`ik bench frames`: how many frames a second a page sends, and what that costs.
+
+An arm that swings all of its joints is shown on a page, with its ghost and all else that a page
+has at first. In place of a browser a process of its own takes what is sent and throws it away,
+so that what is measured is the server: frames and kilobytes that arrive in a second, and the share
+of one core that the process of the page uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+from ik_core.progress import bar
+from ik_core.robot.linkage import linkage
+from ik_core.robot.load import load_robot
+from ik_core.robot.robot import Robot
+from ik_viewer.arm import Description, GoalKind, Moment, Setting, TipState
+
+from .rate.page_client import SCENE
+from .results import Row
+
+SECONDS = 10.0
+"""[s] That each robot is shown."""
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """A row for each robot, of 7, 15 and 60 joints; none where viser is not installed."""
+    if importlib.util.find_spec('viser') is None:
+        print('frames: viser is not installed, so there is no page', file=sys.stderr)
+        return
+    for robot in bar([load_robot('iiwa14'), load_robot('dual_arm'), linkage(60)], 'frames'):
+        yield measured(robot)
+
+
+def measured(robot: Robot) -> Row:
+    """Show a robot, and count what arrives."""
+    from ik_viewer.page.page import open_page  # needs viser
+
+    page = open_page(Swinging(robot), '127.0.0.1', 0)
+    try:
+        url = f'http://127.0.0.1:{page.server.get_port()}'
+        command = [sys.executable, '-m', 'benchmark.rate.page_client', url, str(SECONDS)]
+        root = Path(__file__).resolve().parents[1]
+        with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as client:
+            time.sleep(SCENE + 1.0)
+            begin, used = time.monotonic(), time.process_time()
+            time.sleep(0.8 * SECONDS)
+            core = (time.process_time() - used) / (time.monotonic() - begin)
+            frames, kilobytes = map(float, client.communicate()[0].split())
+    finally:
+        page.close()
+        page.server.stop()
+    return {
+        'robot': robot.name,
+        'joints': robot.n,
+        'frames_per_second': frames,
+        'kilobytes_per_second': kilobytes,
+        'core_percent': 100.0 * core,
+    }
+
+
+class Swinging:
+    """An `Arm` whose joints all swing, and whose solution is a little ahead."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.description: Description | None = Description(robot)
+        self.settings: Mapping[str, Setting] = {}
+        self._robot, self._middle = robot, robot.middle_configuration
+        self._begin = time.monotonic()
+
+    def look(self) -> Moment | None:
+        """See `Arm`."""
+        now = time.monotonic()
+        solution = self._at(now + 0.1)
+        tips = tuple(
+            TipState(link, np.eye(4), goal=self._robot.forward_kinematics(solution, link))
+            for link in self._robot.tips()
+        )
+        return Moment(now, self._at(now), tips, 'tracking', 'swinging', solution)
+
+    def take_notices(self) -> Sequence[str]:
+        """See `Arm`."""
+        return ()
+
+    def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
+        """See `Arm`."""
+
+    def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
+        """See `Arm`."""
+
+    def set_settings(self, values: Mapping[str, Any]) -> None:
+        """See `Arm`."""
+
+    def pause(self, paused: bool) -> None:
+        """See `Arm`."""
+
+    def reset(self) -> None:
+        """See `Arm`."""
+
+    def close(self) -> None:
+        """See `Arm`."""
+
+    def _at(self, now: float) -> Array:
+        return self._middle + 0.3 * np.sin(2.0 * (now - self._begin))

@@ -1,0 +1,1 @@
+"""The figures and tables of papers, reproduced with our solvers beside theirs."""

@@ -1,0 +1,439 @@
+"""`ik bench buss`: the Y and the double Y that track moving targets, as in [Buss2009] section 8.
+
+The targets of the end effectors move on sinusoids, within reach or in and out of it, a little in
+each step; in each step the joints are updated once, wherever that leads. Measured are
+
+- the tracking error: the mean distance of the end effectors from their targets [m];
+- shaking: the share of steps [%] in which some joint's move differs by more than 0.05 rad from
+  the one in the step before; and the acceleration's energy, the mean square of all such
+  differences [rad^2];
+- the time of an update, of compiled steps.
+
+The source visually inspected oscillations, and raised the damping constant until they were very
+rare. Here it is the lowest of a sweep with less than 1 % of steps shaking, found for targets that
+move in and out of reach. `solved` is no update but our default solver, which goes to the closest
+point in every step; its time is that of a whole solve.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, name_values, new_figure
+from ik_core.maths.rotations import Array
+from ik_core.optim import memory
+from ik_core.problem import IkProblem
+from ik_core.progress import bar
+from ik_core.robot.load import load_robot
+from ik_core.robot.robot import Robot
+from ik_core.robot.shipped import robot_path
+from ik_core.solvers import make_solver
+from ik_core.solvers.base import KernelSolver
+from ik_core.tasks import PositionTask
+
+from ..problems import per_iteration
+from ..results import Claim, Row
+
+STEPS = 600
+STEP = 0.02
+"""Of the sinusoids' argument, in each step [rad]."""
+FIGURES = {'Y': 'buss_y', 'double Y': 'buss_double_y'}
+REST = math.pi / 6.0
+"""[rad] Of every joint."""
+SIZES = {'in reach': 0.15, 'in and out': 1.0}
+"""[m] Of the sinusoids."""
+SHAKE, RARE = 0.05, 1.0
+"""[rad] What counts as shaking; [%] how many such steps are rare."""
+DAMPINGS = tuple(float(d) for d in np.round(np.geomspace(0.05, 2.0, 17), 3))
+TRACE = 5
+"""A curve has a row for one step in so many."""
+SWEPT = {'DLS': 'buss_pure', "DLS'": 'buss_clamped'}
+"""Presets of damped least squares whose damping is to be found."""
+LOW, ALTERNATE = "DLS, damping of DLS'", 'the same, alternate Jacobian'
+SOLVED, CLAMPED = 'solved', "DLS'"
+DAMPED = 'damped_least_squares'
+
+PAPER: dict[str, tuple[str, Mapping[str, Any]]] = {
+    'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
+    'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),
+    'pseudoinverse, ClampMaxAbs': ('pseudoinverse', {'preset': 'buss_pure', 'max_step': 0.05}),
+    'SDLS': ('selectively_damped_least_squares', {'preset': 'buss_pure'}),
+}
+OURS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    'transpose, ours': ('jacobian_transpose', {}),
+    'pseudoinverse, ours': ('pseudoinverse', {}),
+    'DLS, ours': (DAMPED, {}),
+    'SDLS, ours': ('selectively_damped_least_squares', {}),
+}
+THEIRS = {'Y': (1.1, 2.2), 'double Y': (6.5, 18.5)}
+"""[us] The source's times of an update of the transpose and of DLS', on a 2.8 GHz Pentium."""
+
+
+def rows(arguments: argparse.Namespace) -> list[Row]:
+    """Rows of the sweeps of damping, of each method, and of the curves of the figure."""
+    steps = min(max(arguments.count, 100), STEPS)
+    found: list[Row] = []
+    for figure, swept in bar([(f, s) for f in FIGURES for s in (True, False)], 'buss'):
+        found += sweep_rows(figure, steps) if swept else method_rows(figure, found, steps)
+    return found
+
+
+def sweep_rows(figure: str, steps: int) -> list[Row]:
+    """DLS and DLS' with every damping."""
+    return [
+        measured(figure, 'in and out', name, DAMPED, {'preset': preset, 'damping': d}, steps)[0]
+        | {'part': 'sweep', 'damping': d}
+        for name, preset in SWEPT.items()
+        for d in DAMPINGS
+    ]
+
+
+def method_rows(figure: str, sweeps: Sequence[Row], steps: int) -> list[Row]:
+    """All methods on both motions, and the curves of the source's methods."""
+    rows, curves = [], []
+    for motion in SIZES:
+        for name, (solver, options) in methods_for(figure, sweeps).items():
+            row, errors = measured(figure, motion, name, solver, options, steps)
+            rows.append({**row, 'damping': options.get('damping', '')})
+            if motion == 'in and out' and name in COLOURS:
+                curves += [
+                    {
+                        **dict.fromkeys(row, ''),
+                        'part': 'curve',
+                        'figure': figure,
+                        'method': name,
+                        'step': k,
+                        'error': float(errors[k]),
+                    }
+                    for k in range(0, steps, TRACE)
+                ]
+    return [*rows, *curves]
+
+
+def methods_for(figure: str, sweeps: Sequence[Row]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """The methods, with the dampings that were found for a figure."""
+    found = {name: chosen(sweeps, figure, name)['damping'] for name in SWEPT}
+    damped: dict[str, tuple[str, Mapping[str, Any]]] = {
+        name: (DAMPED, {'preset': preset, 'damping': found[name]})
+        for name, preset in SWEPT.items()
+    }
+    low = {'preset': 'buss_pure', 'damping': found["DLS'"]}
+    return {
+        **PAPER,
+        **damped,
+        LOW: (DAMPED, low),
+        ALTERNATE: (DAMPED, {**low, 'jacobian': 'target'}),
+        **OURS,
+        SOLVED: ('levenberg_marquardt', {'restarts': 0}),
+    }
+
+
+def chosen(rows: Sequence[Row], figure: str, name: str) -> Row:
+    """The row of the lowest damping with which shaking is rare; else of the highest."""
+    own = _sweep(rows, figure, name)
+    return next((row for row in own if row['shaking_percent'] < RARE), own[-1])
+
+
+class OneUpdate:
+    """A solver's updates of a problem, whose goals may be moved between them (section 2, (i)).
+
+    A solve returns the best point that it has seen; here a method goes where its update leads, be
+    that better or worse.
+    """
+
+    def __init__(self, problem: IkProblem, solver: str, **options: Any) -> None:
+        method = make_solver(solver, **options)
+        assert isinstance(method, KernelSolver)
+        self.problem = problem
+        self._workspace = method.workspace(problem)
+
+    def __call__(self, q: Array) -> Array:
+        """q (n,) after one update, as the method makes it."""
+        after = self._workspace.load(q)
+        self._workspace.run(1)
+        after[self.problem.variables] = self._workspace.vectors[memory.X]
+        return after
+
+
+def measured(
+    figure: str, motion: str, name: str, solver: str, options: Mapping[str, Any], steps: int
+) -> tuple[Row, Array]:
+    """A method on a motion: its row, and the error in each step (steps,) [m]."""
+    problem, q0 = problem_of(figure)
+    times: list[float] = []
+    if name == SOLVED:
+        update = closest(problem, times)
+    else:
+        update = OneUpdate(problem, solver, **options)
+        times.append(time_of(figure, solver, options))
+    joints, errors = follow(problem, q0, update, SIZES[motion], steps)
+    jerks = np.abs(np.diff(joints, 2, axis=0))
+    row = {
+        'part': 'method',
+        'figure': figure,
+        'motion': motion,
+        'method': name,
+        'damping': '',
+        'step': '',
+        'error': float(errors.mean()),
+        'worst': float(errors.max()),
+        'shaking_percent': 100.0 * float((jerks.max(axis=1) > SHAKE).mean()),
+        'acceleration': float((jerks**2).mean()),
+        'us': 1e6 * float(np.median(times)),
+    }
+    return row, errors
+
+
+def problem_of(figure: str) -> tuple[IkProblem, Array]:
+    """A position goal for each end effector, and the rest posture (n,) of the source's program."""
+    robot = load_robot(FIGURES[figure])
+    q0 = np.full(robot.n, REST)
+    goals = [PositionTask(tip, robot.forward_kinematics(q0, tip)[:3, 3]) for tip in robot.tips()]
+    return IkProblem(robot, goals, position_tolerance=1e-9), q0
+
+
+def target_shift(step: int, effector: int, size: float) -> Array:
+    """How far the target of an end effector is from where it was in step 0 (3,) [m]."""
+    t, phase = STEP * step, float(effector)
+    x = np.sin(t + phase) - np.sin(phase)
+    y = np.cos(1.3 * t + phase) - np.cos(phase)
+    return size * np.array([x, y, np.sin(0.7 * t)])
+
+
+def follow(
+    problem: IkProblem, q0: Array, update: Callable[[Array], Array], size: float, steps: int
+) -> tuple[Array, Array]:
+    """The joints (steps, n) that follow the targets, and the mean errors (steps,) [m]."""
+    starts = [goal.target[9:].copy() for goal in problem.goals]
+    joints, errors, q = [], [], q0
+    for step in range(steps):
+        for i, (goal, start) in enumerate(zip(problem.goals, starts, strict=True)):
+            goal.set_target(position=start + target_shift(step, i, size))
+        q = update(q)
+        joints.append(q)
+        errors.append(problem.evaluate(q).position_errors.mean())
+    return np.array(joints), np.array(errors)
+
+
+def closest(problem: IkProblem, times: list[float]) -> Callable[[Array], Array]:
+    """The closest point from where the joints are; notes the times [s] of the solves."""
+    solver = make_solver(restarts=0)
+
+    def update(q: Array) -> Array:
+        result = solver.solve(problem, q)
+        times.append(result.solve_time)
+        return result.q
+
+    return update
+
+
+def time_of(figure: str, solver: str, options: Mapping[str, Any]) -> float:
+    """[s] Of an update, with targets far out of reach."""
+    problem, _ = problem_of(figure)
+    for goal in problem.goals:
+        goal.set_target(position=3.0 * goal.target[9:])
+    method, rng = make_solver(solver, **{'restarts': 0, **options}), np.random.default_rng(1)
+    starts = rng.uniform(-1.0, 1.0, (40, problem.robot.n))
+    return float(np.median([per_iteration(method, problem, start) for start in starts]))
+
+
+COLOURS = {
+    'pseudoinverse': BLUE,
+    'transpose': ORANGE,
+    'DLS': RED,
+    "DLS'": GREEN,
+    'SDLS': PINK,
+    SOLVED: BLACK,
+}
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What the source says of its experiments."""
+    near, out = (by_method(rows, motion) for motion in SIZES)
+    return [
+        *_transpose_claims(near, out),
+        Claim(
+            'the pseudoinverse works very poorly whenever targets are out of reach',
+            'very poorly',
+            _both(out, lambda own: _state(own['pseudoinverse'])),
+            all(own['pseudoinverse']['error'] > own['transpose']['error'] for own in out.values()),
+        ),
+        *_damping_claims(rows, out),
+        Claim(
+            'the alternate Jacobian reduces oscillation when targets are too far (section 2)',
+            'less',
+            _both(out, lambda own: f'{_shaking(own[LOW])}, with it {_shaking(own[ALTERNATE])}'),
+            all(
+                own[ALTERNATE]['shaking_percent'] < own[LOW]['shaking_percent']
+                for own in out.values()
+            ),
+        ),
+        *(_time_claim(figure, own) for figure, own in out.items()),
+    ]
+
+
+Methods = Mapping[str, Mapping[str, Row]]
+"""The rows of a motion, by figure and method."""
+
+
+def by_method(rows: Sequence[Row], motion: str) -> Methods:
+    """The rows of a motion."""
+    own = [row for row in rows if (row['part'], row['motion']) == ('method', motion)]
+    return {f: {row['method']: row for row in own if row['figure'] == f} for f in FIGURES}
+
+
+def _transpose_claims(near: Methods, out: Methods) -> list[Claim]:
+    """Of the transpose: how much worse than DLS' and DLS it is, where targets are in reach."""
+    times = {figure: ratio(own, CLAMPED) for figure, own in near.items()}
+    said = {
+        f: f"{times[f]:.3g} times the error of DLS', out of reach {ratio(own, CLAMPED):.3g}"
+        for f, own in out.items()
+    }
+    plain = [ratio(own, 'DLS') for own in near.values()]
+    return [
+        Claim('the transpose is of poor quality for the Y', 'poor', said['Y'], times['Y'] > 2.0),
+        Claim(
+            'and of extremely poor quality for the double Y',
+            'extremely poor',
+            said['double Y'],
+            times['double Y'] > times['Y'],
+        ),
+        Claim(
+            'DLS is substantially better than the transpose',
+            'substantially',
+            _both(near, lambda own: f'{ratio(own, "DLS"):.3g}')
+            + ' times the error, targets in reach',
+            min(plain) > 2.0,
+        ),
+    ]
+
+
+def ratio(own: Mapping[str, Row], other: str) -> float:
+    """The transpose's error in that of another method."""
+    return float(own['transpose']['error'] / own[other]['error'])
+
+
+def _damping_claims(rows: Sequence[Row], out: Methods) -> list[Claim]:
+    """Of the damping constant, and how clamped errors allow a lower one."""
+    best = {f: min(_sweep(rows, f, 'DLS'), key=lambda row: row['error']) for f in FIGURES}
+    pairs = {f: (own['DLS'], own["DLS'"]) for f, own in out.items()}
+    return [
+        Claim(
+            'DLS: with the damping of the least error there is much oscillation',
+            'a lot',
+            '; '.join(f'{f}: {_shaking(row)} at {row["damping"]:g}' for f, row in best.items()),
+            all(row['shaking_percent'] >= RARE for row in best.values()),
+        ),
+        Claim(
+            "DLS': clamped errors allow a lower damping",
+            'lower',
+            '; '.join(
+                f'{f}: {a["damping"]:g}, clamped {b["damping"]:g}' for f, (a, b) in pairs.items()
+            ),
+            all(b['damping'] < a['damping'] for a, b in pairs.values()),
+        ),
+        Claim(
+            "DLS' therefore tracks more accurately",
+            'more accurate',
+            _both(out, lambda own: _against(own, "DLS'", 'DLS')),
+            all(b['error'] < a['error'] for a, b in pairs.values()),
+        ),
+    ]
+
+
+def _time_claim(figure: str, own: Mapping[str, Row]) -> Claim:
+    """The table of times: which is faster; and how many times."""
+    slow, quick = own["DLS'"]['us'], own['transpose']['us']
+    theirs = THEIRS[figure]
+    return Claim(
+        f"{figure}: an update of the transpose is faster than one of DLS' (table in section 8)",
+        f'{theirs[0]} and {theirs[1]} us, 1 to {theirs[1] / theirs[0]:.1f}',
+        f'{quick:.1f} and {slow:.1f} us, 1 to {slow / quick:.1f}',
+        quick < slow,
+    )
+
+
+def _both(out: Methods, say: Callable[[Mapping[str, Row]], str]) -> str:
+    return '; '.join(f'{figure}: {say(own)}' for figure, own in out.items())
+
+
+def _state(row: Row) -> str:
+    return f'error {row["error"]:.2g} m, {_shaking(row)}'
+
+
+def _shaking(row: Row) -> str:
+    return f'{row["shaking_percent"]:.3g} % of steps shake'
+
+
+def _against(own: Mapping[str, Row], method: str, other: str) -> str:
+    return f'error {own[method]["error"]:.3g} m against {own[other]["error"]:.3g}'
+
+
+def _sweep(rows: Sequence[Row], figure: str, name: str) -> list[Row]:
+    return [r for r in rows if (r['part'], r['figure'], r['method']) == ('sweep', figure, name)]
+
+
+def draw(rows: Sequence[Row]) -> Any:
+    """The figures with their targets (Fig. 1), the errors, and errors against shaking."""
+    figure = new_figure(11.0, 6.8)
+    for name, axes in zip(FIGURES, figure.subplots(2, 3), strict=True):
+        _draw_shape(axes[0], name)
+        _draw_errors(axes[1], [row for row in rows if row['figure'] == name])
+        _draw_dampings(axes[2], rows, name)
+    figure.legend(*axes[1].get_legend_handles_labels(), loc='outside lower center', ncols=6)
+    return figure
+
+
+def _draw_shape(axes: Any, name: str) -> None:
+    """The figure at rest, seen from the front, and the ways of its targets."""
+    problem, q0 = problem_of(name)
+    robot = problem.robot
+    at = {link: robot.forward_kinematics(q0, link)[:3, 3] for link in robot.link_names}
+    for parent, child in bones(robot):
+        axes.plot(*np.transpose([at[parent], at[child]])[:2], color='0.4', linewidth=3.0)
+    for i, goal in enumerate(problem.goals):
+        for size, line in zip(SIZES.values(), ('-', ':'), strict=True):
+            way = [at[goal.link] + target_shift(k, i, size) for k in range(0, STEPS, 5)]
+            axes.plot(*np.transpose(way)[:2], line, color=RED, linewidth=0.9)
+        axes.plot(*at[goal.link][:2], 'o', color=RED)
+    axes.set(xlabel='x [m]', ylabel='y [m]', aspect='equal')
+    axes.set_title(f'{name}: targets in reach, and out (dotted)')
+
+
+def bones(robot: Robot) -> Iterator[tuple[str, str]]:
+    """(parent, child) of the links of every joint in a shipped robot's file."""
+    for joint in ElementTree.parse(robot_path(robot.name)).getroot().iterfind('joint'):
+        yield tuple(joint.find(end).get('link') for end in ('parent', 'child'))  # type: ignore
+
+
+def _draw_errors(axes: Any, rows: Sequence[Row]) -> None:
+    """The tracking error of each step, of targets in and out of reach."""
+    for method, colour in COLOURS.items():
+        own = [row for row in rows if (row['part'], row['method']) == ('curve', method)]
+        axes.plot([r['step'] for r in own], [r['error'] for r in own], color=colour, label=method)
+    axes.set(xlabel='step', ylabel='mean error of the end effectors [m]', yscale='log')
+    axes.set(ylim=(1e-3, 10.0))
+    axes.set_title('Targets in and out of reach')
+
+
+def _draw_dampings(axes: Any, rows: Sequence[Row], figure: str) -> None:
+    """Error and shaking as the damping changes; crosses: the damping that was chosen."""
+    for name, colour in (('DLS', RED), ("DLS'", GREEN)):
+        own, found = _sweep(rows, figure, name), chosen(rows, figure, name)
+        x, y = ([row[key] for row in own] for key in ('damping', 'error'))
+        axes.plot(x, y, color=colour)
+        shaking = [row for row in own if row['shaking_percent'] >= RARE]
+        axes.plot(
+            [r['damping'] for r in shaking], [r['error'] for r in shaking], '.', color=colour
+        )
+        axes.plot(found['damping'], found['error'], 'x', color=colour, markersize=10)
+    axes.set(xscale='log', yscale='log', xlabel='damping [m/rad]', ylabel='mean error [m]')
+    for axis in (axes.xaxis, axes.yaxis):
+        name_values(axis)
+    axes.set_title('Damping: dots shake, the cross is chosen')

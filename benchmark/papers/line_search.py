@@ -1,0 +1,858 @@
+"""`ik bench line_search`: [EngellErleben2011] Figs. 4, 7, 9 to 12, on captured motions.
+
+The hands, feet, pelvis and head of a captured motion are the goals of its own figure, of 62 dof
+with joint limits, which starts in the captured pose, put inside its limits, and goes on from the
+answer before. Clips are AMC files of the CMU database, resampled to 60 frames a second; frames are
+0.05, 0.7 and 1.0 s apart (section 6.2). The source's three methods and ours end at 1 cm, or after
+as many iterations as 15 ms have room for, which are measured before. Errors are the sum of the
+squared errors of the goals, in units of 0.2 m. The other parts: the same with less time; how much
+joints jitter (Fig. 12); the fixed step swept (Fig. 7); a goal that is dragged along the limits
+(Fig. 4).
+
+Rows have a `part`, a `case` in it and a method; `median`, `q25`, `q75`, the whiskers `low` and
+`high` and at most OUTLIERS of the values beyond; `count` values. What the parts of the fixed step
+and of the dragged goal put there stands where they begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ik_core.exceptions import InvalidOption
+from ik_core.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, new_figure
+from ik_core.maths.rotations import Array
+from ik_core.optim.memory import X
+from ik_core.optim.search import CompiledSearch
+from ik_core.optim.workspace import MethodWorkspace
+from ik_core.problem import IkProblem
+from ik_core.progress import bar
+from ik_core.retargeting.example import link_paths
+from ik_core.robot.mocap.load import load_mocap
+from ik_core.robot.robot import Robot
+from ik_core.solvers import Solver, make_solver
+from ik_core.tasks import PositionTask
+
+from ..results import Claim, Row
+
+
+@dataclass(frozen=True)
+class Method:
+    """A solver with options. `last`: its last point is the answer, as of the source's methods,
+    and not the best one that it found."""
+
+    solver: str
+    preset: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    last: bool = False
+
+    def make(self, **options: Any) -> Solver:
+        """The solver, with further options."""
+        return make_solver(self.solver, preset=self.preset, **{**self.options, **options})
+
+
+METHODS: Mapping[str, Method] = {
+    'JI': Method('pseudoinverse', 'engell_erleben', last=True),
+    'transpose': Method('jacobian_transpose', 'engell_erleben', last=True),
+    'line search': Method('projected_gradient', 'tau_one'),
+    'line search, BB': Method('projected_gradient'),
+    'LM': Method('levenberg_marquardt', options={'restarts': 0}),
+    'LM, restarts': Method('levenberg_marquardt', options={'closed_form': False}),
+}
+"""First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own."""
+
+SLOT = 0.015
+"""[s] For a frame (section 6.2)."""
+SPACINGS = (0.05, 0.7, 1.0)
+"""[s] Between frames: Figs. 9, 10 and 11."""
+GOALS, FEWER_GOALS = 1000, 150
+"""At most, for each spacing."""
+SLOTS = (0.00015, 0.0005, 0.0015, 0.005)
+"""[s] Shorter ones, for slower machines."""
+SWEPT = 0.7
+"""[s] The spacing that these have."""
+
+DRAGGED = '124_01'
+"""The clip whose figure has a goal dragged, where it is there."""
+
+SMOOTH_LINKS = {
+    'lhumerus': 'left elbow',
+    'rhumerus': 'right elbow',
+    'lradius': 'left wrist',
+    'rradius': 'right wrist',
+    'lclavicle': 'left shoulder',
+    'rclavicle': 'right shoulder',
+    'lfemur': 'left knee',
+    'rfemur': 'right knee',
+    'lhipjoint': 'left hip',
+    'rhipjoint': 'right hip',
+    'thorax': 'chest',
+    'lowerneck': 'neck',
+}
+"""Bones' far ends, none of which is a goal, and their names as joints."""
+
+OUTLIERS = 16
+COLUMNS = ('part', 'case', 'method', 'count', 'median', 'q25', 'q75', 'low', 'high', 'values')
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """A row for each method in each case."""
+    clips = load_clips(arguments.mocap)
+    most = min(arguments.count, GOALS)
+    fewer = min(most, FEWER_GOALS)
+    caps = {name: calibrated(METHODS[name], clips[0]) for name in METHODS}
+    for name, t in caps.items():
+        yield row('cap', '15 ms', name, count=iterations(SLOT, t), median=1e6 * t)
+    jobs = [(s, SLOT, most, n) for s in SPACINGS for n in METHODS]
+    jobs += [(SWEPT, slot, fewer, n) for slot in SLOTS for n in METHODS]
+    for spacing, slot, count, name in bar(jobs, 'line_search'):
+        yield from followed(clips, spacing, slot, count, name, iterations(slot, caps[name]))
+    yield from captured(clips, most)
+    yield from fixed_step_rows(clips, fewer)
+    figure = next((c.robot for c in clips if c.name == DRAGGED), clips[0].robot)
+    for name in bar(list(METHODS), 'dragged goal'):
+        solver = METHODS[name].make(max_iterations=iterations(SLOT, caps[name]))
+        yield from dragged_rows(figure, name, solver, METHODS[name].last)
+
+
+def row(part: str, case: str, method: str, count: int = 0, **numbers: float | str) -> Row:
+    """A row with all columns."""
+    return {
+        **dict.fromkeys(COLUMNS, ''),
+        'part': part,
+        'case': case,
+        'method': method,
+        'count': count,
+        **numbers,
+    }
+
+
+def iterations(slot: float, each: float) -> int:
+    """As many as a slot [s] has room for, to two digits: the clock is no more precise."""
+    exact = max(1.0, slot / each)
+    digits = 1 - int(np.floor(np.log10(exact)))
+    return max(1, int(round(exact, digits)))
+
+
+def calibrated(method: Method, clip: Clip, repeats: int = 5) -> float:
+    """The processor's time [s] for one iteration on the clip's figure, the least measured."""
+    problem = new_problem(clip.robot, position_tolerance=1e-9)
+    solver = method.make(max_iterations=100)
+    frames = np.linspace(0, len(clip.q) - 1, 9).astype(int).tolist()
+    ways = [(clip.start(start), clip.goals[goal]) for start, goal in pairwise(frames)]
+    times = []
+    for _ in range(repeats + 1):  # the first one may compile
+        begun, done = time.process_time(), 0
+        for start, goals in ways:
+            set_goals(problem, goals)
+            done += solve(solver, problem, start, method.last)[1]
+        times.append((time.process_time() - begun) / max(done, 1))
+    return min(times[1:])
+
+
+def followed(
+    clips: Sequence[Clip], spacing: float, slot: float, most: int, name: str, cap: int
+) -> list[Row]:
+    """The errors of a method over all walks; at the smallest spacing also how it moves."""
+    solver = METHODS[name].make(max_iterations=cap)
+    errors, used, moves = [], [], []
+    for walk in walks(clips, spacing, most):
+        ends = list(follow(walk, solver, METHODS[name].last))
+        errors += [error for _, error, _ in ends]
+        used += [count for *_, count in ends]
+        if spacing == SPACINGS[0]:
+            moves.append(movement(walk, [q for q, *_ in ends]))
+    part = 'error' if slot == SLOT else 'slot'
+    case = f'{spacing:g} s' if slot == SLOT else f'{1e3 * slot:g} ms'
+    made = [row(part, case, name, **box(errors))]
+    if slot == SLOT:
+        made.append(row('iterations', case, name, **{**box(used), 'values': ''}))
+    return made + (by_joint(name, moves) if moves else [])
+
+
+def captured(clips: Sequence[Clip], most: int) -> list[Row]:
+    """How the captured motions themselves move: the reference."""
+    chosen = walks(clips, SPACINGS[0], most)
+    poses = [[walk.clip.q[frame] for frame in walk.frames[1:]] for walk in chosen]
+    return by_joint('captured', [movement(w, p) for w, p in zip(chosen, poses, strict=True)])
+
+
+def movement(walk: Walk, poses: Sequence[Array]) -> tuple[Array, Array]:
+    """Of SMOOTH_LINKS over the poses (n,) of a walk: |x(k+1) - 2 x(k) + x(k-1)| (frames, links)
+    [cm], and how far they are from where the captured ones are [cm]."""
+    robot, links = walk.clip.robot, list(SMOOTH_LINKS)
+    here = link_paths(robot, poses, links)
+    there = link_paths(robot, walk.clip.q[walk.frames[1:]], links)
+    bends = np.diff(here, n=2, axis=0) if len(here) > 2 else np.empty((0, len(links), 3))
+    return 100.0 * np.linalg.norm(bends, axis=2), 100.0 * np.linalg.norm(here - there, axis=2)
+
+
+def by_joint(name: str, moves: Sequence[tuple[Array, Array]]) -> list[Row]:
+    """Parts 'jitter', whose `median` is a root mean square, and 'pose': a joint as the case."""
+    bends, distances = (np.concatenate(tables) for tables in zip(*moves, strict=True))
+    made = []
+    for joint, bend, distance in zip(SMOOTH_LINKS.values(), bends.T, distances.T, strict=True):
+        rms = float(np.sqrt((bend**2).mean()))
+        made.append(row('jitter', joint, name, **{**box(bend), 'median': rms, 'values': ''}))
+        made.append(row('pose', joint, name, **{**box(distance), 'values': ''}))
+    return made
+
+
+def box(values: Sequence[float] | Array) -> Row:
+    """What a box plot shows; whiskers end at the last value within 1.5 times the box."""
+    ordered = np.sort(np.asarray(values, float))
+    q25, median, q75 = np.percentile(ordered, [25, 50, 75]).tolist()
+    reach = 1.5 * (q75 - q25)
+    inside = ordered[(ordered >= q25 - reach) & (ordered <= q75 + reach)]
+    beyond = ordered[(ordered < q25 - reach) | (ordered > q75 + reach)]
+    kept = np.unique(np.linspace(0, len(beyond) - 1, OUTLIERS).astype(int))[: len(beyond)]
+    return {
+        'count': len(ordered),
+        'median': median,
+        'q25': q25,
+        'q75': q75,
+        'low': float(inside[0]),
+        'high': float(inside[-1]),
+        'values': ' '.join(f'{value:.4g}' for value in beyond[kept]),
+    }
+
+
+# --- captured goals ------------------------------------------------------------------------------
+
+
+RATE = 60.0
+"""[Hz] Of the frames that are taken."""
+RATES = {'backflip': 60.0, '141_01': 60.0}
+"""[Hz] Of clips that are not at CMU's usual 120, which their files do not say."""
+
+PELVIS = 'root'
+GOAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head', PELVIS)
+UNIT = 0.2
+"""[m] One unit of the source: its 0.05 are 1 cm (section 6.2)."""
+TOLERANCE = 0.05 * UNIT
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """A figure, what it did, q (frames, n) at RATE, and its goals (frames, goals, 3) [m]."""
+
+    name: str
+    robot: Robot
+    q: Array
+    goals: Array
+
+    def start(self, frame: int) -> Array:
+        """The captured pose (n,) inside the limits, its angles taken to the nearest turn."""
+        lower, upper, q = self.robot.lower, self.robot.upper, self.q[frame]
+        limited = np.isfinite(lower) & np.isfinite(upper)
+        low, high = np.where(limited, [lower, upper], q)
+        turned = q - 2.0 * np.pi * np.round((q - 0.5 * (low + high)) / (2.0 * np.pi))
+        return np.clip(turned, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Frames of a clip that a figure goes through one after the other; in the first it starts."""
+
+    clip: Clip
+    frames: range
+
+
+def load_clips(folder: Path) -> list[Clip]:
+    """All AMC clips in a folder. Raises InvalidOption where there is none, MocapError."""
+    paths = sorted(folder.glob('*.amc'))
+    if not paths:
+        raise InvalidOption(f'motion capture: there is no AMC file in {folder.name!r}')
+    return [load_clip(path) for path in paths]
+
+
+def load_clip(path: Path) -> Clip:
+    """A clip at RATE. Raises MocapError."""
+    robot, motion = load_mocap(path, rate=RATES.get(path.stem))
+    q = motion.resampled(1.0 / RATE).positions_of(robot)
+    return Clip(path.stem, robot, q, link_paths(robot, q, GOAL_LINKS))
+
+
+def walks(clips: Sequence[Clip], spacing: float, most: int) -> list[Walk]:
+    """Walks whose frames are `spacing` [s] apart, from all phase offsets of all clips.
+
+    Where that is more than so many goals, every second offset, or every third, ...
+    """
+    step = round(spacing * RATE)
+    every = [Walk(c, range(o, len(c.q), step)) for c in clips for o in range(step)]
+    every = [walk for walk in every if len(walk.frames) > 1]
+    goals = sum(len(walk.frames) - 1 for walk in every)
+    return every[:: max(1, -(-goals // most))]
+
+
+def new_problem(robot: Robot, links: Sequence[str] = GOAL_LINKS, **options: Any) -> IkProblem:
+    """The problem of the links' positions, reached within 1 cm each."""
+    options = {'position_tolerance': TOLERANCE, **options}
+    return IkProblem(robot, [PositionTask(link) for link in links], **options)
+
+
+def set_goals(problem: IkProblem, goals: Array) -> None:
+    """Set the goals (goals, 3) [m] of `new_problem`."""
+    for task, goal in zip(problem.goals, goals, strict=True):
+        task.set_target(position=goal)
+
+
+def follow(walk: Walk, solver: Solver, last: bool) -> Iterator[tuple[Array, float, int]]:
+    """After each goal of a walk: q (n,), the sum of squared errors [units^2], the iterations."""
+    problem, q = new_problem(walk.clip.robot), walk.clip.start(walk.frames[0])
+    for frame in walk.frames[1:]:
+        set_goals(problem, walk.clip.goals[frame])
+        q, iterations = solve(solver, problem, q, last)
+        yield q, squared_error(problem, q), iterations
+
+
+def solve(solver: Solver, problem: IkProblem, q0: Array, last: bool) -> tuple[Array, int]:
+    """The answer (n,) from q0, or the last point, and the iterations."""
+    search = solver.begin(problem, q0)
+    search.run()
+    result = search.result()
+    if not last:
+        return result.q, result.iterations
+    assert isinstance(search, CompiledSearch)
+    assert isinstance(search.workspace, MethodWorkspace)
+    q = result.q.copy()
+    q[problem.variables] = search.workspace.vectors[X]
+    return q, result.iterations
+
+
+def squared_error(problem: IkProblem, q: Array) -> float:
+    """The sum of the goals' squared errors [units^2] at q (n,)."""
+    return float((problem.errors(q)[0] ** 2).sum()) / UNIT**2
+
+
+# --- the fixed step ------------------------------------------------------------------------------
+
+
+FIXED_STEPS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1)
+THEIRS, TOO_LONG = 0.005, 0.05
+TAU = 2.0 / UNIT**2
+"""Of one unit of the source's step: its gradient has a factor of 2."""
+FRAMES = 3
+"""At RATE: 0.05 s."""
+DESCENT = 300
+"""Iterations from each start."""
+TRACED = 40
+LARGEST = 1e6
+"""[units^2] Errors are cut off here: what diverges with a free root knows no end."""
+SAME = 0.01
+"""Two costs whose difference is this share of another one are as good as the same."""
+
+
+def fixed_step_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
+    """The fixed step of the Jacobian transpose, swept: section 6.1 and Fig. 7.
+
+    Steps are in the source's units: its 0.005 is tau = 0.25 per m^2 (see `jacobian_transpose`).
+    With six goals and a root that is free, and as in Fig. 7 with five goals and the pelvis held,
+    each frame starts in the captured pose 0.05 s before. A method converges only below 2 / s^2, s
+    the largest singular value of the Jacobian.
+
+    Part 'step free' or 'step held', a step as the case: `median`, `q25`, `q75` of the last errors;
+    `low` the share of the frames that end farther away than they began, `high` the share that
+    flips between two poses. Part 'bound': 2 / s^2. Part 'trace': the errors of one frame.
+    """
+    yield bound(clips, most)
+    for held in (False, True):
+        for step in bar(FIXED_STEPS, 'fixed step, pelvis held' if held else 'fixed step'):
+            traces = [descent(*case, step) for case in cases(clips, held, most)]
+            yield step_row('step held' if held else 'step free', step, traces)
+            if held and step in (THEIRS, TOO_LONG):
+                yield trace(step, traces)
+
+
+def cases(clips: Sequence[Clip], held: bool, most: int) -> list[tuple[IkProblem, Array, Array]]:
+    """(problem, start (n,), goals) for frames all over the clips."""
+    links = [link for link in GOAL_LINKS if link != PELVIS or not held]
+    every = [(clip, frame) for clip in clips for frame in range(FRAMES, len(clip.q))]
+    made = []
+    for clip in clips:
+        frozen = [clip.robot.joint_names[i] for i in clip.robot.root_joints] if held else []
+        problem = new_problem(clip.robot, links, frozen_joints=frozen)
+        for own, frame in every[:: -(-len(every) // most)]:
+            if own is clip:
+                start = clip.start(frame - FRAMES)
+                if held:
+                    root = list(clip.robot.root_joints)
+                    start[root] = clip.q[frame, root]
+                made.append((problem, start, clip.goals[frame, : len(links)]))
+    return made
+
+
+def descent(problem: IkProblem, start: Array, goals: Array, step: float) -> Array:
+    """The squared error [units^2] at the start and after every iteration."""
+    options: dict[str, Any] = {
+        'step_length': TAU * step,
+        'max_iterations': DESCENT,
+        'record_history': True,
+    }
+    solver = make_solver('jacobian_transpose', preset='engell_erleben', **options)
+    set_goals(problem, goals)
+    first = problem.cost_at(problem.start(start)[1])
+    with np.errstate(over='ignore', invalid='ignore'):
+        history = solver.solve(problem, start).history
+        return np.nan_to_num(np.array([first, *history]) / UNIT**2, nan=np.inf)
+
+
+def flips(errors: Array) -> bool:
+    """Whether the last errors are of two poses in turn."""
+    if len(errors) < DESCENT:
+        return False
+    a, b, c = errors[-3:].tolist()
+    return bool(abs(c - a) < SAME * abs(c - b)) and abs(c - b) > SAME * c
+
+
+def step_row(part: str, step: float, traces: Sequence[Array]) -> Row:
+    """The row of a step."""
+    last = np.minimum([errors[-1] for errors in traces], LARGEST)
+    q25, median, q75 = np.percentile(last, [25, 50, 75]).tolist()
+    away = np.mean([errors[-1] > errors[0] for errors in traces])
+    high = float(np.mean([flips(errors) for errors in traces]))
+    spread = {'median': median, 'q25': q25, 'q75': q75, 'low': float(away), 'high': high}
+    return row(part, f'{step:g}', 'transpose', len(traces), **spread)
+
+
+def trace(step: float, traces: Sequence[Array]) -> Row:
+    """The first errors of the frame in the middle."""
+    values = ' '.join(f'{error:.4g}' for error in traces[len(traces) // 2][:TRACED])
+    return row('trace', f'{step:g}', 'transpose', 1, values=values)
+
+
+def bound(clips: Sequence[Clip], most: int) -> Row:
+    """2 / s^2 at the starts, with a free root, in the source's units."""
+    bounds = []
+    for problem, start, goals in cases(clips, False, most):
+        set_goals(problem, goals)
+        s = np.linalg.norm(problem.evaluate(start).jacobian, 2)
+        bounds.append(2.0 / s**2 / TAU)
+    low, q25, median, q75, high = np.percentile(bounds, [0, 25, 50, 75, 100]).tolist()
+    spread = {'median': median, 'q25': q25, 'q75': q75, 'low': low, 'high': high}
+    return row('bound', '2 / s^2', 'transpose', len(bounds), **spread)
+
+
+# --- the dragged goal ----------------------------------------------------------------------------
+
+
+BACK = ('lowerback/z', 'lowerback/x')
+ARM = ('clavicle', 'humerus', 'radius', 'wrist')
+LINKS = ('lhumerus', 'rhumerus', 'lradius', 'rradius', 'lwrist', 'rwrist')
+
+RISE = 0.01
+HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)
+"""[m] Of the goal over the shoulder."""
+LINES = ((0.1, 0.25), (0.0, 0.4), (0.2, 0.3), (-0.1, 0.3), (0.3, 0.2), (-0.2, 0.1), (0.1, 0.0))
+"""[m] How far outside of the shoulder and in front of it."""
+HELD = (0.1, -0.2, 0.3)
+"""[m] The other hand's goal: outside of its shoulder, over it, in front of it."""
+SETTLE = 5
+"""Steps at the beginning that don't count: the arm goes there from its place at rest."""
+PRECISE = 0.001
+"""[m] A tenth of what the goal moves, so that every step is one."""
+FLIP = 0.1
+"""[m] Ten times what the goal moves."""
+
+
+def dragged_rows(robot: Robot, name: str, solver: Solver, last: bool) -> Iterator[Row]:
+    """A goal dragged along the joint limits: Fig. 4.
+
+    The upper body of a captured figure, with 16 degrees of freedom as there: two in the lower
+    back, and in each arm the clavicle, the shoulder, the elbow and the wrist. One hand has to
+    stay, the other one's goal goes up by 1 cm at a time, from under the reach of the arm to above
+    it. Where the posture follows, no link moves much farther than the goal; a flip is a move of
+    FLIP and more.
+
+    Part 'drag', for each of LINES, places where the goal goes up: `median` the largest move of a
+    link in one step, `high` the error at the end, `count` the flips. The first line has the
+    largest moves of all steps, too: `values` [cm].
+    """
+    for line in LINES:
+        moves, error = drag(robot, solver, last, *line)
+        yield row(
+            'drag',
+            f'{line[0]:g} {line[1]:g}',
+            name,
+            count=int((moves >= FLIP).sum()),
+            median=100.0 * float(moves.max()),
+            high=100.0 * error,
+            values=' '.join(f'{100.0 * m:.3g}' for m in moves) if line == LINES[0] else '',
+        )
+
+
+def drag(
+    robot: Robot, solver: Solver, last: bool, outside: float, before: float
+) -> tuple[Array, float]:
+    """The largest move of a link [m] in each step, and the error [m] at the end."""
+    problem, q = upper_body(robot), np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    ((left, shoulder),) = link_paths(robot, [q], ['lclavicle', 'rclavicle'])
+    problem.goals[0].set_target(position=left + HELD)
+    postures = []
+    for height in HEIGHTS:
+        up = np.array([-outside, height, before])
+        problem.goals[1].set_target(position=shoulder + up)
+        q, _ = solve(solver, problem, q, last)
+        postures.append(q)
+    ways = np.diff(link_paths(robot, postures[SETTLE:], LINKS), axis=0)
+    moves = np.linalg.norm(ways, axis=2).max(axis=1)
+    return moves, float(problem.errors(q)[0].max())
+
+
+def upper_body(robot: Robot) -> IkProblem:
+    """Both wrists as goals, the 16 joints free."""
+    bones = {side + bone for side in 'lr' for bone in ARM}
+    free = [j for j in robot.joint_names if j in BACK or j.split('/')[0] in bones]
+    frozen = [j for j in robot.joint_names if j not in free]
+    goals = [PositionTask('lwrist'), PositionTask('rwrist')]
+    return IkProblem(robot, goals, frozen_joints=frozen, position_tolerance=PRECISE)
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+FIGURES = {'0.05 s': 'Fig. 9', '0.7 s': 'Fig. 10', '1 s': 'Fig. 11'}
+LESS = '0.5 ms'
+"""A time in which methods don't come to the 1 cm at which they stop."""
+MUCH = 2.0
+"""Much lower is by this factor."""
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The source's claims, figure by figure."""
+    return [
+        *(against_inverse(rows, case) for case in FIGURES),
+        improved(rows),
+        troubled(rows),
+        interactive(rows),
+        longest_step(rows),
+        flipping_step(rows),
+        smooth(rows),
+        like_the_reference(rows),
+        *dragged(rows),
+        Claim(
+            '28, 7 and 5 frames a cycle are 0.05, 0.7 and 1.0 s apart (Fig. 8, 6.2)',
+            '28, 7, 5',
+            '28 x 0.05 s = 1.4 s, 7 x 0.7 s = 4.9 s, 5 x 1.0 s = 5 s: two lengths of one cycle',
+            False,
+        ),
+    ]
+
+
+def value(rows: Sequence[Row], part: str, case: str, method: str, key: str = 'median') -> float:
+    """A number of a row."""
+    found = (r for r in rows if (r['part'], r['case'], r['method']) == (part, case, method))
+    return float(next(found)[key])
+
+
+def total(rows: Sequence[Row], part: str, method: str) -> list[float]:
+    """The medians of a method in all cases of a part."""
+    return [float(r['median']) for r in rows if (r['part'], r['method']) == (part, method)]
+
+
+def medians(rows: Sequence[Row], method: str) -> list[float]:
+    """Of the errors at the three spacings."""
+    return [value(rows, 'error', case, method) for case in FIGURES]
+
+
+def against_inverse(rows: Sequence[Row], case: str) -> Claim:
+    """One of the three box plots."""
+    ours, inverse = (value(rows, 'error', case, m) for m in ('line search', 'JI'))
+    box, wide = (
+        value(rows, 'error', case, m, 'q75') - value(rows, 'error', case, m, 'q25')
+        for m in ('line search', 'JI')
+    )
+    return Claim(
+        f'{case} apart: the line search has a much lower median than the Jacobian inverse, and a '
+        f'more compact distribution ({FIGURES[case]})',
+        'lower, narrower',
+        f'medians {ours:.2g} and {inverse:.2g}, boxes {box:.2g} and {wide:.2g} wide',
+        MUCH * ours < inverse and MUCH * box < wide,
+    )
+
+
+def improved(rows: Sequence[Row]) -> Claim:
+    """The line search beside the fixed step."""
+    ours, fixed = medians(rows, 'line search'), medians(rows, 'transpose')
+    spectral, newton = medians(rows, 'line search, BB'), medians(rows, 'LM')
+    less = [value(rows, 'slot', LESS, m) for m in ('line search', 'transpose', 'line search, BB')]
+    return Claim(
+        'the line search improves on the transpose (section 7), in the median at all spacings',
+        'lower',
+        f'{listed(ours)} against {listed(fixed)}; with steps of Barzilai and Borwein '
+        f'{listed(spectral)}, `levenberg_marquardt` {listed(newton)}. In {LESS}, 0.7 s apart: '
+        f'{less[0]:.2g} against {less[1]:.2g}; Barzilai and Borwein {less[2]:.2g}',
+        all(a < b for a, b in zip(ours, fixed, strict=True)),
+    )
+
+
+def troubled(rows: Sequence[Row]) -> Claim:
+    """The transpose where frames are far apart."""
+    high = [value(rows, 'error', case, 'transpose', 'high') for case in FIGURES]
+    found = [r for r in rows if (r['part'], r['method']) == ('error', 'transpose')]
+    largest = [max([float(v) for v in str(r['values']).split()] or [0.0]) for r in found]
+    return Claim(
+        'the transpose begins to have problems at 1.0 s; outliers of around 80 (Fig. 11)',
+        'outliers of 80',
+        f'upper whiskers {listed(high)}, largest {listed(largest)}',
+        high[2] > MUCH * high[0],
+    )
+
+
+def interactive(rows: Sequence[Row]) -> Claim:
+    """What 15 ms are enough for."""
+    caps = {r['method']: r for r in rows if r['part'] == 'cap'}
+    texts, most = [], 0.0
+    for name, cap in caps.items():
+        used = value(rows, 'iterations', '1 s', name) * float(cap['median']) / 1e3
+        most = max(most, used)
+        texts.append(f'{name}: {cap["count"]} iterations, {used:.2g} ms')
+    return Claim(
+        'an answer in about 15 ms (6.2); here: the iterations in 15 ms, the median time at 1.0 s',
+        '66 frames/s at 1.66 GHz',
+        '; '.join(texts),
+        most <= 15.0,
+    )
+
+
+def longest_step(rows: Sequence[Row]) -> Claim:
+    """The transpose's step length."""
+    low, median, high = (
+        value(rows, 'bound', '2 / s^2', 'transpose', key) for key in ('low', 'median', 'high')
+    )
+    at, beyond = (share(rows, 'free', step) for step in (THEIRS, 1.5 * THEIRS))
+    return Claim(
+        'a fixed step of more than 0.005 makes the transpose diverge (6.1)',
+        '0.005',
+        f'2 / s^2 is {median:.4f}, from {low:.4f} to {high:.4f}; {at:.0f} % of the frames diverge '
+        f'at 0.005, {beyond:.0f} % at 0.0075',
+        at < 50.0 < beyond,
+    )
+
+
+def flipping_step(rows: Sequence[Row]) -> Claim:
+    """What a step of 0.05 does."""
+    flips, away = (share(rows, 'held', TOO_LONG, key) for key in ('high', 'low'))
+    return Claim(
+        'with a step of 0.05 the figure flips between two poses (Fig. 7)',
+        'flips',
+        f'with the pelvis held {flips:.0f} % of the frames flip, {away:.0f} % end farther away; '
+        f'with a free root {share(rows, "free", TOO_LONG):.0f} % run away',
+        flips > 10.0,
+    )
+
+
+def share(rows: Sequence[Row], root: str, step: float, key: str = 'low') -> float:
+    """How many frames [%] a step leaves farther away, or flipping."""
+    return 100.0 * value(rows, f'step {root}', f'{step:g}', 'transpose', key)
+
+
+def smooth(rows: Sequence[Row]) -> Claim:
+    """Jitter, as the root mean square over all joints."""
+    names = ('JI', 'line search', 'LM', 'LM, restarts', 'captured')
+    rms = {name: float(np.sqrt(np.mean(np.square(total(rows, 'jitter', name))))) for name in names}
+    return Claim(
+        'the Jacobian inverse jitters, the line search does not (Fig. 12, section 7)',
+        'seen in frames 7 and 9',
+        'second differences: ' + ', '.join(f'{name} {rms[name]:.1f} cm' for name in names),
+        rms['JI'] > MUCH * rms['captured'] > rms['line search'],
+    )
+
+
+def like_the_reference(rows: Sequence[Row]) -> Claim:
+    """How far joints without a goal are from the captured ones."""
+    names = ('JI', 'transpose', 'line search', 'LM', 'LM, restarts')
+    away = {name: float(np.mean(total(rows, 'pose', name))) for name in names}
+    return Claim(
+        'the Jacobian inverse is farther from the captured motion than the line search (Fig. 12)',
+        'significantly',
+        'median distance of joints: ' + ', '.join(f'{name} {away[name]:.1f} cm' for name in names),
+        away['JI'] > 1.1 * away['line search'],
+    )
+
+
+def dragged(rows: Sequence[Row]) -> list[Claim]:
+    """Fig. 4, for theirs and for ours."""
+    drags = [r for r in rows if r['part'] == 'drag']
+    lines = len({r['case'] for r in drags})
+    flips = {r['method']: 0 for r in drags}
+    for drag in drags:
+        flips[drag['method']] += int(drag['count'])
+    told = ', '.join(f'{name} {count}' for name, count in flips.items())
+    return [
+        Claim(
+            'methods that project afterwards flip where a goal is dragged along limits (Fig. 4)',
+            'Maya flips',
+            f'flips on {lines} lines: {told}',
+            flips['JI'] > 0,
+        ),
+        Claim(
+            'the line search does not flip (section 2.2)',
+            'none',
+            f'{flips["line search"]}; ours without restarts {flips["LM"]}',
+            flips['line search'] == 0,
+        ),
+    ]
+
+
+def listed(numbers: Sequence[float]) -> str:
+    """Three numbers, as '0.1, 0.2, 0.3'."""
+    return ', '.join(f'{number:.2g}' for number in numbers)
+
+
+# --- the figure ----------------------------------------------------------------------------------
+
+
+COLOURS = {
+    'JI': BLUE,
+    'transpose': ORANGE,
+    'line search': RED,
+    'line search, BB': PINK,
+    'LM': BLACK,
+    'LM, restarts': GREEN,
+    'captured': GREY,
+}
+FLOOR = 1e-5
+"""[units^2] No box goes lower: far inside the 1 cm at which methods stop."""
+
+
+def draw(rows: Sequence[Row]) -> Any:
+    """All parts; the boxes are blue, medians and crosses red, as the source's."""
+    figure = new_figure(12.5, 7.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(1.0, 1.05))
+    errors = chosen(rows, 'error')
+    cases = list(dict.fromkeys(row['case'] for row in errors))
+    for number, (axes, case) in enumerate(
+        zip(above.subplots(1, len(cases), sharey=True), cases, strict=True), 9
+    ):
+        boxes(axes, [row for row in errors if row['case'] == case])
+        axes.set_title(f'As Fig. {number}: frames {case} apart')
+    above.axes[0].set_ylabel('sum of squared errors [units of 0.2 m, squared]')
+    panels = below.subplots(1, 4, width_ratios=(1, 1, 1.2, 1.2))
+    for axes, panel in zip(panels, (budgets, steps, jitter, drags), strict=True):
+        panel(axes, rows)
+    below.legend(*panels[2].get_legend_handles_labels(), loc='outside lower center', ncols=7)
+    return figure
+
+
+def chosen(rows: Sequence[Row], *parts: str) -> list[Row]:
+    """The rows of some parts."""
+    return [row for row in rows if row['part'] in parts]
+
+
+def numbers(row: Row) -> list[float]:
+    """The values that a row keeps."""
+    return [float(word) for word in str(row['values']).split()]
+
+
+def boxes(axes: Any, rows: Sequence[Row]) -> None:
+    """Box plots of the methods, in blue and red, as the source's."""
+    stats = [
+        {
+            'label': row['method'].replace(', ', '\n'),
+            'med': row['median'],
+            'q1': row['q25'],
+            'q3': row['q75'],
+            'whislo': max(row['low'], FLOOR),
+            'whishi': row['high'],
+            'fliers': np.maximum(numbers(row), FLOOR),
+        }
+        for row in rows
+    ]
+    axes.bxp(
+        stats,
+        widths=0.6,
+        boxprops={'color': BLUE},
+        medianprops={'color': RED},
+        whiskerprops={'linestyle': '--'},
+        flierprops={'marker': '+', 'markeredgecolor': RED, 'markersize': 4},
+    )
+    axes.set(yscale='log', ylim=(FLOOR, None))
+    axes.tick_params(axis='x', labelsize=7)
+    axes.minorticks_off()
+
+
+def log_axis(axis: Any, ticks: Sequence[float]) -> None:
+    """Make an axis logarithmic, with these ticks only."""
+    axis.axes.set(**{f'{axis.axis_name}scale': 'log'})
+    axis.set_ticks(ticks, [f'{tick:g}' for tick in ticks])
+    axis.set_ticks([], minor=True)
+
+
+def budgets(axes: Any, rows: Sequence[Row]) -> None:
+    """The median with less time for a frame."""
+    whole = [row for row in chosen(rows, 'error') if row['case'] == '0.7 s']
+    own = [*chosen(rows, 'slot'), *({**row, 'case': '15 ms'} for row in whole)]
+    for name, colour in COLOURS.items():
+        mine = [row for row in own if row['method'] == name]
+        slots = [float(str(row['case']).split()[0]) for row in mine]
+        axes.plot(slots, [max(row['median'], FLOOR) for row in mine], '.-', color=colour)
+    axes.set(yscale='log', xlabel='time for a frame [ms]', ylabel='median [squared units]')
+    axes.minorticks_off()
+    log_axis(axes.xaxis, (0.15, 0.5, 1.5, 5, 15))
+    axes.set_title('Less time, frames 0.7 s apart')
+
+
+def steps(axes: Any, rows: Sequence[Row]) -> None:
+    """Which share of the frames a fixed step of the transpose leaves farther away, or flipping."""
+    lines = [
+        ('step free', 'low', RED, '-', 'ends farther away'),
+        ('step held', 'low', ORANGE, '-', 'the same, pelvis held'),
+        ('step held', 'high', BLUE, '--', 'flips, pelvis held'),
+    ]
+    for part, key, colour, style, label in lines:
+        own = chosen(rows, part)
+        share = [100.0 * row[key] for row in own]
+        axes.plot(
+            [float(row['case']) for row in own],
+            share,
+            style,
+            marker='.',
+            color=colour,
+            label=label,
+        )
+    (bound,) = chosen(rows, 'bound')
+    axes.axvspan(bound['low'], bound['high'], color=SKY, alpha=0.3, linewidth=0, label='2 / s²')
+    for step in (THEIRS, TOO_LONG):
+        axes.axvline(step, ymax=100 / 150, color='k', linewidth=0.8, linestyle=':')
+    axes.set(xlabel="step length in the source's units", ylabel='frames [%]', ylim=(0, 150))
+    log_axis(axes.xaxis, (0.001, 0.005, 0.02, 0.05))
+    axes.set_yticks(range(0, 101, 20))
+    axes.set_title('As Fig. 7: the fixed step')
+    axes.legend(loc='upper left', fontsize=7)
+
+
+def jitter(axes: Any, rows: Sequence[Row]) -> None:
+    """How much the joints that have no goal jump, root mean square."""
+    own = chosen(rows, 'jitter')
+    joints = list(dict.fromkeys(row['case'] for row in own))
+    for name, colour in COLOURS.items():
+        values = [row['median'] for row in own if row['method'] == name]
+        axes.plot(values, range(len(joints)), 'o', color=colour, markersize=4, label=name)
+    axes.set_yticks(range(len(joints)), joints, fontsize=7)
+    axes.set(xlabel='second difference, r.m.s. [cm]')
+    log_axis(axes.xaxis, (2, 5, 10, 20))
+    axes.set_title('As Fig. 12: jitter, frames 0.05 s apart')
+
+
+def drags(axes: Any, rows: Sequence[Row]) -> None:
+    """The largest move of a link while the goal goes up by one step."""
+    heights = HEIGHTS[SETTLE + 1 :]
+    first = f'{LINES[0][0]:g} {LINES[0][1]:g}'
+    for row in chosen(rows, 'drag'):
+        if row['case'] == first:
+            colour = COLOURS[row['method']]
+            axes.plot(100.0 * heights, numbers(row), color=colour, linewidth=1.0)
+    axes.axhline(100.0 * FLIP, color='k', linewidth=0.8, linestyle=':')
+    axes.set(yscale='log', ylim=(0.1, None))
+    axes.minorticks_off()
+    axes.set_xlabel('height of the goal [cm]')
+    axes.set_ylabel(f'move of a link [cm], the goal moves {100.0 * RISE:g}')
+    axes.set_title('As Fig. 4: a goal dragged upwards')

@@ -1,0 +1,219 @@
+"""`ik bench scaling_papers`: what more joints cost, as in [Engell2007] Figs. 8 to 10.
+
+On the figure of its Fig. 7, five chains of 2 to 6 joints (`chains5.urdf`), and on chains of up to
+100 joints in one metre, a position goal for the tip of one chain. The three methods of the source
+and our default, each without restarts. The Jacobian inverse has our clamps, which keep it from
+diverging as the fail-safes of the source do, which are not described.
+
+- Time per iteration (Fig. 8): of compiled steps, goals out of reach, so that no search ends: how
+  much longer a solve of 12 iterations takes than one of 2, the median over random starts.
+- Iterations (Fig. 9) and time (Fig. 10) until the goal is reached to 0.1 mm, from random starts
+  to the positions of random configurations, over the goals that all four reach; how many of all
+  goals a method reaches stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ik_core.figures import look, name_values, new_figure
+from ik_core.maths.rotations import Array
+from ik_core.problem import IkProblem
+from ik_core.progress import bar
+from ik_core.robot.load import load_robot
+from ik_core.solvers import Solver, make_solver
+from ik_core.tasks import PositionTask
+
+from ..problems import aim, any_q, per_iteration, timed, unit_vector
+from ..results import Claim, Row, exponent
+from ..robots import chain
+
+SOLVES = 200
+TOLERANCE = 1e-4
+"""[m] Within which a goal counts as reached."""
+FIVE = (2, 3, 4, 5, 6)
+LONGER = (5, 10, 20, 40, 60, 80, 100)
+LARGE = 10
+"""Exponents are fitted from so many joints on."""
+LIMITED = {'max_iterations': 5000, 'restarts': 0}
+
+METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    'JI': ('pseudoinverse', {}),
+    'CCD': ('cyclic_coordinate_descent', {}),
+    'BFGS': ('bfgs', {'preset': 'state_of_the_art', 'relative_change': 0.0}),
+    'ours': ('levenberg_marquardt', {'closed_form': False}),
+}
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """A row for each chain and method."""
+    solves = min(arguments.count, SOLVES)
+    cases = [('chains5', n) for n in FIVE] + [('chain', n) for n in LONGER]
+    for figure, joints in bar(cases, 'scaling_papers'):
+        yield from rows_of(figure, joints, solves)
+
+
+def problem_of(figure: str, joints: int) -> IkProblem:
+    """A goal for the tip of the chain of so many joints."""
+    robot, tip = load_robot('chains5'), f'chain_{joints}_tip'
+    if figure == 'chain':
+        robot, tip = chain(joints), 'tip'
+    return IkProblem(robot, [PositionTask(tip)], position_tolerance=TOLERANCE)
+
+
+def rows_of(figure: str, joints: int, solves: int) -> list[Row]:
+    """All methods on one chain."""
+    problem = problem_of(figure, joints)
+    methods = {name: make_solver(s, **{**o, **LIMITED}) for name, (s, o) in METHODS.items()}
+    found = {name: solves_of(method, problem, solves) for name, method in methods.items()}
+    by_all = np.all([part[:, 0] > 0.0 for part in found.values()], axis=0)
+    return [
+        {
+            'figure': figure,
+            'joints': joints,
+            'method': name,
+            'us_per_iteration': 1e6 * time_per_iteration(methods[name], problem, solves),
+            **means(part[by_all]),
+            'reached_percent': 100.0 * float(part[:, 0].mean()),
+            'reached_by_all': int(by_all.sum()),
+        }
+        for name, part in found.items()
+    ]
+
+
+def means(solves: Array) -> dict[str, float | str]:
+    """Of solves (S, 3) as in `solves_of`; empty cells where there are none."""
+    if not len(solves):
+        return dict.fromkeys(('iterations', 'median_iterations', 'ms'), '')
+    return {
+        'iterations': float(solves[:, 1].mean()),
+        'median_iterations': float(np.median(solves[:, 1])),
+        'ms': 1e3 * float(solves[:, 2].mean()),
+    }
+
+
+def solves_of(method: Solver, problem: IkProblem, solves: int) -> Array:
+    """(solves, 3) Of each: 1 where it reached its goal, else 0; iterations; time [s]."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(solves):
+        aim(problem, any_q(problem, rng))
+        q0 = any_q(problem, rng)
+        found.append(timed(method, problem, q0))
+    return np.array([(float(result.success), result.iterations, s) for result, s in found])
+
+
+def time_per_iteration(method: Solver, problem: IkProblem, solves: int) -> float:
+    """[s] Of goals three times as far away as the tip reaches."""
+    rng, goal, times = np.random.default_rng(1), problem.goals[0], []
+    for _ in range(solves):
+        q0 = any_q(problem, rng)
+        reach = np.linalg.norm(stretched(problem))
+        goal.set_target(position=3.0 * reach * unit_vector(rng))
+        times.append(per_iteration(method, problem, q0))
+    return float(np.median(times))
+
+
+def stretched(problem: IkProblem) -> Array:
+    """Where the tip (3,) [m] is at q = 0: for these chains, stretched out."""
+    robot = problem.robot
+    tip = robot.forward_kinematics(np.zeros(robot.n), problem.goals[0].link)
+    return np.asarray(tip[:3, 3])
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What the source says of its Figs. 8 to 10."""
+    of_time = [_growth(rows, 'JI', 2.0), _growth(rows, 'BFGS', 2.0), _growth(rows, 'CCD', 1.0)]
+    ends = [row for row in rows if row['figure'] == 'chains5' and row['joints'] in (3, 6)]
+    if not all(row['reached_by_all'] for row in ends):
+        few = 'no goal that all methods reach: take a larger --count'
+        return [*of_time, Claim('iterations and time to converge (Figs. 9, 10)', '-', few, False)]
+    return [*of_time, *_convergence_claims(rows)]
+
+
+def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
+    """What it says of goals that are reached."""
+    six = {row['method']: row for row in rows if (row['figure'], row['joints']) == ('chains5', 6)}
+    theirs = [name for name in METHODS if name != 'ours']
+    by_count, by_time = (sorted(theirs, key=lambda m: six[m][key]) for key in ('iterations', 'ms'))
+    counts = ', '.join(f'{name} {six[name]["iterations"]:.0f}' for name in METHODS)
+    times = ', '.join(f'{name} {six[name]["ms"]:.2g} ms' for name in METHODS)
+    return [
+        Claim(
+            'CCD needs the most iterations (Fig. 9)',
+            'CCD the most',
+            f'at 6 joints {counts}',
+            by_count[-1] == 'CCD',
+        ),
+        _trend(rows, 'CCD', 'iterations', 'rises'),
+        _trend(rows, 'BFGS', 'iterations', 'rises'),
+        _trend(rows, 'JI', 'iterations', 'falls'),
+        Claim(
+            'the iterations dominate the time to converge (Fig. 10)',
+            'same order',
+            f'at 6 joints {times}',
+            by_count == by_time,
+        ),
+    ]
+
+
+def _growth(rows: Sequence[Row], name: str, theirs: float) -> Claim:
+    """How the time of an iteration grows with the joints."""
+    own = [row for row in rows if row['method'] == name]
+    large = [r for r in own if r['figure'] == 'chain' and r['joints'] >= LARGE]
+    few = [r for r in own if r['figure'] == 'chains5' and r['joints'] > 2]
+    fits = [
+        exponent([r['joints'] for r in part], [r['us_per_iteration'] for r in part])
+        for part in (few, large)
+    ]
+    kind = 'linear' if theirs == 1.0 else 'quadratic'
+    return Claim(
+        f'{name}: the time of an iteration is {kind} in the joints (Fig. 8)',
+        f'exponent {theirs:g}, 2 to 6 joints',
+        f'{fits[0]:.2f} from 3 to 6 joints, {fits[1]:.2f} from {LARGE} to {LONGER[-1]}',
+        abs(fits[1] - theirs) < 0.25,
+    )
+
+
+def _trend(rows: Sequence[Row], name: str, key: str, theirs: str) -> Claim:
+    """Whether iterations rise or fall from 3 to 6 joints."""
+    own = {r['joints']: r for r in rows if (r['figure'], r['method']) == ('chains5', name)}
+    first, last = own[3][key], own[6][key]
+    return Claim(
+        f'{name}: the number of iterations {theirs} with the joints (Fig. 9)',
+        theirs,
+        f'{first:.1f} at 3 joints, {last:.1f} at 6',
+        (last > first) is (theirs == 'rises'),
+    )
+
+
+def draw(rows: Sequence[Row]) -> Any:
+    """Figs. 8, 9 and 10 beside each other; below, for chains of up to 100 joints."""
+    figure = new_figure(10.0, 5.6)
+    columns = (
+        ('us_per_iteration', 'time per iteration [µs]', 'Fig. 8'),
+        ('iterations', 'iterations', 'Fig. 9'),
+        ('ms', 'time to converge [ms]', 'Fig. 10'),
+    )
+    for row, (kind, axes) in enumerate(
+        zip(('chains5', 'chain'), figure.subplots(2, 3), strict=True)
+    ):
+        for panel, (key, label, title) in zip(axes, columns, strict=True):
+            for name, (solver, _) in METHODS.items():
+                own = [r for r in rows if (r['figure'], r['method']) == (kind, name) and r[key]]
+                x, y = ([r[k] for r in own] for k in ('joints', key))
+                panel.plot(x, y, marker='.', label=name, **look(solver))
+            panel.set(xlabel='joints', ylabel=label, yscale='log')
+            panel.set_title(f'as {title}' if row == 0 else 'long chains')
+            if row:
+                panel.set(xscale='log', xticks=(5, 10, 20, 50, 100))
+                panel.xaxis.set_major_formatter('{x:g}')
+                panel.xaxis.set_minor_formatter('')
+            else:
+                panel.set_xticks(FIVE)
+            name_values(panel.yaxis)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc='outside right upper')
+    return figure

@@ -1,0 +1,24 @@
+"""An arm that moves only when it is told to, for films that are the same however slow the machine.
+
+As `LocalArm`, but time goes by in `advance`: a second of a film may take a minute.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ik_viewer.local.arm import LocalArm
+
+
+class SteppedArm(LocalArm):
+    """A `LocalArm` without a clock."""
+
+    def _run(self) -> None:
+        """Its thread only gets ready."""
+        self.get_ready()
+
+    def advance(self, seconds: float) -> None:
+        """So much time goes by [s]: as many ticks as are nearest."""
+        self._thread.join()
+        for _ in range(round(seconds / self.period)):
+            self.tick(time.monotonic())

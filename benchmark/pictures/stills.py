@@ -1,0 +1,150 @@
+"""Pictures of the page as it stands.
+
+The time of the arm is told to it, so that no machine is too slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ik_core.maths.rotations import matrix_from_rpy
+from ik_viewer.arm import Description, GoalKind
+from ik_viewer.compare.panel import Compare
+from ik_viewer.page.page import Page
+from ik_viewer.page.server import start_server
+from ik_viewer.parts import ALL_PARTS
+
+from .browser import drawn, look_from, open_tab, wait_for
+from .film import picture
+from .stepped import SteppedArm
+
+WIDTH, HEIGHT = 1280, 800
+QUALITY, EFFORT = 86, 6
+Camera = tuple[Sequence[float], Sequence[float]]
+"""A point to look at, and from where, seen from there [m]."""
+ENOUGH = 200
+"""Updates of the slowest in a race."""
+FRAME_RATE = 30.0
+THERE = 6.0
+"""[s] In which all goals of the pictures are reached."""
+
+
+class Still:
+    """An open page in a tab; nothing moves but what is told to."""
+
+    def __init__(self, page: Page, arm: SteppedArm, tab: Any) -> None:
+        self.page, self.arm, self.tab = page, arm, tab
+
+    def go(self, seconds: float, *offsets: Sequence[float]) -> None:
+        """Give each tip a goal, x, y, z [m] and roll, pitch, yaw [rad] from where it is.
+
+        seconds : how much of the way there is shown
+        """
+        moment, description = self.arm.look(), self.arm.description
+        assert moment is not None
+        assert description is not None
+        for i, (tip, offset) in enumerate(zip(moment.tips, offsets, strict=True)):
+            goal = description.robot.forward_kinematics(moment.q, tip.link)
+            goal[:3, 3] += offset[:3]
+            goal[:3, :3] = matrix_from_rpy(offset[3:]) @ goal[:3, :3]
+            self.arm.set_goal(i, goal, GoalKind.POSE)
+        for _ in range(round(FRAME_RATE * seconds)):
+            self.next_frame()
+
+    def next_frame(self) -> None:
+        """Let the arm go on, and show it."""
+        self.arm.advance(1.0 / FRAME_RATE)
+        self.page.frame()
+
+    def click(self, name: str, role: str = 'button') -> None:
+        """Click on what has this name."""
+        drawn(self.tab, self.page.server)
+        self.tab.get_by_role(role, name=name).first.click()
+
+    def until(self, condition: Callable[[], Any], what: str) -> None:
+        """Show frames until it is so."""
+
+        def shown() -> Any:
+            self.next_frame()
+            return condition()
+
+        wait_for(shown, what, self.tab)
+
+    def save(self, path: Path) -> None:
+        """Write what the tab shows."""
+        self.next_frame()
+        drawn(self.tab, self.page.server)
+        title = self.arm.description.robot.name if self.arm.description else ''
+        self.page.server.gui.set_panel_label(title)
+        self.page.server.flush()
+        self.tab.get_by_text(title, exact=True).first.wait_for()
+        picture(self.tab, WIDTH, HEIGHT).save(path, quality=QUALITY, method=EFFORT)
+
+
+@contextmanager
+def still(
+    chromium: Any, description: Description, camera: Camera | None = None
+) -> Iterator[Still]:
+    """A page about a robot."""
+    arm = SteppedArm(description)
+    page = Page(arm, start_server(port=0), ALL_PARTS)
+    try:
+        arm.advance(arm.period)
+        page.frame()
+        if camera is not None:
+            look_from(page.server, *camera)
+        tab = open_tab(chromium, page.url, WIDTH, HEIGHT)
+        wait_for(page.server.get_clients, 'a browser', tab)
+        yield Still(page, arm, tab)
+        tab.close()
+    finally:
+        page.close()
+        page.server.stop()
+        arm.close()
+
+
+def on_the_way(chromium: Any, description: Description, path: Path) -> None:
+    """On the way to a goal, where the ghost is already."""
+    camera = (0.30, 0.0, 0.42), (1.0, -1.5, 0.5)
+    with still(chromium, description, camera) as it:
+        it.go(THERE, (0.0, 0.22, 0.05, 0.0, 0.0, 0.0))
+        it.go(0.55, (0.08, -0.55, 0.14, 0.5, 0.0, -0.4))
+        it.save(path)
+
+
+def two_tips(chromium: Any, description: Description, path: Path) -> None:
+    """Two tips at once, with the ellipsoids of their manipulability."""
+    with still(chromium, description) as it:
+        it.click('View', 'tab')
+        it.tab.get_by_text('Manipulability').first.click()
+        it.go(THERE, (0.0, -0.2, 0.0, 0.0, 0.0, 0.0), (0.0, 0.2, 0.15, 0.0, 0.0, 0.0))
+        it.save(path)
+
+
+def stretched(chromium: Any, description: Description, path: Path) -> None:
+    """Solvers that race from the stretched arm, after some seconds."""
+    with still(chromium, description) as it:
+        it.click('Compare', 'tab')
+        it.tab.get_by_text('Curves', exact=True).first.click()  # to make room
+        it.click('Stretched arm')
+        compare = it.page.part(Compare)
+        it.until(lambda: is_ahead(compare), 'the race')
+        it.save(path)
+
+
+def is_ahead(compare: Compare) -> bool:
+    """Whether a race is so far that one sees who is ahead."""
+    race = compare.race
+    return race is not None and max(each.iterations for each in race.standings) > ENOUGH
+
+
+def reach(chromium: Any, description: Description, path: Path) -> None:
+    """What the tip reaches, cut open."""
+    with still(chromium, description) as it:
+        it.click('Reach', 'tab')
+        it.click('Map what the tip reaches')
+        it.until(lambda: it.tab.get_by_text('Cut open').first.is_visible(), 'the map')
+        it.save(path)

@@ -1,0 +1,102 @@
+"""Problems to measure, and how long they take: tight tolerances, random configurations."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ik_core.maths.rotations import Array
+from ik_core.optim.search import Budget
+from ik_core.problem import IkProblem
+from ik_core.result import IkResult
+from ik_core.robot.robot import Robot
+from ik_core.solvers import Solver
+from ik_core.tasks import AxisTask, PoseTask
+from ik_core.tasks.goals import GoalTask
+
+TOLERANCE = 1e-6
+"""[m], [rad] Within which goals count as reached."""
+
+REPEATS = 3
+SHORT, LONG = 2, 12
+"""Iterations of the two solves whose difference is timed."""
+
+Random = np.random.Generator
+
+
+def pose_problem(of: Robot, **options: Any) -> IkProblem:
+    """A pose goal for each tip, to TOLERANCE."""
+    return tight(of, [PoseTask(link) for link in of.tips()], **options)
+
+
+def tight(of: Robot, goals: list[GoalTask], **options: Any) -> IkProblem:
+    """A problem with TOLERANCE for metres and radians, unless the options say otherwise."""
+    tolerances = {'position_tolerance': TOLERANCE, 'orientation_tolerance': TOLERANCE}
+    return IkProblem(of, goals, **{**tolerances, **options})
+
+
+def random_q(problem: IkProblem, q0: Array, rng: Random) -> Array:
+    """q0 (n,) with random variables inside the problem's limits."""
+    q = q0.copy()
+    limits = problem.limits
+    q[problem.variables] = rng.uniform(limits.sample_lower, limits.sample_upper)
+    return q
+
+
+def any_q(problem: IkProblem, rng: Random) -> Array:
+    """A random configuration inside the problem's limits."""
+    return random_q(problem, problem.default_configuration, rng)
+
+
+def projected(problem: IkProblem, q: Array) -> Array:
+    """q (n,) with its variables inside the problem's limits."""
+    inside = q.copy()
+    inside[problem.variables] = problem.limits.project(q[problem.variables])
+    return inside
+
+
+def aim(problem: IkProblem, q: Array) -> None:
+    """Set all goals to where their links are at q (n,)."""
+    frames = problem.robot.frames(q)
+    for task in problem.goals:
+        at = problem.robot.link_transform(frames, task.link)
+        if isinstance(task, AxisTask):
+            task.set_direction((at @ task.tool)[:3, 2])
+        else:
+            task.set_target(at @ task.tool)
+
+
+def unit_vector(rng: Random) -> Array:
+    """A random direction (3,)."""
+    v = rng.normal(size=3)
+    return np.asarray(v / np.linalg.norm(v), float)
+
+
+def half_turn(axis: Array) -> Array:
+    """The transform (4, 4) of half a turn about a unit axis (3,)."""
+    turn = np.eye(4)
+    turn[:3, :3] = 2.0 * np.outer(axis, axis) - np.eye(3)
+    return turn
+
+
+def timed(
+    method: Solver, problem: IkProblem, q0: Array, budget: Budget | None = None
+) -> tuple[IkResult, float]:
+    """The result, and the shortest of some times [s]: other work only ever adds to it."""
+    times = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        result = method.solve(problem, q0, budget)
+        times.append(time.perf_counter() - begun)
+    return result, min(times)
+
+
+def per_iteration(method: Solver, problem: IkProblem, q0: Array) -> float:
+    """What an iteration takes [s], apart from the call: a long solve less a short one.
+
+    No goal is to be in reach.
+    """
+    short, long = (timed(method, problem, q0, Budget(iterations=n))[1] for n in (SHORT, LONG))
+    return (long - short) / (LONG - SHORT)

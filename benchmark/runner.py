@@ -1,0 +1,167 @@
+"""`ik bench`: run experiments, print their rows, write CSV files, figures and docs/papers.md.
+
+    ik bench                                # all but the papers and peers
+    ik bench solve hard --count 500
+    ik bench peers --peers ours,kdl         # installs 6 GB to compare with
+    ik bench solve --out benchmark          # also CSV and figures
+    ik bench papers --out benchmark/papers  # the experiments of the papers, all or by name
+    ik bench line_search --mocap DIR        # those that need motion capture
+    ik bench solve peers --redraw --out benchmark
+    ik bench papers --redraw --out benchmark/papers --page docs/papers.md
+
+In a page a table of claims stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`; all
+else is written by hand and stays. Exit codes: 0 measured, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from ik_core.cli.command import REACHED, Parser, add_json, examples
+from ik_core.exceptions import InvalidOption
+from ik_core.figures import draw_file
+
+from . import BENCHMARKS, GROUP, NAMES, NEED_MOCAP, PAPERS, PEERS
+from .results import Row, claim_rows, markdown_table, read_csv, table, write_csv
+
+MOCAP_VARIABLE = 'IK_MOCAP_DIR'
+"""The environment's word for `--mocap`."""
+
+BLOCK = re.compile(r'(<!-- (\w+): begin -->\n).*?(<!-- \2: end -->)', re.DOTALL)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ik bench`; the exit code.
+
+    Raises InvalidOption for an unknown name, a bad count, and for motion capture or a page that is
+    not there, and OSError for a folder that can't be made.
+    """
+    arguments = _parser().parse_args(argv)
+    mocap = arguments.mocap or os.environ.get(MOCAP_VARIABLE)
+    if mocap and not Path(mocap).is_dir():
+        raise InvalidOption(f'motion capture: there is no folder {mocap}')
+    arguments.mocap = Path(mocap) if mocap else None
+    names = _checked_names(arguments)
+    folder, page = arguments.out, arguments.page
+    if folder is None and (arguments.redraw or page):
+        raise InvalidOption('--redraw needs --out DIR: the folder with the CSV files; --page, too')
+    if page and not page.is_file():
+        raise InvalidOption(f'--page: there is no file {page}')
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)  # refused before it all ran, not after
+    for name in names:
+        if not arguments.redraw:
+            _measure(name, arguments)
+        elif hasattr(experiment(name), 'draw'):
+            _draw(name, read_csv(folder / f'{name}.csv'), folder)
+    if page:
+        page.write_text(filled(page.read_text(encoding='utf-8'), folder), encoding='utf-8')
+    return REACHED
+
+
+def experiment(name: str) -> ModuleType:
+    """The module of an experiment."""
+    return importlib.import_module(f'{__package__}{".papers" if name in PAPERS else ""}.{name}')
+
+
+def filled(page: str, folder: Path) -> str:
+    """The page with the tables of claims in the folder; one that is not there stays as it is."""
+
+    def table_of(block: re.Match[str]) -> str:
+        source = folder / f'{block[2]}_claims.md'
+        if not source.is_file():
+            return block[0]
+        return f'{block[1]}{source.read_text(encoding="utf-8")}{block[3]}'
+
+    return BLOCK.sub(table_of, page)
+
+
+def _parser() -> argparse.ArgumentParser:
+    width = max(map(len, NAMES)) + 2
+    listed = '\n'.join(f'    {name:<{width}}{text}' for name, text in NAMES.items())
+    parser = Parser(
+        prog='ik bench',
+        description='Run experiments.',
+        epilog=examples(f'{__doc__}\nWhat can be measured:\n\n{listed}'),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        'names',
+        metavar='NAME',
+        nargs='*',
+        default=[name for name in BENCHMARKS if name != PEERS],
+        help='what to measure, see below (default: all but the papers and peers)',
+    )
+    add('--count', type=int, default=2000, help='random goals per robot')
+    add('--out', type=Path, metavar='DIR', help='write CSV and figures there')
+    text = f'papers: the folder with motion capture (or {MOCAP_VARIABLE})'
+    add('--mocap', type=Path, metavar='DIR', help=text)
+    add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
+    add('--peers', metavar='NAMES', help='peers: only these, with commas between')
+    text = 'peers: where to keep what is installed'
+    add('--peers-venv', type=Path, metavar='DIR', help=text)
+    text = 'measure nothing: draw the figures of the CSV files in --out anew'
+    add('--redraw', action='store_true', help=text)
+    add_json(parser)
+    return parser
+
+
+def _checked_names(arguments: argparse.Namespace) -> list[str]:
+    """The names given, with those of the papers in the place of their group."""
+    lacking = NEED_MOCAP if not (arguments.mocap or arguments.redraw) else frozenset()
+    names: list[str] = []
+    for name in arguments.names:
+        if name not in NAMES:
+            raise InvalidOption(f'unknown benchmark {name!r}; there are: {", ".join(NAMES)}')
+        if name in lacking:
+            raise InvalidOption(f'{name} needs motion capture: --mocap DIR or {MOCAP_VARIABLE}')
+        names += [one for one in PAPERS if one not in lacking] if name == GROUP else [name]
+    if arguments.count < 1:
+        raise InvalidOption(f'--count {arguments.count} must be positive')
+    if GROUP in arguments.names and lacking:
+        print(
+            f'Left out, since they need motion capture (--mocap DIR or {MOCAP_VARIABLE}): '
+            f'{", ".join(sorted(lacking))}.',
+            file=sys.stderr,
+        )
+    return names
+
+
+def _measure(name: str, arguments: argparse.Namespace) -> None:
+    """Run an experiment, print its claims, or rows where it makes none, and write all of it."""
+    module, folder = experiment(name), arguments.out
+    rows: list[Row] = list(module.rows(arguments))
+    claims = claim_rows(module.claims(rows)) if hasattr(module, 'claims') else []
+    if arguments.json:
+        print(json.dumps({name: {'rows': rows, 'claims': claims} if claims else rows}))
+    else:
+        print(f'{name}\n{table(claims or rows)}\n')
+    if not folder or not rows:
+        return
+    write_csv(rows, folder / f'{name}.csv')
+    if claims:
+        write_csv(claims, folder / f'{name}_claims.csv')
+        text = markdown_table(list(claims[0]), [list(row.values()) for row in claims])
+        (folder / f'{name}_claims.md').write_text(f'{text}\n', encoding='utf-8')
+    if hasattr(module, 'draw'):
+        try:
+            _draw(name, rows, folder)
+        except InvalidOption as error:
+            print(f'{name} is not drawn: {error}', file=sys.stderr)
+    if hasattr(module, 'report'):
+        module.report(rows, folder)
+
+
+def _draw(name: str, rows: Sequence[Row], folder: Path) -> None:
+    for suffix in ('.svg', '.png'):
+        draw_file(folder / f'{name}{suffix}', experiment(name).draw, rows)

@@ -1,0 +1,87 @@
+"""`python -m soak.faulty`: the node, in which things raise at random.
+
+What is called in a tick raises now and then, before it did its work or after: of a kind of
+exception that nobody expects. Nothing of this is in the node itself. The signal CALM ends that,
+and EXCITED begins it again.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ik_core.tracking.coordinator import Coordinator
+from ik_core.tracking.goal_solver import GoalSolver
+from ik_core.tracking.joint_motion import JointMotion
+from ik_core.tracking.rest_posture import RestPosture
+from ik_node.inputs.goals import Goals
+from ik_node.inputs.joint_states import StartState
+from ik_node.main import main
+from ik_node.motion import Motion
+from ik_node.outputs.diagnostics import Diagnostics
+
+SHARE = 1e-4
+"""Of calls in which something raises,"""
+AGAIN = 0.7
+"""and of the calls after one that raised."""
+PLACES: list[tuple[type, str]] = [
+    (GoalSolver, 'follow'),
+    (GoalSolver, 'follow_closely'),
+    (GoalSolver, 'begin_tick'),
+    (RestPosture, 'step'),
+    (JointMotion, 'follow'),
+    (Coordinator, '_command'),
+    (Coordinator, '_advance_tips'),
+    (Goals, 'give'),
+    (Diagnostics, 'record'),
+    (StartState, 'compare'),
+]
+AFTER: list[tuple[type, str]] = [(Motion, '_send')]
+"""Where a step that is not published would be lost: these raise after they did their work."""
+
+
+CALM, EXCITED = signal.SIGUSR1, signal.SIGUSR2
+
+
+class Injected(Exception):
+    """What was let fail on purpose."""
+
+
+def let_fail(
+    owner: type, name: str, late: bool, numbers: random.Random, calm: Sequence[int] = ()
+) -> None:
+    """Let a method raise at random, but while `calm` has something in it; where it is `late`, only
+    after it did its work.
+    """
+    works: Callable[..., Any] = getattr(owner, name)
+    share = [SHARE]
+
+    @functools.wraps(works)
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        fails = not calm and numbers.random() < share[0]
+        share[0] = AGAIN if fails else SHARE
+        done = works(*arguments, **named) if late or not fails or numbers.random() < 0.5 else None
+        if fails:
+            raise Injected(name)
+        return done
+
+    setattr(owner, name, wrapped)
+
+
+def run() -> int:
+    """Run the node with faults."""
+    numbers, calm = random.Random(5), list[int]()
+    signal.signal(CALM, lambda number, frame: calm.append(number))
+    signal.signal(EXCITED, lambda number, frame: calm.clear())
+    for places, late in ((PLACES, False), (AFTER, True)):
+        for owner, name in places:
+            let_fail(owner, name, late, numbers, calm)
+    return int(main() or 0)
+
+
+if __name__ == '__main__':
+    sys.exit(run())

@@ -1,0 +1,353 @@
+"""Actions that are judged by more than limits: each begins with a node that nothing else disturbs.
+
+In such a calm nothing raises in the node, its parameters have their defaults, it has no goal, and
+its robot does what it is told. Then the robot is sent somewhere, and in motion it happens. What
+never may happen is the listener's to judge; whether goals are kept, lines straight and answers in
+time is judged here.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from std_srvs.srv import SetBool
+
+from ik_node.conversions import transform_to_pose
+
+from .actions import ACTIVATE, DEACTIVATE, Actions
+from .arm import Driver
+from .faulty import CALM, EXCITED
+from .limits import Array
+from .poses import pinocchio
+from .robots import TURNS
+from .trajectories import Controller
+
+FAST = 0.8
+"""[rad/s or m/s] The node is in motion when a joint is faster."""
+SOON = 15.0
+"""[s] In which a goal is reached."""
+ANSWER = 3.0
+"""[s] In which a slow way back is stopped: a second, and what a busy machine needs."""
+LINE = 1e-3
+"""[m] So far the tip may be from the line of a jog."""
+SLOW = 0.01
+"""[rad/s or m/s] Of a way back that takes longer than any answer."""
+BUSY = 0.12
+"""[s] Where this process was by so much too late to move the robot, goals are not judged."""
+FOLLOWING_ERROR = 0.1
+"""[rad or m] How far from its robot a command may rest, by default."""
+QUIET = 0.5
+"""[s] A node that publishes nothing for so long does not lead its robot."""
+
+
+class Trials(Actions):
+    """`controller` is what plays trajectories, if anything does; `renew` ends the node by SIGTERM
+    and starts it again, and says how long the end took [s]; it is None where that may not be now.
+    `too_busy` counts goals that are not judged because this machine was.
+    """
+
+    controller: Controller | None = None
+    with_faults = True
+    too_busy = 0
+    renew: Callable[[], float] | None = None
+
+    # The driver of the robot
+
+    def angles_wrapped(self) -> None:
+        """A driver says a continuous joint's angle within a turn, and the node starts from it."""
+        with self._calm() as arm:
+            arm.driver = Driver(wraps=TURNS)
+            for _ in range(4):
+                if abs(arm.positions[TURNS]) > math.pi + 0.3 or not self._turn_on():
+                    break
+            if not self._set_off():
+                return
+            how = self.random.randrange(3)
+            if how == 0:
+                self.reset()
+            elif how == 1:
+                self.client.call('pause', SetBool.Request(data=True))
+                self._wait_for_rest()
+                self.go_on()
+            else:
+                self.client.set({'goal_timeout': 0.3})
+            time.sleep(1.5)
+
+    def states_frozen(self) -> None:
+        """A driver repeats its last state while the robot moves on."""
+        with self._calm() as arm:
+            if self._set_off():
+                arm.driver = Driver(frozen=True)
+                time.sleep(self.random.uniform(0.3, 2.5))
+                arm.driver = Driver()
+                time.sleep(0.5)
+
+    def states_inexact(self) -> None:
+        """States with small errors, late or bunched: the goal is reached all the same."""
+        with self._calm() as arm:
+            uniform = self.random.uniform
+            bunch = self.random.choice([0.0, uniform(0.01, 0.04)])
+            arm.driver = Driver(noise=0.003, late=uniform(0.0, 0.04), bunch=bunch)
+            if self._set_off():
+                self._judge_arrival(f'with {arm.driver}')
+
+    # The robot and its controller
+
+    def start_in_motion(self) -> None:
+        """Somebody else moves the robot while the node starts from it."""
+        with self._calm() as arm:
+            activates = self.random.random() < 0.5
+            if activates:
+                self.client.transitions(DEACTIVATE)
+            arm.lead(self.random.uniform(0.3, 2.0))
+            self.was_moving = True
+            time.sleep(0.1)
+            if activates:
+                self.client.transitions(ACTIVATE)
+            else:
+                self.reset()
+            time.sleep(self.random.uniform(0.5, 2.0))
+            self._switch(on=False)
+            arm.lead(0.0)
+            time.sleep(1.0)
+
+    def switched_off(self) -> None:
+        """The controller is off for a moment; what it does then, `Controller` judges."""
+        with self._calm():
+            if self._set_off():
+                self._switch(on=False)
+                time.sleep(self.random.uniform(0.02, 0.8))
+                self._switch(on=True)
+                time.sleep(0.7)
+
+    def switched_off_for_long(self) -> None:
+        """And the command then waits near the robot, so that it is safe to switch it on."""
+        with self._calm() as arm:
+            if not self._set_off():
+                return
+            self._switch(on=False)
+            rest = 1.5  # after which the command began from the state
+            if self._wait_for(lambda: time.monotonic() - self._listener.rests_since > rest, SOON):
+                publishes = time.monotonic() - self._listener.last_arrival < QUIET
+                distance = arm.distance(self._listener.latest)
+                if publishes and distance > FOLLOWING_ERROR + 1e-6:
+                    detail = f'{distance:.3g}, status {self.status.get("code")}'
+                    self._listener.object('a command that rests far from its robot', detail)
+
+    # The node
+
+    def mimics(self) -> None:
+        """Another joint mimics, or in another way, or none does."""
+        others = [
+            v for v in self._variants if v.base == self._variant.base and v is not self._variant
+        ]
+        with self._calm():
+            if self._set_off() and self._become(self.random.choice(others)):
+                self._set_off()
+                time.sleep(0.5)
+
+    def way_back(self) -> None:
+        """Joints outside their limits return slowly, until something ends that."""
+        with self._calm():
+            if not self._set_off():
+                return
+            given: dict[str, float] = {}
+            for joint, q in self._listener.latest.items():
+                lower, upper = self._listener.description_limits(joint)[:2]
+                if math.isfinite(lower) and joint in self._kinematics.joint_names:
+                    inside = self.random.uniform(0.1, 0.3) * min(1.0, upper - lower)
+                    side, limit = (
+                        ('upper', q - inside) if q > lower + upper else ('lower', q + inside)
+                    )
+                    if lower < limit < upper:
+                        given[f'joint_limits.{joint}.{side}'] = limit
+                        given[f'joint_limits.{joint}.velocity'] = SLOW
+            if self.client.set(given):
+                time.sleep(self.random.uniform(0.5, 1.0))
+                self._end_way_back()
+
+    def _end_way_back(self) -> None:
+        began, requests = time.monotonic(), ['pause', 'deactivate', 'reset', 'end']
+        how = self.random.choice(requests if self.renew else requests[:3])
+        if how == 'end' and self.renew:
+            seconds = self.renew()
+        else:
+            if how == 'pause':
+                self.client.call('pause', SetBool.Request(data=True))
+            elif how == 'deactivate':
+                self.client.transitions(DEACTIVATE)
+            else:
+                self.reset()
+            seconds, answered = time.monotonic() - began, time.time_ns()
+            time.sleep(0.5)
+            late = 1e-9 * (self._listener.moved_until - answered)
+            if how == 'pause' and late > 0.1:
+                self._listener.object('a pause in which joints move', f'for {late:.2f} s')
+            self.defaults()  # so that the rest of the way is quick
+            if how == 'deactivate':
+                self.client.transitions(ACTIVATE)
+        if seconds > ANSWER:
+            self._listener.object(f'a stop that takes too long: {how}', f'{seconds:.1f} s')
+
+    def stalled(self) -> None:
+        """The process is stopped for a moment: the goal is kept, and reached."""
+        with self._calm():
+            if self._set_off() and self.process is not None:
+                seconds = self.random.uniform(0.03, 0.4)
+                self.process.send_signal(signal.SIGSTOP)
+                time.sleep(seconds)
+                self._listener.silent_by_right()
+                self.process.send_signal(signal.SIGCONT)
+                self._judge_arrival(f'after a stall of {seconds:.3f} s')
+
+    def starved_jog(self) -> None:
+        """Twists in one direction come in fits and starts, at times on a busy machine: the tip
+        stays on its line.
+        """
+        plain = next(v for v in self._variants if v.base == self._variant.base and not v.mimics)
+        with self._calm():
+            if self._variant is not plain and not self._become(plain):
+                return
+            ready = [self._variant.ready.get(name, 0.0) for name in self._kinematics.joint_names]
+            goal = np.array(ready) + self._numbers.uniform(-0.5, 0.5, len(ready))
+            self._go_to(goal)
+            if not self._wait_for(self._has_reached, SOON):  # one that rests may not have set off
+                return
+            direction = self._numbers.normal(size=3)
+            direction /= np.linalg.norm(direction)
+            twist = TwistStamped()
+            speed = (self.random.uniform(0.1, 0.4) * direction).tolist()
+            twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z = speed
+            trace: list[Array] = []
+            self._listener.trace = trace
+            busy = self._load_machine(3.0) if self.random.random() < 0.5 else []
+            end = time.monotonic() + 3.0
+            while time.monotonic() < end:
+                self._twists.publish(twist)
+                starves = self.random.random() < 0.1
+                time.sleep(self.random.uniform(0.02, 0.3) if starves else 0.02)
+                self.was_moving |= self._listener.moves
+            for process in busy:
+                process.wait()
+            self._wait_for_rest()
+            self._listener.trace = None
+            self._judge_line(trace, direction)
+
+    def _judge_line(self, trace: list[Array], direction: Array) -> None:
+        names, tip = self._listener.names, self._kinematics.default_tip()
+        if pinocchio is None or not trace:
+            return
+        poses = self._variant.poses
+        way = np.array(
+            [poses.pose(dict(zip(names, q.tolist(), strict=True)), tip)[:3, 3] for q in trace[::4]]
+        )
+        off = distance_from_line(way, direction)
+        if off > LINE:
+            detail = f'{1e3 * off:.2f} mm in {1e3 * np.ptp(way @ direction):.0f} mm'
+            self._listener.object('a jog that leaves its line', detail)
+
+    # What they share
+
+    @contextmanager
+    def _calm(self) -> Iterator[Any]:
+        """Nothing but what happens in this context disturbs the node."""
+        self._raise_faults(CALM)
+        self.go_on()
+        self.defaults()
+        self.reset()
+        self._wait_for(lambda: self._is('idle'), SOON)
+        self.was_moving = False
+        try:
+            yield self._arm
+        finally:
+            if self._arm is not None:
+                self._arm.driver = Driver()
+                self._arm.lead(0.0)
+                self._switch(on=True)
+            self._raise_faults(EXCITED)
+
+    def _raise_faults(self, number: signal.Signals) -> None:
+        if self.with_faults and self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def _switch(self, on: bool) -> None:
+        assert self._arm is not None
+        positions = self._arm.switch(on)
+        if self.controller is not None and self.controller.is_on != on:
+            self.controller.switch(on, positions)
+
+    def _here(self) -> Array:
+        """Where the joints are commanded to be (n,)."""
+        kept: Mapping[str, float] = self._listener.latest
+        robot = self._kinematics
+        middle = zip(robot.joint_names, robot.middle_configuration.tolist(), strict=True)
+        return np.array([kept.get(name, x) for name, x in middle])
+
+    def _go_to(self, q: Array) -> None:
+        """Send the tip to where it is at q (n,)."""
+        robot = self._kinematics
+        q = np.clip(q, np.maximum(robot.lower, -9.0) + 0.1, np.minimum(robot.upper, 9.0) - 0.1)
+        goal = robot.forward_kinematics(q, robot.default_tip())
+        self._poses.publish(PoseStamped(pose=transform_to_pose(goal)))
+
+    def _set_off(self) -> bool:
+        """Send the tip somewhere near, and wait until joints move; whether they do."""
+        for _ in range(5):
+            here = self._here()
+            self._go_to(here + self._numbers.uniform(-1.5, 1.5, here.size))
+            if self._wait_for(self._is_fast, 1.0):
+                if self._arm is not None:
+                    self._arm.delay = 0.0
+                time.sleep(self.random.uniform(0.0, 0.1))
+                self.was_moving = True
+                return True
+        return False
+
+    def _is_fast(self) -> bool:
+        """Whether joints move to a goal that was taken."""
+        return self._listener.speed > FAST and self._is('tracking')
+
+    def _turn_on(self) -> bool:
+        """Turn the continuous joint on, and wait until it has; whether it does."""
+        here = self._here()
+        here[self._kinematics.joint_index(TURNS)] += 1.5
+        self._go_to(here)
+        return self._wait_for(lambda: self._is('reached'), 3.0)
+
+    def _wait_for_rest(self) -> bool:
+        return self._wait_for(lambda: time.monotonic() - self._listener.rests_since > 0.5, SOON)
+
+    def _judge_arrival(self, when: str) -> None:
+        arrives = self._wait_for(lambda: self.status.get('code') == 'reached', SOON)
+        if not arrives and self._arm is not None and self._arm.delay > BUSY:
+            self.too_busy += 1
+        elif not arrives:
+            detail = f'{when}, status {self.status.get("code")}'
+            self._listener.object('a goal that is not reached', detail)
+
+
+def distance_from_line(way: Array, direction: Array) -> float:
+    """The largest distance [m] of a way (m, 3) from the line along a unit vector (3,)."""
+    along = (way - way[0]) @ direction
+    return float(np.linalg.norm(way - way[0] - np.outer(along, direction), axis=1).max())
+
+
+OF_ALL = {'starved_jog': 2, 'stalled': 2, 'way_back': 2, 'mimics': 2}
+"""How often each comes beside `actions.WEIGHTS`,"""
+OF_ARM = {
+    'angles_wrapped': 3,
+    'states_frozen': 3,
+    'states_inexact': 3,
+    'start_in_motion': 3,
+    'switched_off_for_long': 2,
+}
+"""and these where the state is measured,"""
+OF_TRAJECTORIES = {'switched_off': 6}
+"""and where commands are trajectories."""
