@@ -6,9 +6,9 @@ numba's own cache does not notice an edited function in another file that a kern
 the cache directory is keyed by a hash of every kernel source of this package, and by how many
 lanes they have on this machine. Therefore it does
 not matter where these sources are installed, nor when: a workspace that is built again, or another
-environment, finds what is compiled. The directory is set only while numba decorates: other
-users of numba keep theirs. Directories of other versions are deleted, but for the few used
-last. Where no place is writable, kernels are compiled without a cache.
+environment, finds what is compiled (`_cache`). The directory is set only while numba decorates:
+other users of numba keep theirs. Where no place is writable and safe, kernels are compiled without
+a cache.
 """
 
 from __future__ import annotations
@@ -16,11 +16,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import os
-import pickle
-import shutil
-import tempfile
-import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -31,11 +26,10 @@ try:
     import numba
     from llvmlite import ir
     from numba.core import cgutils, event
-    from numba.core.caching import IndexDataCacheFile
     from numba.core.options import DefaultOptions
     from numba.extending import intrinsic
 
-    from . import _parts
+    from . import _cache, _parts
 except ImportError:  # the same kernels then run as plain Python, about a hundred times slower
     numba = None
 
@@ -49,11 +43,6 @@ LOADING = 'ik_core:load'
 
 _OTHERS = 'others'
 """Where a kernel made of others keeps `_others`."""
-
-VERSIONS_KEPT = 8
-"""Versions of the kernels whose compiled code stays in the cache,"""
-IN_USE = 3600.0
-"""and those that were used in the last so many seconds: somebody may still work with them."""
 
 
 _MARKS = (b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic', b'(_Library)')
@@ -79,52 +68,6 @@ def _cache_key() -> str:
     return hashlib.sha256(f'{_kernel_hash()} {lanes}'.encode()).hexdigest()[:16]
 
 
-def _cache_candidates() -> list[Path]:
-    """Places for the cache, best first."""
-    uid = os.getuid() if hasattr(os, 'getuid') else 'user'
-    places = []
-    with contextlib.suppress(OSError):  # no temporary directory can be written
-        places.append(Path(tempfile.gettempdir()) / f'ik_core-cache-{uid}')
-    with contextlib.suppress(RuntimeError):  # no home directory is known
-        places.insert(0, Path.home() / '.cache' / 'ik_core')
-    for variable, below in (('XDG_CACHE_HOME', 'ik_core'), ('NUMBA_CACHE_DIR', '')):
-        if os.environ.get(variable):
-            places.insert(0, Path(os.environ[variable]) / below)
-    return places
-
-
-def _cache_directory() -> str | None:
-    """The first directory that can be written, or None."""
-    kernels = f'kernels-{_cache_key()}'
-    for place in _cache_candidates():
-        directory = place / kernels
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory):
-                os.utime(directory)
-        except OSError:
-            continue
-        _prune(place, directory)
-        return str(directory)
-    return None
-
-
-def _prune(place: Path, used: Path) -> None:
-    """Delete what was compiled for all versions but this one and those used last.
-
-    Other processes may do the same meanwhile. One that still uses what is deleted loses nothing
-    but time: numba compiles what it misses, and makes its directory again.
-    """
-    ages = {}
-    for path in place.glob(f'kernels-{16 * "[0-9a-f]"}'):
-        with contextlib.suppress(OSError):  # gone meanwhile
-            ages[path] = path.stat().st_mtime
-    ages.pop(used, None)
-    for path in sorted(ages, key=ages.__getitem__, reverse=True)[VERSIONS_KEPT - 1 :]:
-        if ages[path] < time.time() - IN_USE:
-            shutil.rmtree(path, ignore_errors=True)
-
-
 _OPTIONS: dict[str, Any] = {'nogil': True, 'error_model': 'numpy', 'no_cfunc_wrapper': True}
 if COMPILED and hasattr(DefaultOptions, '_nrt'):
     # No reference counts: kernels make no arrays and keep none, and their callers hold those that
@@ -132,7 +75,7 @@ if COMPILED and hasattr(DefaultOptions, '_nrt'):
     # the arithmetic.
     _OPTIONS['_nrt'] = False
 
-_CACHE_DIRECTORY = _cache_directory() if COMPILED else None
+_CACHE_DIRECTORY = _cache.cache_directory(_cache_key()) if COMPILED else None
 
 
 def njit(function: F) -> F:
@@ -197,12 +140,12 @@ def _kept_by_content(kernel: Any) -> Any:
         folder = cache._cache_path
         if _is_kernel(source):
             folder = f'{_CACHE_DIRECTORY}/{source.__module__}'
-        file = IndexDataCacheFile(folder, cache._impl.filename_base, source_stamp=stamp)
+        files = _cache.CheckedFiles(folder, cache._impl.filename_base, source_stamp=stamp)
         cache._impl.locator._cache_path = cache._cache_path = folder
-        cache._cache_file = file
+        cache._cache_file = files
         load = _parts.loads(kernel, cache.load_overload)
-        cache.load_overload = _if_possible(_telling(kernel, load))
-        cache.save_overload = _if_possible(cache.save_overload)
+        cache.load_overload = _cache.if_possible(_telling(kernel, load), files)
+        cache.save_overload = _cache.if_possible(cache.save_overload, files)
     return kernel
 
 
@@ -214,18 +157,6 @@ def _telling(kernel: Any, load: Callable[..., Any]) -> Callable[..., Any]:
             return load(*arguments)
 
     return load_telling
-
-
-def _if_possible(access: Callable[..., Any]) -> Callable[..., Any]:
-    """Reads or writes the cache; a full disk, a folder deleted meanwhile, or a file that was only
-    half written when the power failed, cost time only."""
-
-    def access_if_possible(*arguments: Any) -> Any:
-        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
-            return access(*arguments)
-        return None
-
-    return access_if_possible
 
 
 def with_kernels(

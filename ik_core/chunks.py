@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from .options import check_function, whole_number
 
 Progress = Callable[[int, int], Any]
 """Is called with (done, count)."""
-Work = Callable[[int, int], Any]
-"""Is called with (first, last), and does first..last-1."""
+Work = Callable[[int, int], 'Iterable[Any] | None']
+"""Is called with (first, last), and does first..last-1: at once, or while what it returns is
+iterated over."""
 
 SHARES = 2
 """A chunk is half of what each thread has left: the last one is not waited for long."""
@@ -50,10 +51,16 @@ def share_out(
         called in that thread, once, for no more threads than there are chunks
     progress : called after every chunk of this thread, in it
 
-    What a worker or `progress` raises ends the other threads after a chunk, and is raised.
+    What a worker or `progress` raises ends the other threads, after a chunk or wherever a chunk
+    that is iterated over yields, and is raised.
     """
     chunks = deque(chunk_ends(count, threads, chunk, chunk if least is None else least))
     helpers = min(threads, len(chunks)) - 1
+    stopped = Event()
+
+    def stop() -> None:
+        stopped.set()
+        chunks.clear()
 
     def left() -> Iterator[tuple[int, int]]:
         """The chunks that no thread has taken."""
@@ -71,17 +78,20 @@ def share_out(
         try:
             do = worker(k)
             for first, last in left():
-                do(first, last)
+                for _ in do(first, last) or ():
+                    if stopped.is_set():
+                        return
                 if report is not None:
                     report(max(0, begun() - chunk * helpers), count)
-        finally:
-            chunks.clear()  # the others end, too, where Ctrl-C or an error came
+        except BaseException:
+            stop()  # the others, too
+            raise
 
     if helpers < 1:
         for only in range(helpers + 1):
             work(only, progress)
         return
-    _beside(helpers, work, partial(work, 0, progress), chunks.clear)
+    _beside(helpers, work, partial(work, 0, progress), stop)
 
 
 def check_progress(progress: Progress | None) -> None:

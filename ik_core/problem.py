@@ -16,8 +16,10 @@ from .options import exact_number
 from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
-from .tasks import GoalTask, JointTask, Task
+from .tasks import Task
+from .tasks.base import JointTask
 from .tasks.check import check_finite, check_task, residual_of_task, rows_of_task
+from .tasks.goals import GoalTask
 from .tasks.packing import PackedGoals
 
 

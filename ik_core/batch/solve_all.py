@@ -1,6 +1,6 @@
 """All solutions of a problem that has finitely many, such as a pose for an arm of six joints.
 
-Where the chain has a closed form (`ik_core.closed_forms`), that is the answer: all solutions there
+Where the chain has a closed form (`ik_core.closed_form`), that is the answer: all solutions there
 are, so that none is a proof that the goals are out of reach.
 
 Elsewhere searches start all over the joint space, evenly, each with restarts, so each ends in a
@@ -27,8 +27,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..closed_forms.form import ClosedForm
-from ..closed_forms.knowledge import Knowledge
+from ..closed_form.forms import ClosedForm
+from ..closed_form.knowledge import Knowledge
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem

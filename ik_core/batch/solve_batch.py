@@ -9,7 +9,7 @@ chunks changes a result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.schedule import solve_many
-from ..solvers.damped_search.search import solve_each
+from ..solvers.damped_search.search import DONE, solve_each
 from ..solvers.damped_search.workspace import (
     STATUSES,
     DampedWorkspace,
@@ -252,8 +252,8 @@ class ManySolves:
         first: int,
         last: int,
         answers: Answers,
-    ) -> None:
-        """Solve the problems first..last-1 of N, in any thread."""
+    ) -> Iterator[None]:
+        """Solve the problems first..last-1 of N, in any thread; some steps, then yield."""
         packed, count = self.problem.packed, last - first
         frames, starts, points, found, errors, codes = room.first(count)
         bounds, moving = self.problem.limits.packed, packed.variables
@@ -264,11 +264,16 @@ class ManySolves:
         else:
             beginning.fill(targets, starts, 0, count, points)
         near = starts if given.near is None else np.tile(given.near, (count, 1))
-        kernel: Callable[..., None] = solve_many if self._in_lanes else solve_each
-        kernel(
-            *arrays, packed.frozen, given.angles[first:last], targets, points, near,
-            given.seeds[first:last], 0, count, found, answers.cost[first:last], errors, codes,
-        )  # fmt: skip
+        kernel: Callable[..., int] = solve_many if self._in_lanes else solve_each
+        begun, begins = 0, True
+        while begun != DONE:
+            begun = kernel(
+                *arrays, packed.frozen, given.angles[first:last], targets, points, near,
+                given.seeds[first:last], begun, count, found, answers.cost[first:last], errors,
+                codes, begins, self._search.steps_at_once,
+            )  # fmt: skip
+            begins = False
+            yield
         q, position, orientation, _, statuses, counts = answers
         errors = packed.goal_errors(errors)
         filled = q, position, orientation, statuses, counts

@@ -14,12 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..analysis.first_limits import suggested_yaml
-from ..analysis.self_test import Report, TipReport, check
 from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
 from .command import add_json, add_robot, add_tip, check_writable, new_parser
+from .first_limits import suggested_yaml
+from .self_test import Report, TipReport, check
 from .text import as_json, quantity, table
 
 NO_PROBLEMS, PROBLEMS = 0, 1

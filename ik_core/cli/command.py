@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..figures import HOW_TO_INSTALL
 from .completion import links, robots
@@ -15,6 +15,13 @@ REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 class UsageError(Exception):
     """Arguments that make no sense; its text is what the user reads."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f'{message} (see `{self.prog} --help`)')
 
 
 def new_parser(

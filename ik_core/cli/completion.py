@@ -9,7 +9,6 @@ import argparse
 import os
 from typing import Any
 
-from ..bench import BENCHMARKS, papers
 from ..exceptions import IkError
 from ..robot.load import load_robot
 from ..robot.robot import Robot
@@ -50,11 +49,6 @@ def joints(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
 def solvers(**more: Any) -> list[str]:
     """All solvers."""
     return list(SOLVERS)
-
-
-def benchmarks(**more: Any) -> list[str]:
-    """All benchmarks."""
-    return [*BENCHMARKS, papers.GROUP, *papers.EXPERIMENTS]
 
 
 def _robot(parsed_args: argparse.Namespace) -> Robot | None:

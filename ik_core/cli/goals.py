@@ -13,7 +13,8 @@ import numpy as np
 
 from ..maths.rotations import Array, matrix_from_rpy, quaternion_from_matrix
 from ..robot.robot import Robot
-from ..tasks import GoalTask, OrientationTask, PoseTask, PositionTask
+from ..tasks import OrientationTask, PoseTask, PositionTask
+from ..tasks.goals import GoalTask
 from .angles import RADIANS, Angles
 from .command import UsageError
 

@@ -14,8 +14,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ..closed_forms.beginning import expected_beginning
-from ..closed_forms.chain import expected_family
+from ..closed_form.beginning import expected_beginning
+from ..closed_form.chain import expected_family
 from ..exceptions import UnsupportedProblem
 from ..problem import IkProblem
 from ..robot.load import load_robot

@@ -11,11 +11,11 @@
     ik check my_robot.urdf --yaml my_robot.yaml
     ik mocap 124_01.amc
     ik linkage 3 --joint ball --length 0.4
-    ik bench solve
     ik compile
     ik view panda
     ik node panda --ros-args -p rate:=250.0
     ik demo
+    ik bench solve
 
 Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
 """
@@ -26,17 +26,16 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
 
 from ..exceptions import IkError
 from ..version import __version__
-from . import bench, check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
-from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, UsageError, examples
+from . import check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
+from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
 from .completion import complete
 from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 
-COMMANDS = (info, solve, plot, replay, reach, check, mocap, linkage, retarget, bench, compile)
+COMMANDS = (info, solve, plot, replay, reach, check, mocap, linkage, retarget, compile)
 """In the order of `ik --help`."""
 
 
@@ -73,15 +72,8 @@ def _said(error: Exception) -> str:
     return str(error)
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f'{message} (see `{self.prog} --help`)')
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog='ik',
         description='Inverse kinematics for any URDF. `ik COMMAND --help` has examples of each.',
         epilog=examples(__doc__),

@@ -19,14 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
-from ..analysis.reachability.bounds import reach_bounds
-from ..analysis.reachability.figure3d import draw_workspace
-from ..bench import solve
-from ..bench.rows import read_csv
 from ..figures import draw_file
 from ..problem import IkProblem
 from ..progress import ProgressLine
+from ..reachability.bounds import reach_bounds
+from ..reachability.figure3d import draw_workspace
+from ..reachability.maps import Progress, ReachabilityMap, reachability_map
 from ..robot.load import load_robot
 from ..robot.robot import Robot
 from ..tasks import PositionTask
@@ -34,6 +32,7 @@ from ..tracking.recording import read_recording
 from ..tracking.recording.figure import draw_errors
 from ..tracking.recording.history import histories
 from .command import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser
+from .programs import imported
 
 VOXELS = 12.0
 """Within the reach, where no step is given: a picture takes seconds then."""
@@ -147,10 +146,11 @@ def _errors(arguments: argparse.Namespace) -> None:
 def _solvers(arguments: argparse.Namespace) -> None:
     if arguments.count < 4:
         raise UsageError(f'--count {arguments.count}: 4 or more are needed')
+    solve = imported('benchmark.solve')
     if arguments.file is None:
-        rows = solve.run(arguments)
+        rows = list(solve.rows(arguments))
     else:
-        rows = read_csv(arguments.file)
+        rows = imported('benchmark.results').read_csv(arguments.file)
         if not rows or not {'solver', 'success_percent', 'mean_us'} <= set(rows[0]):
             raise UsageError(f'{arguments.file} has no rows of `ik bench solve`')
     draw_file(arguments.out, solve.draw, rows)

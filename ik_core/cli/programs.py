@@ -1,7 +1,7 @@
-"""`ik view`, `ik play`, `ik node`, `ik demo`: programs of the packages above, never imported here.
+"""`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of the packages above.
 
-Each is looked up by its name when it is called, and gets all arguments behind its own. What it
-needs may be missing, since it is an extra: one line says which.
+Each is imported by its name when it is called, never here, and gets all arguments behind its own.
+What it needs may be missing, since it is an extra: one line says which.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
+from ..robot.shipped import TREE
 from .command import UsageError
 from .completion import robots
 
@@ -22,6 +24,7 @@ PROGRAMS = {
     ),
     'node': ('ik_node.main:main', 'the ROS 2 node: goal poses in, joint states out'),
     'demo': ('ik_node.tools.demo:main', 'the ROS 2 node drives a Panda through goals'),
+    'bench': ('benchmark.runner:main', 'the experiments, in a clone of the project'),
 }
 """Where the program of each word is, and what it does."""
 
@@ -34,7 +37,15 @@ def add_parsers(commands: Any) -> None:
     for name, (_, summary) in PROGRAMS.items():
         parser = commands.add_parser(name, help=summary, add_help=False)
         argument = parser.add_argument('arguments', nargs='*')
-        argument.completer = robots
+        argument.completer = benchmarks if name == 'bench' else robots
+
+
+def benchmarks(**more: Any) -> list[str]:
+    """All experiments; none where they are not installed."""
+    try:
+        return list(imported('benchmark').NAMES)
+    except UsageError:
+        return []
 
 
 def run_program(name: str, arguments: Sequence[str]) -> int:
@@ -42,12 +53,28 @@ def run_program(name: str, arguments: Sequence[str]) -> int:
     module, _, function = PROGRAMS[name][0].partition(':')
     sys.argv = [f'ik {name}', *arguments]
     try:
-        program = getattr(importlib.import_module(module), function)
+        program = getattr(imported(module), function)
         code: int | None = program(list(arguments))
     except ModuleNotFoundError as error:
         missing = error.name or str(error)
         raise UsageError(f'`ik {name}` needs {missing}: {_remedy(name, missing)}') from error
     return code or 0
+
+
+def imported(name: str) -> ModuleType:
+    """A module by its name; of `benchmark` too, which is never installed.
+
+    Raises UsageError for the latter where this is no clone of the project.
+    """
+    if name.partition('.')[0] == 'benchmark':
+        if not (TREE / 'benchmark' / 'runner.py').is_file():
+            raise UsageError(
+                'this runs in a clone of the project: the experiments are in its folder '
+                'benchmark, which is not installed'
+            )
+        if str(TREE) not in sys.path:
+            sys.path.insert(0, str(TREE))
+    return importlib.import_module(name)
 
 
 def _remedy(name: str, module: str) -> str:

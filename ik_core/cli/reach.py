@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..analysis.reachability import Progress, ReachabilityMap, reachability_map
-from ..analysis.reachability.figure import draw
 from ..progress import ProgressLine
+from ..reachability.figure import draw
+from ..reachability.maps import Progress, ReachabilityMap, reachability_map
 from ..robot.load import load_robot
 from .command import (
     REACHED,

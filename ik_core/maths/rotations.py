@@ -190,10 +190,11 @@ def frames_of(transforms: Array) -> Array:
 
 
 def transform_of(frame: Array) -> Array:
-    """The (4, 4) transform of a frame (12,)."""
-    transform = np.eye(4)
-    transform[:3, :3] = frame[:9].reshape(3, 3)
-    transform[:3, 3] = frame[9:]
+    """The transforms (..., 4, 4) of frames (..., 12)."""
+    transform = np.zeros((*frame.shape[:-1], 4, 4))
+    transform[..., :3, :3] = frame[..., :9].reshape(*frame.shape[:-1], 3, 3)
+    transform[..., :3, 3] = frame[..., 9:]
+    transform[..., 3, 3] = 1.0
     return transform
 
 

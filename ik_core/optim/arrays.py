@@ -11,7 +11,8 @@ from .._jit import Callback
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
-from ..tasks import EndEffectorPatternTask, JointTask, Task
+from ..tasks import EndEffectorPatternTask, Task
+from ..tasks.base import JointTask
 from ..tasks.packing import PackedGoals
 from . import memory
 from .memory import memory_size, search_arrays

@@ -28,6 +28,11 @@ from .memory import FOREVER, ITERATIONS, NEW, PHASE, X
 
 Clock = Callable[[], float]
 
+MOST_STEPS = 1024
+"""Iterations in a call of a kernel, for small robots: more would not take less time."""
+WORK_AT_ONCE = 20_000_000
+"""Multiplications in a call of a kernel."""
+
 
 def default_clock() -> float:
     """Now [s]; stands still while kernels are compiled, which no budget is meant for."""
@@ -75,6 +80,15 @@ class SearchOptions(OptionSet):
         bounds=(0.0, 1.0),
     )
     record_history: bool = option(False, 'keep the cost after every iteration in the result')
+
+
+def steps_at_once(variables: int, rows: int) -> int:
+    """How many iterations a kernel makes in a call, for a residual of so many rows.
+
+    Only between calls Ctrl-C is heard: they return within 0.1 s, for any robot. An iteration takes
+    about as long as a decomposition of a matrix of all variables and rows.
+    """
+    return max(1, min(MOST_STEPS, WORK_AT_ONCE // (variables + rows) ** 3))
 
 
 class Search(ABC):
@@ -208,6 +222,8 @@ class Workspace(ABC):
     """
 
     problem: IkProblem
+    steps_at_once: int
+    """Iterations in a call of a kernel: see the function."""
     counters: IntArray
     vectors: Array
     """One number for each variable, in rows; where the search stands is the row X."""
@@ -276,13 +292,13 @@ class CompiledSearch(Search):
         self.status = None
         self.solve_time = 0.0
         self.workspace = workspace
-        self._look = 1 if history else look
+        self._look = 1 if history else min(look, workspace.steps_at_once)
         self._history: list[float] | None = [] if history else None
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         left = FOREVER if iterations is None else iterations
         patient = deadline is None and self._history is None
-        look = FOREVER if patient else self._look
+        look = self.workspace.steps_at_once if patient else self._look
         while self.status is None:
             late = deadline is not None and self.clock() >= deadline
             if late and not self.workspace.between_attempts:

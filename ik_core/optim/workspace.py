@@ -17,7 +17,7 @@ from ..tasks.packing import PackedGoals
 from . import constrained, memory
 from .arrays import ProblemArrays
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
-from .search import SearchOptions, Workspace
+from .search import SearchOptions, Workspace, steps_at_once
 
 STATUSES = {
     memory.REACHED: IkStatus.REACHED,
@@ -97,6 +97,8 @@ class MethodWorkspace(ProblemArrays, KernelWorkspace):
     def _make_arrays(self, other_rows: int) -> None:
         super()._make_arrays(other_rows)
         options, own = self._options, self.arrays.options
+        rows = self.rows.shape[1] + len(self.problem.constraints)
+        self.steps_at_once = steps_at_once(self.vectors.shape[1], rows)
         weighed = bool(self.problem.other_tasks)
         # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
         own[memory.RESTARTS] = 0 if weighed else options.restarts

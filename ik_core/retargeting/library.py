@@ -38,7 +38,7 @@ class LibraryMotion:
     transform: Array
 
     def retarget(self, robot: Robot, **options: Any) -> Retargeted:
-        """`ik_core.retarget` with this example; options go before what the library says."""
+        """`retarget` with this example; options go before what the library says."""
         given: dict[str, Any] = {
             'links': self.links,
             'source': self.source,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from ..exceptions import InvalidOption
 from ..robot.load import load_robot
 from ..robot.mocap.load import load_mocap
@@ -12,6 +14,9 @@ from ..robot.motion_files import SUFFIXES, load_motion
 from ..robot.robot import Robot
 
 CAPTURED = ('.amc', '.bvh')
+REST, JUMP = 0.2, 0.5
+"""[rad] A first frame with no joint turned further than the one is the rest pose; it is no part of
+the motion where a joint turns further than the other to the next frame."""
 
 
 def load_clip(
@@ -24,10 +29,12 @@ def load_clip(
     """A motion and the robot that it was made on.
 
     skeleton, rate : of a captured one, see `load_mocap`; robot : of a .csv or .npz, whose joints
-    it names, see `load_robot`. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
+    it names, see `load_robot`. A rest pose that a converter has put before a captured motion is
+    left out. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
     """
     if path.suffix.lower() in CAPTURED:
-        return load_mocap(path, skeleton, rate=rate)
+        source, motion = load_mocap(path, skeleton, rate=rate)
+        return source, motion[1:] if _begins_elsewhere(source, motion) else motion
     if path.suffix not in SUFFIXES:
         known = ', '.join((*CAPTURED, *SUFFIXES))
         raise InvalidOption(f'{path}: the suffix of a motion is one of {known}')
@@ -38,3 +45,13 @@ def load_clip(
     if not set(source.joint_names) <= set(motion.joint_names):
         source = load_robot(robot, floating_base=True)
     return source, motion
+
+
+def _begins_elsewhere(source: Robot, motion: Motion) -> bool:
+    """Whether the first frame is the rest pose, and the motion is elsewhere in the next one."""
+    if len(motion) < 2:
+        return False
+    turns = np.array(source.joint_units) == 'rad'
+    first, second = motion.positions_of(source)[:2, turns]
+    at_rest = np.abs(first).max(initial=0.0) <= REST
+    return bool(at_rest and np.abs(second - first).max(initial=0.0) > JUMP)

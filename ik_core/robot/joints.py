@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,14 @@ class Mimic:
     joint: str
     multiplier: float = 1.0
     offset: float = 0.0
+
+
+class JointLimits(NamedTuple):
+    """The position limits [rad or m] and the velocity limit [rad/s or m/s] of a joint."""
+
+    lower: float
+    upper: float
+    velocity: float
 
 
 @dataclass(frozen=True, eq=False)

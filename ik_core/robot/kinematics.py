@@ -14,7 +14,7 @@ the third: about half the arithmetic of a product of matrices.
 
 from __future__ import annotations
 
-from .._jit import small
+from .._jit import njit, small
 from ..maths.lanes import wave
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
@@ -40,6 +40,13 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
             frame = frame_at(frames, parent)
         frame = _moved(tree, k, compose(frame, own) if parent >= 0 else own, first, second)
         put_frame(frames, k, frame)
+
+
+@njit
+def body_frames_of_rows(tree: IntArray, geometry: Array, rows: Array, frames: Array) -> None:
+    """frames (N, K, 12): the same for each row of variables (N, variables)."""
+    for i in range(rows.shape[0]):
+        body_frames(tree, geometry, rows[i], frames[i])
 
 
 @small
@@ -123,3 +130,13 @@ def point_jacobian(
             columns[j, c] += velocity[c]
             columns[j, 3 + c] += spin[c]
         k = tree[k, PARENT]
+
+
+@njit
+def point_jacobian_of_rows(
+    tree: IntArray, geometry: Array, frames: Array, body: int, points: Array, columns: Array
+) -> None:
+    """columns (N, variables, 6): the same for frames (N, K, 12) and points (N, 3)."""
+    for i in range(points.shape[0]):
+        point = points[i, 0], points[i, 1], points[i, 2]
+        point_jacobian(tree, geometry, frames[i], body, point, columns[i])

@@ -21,6 +21,7 @@ from .joints import (
     MULTI_DOF,
     Joint,
     JointGroup,
+    JointLimits,
     LinkPlace,
     Mimic,
     body_arrays,
@@ -31,7 +32,13 @@ from .joints import (
     joint_limits,
     split_joints,
 )
-from .kinematics import PRISMATIC, body_frames, point_jacobian
+from .kinematics import (
+    PRISMATIC,
+    body_frames,
+    body_frames_of_rows,
+    point_jacobian,
+    point_jacobian_of_rows,
+)
 from .mass import Inertial, Masses, centre_of_mass, centre_of_mass_jacobian, masses_of
 
 TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
@@ -49,7 +56,8 @@ class Robot:
     `continuous`, and `full_turns`, where one turn more or less is the same posture.
     `tree` (K, 3) and `geometry` (K, 14) are what `kinematics` computes with, K the number of
     moving joints, mimic ones included; `body_names` (K) are their names. `inertials` are the
-    masses of links, of those that have one.
+    masses of links, of those that have one. `mimic_limits` are the own limits of mimic joints,
+    by name; those of the joint that they follow are narrowed by them, as far as that leaves any.
     """
 
     name: str
@@ -69,6 +77,7 @@ class Robot:
     geometry: Array
     places: Mapping[str, LinkPlace]
     inertials: Mapping[str, Inertial] = field(default_factory=dict)
+    mimic_limits: Mapping[str, JointLimits] = field(default_factory=dict)
 
     @classmethod
     def from_joints(
@@ -116,6 +125,11 @@ class Robot:
             geometry=geometry,
             places=places,
             inertials=dict(inertials or {}),
+            mimic_limits={
+                j.name: JointLimits(float(j.lower), float(j.upper), float(j.velocity))
+                for j in bodies
+                if j.mimic is not None
+            },
         )
 
     def __repr__(self) -> str:
@@ -284,19 +298,28 @@ class Robot:
         common = len([k for k in up if k in down])
         return up[common:][::-1], down[common:]
 
-    def forward_kinematics(self, q: ArrayLike, link: str, base_link: str | None = None) -> Array:
-        """The transform (4, 4) of `link` [m] in the frame of `base_link` (default: the root).
+    def forward_kinematics(
+        self, q: ArrayLike, link: str | None = None, base_link: str | None = None
+    ) -> Array:
+        """The transform (4, 4) of `link` [m] in the frame of `base_link`.
 
-        Raises FrameNotFound for an unknown link, InvalidConfiguration for a bad q (n,).
+        q : (n,), or (N, n) for N transforms (N, 4, 4), the same to the bit as one by one
+        link : by default `default_tip()`
+        base_link : by default the root
+
+        Raises FrameNotFound for an unknown link, InvalidConfiguration for a bad q,
+        UnsupportedProblem where there is no link and no default tip.
         """
-        frames = self.frames(q)
-        transform = self.link_transform(frames, link)
+        frames = self._frames(q)
+        transform = self.link_transform(frames, self._default_tip if link is None else link)
         if base_link is None:
             return transform
         base = self.link_transform(frames, base_link)
-        relative = np.eye(4)
-        relative[:3, :3] = base[:3, :3].T @ transform[:3, :3]
-        relative[:3, 3] = base[:3, :3].T @ (transform[:3, 3] - base[:3, 3])
+        axes = base[..., :3, :3].swapaxes(-1, -2)
+        relative = np.zeros(transform.shape)
+        relative[..., :3, :3] = axes @ transform[..., :3, :3]
+        relative[..., :3, 3:] = axes @ (transform[..., :3, 3:] - base[..., :3, 3:])
+        relative[..., 3, 3] = 1.0
         return relative
 
     def frames(self, q: ArrayLike) -> Array:
@@ -305,33 +328,61 @@ class Robot:
         body_frames(*self._kernel_arrays, self.checked(q), frames)
         return frames
 
+    def _frames(self, q: ArrayLike) -> Array:
+        """`frames` of q (n,), or (N, K, 12) of q (N, n)."""
+        try:
+            single = np.ndim(q) != 2
+        except ValueError:  # rows of different lengths
+            single = False
+        if single:
+            return self.frames(q)
+        rows = self.checked_rows(q, len(q))  # type: ignore[arg-type]
+        frames = np.empty((len(rows), len(self.tree), 12))
+        body_frames_of_rows(*self._kernel_arrays, rows, frames)
+        return frames
+
     def link_transform(self, frames: Array, link: str) -> Array:
         """The transform (4, 4) of `link` in the root link's frame, from `frames(q)`."""
         place = self.place(link)
         if place.body < 0:
-            return place.transform.copy()
-        return transform_of(frames[place.body]) @ place.transform
+            return np.broadcast_to(place.transform, (*frames.shape[:-2], 4, 4)).copy()
+        return transform_of(frames[..., place.body, :]) @ place.transform
 
-    def jacobian(self, q: ArrayLike, link: str, base_link: str | None = None) -> Array:
+    def jacobian(
+        self, q: ArrayLike, link: str | None = None, base_link: str | None = None
+    ) -> Array:
         """The geometric Jacobian (6, n) of the origin of `link`: linear, then angular rows.
 
-        In the frame of `base_link` (default: the root), as it is seen from there; m and rad per
-        rad or m. A mimic joint counts in the column of the joint that it follows.
-        """
-        frames = self.frames(q)
-        origin = self.link_transform(frames, link)[:3, 3].tolist()
-        columns = self._columns_of(frames, self.place(link).body, origin)
-        if base_link is None:
-            return columns.T.copy()
-        columns -= self._columns_of(frames, self.place(base_link).body, origin)
-        axes = self.link_transform(frames, base_link)[:3, :3]
-        return (columns.reshape(-1, 2, 3) @ axes).reshape(-1, 6).T.copy()
+        q : (n,), or (N, n) for N Jacobians (N, 6, n), the same to the bit as one by one
+        link : by default `default_tip()`
+        base_link : in whose frame, and as it is seen from there; by default the root
 
-    def _columns_of(self, frames: Array, body: int, point: list[float]) -> Array:
-        """The columns (n, 6) of a point [m] that moves with a body, in the root's axes."""
-        columns = np.zeros((self.n, 6))
-        x, y, z = point
-        point_jacobian(*self._kernel_arrays, frames, body, (x, y, z), columns)
+        In m and rad per rad or m. A mimic joint counts in the column of the joint that it follows.
+        Raises what `forward_kinematics` raises.
+        """
+        frames = self._frames(q)
+        link = self._default_tip if link is None else link
+        origin = self.link_transform(frames, link)[..., :3, 3]
+        columns = self._columns_of(frames, self.place(link).body, origin)
+        if base_link is not None:
+            columns -= self._columns_of(frames, self.place(base_link).body, origin)
+            axes = self.link_transform(frames, base_link)[..., np.newaxis, :3, :3]
+            vectors = columns.reshape(*columns.shape[:-1], 2, 3)
+            columns = (vectors @ axes).reshape(columns.shape)
+        return (columns.T if columns.ndim == 2 else columns.swapaxes(1, 2)).copy()
+
+    def _columns_of(self, frames: Array, body: int, point: Array) -> Array:
+        """The columns (n, 6) of a point (3,) [m] that moves with a body, in the root's axes.
+
+        Of frames (N, K, 12) and points (N, 3): (N, n, 6).
+        """
+        columns = np.empty((*point.shape[:-1], self.n, 6))
+        if point.ndim > 1:
+            points = np.ascontiguousarray(point)
+            point_jacobian_of_rows(*self._kernel_arrays, frames, body, points, columns)
+        else:
+            x, y, z = point.tolist()
+            point_jacobian(*self._kernel_arrays, frames, body, (x, y, z), columns)
         return columns
 
     @cached_property
@@ -409,6 +460,10 @@ class Robot:
         Raises UnsupportedProblem, with the candidates, where several chains are the longest,
         or where no joint moves.
         """
+        return self._default_tip
+
+    @cached_property
+    def _default_tip(self) -> str:
         ends = self._chain_ends()
         if not ends:
             raise UnsupportedProblem(f'robot {self.name!r} has no movable joint')

@@ -44,7 +44,7 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str | bytes, str]:
         text = _trim(bytes(source))
     elif isinstance(source, (str, os.PathLike)):
         path = robot_path(source) if isinstance(source, str) else Path(source)
-        text, file = _trim(_read_file(path)), f'{path}: '
+        text, file = _trim(read_bytes(path)), f'{path}: '
     else:
         raise UrdfError(
             f'a robot description is XML text or the path of a file, not {type(source).__name__}'
@@ -63,7 +63,8 @@ def _trim(data: bytes) -> bytes:
     return data if data[:2] in (b'\xff\xfe', b'\xfe\xff') else data.lstrip()
 
 
-def _read_file(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """What is in a file, or a byte more than there may be. Raises UrdfError."""
     shown = repr(str(path)) if len(str(path)) < MAX_NAME else f'{str(path)[:40]!r}...'
     try:
         with path.open('rb') as file:

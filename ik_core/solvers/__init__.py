@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
-from typing import Any
+from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from ..exceptions import InvalidOption
+from ..exceptions import InvalidGoal, InvalidOption
 from ..optim.search import Budget
-from ..optim.workspace import State
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult
+from ..robot.robot import Robot
+from ..tasks.goals import PoseTask
 from .augmented_lagrangian import AugmentedLagrangian
-from .base import IterativeSolver, Solver
+from .base import Solver
 from .bfgs import Bfgs
 from .closed_form import ClosedFormSolver
 from .cyclic_coordinate_descent import CyclicCoordinateDescent
@@ -28,7 +29,7 @@ from .selectively_damped_least_squares import SelectivelyDampedLeastSquares
 from .sqp import Sqp
 from .trust_region import TrustRegion
 
-__all__ = ['SOLVERS', 'IterativeSolver', 'Solver', 'State', 'make_solver', 'solve']
+__all__ = ['SOLVERS', 'Solver', 'make_solver', 'solve']
 
 SOLVERS: dict[str, type[Solver]] = {
     'levenberg_marquardt': LevenbergMarquardt,
@@ -79,6 +80,7 @@ def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str
     return name
 
 
+@overload
 def solve(
     problem: IkProblem,
     q0: ArrayLike | None = None,
@@ -87,15 +89,69 @@ def solve(
     preset: str | None = None,
     budget: Budget | None = None,
     **options: Any,
-) -> IkResult:
-    """Solve once. To solve often, keep the solver of `make_solver`: it keeps its buffers.
+) -> IkResult: ...
 
-    `solver`: a name, with a preset or options, or such a solver, which has its own. Raises
-    InvalidOption, and what `Solver.solve` raises.
+
+@overload
+def solve(
+    problem: Robot,
+    pose: Any,
+    q0: ArrayLike | None = None,
+    tip: str | None = None,
+    *,
+    solver: str | Solver = DEFAULT_SOLVER,
+    preset: str | None = None,
+    budget: Budget | None = None,
+    **options: Any,
+) -> IkResult: ...
+
+
+def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the second: its q0
+    problem: IkProblem | Robot,
+    pose: Any = None,
+    q0: ArrayLike | None = None,
+    tip: str | None = None,
+    *,
+    solver: str | Solver = DEFAULT_SOLVER,
+    preset: str | None = None,
+    budget: Budget | None = None,
+    **options: Any,
+) -> IkResult:
+    """Solve once: `solve(problem, q0)`, or `solve(robot, pose, q0, tip)` for one pose of one link.
+
+    pose : where the tip should be, a transform (4, 4) [m] in the root link's frame, or what else
+        `ik_core.transform` takes
+    q0 (n,) : where to start; by default the problem's default configuration
+    tip : a link of the robot; by default `robot.default_tip()`
+    solver : a name, with a preset or options, or a solver of `make_solver`, which has its own
+    budget : seconds and iterations; by default no more than the solver's own
+
+    To solve often, keep the problem, move its goal by `set_target`, and keep the solver of
+    `make_solver`, which keeps its buffers. Raises InvalidOption, InvalidGoal, FrameNotFound for an
+    unknown tip, UnsupportedProblem where there is no default one, and what `Solver.solve` raises.
     """
-    checked_problem(problem)
+    if isinstance(problem, Robot):
+        problem = _pose_problem(problem, pose, tip)
+    else:
+        checked_problem(problem)
+        if tip is not None or (pose is not None and q0 is not None):
+            raise InvalidOption(
+                'solve(problem, q0) takes neither a pose nor a tip: the problem has its goals; '
+                'solve(robot, pose, q0, tip) is for a robot'
+            )
+        q0 = pose if q0 is None else q0
     if isinstance(solver, Solver):
         if preset is not None or options:
             raise InvalidOption(f'{solver.name} has its options already: they go with a name')
         return solver.solve(problem, q0, budget)
     return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
+
+
+def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
+    """One link of a robot at a pose."""
+    if pose is None:
+        raise InvalidGoal(
+            'pose is None: solve(robot, pose) needs where the tip should be, a transform (4, 4)'
+        )
+    link = robot.default_tip() if tip is None else tip
+    return IkProblem(robot, [PoseTask(link, transform=pose)])

@@ -1,6 +1,6 @@
 """All solutions by geometry, and of these the nearest to the start.
 
-Where the chain to the goal has a closed form (`ik_core.closed_forms`, which `ik info` names), the
+Where the chain to the goal has a closed form (`ik_core.closed_form`, which `ik info` names), the
 answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
 joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
 kept, and `note` says so. With seven joints one of them is held: it keeps its value of the start
@@ -40,10 +40,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closed_forms.cores import GENERAL
-from ..closed_forms.form import ClosedForm
-from ..closed_forms.knowledge import Knowledge
-from ..closed_forms.layouts import Layout
+from ..closed_form.cores import GENERAL
+from ..closed_form.forms import ClosedForm
+from ..closed_form.knowledge import Knowledge
+from ..closed_form.layouts import Layout
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, frames_of
 from ..optim.search import Budget, Search, SearchOptions

@@ -12,7 +12,7 @@ residual is corrected by what they did move, and the remaining joints are solved
 (J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
 Where the chain has a closed form, or nearly has one, or all but one of its joints have one, the
-first attempt begins at the nearest solution, judged as any other point (`closed_forms.beginning`);
+first attempt begins at the nearest solution, judged as any other point (`closed_form.beginning`);
 of seven joints one is then held, so starts near their goal stay; where such an attempt leads
 nowhere, the first restart begins at that solution. What can't be reached, and all other chains,
 begin at the start itself.

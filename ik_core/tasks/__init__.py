@@ -1,10 +1,10 @@
 """What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
 
-from .base import JointTask, Task
+from .base import Task
 from .centre_of_mass import CentreOfMassTask
+from .check import check_task
 from .goals import (
     AxisTask,
-    GoalTask,
     OrientationTask,
     PoseTask,
     PositionAxisTask,
@@ -24,9 +24,7 @@ __all__ = [
     'AxisTask',
     'CentreOfMassTask',
     'EndEffectorPatternTask',
-    'GoalTask',
     'JointPatternTask',
-    'JointTask',
     'LimitAvoidanceTask',
     'ManipulabilityTask',
     'OrientationTask',
@@ -37,6 +35,7 @@ __all__ = [
     'SmoothnessTask',
     'Task',
     'TwoAxisTask',
+    'check_task',
     'example_guided_tasks',
     'total_link_length',
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .governor import Governor
 from .instructions import (
     Brake,
     Instruction,
+    MoveTo,
     NextFrame,
     Pause,
     Reset,
@@ -39,15 +41,25 @@ from .joint_motion import JointMotion
 from .leading import Leading
 from .monitor import GoalMonitor, packed_goals
 from .rest_posture import RestPosture
-from .snapshot import Snapshot, Values, take_values, values_of
+from .snapshot import Snapshot, Values
 from .status import Command, TrackStatus
 from .tips import Allowance, Tip
+
+
+class Drive(Enum):
+    """Whether the joints are driven; else they brake, and rest where that ends, also outside."""
+
+    ON = 'on'
+    STOPPED = 'stopped'
+    """Until there is a goal or a twist, a reset, or the end of a pause."""
+    PAUSED = 'paused'
+    """Until the pause ends; goals are kept for then."""
 
 
 class Coordinator:
     """The parts of a tracker, for a problem whose goals are the tips, in order.
 
-    `tips`, `motion` and `paused` are only to be read. It needs SetOptions and SetSolver before
+    `tips`, `motion` and `drive` are only to be read. It needs SetOptions and SetSolver before
     its first tick.
     """
 
@@ -55,16 +67,18 @@ class Coordinator:
         self, problem: IkProblem, rate: float, governor: Governor, rest: Array, clock: Clock
     ) -> None:
         self._robot, self._rate, self._period = problem.robot, rate, 1.0 / rate
-        self.paused = self._brakes = False
+        self.drive = Drive.ON
+        self._brakes = False
+        self._now = 0.0  # [s] when the last tick was
         self.tips = [Tip(index) for index in range(len(problem.goals))]
         self.solver = GoalSolver(problem, governor.limits, rate, clock)
         self.motion = JointMotion(governor, [self._robot.chain(*c) for c in problem.goal_chains])
-        self._leading = Leading(self.tips, self.solver, self.motion)
+        self._leading = Leading(self.tips, self.solver, self.motion, rate)
         self._rest = rest
         own = self.solver.problem
         self._monitor = GoalMonitor(own)
         self._posture = RestPosture(packed_goals(own), governor.limits, self._period, rest)
-        self._stop()
+        self._drop_goals()
         self._hold(self.tips, self.solver.solution)
 
     @property
@@ -97,9 +111,11 @@ class Coordinator:
         state = {
             **{name: part.snapshot() for name, part in self._parts.items()},
             'tips': [tip.snapshot() for tip in self.tips],
-            'closely': self._leading.closely,
+            'leading': self._leading.snapshot(),
             'status': self._resting_status.value,
-            'rest': values_of(self, ('paused', '_brakes')),
+            'drive': self.drive.value,
+            'brakes': self._brakes,
+            'now': self._now,
         }
         return Snapshot(self.solver.asked, self._rate, arguments, state)
 
@@ -109,9 +125,11 @@ class Coordinator:
             part.restore(state[name])
         for tip, values in zip(self.tips, state['tips'], strict=True):
             tip.restore(values)
-        self._leading.closely = state['closely']
+        self._leading.restore(state['leading'])
         self._resting_status = TrackStatus(state['status'])
-        take_values(self, state['rest'])
+        self.drive = Drive(state['drive'])
+        self._brakes = state['brakes']
+        self._now = state['now']
 
     @property
     def _parts(self) -> dict[str, Any]:
@@ -189,21 +207,22 @@ class Coordinator:
             self._set_targets()
             self._invalidate()
         else:
-            self._give_again(self._stop)
+            self._give_again(self._stop if self._is_following else self._drop_goals)
 
     def _next_frame(self, instruction: NextFrame) -> None:
         self.solver.next_frame(instruction, self.motion.q)
         self._invalidate()
 
     def _pause(self, instruction: Pause) -> None:
-        if instruction.paused == self.paused:
+        drive = Drive.PAUSED if instruction.paused else Drive.ON
+        if drive is self.drive:
             return
         for tip in self.tips:
             if tip.jog_twist is not None:
                 self._drop_goal(tip, TrackStatus.IDLE)
-        self.paused = instruction.paused
+        self.drive = drive
         self._come_to_rest()
-        if not instruction.paused:
+        if drive is Drive.ON:
             self._go_on()
 
     def _go_on(self) -> None:
@@ -216,6 +235,11 @@ class Coordinator:
         self._set_targets()
 
     def _stop(self, instruction: Stop | None = None) -> None:
+        self._drop_goals()
+        self._stop_driving()
+
+    def _drop_goals(self) -> None:
+        """Go no further than to where the joints can stop, taken into the limits."""
         self._resting_status = TrackStatus.IDLE
         for tip in self.tips:
             tip.hold(tip.frame)
@@ -226,10 +250,12 @@ class Coordinator:
         self._brakes = True
 
     def _skip_tick(self, instruction: SkipTick) -> None:
-        if instruction.braking:
-            self._brake_for_one_tick(as_told=True)
+        if instruction.braking or self.drive is not Drive.ON:
+            self._brake_for_one_tick(as_told=instruction.braking)
+        elif self._leading.closely:
+            self._follow(self._now, in_time=False)
         else:
-            self.motion.go_on(self.solver.solution)
+            self.motion.follow(self.solver.solution, None, {})
 
     def _take_back(self, instruction: TakeBack) -> None:
         self.motion.governor.take_back()
@@ -241,12 +267,22 @@ class Coordinator:
 
         def restart() -> None:
             self.motion.governor.restart(q)
-            self._stop()
+            self._drop_goals()
+            if self.drive is Drive.STOPPED:
+                self.drive = Drive.ON
 
         if instruction.keep_goals:
             self._give_again(restart)
         else:
             restart()
+
+    def _move_to(self, instruction: MoveTo) -> None:
+        q, limits = self._robot.checked(instruction.q), self.motion.limits
+        self._drop_goals()
+        if self.drive is Drive.STOPPED:
+            self.drive = Drive.ON
+        self.solver.rest(np.clip(q, limits.lower, limits.upper))
+        self.motion.synchronize()
 
     def _give_again(self, drop: Callable[[], None]) -> None:
         """Ask for the goals that are followed again, as before, after they are dropped."""
@@ -270,20 +306,29 @@ class Coordinator:
             return self._command(self._is_following)
         self._drop_ended_goals(now)
         is_following = self._is_following
-        velocity, shares = None, {}
-        if is_following and not self.paused:
-            moving = self._advance_tips(now)
-            velocity = self._solve(now, moving)
-            if self._leading.closely:
-                shares = {tip.index: tip.state.share for tip in moving}
-        self.motion.follow(self.solver.solution, velocity, shares)
+        if self.drive is not Drive.ON:
+            self.motion.brake()
+            return self._command(is_following)
+        self._now = now
+        if is_following:
+            self._follow(now)
+        else:
+            self.motion.follow(self.solver.solution, None, {})
         return self._command(is_following)
+
+    def _follow(self, now: float, *, in_time: bool = True) -> None:
+        """Move the tips, the solution for them and the joints on by a period."""
+        moving = self._advance_tips(now)
+        velocity, shares = self._solve(now, moving, in_time), {}
+        if self._leading.closely:
+            shares = {tip.index: tip.state.share for tip in moving}
+        self.motion.follow(self.solver.solution, velocity, shares)
 
     def _brake_for_one_tick(self, *, as_told: bool = False) -> None:
         self._brakes = False
         self.motion.brake(as_told=as_told)
         self._come_to_rest()
-        if self._is_following and not self.paused:
+        if self._is_following and self.drive is Drive.ON:
             self._go_on()
 
     @property
@@ -301,7 +346,7 @@ class Coordinator:
                 self._drop_goal(tip, TrackStatus.STALE)
 
     def _drop_goal(self, tip: Tip, status: TrackStatus) -> None:
-        """The tip rests: alone, or holding its pose while others have goals."""
+        """The tip holds its pose while others have goals; after the last goal, all joints stop."""
         if not tip.has_goal:
             return
         stands = self._leading.closely and tip.state.share == 0.0
@@ -309,6 +354,7 @@ class Coordinator:
         if not self._is_following:
             self._resting_status = status
             self._come_to_rest()
+            self._stop_driving()
         elif not stands:
             self._leading.end()
             self._hold([tip], self.motion.stop_point())
@@ -319,7 +365,7 @@ class Coordinator:
         self._leading.keep_step()
         self._accept_all()
         moving = [tip for tip in self.tips if tip.moves]
-        if not moving or (self._leading.closely and not self.solver.is_settled):
+        if not moving or self._leading.waits:
             return moving
         step = self._allowance(now)
         for tip in moving:
@@ -365,13 +411,12 @@ class Coordinator:
             self.solver.solution, self._targets(), np.array(twists), slow, stop
         )
 
-    def _solve(self, now: float, moving: list[Tip]) -> Array | None:
+    def _solve(self, now: float, moving: list[Tip], in_time: bool) -> Array | None:
         """Solve for the goals as they are now; the velocity of a solution that moves by itself."""
         solver, before = self.solver, self.solver.solution
         drawn = self._draw_to_rest()
         if moving and self._leading.closely:
-            if not self._leading.solve(moving):
-                return None
+            self._leading.solve(moving, in_time)
         elif solver.phase is not Phase.CONVERGED and solver.follow(self.motion.q, now):
             self.motion.synchronize()
         if not (drawn or moving):
@@ -412,7 +457,7 @@ class Coordinator:
 
     def _status(self, is_following: bool, position: Array, orientation: Array) -> TrackStatus:
         solver = self.solver
-        if self.paused:
+        if self.drive is Drive.PAUSED:
             return TrackStatus.PAUSED
         if not is_following:
             return self._resting_status
@@ -420,7 +465,7 @@ class Coordinator:
             return TrackStatus.SEARCHING
         if any(tip.state.blocked for tip in self.tips):
             return TrackStatus.BLOCKED
-        if self._leading.closely:
+        if self._leading.closely or any(tip.request.waits for tip in self.tips):
             return TrackStatus.TRACKING
         if solver.is_solved(position, orientation):
             return TrackStatus.REACHED
@@ -428,6 +473,11 @@ class Coordinator:
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
 
     # What instructions and ticks share
+
+    def _stop_driving(self) -> None:
+        """Brake from the next tick on; a pause that lasts is not ended by that."""
+        if self.drive is Drive.ON:
+            self.drive = Drive.STOPPED
 
     def _come_to_rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
@@ -449,6 +499,9 @@ class Coordinator:
 
     def _begin_to_follow(self, tip: Tip) -> None:
         """This tip is to have a goal: where none had one, all of them hold where they are."""
+        if self.drive is Drive.STOPPED:
+            self.drive = Drive.ON
+            self._come_to_rest()  # from where it ends, by the limits of now
         if not (tip.state.has_goal or self._is_following):
             self._hold(self.tips, self.solver.solution)
 
@@ -497,4 +550,5 @@ _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     SkipTick: Coordinator._skip_tick,
     TakeBack: Coordinator._take_back,
     Reset: Coordinator._reset,
+    MoveTo: Coordinator._move_to,
 }

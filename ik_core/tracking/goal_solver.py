@@ -57,6 +57,11 @@ BETTER = 0.99
 NEARBY = 0.2
 """[rad or m] A solution that is to go on from the last one is no further away for any joint,
 nor further than the joint goes in two ticks."""
+ENOUGH_FOR_A_STEP = Budget(iterations=3)
+"""What a solve for targets next to the last may take even if its time is over: a processor that
+was busy with something else is no reason to leave a line."""
+ROUGHLY = 2.0
+"""Tolerances by which the best of a solve that ran out of time may miss a goal in motion."""
 OUT_OF_REACH = 1e3
 """[m] Where no goal can be reached."""
 
@@ -312,19 +317,33 @@ class GoalSolver:
             self._adopt(self._latest.q, q)
         return False
 
-    def follow_closely(self, q: Array) -> bool:
+    def follow_closely(self, q: Array, in_time: bool) -> bool:
         """Go on to convergence, for targets next to the last; False where they are not reached.
 
-        The solution then stays what it was, as it does while a solve has not ended. Begins no
-        search.
+        The solution then stays what it was, as it does while a solve has not ended: see
+        `take_unfinished`. Begins no search.
         """
         self.phase = FOLLOWING
-        if not self._refine(self._whole_budget):
+        ended = in_time and self._refine(self._whole_budget)
+        if not (ended or self._refine(ENOUGH_FOR_A_STEP)):
             return True
-        if self.reaches and (np.abs(self._latest.q - self.solution) <= self._nearby).all():
+        if self.reaches and self._is_nearby:
             self._adopt(self._latest.q, q)
             return True
         return False
+
+    def take_unfinished(self, q: Array) -> bool:
+        """Go on to the best so far of a solve that has not ended; whether that is good enough."""
+        goals = range(len(self.problem.goals))
+        if max(map(self.miss, goals)) > ROUGHLY or not self._is_nearby:
+            return False
+        self._adopt(self._latest.q, q)
+        return True
+
+    @property
+    def _is_nearby(self) -> bool:
+        """Whether the last result goes on from the solution."""
+        return bool((np.abs(self._latest.q - self.solution) <= self._nearby).all())
 
     @property
     def reaches(self) -> bool:

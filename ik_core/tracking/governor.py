@@ -70,8 +70,8 @@ __all__ = ['Governor']
 
 LAG = 1e-4
 """[rad or m] How far joints may fall behind a line while their acceleration builds up."""
-MAX_LAG = 0.005
-"""[rad or m] How far joints without a jerk limit may fall behind a line or a jog."""
+MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
+"""[rad or m] How far joints may fall behind a line or a jog, without and with jerk limits."""
 
 
 @njit
@@ -274,9 +274,9 @@ class Governor:
     def max_lag(self) -> float:
         """[rad or m] Lines and jogs wait where a joint is this far behind.
 
-        To wait is a jerk, too: with jerk limits they speed up so slowly that joints lag little.
+        To wait is a jerk, too: joints with jerk limits would swing about a tip that waits sooner.
         """
-        return math.inf if self._limits.has_jerk else MAX_LAG
+        return MAX_LAG_WITH_JERK if self._limits.has_jerk else MAX_LAG
 
     def scale_bounds(
         self, target: Array, velocity: Array, before: Array, share: float

@@ -110,6 +110,12 @@ class Reset(NamedTuple):
     keep_goals: bool = False
 
 
+class MoveTo(NamedTuple):
+    """See `Tracker.move_to`."""
+
+    q: ArrayLike
+
+
 Instruction = (
     SetGoal
     | SetTwist
@@ -125,6 +131,7 @@ Instruction = (
     | SkipTick
     | TakeBack
     | Reset
+    | MoveTo
 )
 
 

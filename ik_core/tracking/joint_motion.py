@@ -17,12 +17,14 @@ from .approach import Approach
 from .governor import Governor
 from .limits import MotionLimits
 from .snapshot import Values, take_values, values_of
-from .speed_scale import FREE, SpeedScale
+from .speed_scale import CREEP, SpeedScale
 
 NEAR = 0.1
 """[rad or m] Joints this close to a solution that moves on no longer wait for each other."""
 FULL_SHARE = 0.9
 """The share of a joint's velocity that a line or a jog may ask for; the rest is to catch up."""
+SMOOTH = 0.5
+"""The share of a joint's jerk that a tip which speeds up or slows down may ask for."""
 CRAWL = 0.1
 """The share of the tip's full speed below which joints get slower too."""
 
@@ -52,6 +54,7 @@ class JointMotion:
         """The solution stands still: joints keep no tip from moving."""
         self._scales: dict[int, SpeedScale] = {}
         self._last_velocity: Array | None = None  # of the solution, in the last tick
+        self._last_shares: dict[int, float] = {}  # of tips that then moved
 
     @property
     def limits(self) -> MotionLimits:
@@ -62,9 +65,14 @@ class JointMotion:
         """Where the joints (n,) come to rest when they brake from now on."""
         return self.governor.stop_point()
 
+    @property
+    def stopping_time(self) -> float:
+        """[s] How long braking takes at most, by the limits in force and those that wait."""
+        return stopping_time(self.governor)
+
     def scale_of(self, tip: int) -> SpeedScale:
         """How fast the joints let a tip go (its index)."""
-        return self._scales.get(tip, FREE)
+        return self._scales.get(tip, CREEP)
 
     # Instructions
 
@@ -107,17 +115,20 @@ class JointMotion:
             self.synchronized = bool(self._distance(solution) > self.near)
         if velocity is None:
             self._let_go()
+            for tip, share in shares.items():  # so slow that the solution does not move yet
+                self._scales[tip] = SpeedScale(max(2.0 * share, CREEP.slack))
             return
-        lag = np.abs(solution - self.q)
+        lag = solution - self.q
+        lag = np.where(lag * velocity < 0.0, 0.0, np.abs(lag))  # a joint that is ahead only brakes
         self._scales = {
-            tip: self._scale_for(self._chains[tip], solution, lag, velocity, share)
+            tip: self._scale_for(tip, solution, lag, velocity, share)
             for tip, share in shares.items()
         }
-        self._last_velocity = velocity
+        self._last_velocity, self._last_shares = velocity, dict(shares)
 
-    def go_on(self, solution: Array) -> None:
-        """Move one period towards the solution (n,) of the last tick."""
-        self._step_to(solution, None)
+    def braking_factor(self, solution: Array, velocity: Array) -> float:
+        """By what factor the joints can slow down together, at a velocity (n,) of the solution."""
+        return self.governor.scale_bounds(solution, velocity, velocity, 1.0)[1]
 
     def _step_to(self, solution: Array, velocity: Array | None) -> None:
         """One step of the governor, towards the solution or a point on the way to it."""
@@ -136,15 +147,39 @@ class JointMotion:
         self._let_go()
 
     def _scale_for(
-        self, chain: Array, solution: Array, lag: Array, velocity: Array, share: float
+        self, tip: int, solution: Array, lag: Array, velocity: Array, share: float
     ) -> SpeedScale:
-        """What the joints of a chain, 1 in it and 0 for the others (n,), ask of their tip."""
+        """What the joints ask of the tip that they move."""
+        if share == 0.0:
+            return CREEP
+        chain, before = self._chains[tip], self._last_velocity  # 1 for its joints, 0 for others
+        velocity = chain * velocity
         slack = max(0.0, 1.0 - float(np.max(chain * lag)) / self.governor.max_lag)
+        # A path that bends: not one on which the tip gets slower, or faster.
+        last_share = self._last_shares.get(tip, 0.0)
+        speed = share / last_share if last_share else 1.0
+        before = 0.0 * chain if before is None else speed * chain * before
         # Where the tip can but crawl, joints should not race: a singularity is near.
-        share = FULL_SHARE * min(1.0, math.sqrt(share / CRAWL))
-        before = 0.0 * chain if self._last_velocity is None else chain * self._last_velocity
-        growth, least = self.governor.scale_bounds(solution, chain * velocity, before, share)
-        return SpeedScale(slack, growth, slack * least)
+        most = FULL_SHARE * min(1.0, math.sqrt(share / CRAWL))
+        if not self.limits.has_jerk:
+            growth, least = self.governor.scale_bounds(solution, velocity, before, most)
+            return SpeedScale(slack, growth, slack * least)
+        # A tip that speeds up or slows down by another rate than before jerks the joints, and
+        # before it brakes as hard as it may it goes on for a while.
+        period, gain = self.governor.period, 1.0 - last_share / share  # of the share, by the tick
+        with np.errstate(divide='ignore'):
+            jerk = float(np.min(self.limits.jerk / np.abs(velocity)))
+        change = SMOOTH * jerk * period**2
+        ticks = max(1.0 - self.braking_factor(solution, velocity) + min(gain, 0.0), 0.0) / change
+        ahead = np.clip(
+            solution + 0.5 * ticks * period * velocity, self.limits.lower, self.limits.upper
+        )
+        growth, least = self.governor.scale_bounds(ahead, velocity, before, most)
+        if not last_share:  # the joints rested until now, and have yet to follow
+            return SpeedScale(slack, min(growth, 2.0 + change), 0.0, change)
+        low, high = max(1.0 + min(gain, 0.0) - change, 0.0), max(1.0 + gain + change, 0.0)
+        growth, least = min(max(growth, low), high), min(max(slack * least, low), high, 1.0)
+        return SpeedScale(slack, growth, least, change)
 
     def _distance(self, solution: Array) -> float:
         """How far the joint is from the solution that is furthest [rad or m]."""
@@ -155,6 +190,7 @@ class JointMotion:
         return {
             **values_of(self, ('synchronized', 'near', '_last_velocity')),
             'scales': [[tip, *scale] for tip, scale in self._scales.items()],
+            'last_shares': [list(item) for item in self._last_shares.items()],
             'approach': self._approach.snapshot() if self._approach else None,
         }
 
@@ -162,6 +198,7 @@ class JointMotion:
         """Take over a snapshot."""
         rest = {**values}
         self._scales = {tip: SpeedScale(*scale) for tip, *scale in rest.pop('scales')}
+        self._last_shares = dict(rest.pop('last_shares'))
         approach = rest.pop('approach', None)
         self._approach = Approach.resume(approach) if approach else None
         take_values(self, rest)
@@ -169,3 +206,24 @@ class JointMotion:
     def warm(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         self.governor.warm()
+
+
+def stopping_time(governor: Governor) -> float:
+    """[s] How long braking takes at most, by the limits in force and those that wait.
+
+    For each joint speed / acceleration + 2 acceleration / jerk: the acceleration of now runs
+    out, a deceleration builds up and ends again.
+    """
+    asked, now = governor.limits, governor.limits_in_force
+    acceleration = np.minimum(asked.acceleration, now.acceleration)
+    jerk = np.minimum(asked.jerk, now.jerk)
+    speed = np.abs(governor.dq) + governor.ddq**2 / (2.0 * jerk)  # when that has run out
+    moves = speed > 0.0
+    if not moves.any():
+        return 0.0
+    speed, acceleration, jerk = speed[moves], acceleration[moves], jerk[moves]
+    sudden = speed / governor.period  # at rest within a period
+    least = np.min([acceleration, np.sqrt(jerk * speed), sudden], axis=0)
+    most = np.min([now.acceleration[moves], np.sqrt(now.jerk[moves] * speed), sudden], axis=0)
+    most = np.maximum(most, np.abs(governor.ddq[moves]))
+    return float(np.max(speed / least + 2.0 * most / jerk))

@@ -10,7 +10,8 @@ import numpy as np
 from ..maths.rotations import Array
 from ..maths.safe import least_squares, singular_values
 from ..problem import IkProblem
-from ..tasks import GoalTask, kernels
+from ..tasks import kernels
+from ..tasks.goals import GoalTask
 from ..tasks.packing import PackedGoals
 
 LOOK_AHEAD = 0.01

@@ -22,23 +22,36 @@ def scale_bounds(
     """Return by what factors the velocity (n,) of the target may grow, and fall, in the next tick.
 
     At most, so that no joint is to be faster than `share` of its velocity, or than it can stop at
-    its position limit, or is to speed up by more than BENDING of its acceleration: a path that
-    bends in joint space, with `before` the velocity of the last tick, asks for an acceleration
-    that grows with the square of the speed. At least, what BRAKING of the acceleration allows.
+    its position limit where all joints slow down together, or is to speed up by more than BENDING
+    of its acceleration: a path that bends in joint space, with `before` the velocity of the last
+    tick at the speed of now, asks for an acceleration that grows with the square of the speed. At
+    least, what BRAKING of the acceleration allows, and a bend that speeds a joint up on top of it:
+    the two work against each other, most of all where the path ends in a singularity.
+
+    A joint that is to stop at its limit within one tick bends the path, too: one that is so slow
+    that BENDING allows that, as one that stays at its limit but for rounding, brakes no other.
     """
-    growth, least = math.inf, 0.0
+    growth, braking, lost = math.inf, 1.0, 1.0  # shares of its speed that the path can lose
+    for i in range(velocity.size):
+        if velocity[i] != 0.0:
+            speed, step = abs(velocity[i]), limits[ACCELERATION, i] * period
+            faster = (velocity[i] - before[i]) / velocity[i] * speed
+            braking = min(braking, BRAKING * step / speed)
+            lost = min(lost, (BRAKING * step + min(max(faster, 0.0), step)) / speed)
     for i in range(velocity.size):
         speed, step = abs(velocity[i]), limits[ACCELERATION, i] * period
         if speed > 0.0:
             growth = min(growth, share * limits[VELOCITY, i] / speed, 1.0 + BENDING * step / speed)
-            least = max(least, 1.0 - BRAKING * step / speed)
             limit = limits[UPPER, i] if velocity[i] > 0.0 else limits[LOWER, i]
-            stoppable = approach_speed(abs(limit - target[i]), BRAKING * step, period)
-            growth = min(growth, stoppable / speed)
+            # A bend outward works against the brake: it takes at most this much of it on the way.
+            brake = braking * speed
+            brake /= 1.0 + max(0.0, (velocity[i] - before[i]) / velocity[i]) / braking
+            stoppable = approach_speed(abs(limit - target[i]), brake, period)
+            growth = min(growth, max(stoppable, BENDING * step) / speed)
         bend = abs(velocity[i] - before[i])
         if bend > BENDING * step:
             growth = min(growth, math.sqrt(BENDING * step / bend))
-    return growth, least
+    return growth, 1.0 - lost
 
 
 class SpeedScale(NamedTuple):
@@ -46,12 +59,13 @@ class SpeedScale(NamedTuple):
 
     `slack`: less than 1 where the joints lag behind, down to 0. The speed of the last tick may
     grow by the factor `growth`, which is less than 1 where joints are too fast, and the joints can
-    brake it by the factor `least`.
+    brake it by the factor `least`. From tick to tick these factors may change by `change`.
     """
 
     slack: float = 1.0
     growth: float = math.inf
     least: float = 0.0
+    change: float = math.inf
 
     def most(self, share: float) -> float:
         """The greatest share that may follow a share."""
@@ -60,3 +74,5 @@ class SpeedScale(NamedTuple):
 
 FREE = SpeedScale()
 """That of joints which do not move along with tips."""
+CREEP = SpeedScale(slack=1e-3)
+"""That of joints with jerk limits which rest: how fast they get is known after the first step."""

@@ -33,6 +33,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..maths.rotations import Array, frame_of, transform_of
+from .braking import approach_speed
 from .cartesian import approach, carry, change_between, change_twist, share_of, way_between
 from .snapshot import Values, take_values, values_of
 from .speed_scale import FREE, SpeedScale
@@ -173,13 +174,33 @@ class Jog(TipState):
         if not tip.request.is_new(step.now, step.twist_timeout):
             wanted[:] = 0.0
         fastest = share_of(wanted, step.speeds)
-        most = step.scale.most(self.share) * step.jog_share * tip.caution
-        scale = min(1.0, most / fastest) if fastest > 0.0 else 0.0
+        most, full = step.scale.most(self.share) * tip.caution, step.scale.slack * tip.caution
+        scale = min(1.0, most * step.jog_share / fastest) if fastest > 0.0 else 0.0
+        goal = wanted * (min(1.0, full * step.jog_share / fastest) if fastest > 0.0 else 0.0)
+        before, least = self.twist.copy(), step.scale.least * self.share
         change_twist(self.twist, wanted, step.speeds, scale, step.period)
+        self._ease(before, goal, step)
+        share, most = share_of(self.twist, step.speeds), max(most, least)
+        if share > most and self.share > most:  # joints brake it harder than its accelerations
+            self.twist[:] = most / self.share * before
+        elif share < least:  # or not as hard
+            self.twist[:] = before + (self.share - least) / (self.share - share) * (
+                self.twist - before
+            )
         self.share = share_of(self.twist, step.speeds)
         carry(tip.frame, self.twist, step.period)
         tip.request.goal[:] = tip.frame
         return self
+
+    def _ease(self, before: Array, goal: Array, step: Allowance) -> None:
+        """Change the twist, `before` (6,), so slowly that the change can end at the goal (6,)."""
+        if self.share == 0.0:
+            return
+        left, change = share_of(goal - before, step.speeds), self.twist - before
+        most = approach_speed(left, step.scale.change * self.share, 1.0)
+        asked = share_of(change, step.speeds)
+        if asked > most:
+            self.twist[:] = before + most / asked * change
 
 
 KINDS: dict[str, type[TipState]] = {
@@ -204,6 +225,7 @@ class Tip:
         self._accepted_linear = False  # and how
         self._before = np.zeros(12)  # the frame a tick ago
         self._hesitations = 0
+        self._late = 0  # ticks in a row in which the joints were not solved for in time
 
     @property
     def has_goal(self) -> bool:
@@ -232,8 +254,8 @@ class Tip:
 
     @property
     def caution(self) -> float:
-        """The share of its speed that is left after it hesitated."""
-        return 0.5**self._hesitations
+        """The share of its speed that is left after it hesitated, or was solved for too late."""
+        return 0.5 ** (self._hesitations + self._late)
 
     @property
     def jog_twist(self) -> Array | None:
@@ -373,7 +395,7 @@ class Tip:
     def lead_from(self, frame: Array) -> None:
         """A tip leads from now on, from where the joints can stop: here this frame (12,)."""
         self.frame[:] = self._before[:] = frame
-        self._hesitations = 0
+        self._hesitations = self._late = 0
         state = self.state
         if isinstance(state, Hold):
             self._accepted[:] = frame
@@ -407,15 +429,30 @@ class Tip:
 
     def hesitate(self) -> bool:
         """Go on at half the speed from now on; whether that was tried often enough."""
-        self.state.share *= 0.5
-        if isinstance(self.state, Jog):
-            self.state.twist *= 0.5
+        self.slow_down(0.5)
         self._hesitations += 1
         return self._hesitations > HESITATIONS
 
     def go_on(self) -> None:
         """The last `advance` could be followed."""
-        self._hesitations = 0
+        self._hesitations = self._late = 0
+
+    def be_late(self) -> None:
+        """The last `advance` was not solved for in time: slow down, and stop in the end."""
+        self._late += 1
+        if self.state.share < 0.5**HESITATIONS:
+            self.slow_down(0.0)
+
+    def slow_down(self, factor: float) -> None:
+        """Go on at this factor of the present speed."""
+        self.state.share *= factor
+        if isinstance(self.state, (Jog, Line)):
+            self.state.twist *= factor
+
+    def coast(self, period: float) -> None:
+        """Move the frame by one period with the velocity of the last `advance`."""
+        if self.moves and isinstance(self.state, (Jog, Line)):
+            carry(self.frame, self.state.twist, period)
 
     def block(self) -> None:
         """Stay, since the way is blocked."""
@@ -427,14 +464,14 @@ class Tip:
 
     def snapshot(self) -> Values:
         """Its state as plain values."""
-        names = 'frame', 'given', '_accepted', '_accepted_linear', '_before', '_hesitations'
+        names = 'frame', 'given', '_accepted', '_accepted_linear', '_before'
         return {
             'state': {
                 'kind': type(self.state).__name__,
                 **values_of(self.state, vars(self.state)),
             },
             'request': values_of(self.request, vars(self.request)),
-            'rest': values_of(self, names),
+            'rest': values_of(self, (*names, '_hesitations', '_late')),
         }
 
     def restore(self, values: Values) -> None:
@@ -456,4 +493,5 @@ class Tip:
             trial.advance(step)
         trial.give_next_of_stream(here, step.now + 0.5 * STREAM_GAP)
         trial.jog(np.ones(6), step.now)
-        trial.advance(step)
+        for _ in range(2):  # from rest, and in motion
+            trial.advance(step)

@@ -12,7 +12,10 @@ moves the commanded joints one step towards the solution. What its users can rel
    The way to a goal that jumped is a joint-space move in which all joints arrive together.
 3. Joints that can turn more than once take the nearest turn: no clipping, no winding.
 4. A goal out of reach gives the closest pose, held still.
-5. Goals older than `goal_timeout`, and `stop()`, decelerate to rest; commands go on.
+5. Where the last goal ends (`stop()`, `goal_timeout`, the end of a twist), and in a pause, the
+   joints come to rest as fast as the limits of acceleration and jerk allow, and stay where that
+   ends, also outside the position limits. The way back waits until motion is resumed, by a goal, a
+   twist, `pause(False)` or `reset()`. Commands go on.
 6. All the solving of a tick shares one time budget, a part of the period.
 
 A goal that jumped is reached by a move of the joints, or, where `move` is 'linear', along a
@@ -60,11 +63,12 @@ from ..optim.search import Clock, default_clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..solvers import Solver
-from .coordinator import Coordinator
+from .coordinator import Coordinator, Drive
 from .governor import Governor
 from .instructions import (
     Brake,
     Instruction,
+    MoveTo,
     NextFrame,
     ObservedClock,
     Observer,
@@ -211,7 +215,17 @@ class Tracker:
     @property
     def paused(self) -> bool:
         """Whether it is paused."""
-        return self._parts.paused
+        return self._parts.drive is Drive.PAUSED
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the joints brake, or rest where that ended, until motion is resumed."""
+        return self._parts.drive is not Drive.ON
+
+    @property
+    def stopping_time(self) -> float:
+        """[s] How long the joints take at most to rest, if they brake from the next tick on."""
+        return self._parts.motion.stopping_time
 
     def condition_number(self) -> float:
         """How near to a singularity the commanded q is: 1 at best, inf where it is singular.
@@ -300,12 +314,13 @@ class Tracker:
     def pause(self, paused: bool = True) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them.
 
-        Twists end.
+        Twists end. Until the pause ends nothing moves, whatever goals, limits and resets come;
+        False also ends a `stop()`.
         """
         self.apply(Pause(paused))
 
     def stop(self) -> None:
-        """Decelerate to rest and drop all goals."""
+        """Decelerate to rest and drop all goals; see 5. of the module."""
         self.apply(Stop())
 
     def brake(self) -> None:
@@ -332,11 +347,19 @@ class Tracker:
     def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
         """Drop all goals and begin again at a measured q (n,), at rest.
 
-        A q outside the limits is taken as it is, and brought inside at limited speed. With
-        `keep_goals` the goals are given again. Raises InvalidConfiguration where q is not
-        finite or of the wrong length, or while the joints are commanded to move.
+        A q outside the limits is taken as it is, and brought inside at limited speed; in a pause,
+        once that ends. With `keep_goals` the goals are given again. Raises InvalidConfiguration
+        where q is not finite or of the wrong length, or while the joints are commanded to move.
         """
         self.apply(Reset(q, keep_goals))
+
+    def move_to(self, q: ArrayLike) -> None:
+        """Drop all goals and move the joints to q (n,), taken into the limits, to arrive together.
+
+        In a pause nothing moves, and what was sent is forgotten when it ends.
+        Raises InvalidConfiguration where q is not finite or of the wrong length.
+        """
+        self.apply(MoveTo(q))
 
     def apply(self, instruction: Instruction) -> None:
         """Do what a value says; each has a method of its own, which says what it does.

@@ -99,6 +99,26 @@ def test_what_a_worker_raises_ends_all(bad):
     assert len(done) < 50_000
 
 
+def test_an_error_ends_other_threads_within_a_chunk_that_is_done_in_parts():
+    """A chunk without an end: only between its parts its thread can see that it is to end."""
+    both = threading.Barrier(2, timeout=60.0)
+
+    def worker(k):
+        def do(first, last):
+            both.wait()
+            while True:
+                if k == 0:
+                    raise RuntimeError('stop')
+                yield
+
+        return do
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match='stop'):
+        share_out(2, 1, 2, worker)
+    assert threading.active_count() == before
+
+
 @pytest.mark.parametrize('error', [KeyboardInterrupt, RuntimeError])
 def test_what_comes_while_threads_are_started_ends_those_that_were(monkeypatch, error):
     start, started, done = threading.Thread.start, [], []

@@ -42,7 +42,7 @@ def test_a_robot_tells_its_joints_and_tips():
     shown = repr(robots.shipped('panda'))
     assert shown.startswith("<Robot 'panda': 8 joints (panda_joint1, panda_joint2, ")
     assert shown.endswith("links from 'panda_link0' to 'panda_hand_tcp'>")
-    many = repr(ik.linkage(30))
+    many = repr(ik.robot.linkage(30))
     assert '...' in many
     assert len(many) < 200
 
@@ -96,7 +96,7 @@ def test_a_problem_lists_its_tasks():
     )
     assert lines[1] == f'  {goal()!r}'
     assert lines[2] == '  secondary: PostureTask(rest=the middle of the limits, weights=0.5)>'
-    near = ik.LinearConstraint({'panda_joint1': 1.0}, upper=0.5)
+    near = ik.robot.LinearConstraint({'panda_joint1': 1.0}, upper=0.5)
     constrained = ik.IkProblem(robots.shipped('panda'), [goal()], constraints=[near])
     assert repr(near) in repr(constrained)
 
@@ -152,7 +152,7 @@ def test_all_solutions_say_whether_they_are_all():
 def test_a_map_a_tracker_and_a_retargeted_motion_say_what_they_are():
     robot = robots.shipped('scara')
     tip = robots.tip_of(robot)
-    reached = ik.reachability_map(robot, tip, step=0.2)
+    reached = ik.reachability.reachability_map(robot, tip, step=0.2)
     assert repr(reached).startswith(f"<ReachabilityMap of '{tip}' of 'scara': ")
     assert f'{np.count_nonzero(reached.reached):,} are reached, ' in repr(reached)
     tracker = tracker_of(ik.IkProblem(robot, [ik.PoseTask(tip)]))
@@ -162,8 +162,8 @@ def test_a_map_a_tracker_and_a_retargeted_motion_say_what_they_are():
     place[0, 3] = 0.25
     tracker.set_goal(0, place, 0.0)
     assert repr(tracker) == f'{start} to [0.25, 0, 0]>'
-    motion = ik.Motion(robot.joint_names, np.zeros((3, robot.n)), 0.1)
-    done = ik.retarget(motion, robot, {tip: tip})
+    motion = ik.motion.Motion(robot.joint_names, np.zeros((3, robot.n)), 0.1)
+    done = ik.retargeting.retarget(motion, robot, {tip: tip})
     assert repr(done).startswith('<Retargeted: 3 frames in ')
     worst = display.length(done.link_errors.max())
     assert repr(done).endswith(f'by {tip}, links off by {worst} at most>')

@@ -1,6 +1,5 @@
 """Every figure of the project, drawn and looked at: nothing overlaps, everything has its unit."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,15 +12,15 @@ pytest.importorskip('matplotlib')
 from support.figure_checks import UNIT, axis_labels, faults, odd_colours
 
 import ik_core as ik
-from ik_core.analysis.reachability import figure as slices
-from ik_core.analysis.reachability import reach_cloud, reachability_map
-from ik_core.analysis.reachability.figure3d import draw_workspace
-from ik_core.bench import papers, solve
-from ik_core.bench.rows import read_csv
-from ik_core.cli import bench as command
+from benchmark import PAPERS, runner, solve
+from benchmark.results import read_csv
 from ik_core.cli.main import main
 from ik_core.exceptions import InvalidOption
 from ik_core.figures import COLOURS, LOOKS, draw_file, new_figure, nth_look, styled
+from ik_core.reachability import figure as slices
+from ik_core.reachability.cloud import reach_cloud
+from ik_core.reachability.figure3d import draw_workspace
+from ik_core.reachability.maps import reachability_map
 from ik_core.robot.load import load_robot
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.recording import Recorder, read_recording, replay
@@ -70,8 +69,6 @@ def reach():
 
 
 def peers_figure():
-    if str(ROOT) not in sys.path:
-        sys.path.append(str(ROOT))
     from benchmark.peers.figure import draw
 
     return draw(read_csv(ROOT / 'benchmark' / 'peers.csv'))
@@ -79,8 +76,8 @@ def peers_figure():
 
 FIGURES = {
     **{
-        name: lambda name=name: command._experiment(name).draw(read_csv(RESULTS / f'{name}.csv'))
-        for name in papers.EXPERIMENTS
+        name: lambda name=name: runner.experiment(name).draw(read_csv(RESULTS / f'{name}.csv'))
+        for name in PAPERS
     },
     'solvers': lambda: solve.draw(read_csv(ROOT / 'benchmark' / 'solve.csv')),
     'peers': peers_figure,
@@ -270,7 +267,7 @@ def test_what_can_not_be_drawn_is_refused_in_a_line(argv, said, capsys, tmp_path
 def test_redraw_draws_from_the_rows_without_measuring(tmp_path, monkeypatch, capsys):
     for folder, name in ((ROOT / 'benchmark', 'solve'), (RESULTS, 'precision')):
         (tmp_path / f'{name}.csv').write_bytes((folder / f'{name}.csv').read_bytes())
-    monkeypatch.setattr(solve, 'run', None)  # not called
+    monkeypatch.setattr(solve, 'rows', None)  # not called
     assert main(['bench', 'solve', 'precision', 'load', '--redraw', '--out', str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.glob('*.svg')} == {'solve.svg', 'precision.svg'}
     assert main(['bench', 'solve', '--redraw']) == 2

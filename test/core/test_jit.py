@@ -4,9 +4,6 @@ import ast
 import importlib.util
 import os
 import shutil
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from support.fresh_python import copy_of_core, needs_numba, run
@@ -319,79 +316,6 @@ def test_a_cache_that_can_not_be_written_any_more_costs_time_only(copy, tmp_path
         'print(bool((q > 0).all()))\n'
     )
     assert run(code, copy, XDG_CACHE_HOME=str(tmp_path / 'cache')) == 'True'
-
-
-def test_places_are_tried_in_order(tmp_path, monkeypatch):
-    below_a_file = tmp_path / 'file'
-    below_a_file.write_text('')
-    kernels = f'kernels-{_jit._cache_key()}'
-    for name in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    (tmp_path / 'temporary').mkdir()
-    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'temporary'))
-    for name, place in [
-        ('NUMBA_CACHE_DIR', ''),
-        ('XDG_CACHE_HOME', 'ik_core'),
-        ('HOME', '.cache/ik_core'),
-    ]:
-        assert _jit._cache_directory() == str(tmp_path / name / place / kernels)
-        monkeypatch.setenv(name, str(below_a_file / 'x'))
-    found = Path(_jit._cache_directory())
-    assert found.parents[1] == tmp_path / 'temporary'
-    assert found.name == kernels
-    assert str(os.getuid()) in found.parent.name  # others' files are not to be trusted
-    monkeypatch.setattr(tempfile, 'tempdir', str(below_a_file / 'x'))
-    assert _jit._cache_directory() is None
-    for name in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME'):
-        monkeypatch.delenv(name)
-    monkeypatch.setenv('HOME', str(tmp_path / 'home'))
-    assert _jit._cache_directory() == str(tmp_path / 'home' / '.cache' / 'ik_core' / kernels)
-
-
-def old_versions(place, count):
-    """Directories of other versions, the last one used last, with something in each."""
-    made = [place / f'kernels-{number:016x}' for number in range(count)]
-    for age, path in enumerate(reversed(made)):
-        (path / 'deep').mkdir(parents=True)
-        (path / 'deep' / 'kernel.nbc').write_text('')
-        os.utime(path, (0, 1e9 - age))
-    return made
-
-
-def test_of_other_versions_those_used_last_stay(tmp_path, monkeypatch):
-    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
-    used, *old = old_versions(tmp_path, 30)
-    used = used.rename(tmp_path / f'kernels-{_jit._cache_key()}')  # the oldest, until now
-    others = [tmp_path / name for name in ('kernels-of-mine', 'peers', 'kernels-12')]
-    for path in others:
-        path.mkdir()
-        os.utime(path, (0, 0))
-    assert _jit._cache_directory() == str(used)
-    assert used.stat().st_mtime > 1e9
-    assert [path for path in old if path.exists()] == old[-(_jit.VERSIONS_KEPT - 1) :]
-    assert (used / 'deep' / 'kernel.nbc').exists()
-    assert all(path.exists() for path in others)
-
-
-def test_versions_that_are_in_use_stay_however_many(tmp_path, monkeypatch):
-    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path))
-    used = old_versions(tmp_path, 30)
-    for path in used:
-        os.utime(path)
-    _jit._cache_directory()
-    assert all(path.exists() for path in used)
-
-
-def test_processes_that_start_together_may_delete_together(tmp_path, monkeypatch):
-    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path / 'cache'))
-    old = old_versions(tmp_path / 'cache', 30)
-    elsewhere = old[0].rename(tmp_path / 'elsewhere')
-    old[0].symlink_to(elsewhere)  # links are not followed
-    with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda _: _jit._cache_directory(), range(32)))
-    assert found == {str(tmp_path / 'cache' / f'kernels-{_jit._cache_key()}')}
-    assert not any(path.exists() for path in old[1:23])
-    assert (elsewhere / 'deep' / 'kernel.nbc').exists()
 
 
 @needs_numba

@@ -42,8 +42,8 @@ def test_joints_that_move_the_link_of_any_other_task_are_variables_too():
     robot = robots.shipped('panda')
     hand, finger = 'panda_hand', 'panda_leftfinger'
     others = [
-        ik.ManipulabilityTask(finger),
-        ik.EndEffectorPatternTask(finger),
+        ik.tasks.ManipulabilityTask(finger),
+        ik.tasks.EndEffectorPatternTask(finger),
         ik.AxisTask(finger, direction=[0, 0, 1]),
     ]
     for task in others:
@@ -75,10 +75,12 @@ def test_frozen_joints_take_their_place_from_q():
 
 def test_a_frozen_driver_freezes_its_mimics_at_their_offset():
     joints = [
-        ik.Joint('drive', 'prismatic', 'a', 'b', lower=0, upper=1),
-        ik.Joint('copy', 'prismatic', 'b', 'c', lower=-9, upper=9, mimic=ik.Mimic('drive', 2, 5)),
-        ik.Joint('turn', 'revolute', 'c', 'd', axis=np.array([0.0, 0.0, 1.0])),
-        ik.Joint('end', 'fixed', 'd', 'e', robots.transform(translation=[1.0, 0.0, 0.0])),
+        ik.robot.Joint('drive', 'prismatic', 'a', 'b', lower=0, upper=1),
+        ik.robot.Joint(
+            'copy', 'prismatic', 'b', 'c', lower=-9, upper=9, mimic=ik.robot.Mimic('drive', 2, 5)
+        ),
+        ik.robot.Joint('turn', 'revolute', 'c', 'd', axis=np.array([0.0, 0.0, 1.0])),
+        ik.robot.Joint('end', 'fixed', 'd', 'e', robots.transform(translation=[1.0, 0.0, 0.0])),
     ]
     robot = ik.Robot.from_joints('r', list('abcde'), joints)
     problem = IkProblem(robot, [PositionTask('e', [0, 0, 0])], frozen_joints=['drive'])
@@ -187,9 +189,11 @@ def test_limits_of_the_problem_replace_those_of_the_robot():
 
 
 def turner(lower=-math.inf, upper=math.inf, multiplier=None, kind='revolute'):
-    joints = [ik.Joint('j', kind, 'a', 'b', lower=lower, upper=upper)]
+    joints = [ik.robot.Joint('j', kind, 'a', 'b', lower=lower, upper=upper)]
     if multiplier is not None:
-        joints.append(ik.Joint('m', 'continuous', 'b', 'c', mimic=ik.Mimic('j', multiplier)))
+        joints.append(
+            ik.robot.Joint('m', 'continuous', 'b', 'c', mimic=ik.robot.Mimic('j', multiplier))
+        )
     robot = ik.Robot.from_joints('turner', list('abc')[: len(joints) + 1], joints)
     return IkProblem(robot, [PositionTask(robot.link_names[-1], [0, 0, 0])])
 

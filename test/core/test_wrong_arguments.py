@@ -17,11 +17,10 @@ def problem():
 
 
 CALLS = {
-    'solve': ik.solve,
-    'solve_best': ik.solve_best,
+    'solve_best': ik.batch.solve_best,
     'solve_all': ik.solve_all,
     'solve_batch': lambda wrong: ik.solve_batch(wrong, np.eye(4)[None]),
-    'closed_form': ik.closed_form,
+    'closed_form': ik.closed_form.form,
     'begin': lambda wrong: ik.make_solver('levenberg_marquardt').begin(wrong),
     'Tracker': lambda wrong: ik.Tracker(wrong, 100.0, limits=LIMITS),
     'set_problem': lambda wrong: ik.Tracker(problem(), 100.0, limits=LIMITS).set_problem(wrong),
@@ -70,7 +69,7 @@ def test_options_of_a_tracker_that_are_none():
         tracker.set_options({'move': 'linear'})
     with pytest.raises(ik.InvalidOption, match='TrackerOptions are needed'):
         ik.Tracker(problem(), 100.0, limits=LIMITS, options='linear')
-    assert tracker.tick(now=0.0).status is ik.TrackStatus.IDLE
+    assert tracker.tick(now=0.0).status is ik.tracking.TrackStatus.IDLE
 
 
 @pytest.mark.parametrize('tip', [TIP, None, 1, -1])
@@ -102,8 +101,10 @@ def test_a_joint_in_the_place_of_a_list_of_joints():
 
 @pytest.mark.parametrize('wrong', [None, ROBOT.middle_configuration, problem()])
 def test_what_is_no_closed_form(wrong):
-    for call in (ik.held_intervals, ik.best_solution):
-        with pytest.raises(ik.InvalidOption, match=r'a ClosedForm is needed, as closed_form\('):
+    for call in (ik.closed_form.held_intervals, ik.closed_form.best_solution):
+        with pytest.raises(
+            ik.InvalidOption, match=r'as ik_core\.closed_form\.form\(problem\) returns'
+        ):
             call(wrong)
 
 
@@ -118,7 +119,7 @@ def test_a_solver_of_a_tracker_that_is_none(wrong):
             call()
     with pytest.raises(ik.InvalidOption, match=r"solver options 3: \{'max_step': 0.1\}, say"):
         tracker.set_solver('levenberg_marquardt', 3)
-    assert tracker.tick(now=0.0).status is ik.TrackStatus.IDLE
+    assert tracker.tick(now=0.0).status is ik.tracking.TrackStatus.IDLE
 
 
 @pytest.mark.parametrize('wrong', [3, None, ('SetGoal', 0)])
@@ -145,11 +146,11 @@ def test_limits_made_of_what_is_no_robot_or_no_numbers():
 
 
 def test_the_cost_of_the_best_solution_and_its_samples_are_checked():
-    form = ik.closed_form(problem())
+    form = ik.closed_form.form(problem())
     with pytest.raises(ik.InvalidOption, match="cost = 'nearest': a function of q"):
-        ik.best_solution(form, cost='nearest')
+        ik.closed_form.best_solution(form, cost='nearest')
     with pytest.raises(ik.InvalidOption, match='samples = 0'):
-        ik.best_solution(form, samples=0)
+        ik.closed_form.best_solution(form, samples=0)
 
 
 # Targets, tolerances, postures
@@ -192,7 +193,10 @@ def test_a_part_of_none_beside_another_stays_as_it_was():
 def test_postures_that_are_no_row_of_numbers(wrong):
     calls = {
         'rest': (lambda: ik.PostureTask(wrong), ik.PostureTask().set_rest),
-        'previous': (lambda: ik.SmoothnessTask(wrong), ik.SmoothnessTask(Q0).set_previous),
+        'previous': (
+            lambda: ik.tasks.SmoothnessTask(wrong),
+            ik.tasks.SmoothnessTask(Q0).set_previous,
+        ),
     }
     for name, (make, change) in calls.items():
         said = f'(?s){name} = .*: one number for each joint is needed'
@@ -218,37 +222,37 @@ def test_one_in_the_place_of_a_list(name, of, wrong):
 
 @pytest.mark.parametrize('wrong', [None, 'near', np.nan, 1j, [1.0, 2.0], True])
 def test_a_cost_that_returns_no_number_is_told_what_it_returned(wrong):
-    form = ik.closed_form(problem())
+    form = ik.closed_form.form(problem())
     with pytest.raises(ik.InvalidOption, match=r'cost\(q\) = .*: a number is needed, the least'):
-        ik.best_solution(form, cost=lambda q: wrong)
+        ik.closed_form.best_solution(form, cost=lambda q: wrong)
     with pytest.raises(ik.InvalidOption, match=r'choose\(q\) = .*: a number is needed, the least'):
-        ik.solve_best(problem(), choose=lambda q: wrong, attempts=2)
+        ik.batch.solve_best(problem(), choose=lambda q: wrong, attempts=2)
 
 
 def test_an_infinite_cost_is_that_of_what_is_not_to_be_chosen():
     """The nearest of those that are left is that of all that are."""
-    form = ik.closed_form(problem())
+    form = ik.closed_form.form(problem())
 
     def left(q):
         return float(np.linalg.norm(q - Q0)) if q[0] < -0.5 else np.inf
 
-    chosen = ik.best_solution(form, Q0, left)
+    chosen = ik.closed_form.best_solution(form, Q0, left)
     assert chosen[0] < -0.5
-    assert ik.best_solution(form, Q0)[0] > -0.5
+    assert ik.closed_form.best_solution(form, Q0)[0] > -0.5
 
 
 @pytest.mark.parametrize('wrong', [3, 'yes', True, [print]])
 @pytest.mark.parametrize('count', [0, 2])
 def test_a_progress_that_can_not_be_called_is_refused_before_anything_is_solved(wrong, count):
     targets = np.tile(np.eye(4), (count, 1, 1))
-    motion = ik.Motion(ROBOT.joint_names, np.zeros((2, ROBOT.n)), 0.1)
+    motion = ik.motion.Motion(ROBOT.joint_names, np.zeros((2, ROBOT.n)), 0.1)
     one = problem()
     calls = (
         lambda: ik.solve_batch(one, targets, progress=wrong),
         lambda: ik.solve_batch(one, targets, solver='closed_form', progress=wrong),
-        lambda: ik.closed_form(one).solve_many(targets, progress=wrong),
-        lambda: ik.retarget(motion, ROBOT, {TIP: TIP}, progress=wrong),
-        lambda: ik.reachability_map(ROBOT, TIP, step=0.5, progress=wrong),
+        lambda: ik.closed_form.form(one).solve_many(targets, progress=wrong),
+        lambda: ik.retargeting.retarget(motion, ROBOT, {TIP: TIP}, progress=wrong),
+        lambda: ik.reachability.reachability_map(ROBOT, TIP, step=0.5, progress=wrong),
     )
     for call in calls:
         with pytest.raises(ik.InvalidOption, match=r'progress = .*: a function of .*, or None'):

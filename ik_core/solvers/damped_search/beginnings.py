@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._jit import inlined, inner
-from ...closed_forms.nearest import nearest_solutions
+from ...closed_form.nearest import nearest_solutions
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
@@ -35,7 +35,7 @@ def begins_elsewhere(search: SearchArrays, plan: IntArray, everywhere: Array, ro
     """Put x where the first restart begins, if not at random: at the nearest solution.
 
     Where the first attempt began at a start near the goal and led nowhere. plan, everywhere, room:
-    see `closed_forms.beginning.Beginning.restart`; of length 0 where nothing is known.
+    see `closed_form.beginning.Beginning.restart`; of length 0 where nothing is known.
     """
     if plan.shape[0] == 0:
         return False

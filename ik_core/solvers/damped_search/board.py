@@ -91,6 +91,14 @@ def aside_in(which: IntArray, notes: Array, n: int) -> Aside:
 
 
 @inlined
+def clear(board: IntArray) -> None:
+    """Leave nothing on the board."""
+    board[PUT, 0] = board[KNOWN, 0] = board[TAKEN, 0] = 0
+    for lane in range(board.shape[1]):
+        board[STATE, lane], board[PROBLEM, lane] = IDLE, -1
+
+
+@inlined
 def begin_in_lane(crew: Crew, board: IntArray, lane: int, place: int, number: int) -> None:
     """Have a lane begin an attempt at its x."""
     values = numbers_of(crew.values)

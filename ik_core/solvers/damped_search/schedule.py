@@ -12,7 +12,8 @@ restart of a problem that is under way. So a single problem has its restarts sid
 The answer is that of attempts made one after the other: those that are over wait in their lanes
 until all earlier ones are, and of those that reach the goals the earliest counts. Neither the
 number of lanes nor that of threads changes a result. Problems that no attempt solves go on at
-their desk alone (`search.run_search`).
+their desk alone (`search.run_search`). A call makes a limited number of steps, and the next one
+continues: Python can look at its signals in between.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from .board import (
     Given,
     aside_in,
     begin_in_lane,
+    clear,
     free,
 )
 from .crew import Crew, crew_of, step
@@ -74,7 +76,7 @@ from .memory import (
     carve_rows,
     row_count,
 )
-from .search import conclude_search, hand_in, open_problem, run_search
+from .search import DONE, conclude_search, hand_in, open_problem, run_search
 
 lanes_of = in_lanes[LANES]
 
@@ -108,14 +110,17 @@ def solve_many(
     costs: Array,
     errors: Array,
     codes: IntArray,
-) -> None:
-    """Solve the problems first..last-1 of N, each as a single solve does.
+    begins: bool,
+    steps: int,
+) -> int:
+    """Solve the problems first..last-1 of N, each as a single solve does, in at most so many steps
+    of all lanes; return DONE, or which problem is `first` in the call that continues.
 
     For L lanes, and D desks, at most as many: geometries (D, K, 14), targets (D, G, 12), counters
     (D, COUNTERS), memories (D, size) as of `search`; crew_memory (crew_size, L), with the geometry
     in it; board (BOARD, L); aside (C,) and notes (aside_size,), for all problems. The rest is as
-    in `search.solve_each`. What is on the board already is gone on with: a search whose first
-    attempts were made elsewhere. Afterwards it is empty.
+    in `search.solve_each`. Unless `begins`, what is on the board is continued: what a call before
+    left there, or a search whose first attempts were made elsewhere.
     """
     rows = row_count(table)
     desks = Desks(tree, geometries, table, tools, targets, bounds, counters, memories)
@@ -124,8 +129,12 @@ def solve_many(
     found = Found(answers, costs, errors, codes)
     kept = aside_in(aside, notes, bounds.shape[1])
     crew = crew_of(tree, table, tools, bounds, memories[0, :OPTIONS], rows, lanes_of(crew_memory))
-    board[PUT, 0] = board[KNOWN, 0] = board[TAKEN, 0] = 0
+    if begins:
+        clear(board)
     while True:
+        steps = _follow(board, desks, rows, elsewhere, found, steps)
+        if steps <= 0:
+            return first
         at_work = 0
         for lane in range(board.shape[1]):
             if board[STATE, lane] == IDLE and first < last:
@@ -135,10 +144,11 @@ def solve_many(
                 _begin_at_desk(crew, board, lane, desks, rows, given, elsewhere, kept, found)
             at_work += 1 if board[STATE, lane] == AT_WORK else 0
         if at_work == 0:
-            return
+            return DONE
         there = over = 0
-        while there | over == 0:
+        while there | over == 0 and steps > 0:
             there, over = step(crew)
+            steps -= 1
         for lane in range(board.shape[1]):
             if (there | over) >> lane & 1 == 0 or board[STATE, lane] != AT_WORK:
                 continue
@@ -152,7 +162,7 @@ def solve_many(
             if place == NOWHERE:
                 put_aside(crew, board, lane, STALLED, kept, found)
             else:
-                _see_to(crew, board, lane, reached, desks, search, elsewhere, found)
+                _see_to(crew, board, lane, reached, search, found)
 
 
 @inlined
@@ -339,27 +349,46 @@ def _see_to(
     board: IntArray,
     lane: int,
     reached: bool,
-    desks: Desks,
     search: SearchArrays,
-    elsewhere: Elsewhere,
     found: Found,
 ) -> None:
-    """See to an attempt of a problem that has a desk, once it is over, and to what that ends."""
+    """Handle a finished attempt of a problem that has a desk, and the problem if it is solved."""
     place = board[DESK, lane]
     _stop(crew, board, lane, reached)
-    ended = _settle(crew, board, lane, place, search)
-    if ended == RUNNING:
-        return
-    if ended == REACHED:
+    if _settle(crew, board, lane, place, search) == REACHED:
         conclude_search(search)
-    else:  # no attempt reached the goals
-        run_search(
-            desks.tree, desks.geometries[place], desks.table, desks.tools, desks.targets[place],
-            desks.bounds, desks.counters[place], desks.memories[place], elsewhere.plan,
-            elsewhere.numbers, elsewhere.room, FOREVER, FOREVER,
-        )  # fmt: skip
+        _leave_desk(board, place, search, found)
+
+
+@inlined
+def _leave_desk(board: IntArray, place: int, search: SearchArrays, found: Found) -> None:
+    """Write the result of a concluded search, and free its desk."""
     hand_in(search, board[PROBLEM, place], found.points, found.costs, found.errors, found.codes)
     board[PROBLEM, place] = -1
+
+
+@inlined
+def _follow(
+    board: IntArray, desks: Desks, rows: int, elsewhere: Elsewhere, found: Found, steps: int
+) -> int:
+    """Finish the searches of which no attempt reached the goals, in at most so many iterations;
+    return how many of these are left."""
+    for place in range(desks.counters.shape[0]):
+        counters = desks.counters[place]
+        attempts_left = counters[FOLLOWING] == 0 and counters[STATUS] == RUNNING
+        if board[PROBLEM, place] < 0 or attempts_left:
+            continue
+        before = counters[ITERATIONS]
+        status = run_search(
+            desks.tree, desks.geometries[place], desks.table, desks.tools, desks.targets[place],
+            desks.bounds, counters, desks.memories[place], elsewhere.plan,
+            elsewhere.numbers, elsewhere.room, steps, FOREVER,
+        )  # fmt: skip
+        steps -= counters[ITERATIONS] - before
+        if status == RUNNING:
+            return 0
+        _leave_desk(board, place, _search_at(desks, rows, place), found)
+    return steps
 
 
 @inlined

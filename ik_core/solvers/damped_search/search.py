@@ -70,6 +70,9 @@ from .model import (
 )
 from .saddles import SADDLE_TRIALS, find_descent, find_descent_inside, leave_saddle
 
+DONE = -1
+"""Returned in the place of a problem's number by what solves many, once all are solved."""
+
 
 @inlined
 def choose_first(search: SearchArrays, plan: IntArray, numbers: Array, room: Array) -> None:
@@ -289,27 +292,37 @@ def solve_each(
     costs: Array,
     errors: Array,
     codes: IntArray,
-) -> None:
-    """Solve the problems first..last-1 of N with one memory, each as a single solve does.
+    begins: bool,
+    steps: int,
+) -> int:
+    """Solve the problems first..last-1 of N with one memory, each as a single solve does, in at
+    most so many iterations; return DONE, or which problem is `first` in the call that continues.
 
     plan, everywhere, room: see `run_search`. What differs from problem to problem:
     frozen (F,), angles (N, F) : the bodies of joints that stand still, and where they stand
     own_targets (N, G, 12), starts (N, variables), seeds (N,)
     near (N, variables) : next to which turn an answer should be, as a rule the starts
+    begins : False to continue
 
     What is filled: answers (N, variables), costs (N,), errors (N, G, 2), and codes (N, 4): status,
     iterations, evaluations, restarts.
     """
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
     for i in range(first, last):
-        open_problem(
-            search, geometry, targets, frozen, angles, own_targets, starts, near, seeds, i
-        )
-        run_search(
+        if begins or i > first:
+            open_problem(
+                search, geometry, targets, frozen, angles, own_targets, starts, near, seeds, i
+            )
+        before = counters[ITERATIONS]
+        status = run_search(
             tree, geometry, table, tools, targets, bounds, counters, memory, plan, everywhere,
-            room, FOREVER, FOREVER,
+            room, steps, FOREVER,
         )  # fmt: skip
+        steps -= counters[ITERATIONS] - before
+        if status == RUNNING:
+            return i
         hand_in(search, i, answers, costs, errors, codes)
+    return DONE
 
 
 @inlined

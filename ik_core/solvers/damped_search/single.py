@@ -15,7 +15,7 @@ from ...maths.lanes import LANES, in_lanes, numbers_of
 from ...maths.rotations import Array, IntArray
 from ...optim.memory import FOREVER
 from . import crew as of_lanes
-from .board import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE
+from .board import AT_WORK, BEGUN, DESK, NUMBER, PROBLEM, STATE, clear
 from .crew import crew_of
 from .memory import (
     ANSWER,
@@ -30,6 +30,7 @@ from .memory import (
     GROWTH,
     ITERATIONS,
     MARK,
+    NEW,
     NU,
     PHASE,
     RESTARTS,
@@ -65,22 +66,22 @@ Outcome = tuple[int, float, int, int, int]
 
 @njit
 def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
-    """Begin a search, or go on with it. Without lanes: at most so many iterations, else to the
-    end.
+    """Begin a search, or continue it, for at most so many iterations, those of all lanes at once
+    counting as one.
 
     When the status is not RUNNING, the answer is concluded.
 
     arrays (16, 3) : a table of `Addresses`:
         the eight of every search, see `memory.search_arrays`
         PLAN, NUMBERS, ROOM: see `nearest_solutions`, which chooses where the first attempt begins;
-        NUMBERS is of length 0 to go on, or to begin at the start
+        NUMBERS is of length 0 to begin at the start
         EVERYWHERE: the numbers for the first restart, see `begins_elsewhere`; PLAN is of length 0
         where that is a random one
         COLUMNS (variables,): which joints of the whole robot move
         FROZEN, CREW, BOARD: see `schedule.solve_many`, for one desk and FEW lanes; of no lanes
         where attempts are made one after the other
     q (n,) : begin anew at these joints of the whole robot, and fill COLUMNS of them with the
-        answer; of length 0 for the search in the arrays, as it is
+        answer, if it is found in this call; of length 0 for the search in the arrays, as it is
     """
     tree, geometry = integers_at(arrays, TREE), numbers_at(arrays, GEOMETRY)
     table, tools = integers_at(arrays, TABLE), numbers_at(arrays, TOOLS)
@@ -90,32 +91,38 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
     everywhere, room = numbers_at(arrays, EVERYWHERE), numbers_at(arrays, ROOM)
     columns = integers_at(arrays, COLUMNS)[0]
     search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    vectors = search.vectors
+    vectors, board = search.vectors, integers_at(arrays, BOARD)
+    beside = board.shape[1] > 0 and search.options[RESTARTS] > 0.0
     if q.shape[0] > 0:
         for k in range(counters.shape[0]):
             counters[k] = 0
         for j in range(columns.shape[0]):
             vectors[START, j] = vectors[FIRST, j] = q[columns[j]]
-    if numbers.shape[0] > 0:
+        if beside:
+            clear(board)  # a search may have been interrupted
+    if numbers.shape[0] > 0 and counters[PHASE] == NEW:
         choose_first(search, plan, numbers, room)
-    beside = integers_at(arrays, BOARD).shape[1] > 0 and search.options[RESTARTS] > 0.0
-    status = run_search(
-        tree,
-        geometry,
-        table,
-        tools,
-        targets,
-        bounds,
-        counters,
-        memory,
-        plan,
-        everywhere,
-        room,
-        ALONE if beside else iterations,
-        1 if beside else FOREVER,
-    )
+    status, shared = RUNNING, beside and board[PROBLEM, 0] >= 0
+    if not shared:
+        status = run_search(
+            tree,
+            geometry,
+            table,
+            tools,
+            targets,
+            bounds,
+            counters,
+            memory,
+            plan,
+            everywhere,
+            room,
+            ALONE if beside else iterations,
+            1 if beside else FOREVER,
+        )
+        if beside and status == RUNNING:
+            _share(search, integers_at(arrays, FROZEN)[0], numbers_at(arrays, CREW), board)
     if beside and status == RUNNING:
-        status = _go_on_in_lanes(arrays, search)
+        status = _go_on_in_lanes(arrays, search, iterations)
     if status != RUNNING:
         for j in range(min(q.shape[0], columns.shape[0])):
             q[columns[j]] = vectors[ANSWER, j]
@@ -125,14 +132,13 @@ def run(arrays: IntArray, iterations: int, q: Array) -> Outcome:
 
 
 @inlined
-def _go_on_in_lanes(arrays: IntArray, search: SearchArrays) -> int:
-    """Bring a search that is under way to its end, in all lanes; return its status."""
+def _go_on_in_lanes(arrays: IntArray, search: SearchArrays, steps: int) -> int:
+    """Continue a search for so many steps of all lanes; return its status."""
     p, counters, vectors = search.p, search.counters, search.vectors
     bodies, goals = p.tree.shape[0], p.table.shape[0]
     plan, frozen = integers_at(arrays, PLAN)[0], integers_at(arrays, FROZEN)[0]
     crew_memory, board = numbers_at(arrays, CREW), integers_at(arrays, BOARD)
     known = plan[: plan.shape[0] if counters[ATTEMPT] == 0 else 0]
-    _share(search, frozen, crew_memory, board)
     targets, nothing = p.targets.reshape(1, goals, 12), vectors[:0]
     solve_few(
         p.tree,
@@ -163,8 +169,10 @@ def _go_on_in_lanes(arrays: IntArray, search: SearchArrays) -> int:
         search.values[ANSWER_COST : ANSWER_COST + 1],
         p.errors.reshape(1, goals, 2),
         board[BEGUN : BEGUN + 1],
+        False,
+        steps,
     )
-    return int(counters[ANSWER_STATUS])
+    return int(counters[ANSWER_STATUS]) if board[PROBLEM, 0] < 0 else RUNNING
 
 
 @inlined

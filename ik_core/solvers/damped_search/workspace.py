@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._addresses import Addresses
-from ...closed_forms import slots
-from ...closed_forms.beginning import Beginning, beginning_of
+from ...closed_form import slots
+from ...closed_form.beginning import Beginning, beginning_of
 from ...maths.lanes import LANES
 from ...maths.rotations import Array, IntArray
 from ...optim.arrays import (
@@ -21,8 +21,7 @@ from ...optim.arrays import (
     problem_joint_rows,
     sorted_tasks,
 )
-from ...optim.memory import FOREVER
-from ...optim.search import Clock
+from ...optim.search import Clock, steps_at_once
 from ...optim.workspace import STATUSES, KernelWorkspace
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
@@ -67,6 +66,7 @@ class DampedWorkspace(KernelWorkspace):
         n = len(problem.variables)
         ends = part_ends(len(packed.tree), len(packed.parts), packed.rows, n)
         self.counters = np.zeros(memory.COUNTERS, np.int64)
+        self.steps_at_once = steps_at_once(n, packed.rows)
         self.arguments = (
             packed.tree,
             packed.geometry,
@@ -155,7 +155,11 @@ class DampedWorkspace(KernelWorkspace):
         """A whole solve, without a budget."""
         started = clock()
         q = self._read(q0)
-        outcome = run(self._whole.table, FOREVER, q)
+        outcome = run(self._whole.table, self.steps_at_once, q)
+        if outcome[0] == memory.RUNNING:
+            while outcome[0] == memory.RUNNING:  # Ctrl-C is heard in between
+                outcome = run(self._whole.table, self.steps_at_once, TO_GO_ON)
+            q[self.problem.columns] = self.answer
         if not self._is_plain:
             return self.result(q, clock() - started)
         status, cost, iterations, evaluations, restarts = outcome

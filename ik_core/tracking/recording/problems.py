@@ -14,7 +14,6 @@ from ...tasks import (
     AxisTask,
     CentreOfMassTask,
     EndEffectorPatternTask,
-    GoalTask,
     JointPatternTask,
     LimitAvoidanceTask,
     ManipulabilityTask,
@@ -27,6 +26,7 @@ from ...tasks import (
     Task,
     TwoAxisTask,
 )
+from ...tasks.goals import GoalTask
 from ...tasks.kernels import GOAL_AXES
 from ...tasks.manipulability import ROWS
 from ...tasks.reference_motion import ReferenceMotionTask

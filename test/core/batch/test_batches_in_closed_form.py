@@ -10,8 +10,8 @@ from support import robots
 
 import ik_core as ik
 from ik_core import IkProblem, InvalidConfiguration, PoseTask
-from ik_core.closed_forms.form import ClosedForm
-from ik_core.closed_forms.knowledge import Knowledge
+from ik_core.closed_form.forms import ClosedForm
+from ik_core.closed_form.knowledge import Knowledge
 from ik_core.solvers.closed_form import ClosedFormSolver
 
 FIELDS = 'success', 'cost', 'iterations', 'evaluations', 'restarts', 'status'
@@ -87,7 +87,7 @@ def test_what_is_frozen_or_has_other_tasks_is_solved_one_by_one():
 
 def test_a_value_to_hold_is_refused_where_no_joint_is_held():
     robot, goal, problem = pose_problem('ur5e')
-    form = ik.closed_form(problem)
+    form = ik.closed_form.form(problem)
     poses, starts = cases(robot, goal, 3)
     goal.set_target(poses[0])
     for call in (
@@ -103,7 +103,7 @@ def test_progress_never_falls_where_poses_are_solved_with_care():
     robot, goal, problem = pose_problem('ur5e')
     poses, starts = cases(robot, goal, 1200)
     told = []
-    ik.closed_form(problem).solve_many(
+    ik.closed_form.form(problem).solve_many(
         poses, starts, threads=1, progress=lambda *now: told.append(now[0])
     )
     assert (np.diff(told) > 0).all()

@@ -203,7 +203,7 @@ def test_an_empty_list_of_targets_is_a_batch_of_none(none, goals):
     with pytest.raises(ik.InvalidConfiguration, match=r'q0 has shape \(0,\)'):
         ik.solve_batch(problem, np.tile(np.eye(4), (1, goals, 1, 1)), none)
     if goals == 1:
-        many = ik.closed_form(problem).solve_many(none, none)
+        many = ik.closed_form.form(problem).solve_many(none, none)
         assert (len(many), many.q.shape[0], many.q.shape[2]) == (0, 0, 6)
 
 
@@ -333,8 +333,6 @@ def test_an_error_in_the_callers_progress_ends_the_batch():
 
 
 ENDLESS = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 import numpy as np, ik_core as ik
 from support import robots
 robot = robots.shipped('ur5e')

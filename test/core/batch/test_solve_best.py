@@ -95,9 +95,9 @@ def test_turns_gives_every_copy_inside_the_limits_once():
 def two_links(lower=-3.0, upper=3.0):
     z, shift = np.array([0.0, 0.0, 1.0]), robots.transform(translation=[1.0, 0.0, 0.0])
     joints = [
-        ik.Joint('j1', 'revolute', 'a', 'b', axis=z, lower=lower, upper=upper),
-        ik.Joint('j2', 'revolute', 'b', 'c', shift, z, lower=lower, upper=upper),
-        ik.Joint('end', 'fixed', 'c', 'tip', shift),
+        ik.robot.Joint('j1', 'revolute', 'a', 'b', axis=z, lower=lower, upper=upper),
+        ik.robot.Joint('j2', 'revolute', 'b', 'c', shift, z, lower=lower, upper=upper),
+        ik.robot.Joint('end', 'fixed', 'c', 'tip', shift),
     ]
     return ik.Robot.from_joints('two links', ['a', 'b', 'c', 'tip'], joints)
 
@@ -190,7 +190,7 @@ def test_bad_numbers_of_searches_are_refused(value):
     with pytest.raises(InvalidOption):
         ik.solve_all(problem, max_searches=value)
     with pytest.raises(InvalidOption):
-        ik.solve_best(problem, attempts=value)
+        ik.batch.solve_best(problem, attempts=value)
 
 
 # --- the best ------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_the_nearest_of_a_ur5es_is_that_of_the_closed_form():
         truth, q0 = aim_at_random(problem, rng), rng.uniform(-np.pi, np.pi, 6)
         gaps = (truth - q0 + np.pi) % (2.0 * np.pi) - np.pi  # every turn has room within 2 pi
         for w in (1.0, weights):
-            result = ik.solve_best(problem, q0, 'nearest', weights=w, attempts=200)
+            result = ik.batch.solve_best(problem, q0, 'nearest', weights=w, attempts=200)
             least = (w * gaps**2).sum(axis=1).min()
             assert (w * (result.q - q0) ** 2).sum() == pytest.approx(least, rel=1e-2, abs=1e-3)
             assert result.success
@@ -218,10 +218,10 @@ def test_the_most_manipulable_and_the_farthest_from_limits_of_a_ur5e():
     robot = problem.robot
     for _ in range(10):
         truth = aim_at_random(problem, rng)  # nearest to 0, which is the middle
-        best = ik.solve_best(problem, choose='manipulable', attempts=200)
+        best = ik.batch.solve_best(problem, choose='manipulable', attempts=200)
         largest = max(manipulability(robot, q, 'tool0') for q in truth)
         assert manipulability(robot, best.q, 'tool0') == pytest.approx(largest, rel=1e-2)
-        far = ik.solve_best(problem, choose='limits', attempts=200)
+        far = ik.batch.solve_best(problem, choose='limits', attempts=200)
         least = (truth**2).sum(axis=1).min()
         assert (far.q**2).sum() == pytest.approx(least, rel=1e-2)
 
@@ -241,7 +241,7 @@ def test_a_redundant_arm_is_improved_in_its_null_space():
         for _ in range(4):
             q, q0 = robots.random_q(robot, rng), robots.random_q(robot, rng)
             aim(problem, q)
-            best = ik.solve_best(problem, q0, choose)
+            best = ik.batch.solve_best(problem, q0, choose)
             assert best.success
             assert robots.inside(robot, best.q)
             # no motion that leaves the pose alone lowers it: the slope along the null space
@@ -259,17 +259,19 @@ def test_first_is_what_solve_finds_and_a_function_chooses_too():
     problem = pose_problem('ur5e')
     aim(problem, [0.4, -1.2, 1.4, -0.9, 1.1, 0.3])
     q0 = np.full(6, 0.2)
-    first = ik.solve_best(problem, q0, 'first', random_seed=2)
+    first = ik.batch.solve_best(problem, q0, 'first', random_seed=2)
     np.testing.assert_array_equal(first.q, ik.solve(problem, q0, random_seed=2).q)
     truth = ur5e_closed_form.solutions(problem.goals[0].transform)
-    elbow = ik.solve_best(problem, q0, lambda q: -np.sin(q[2]), attempts=200)
+    elbow = ik.batch.solve_best(problem, q0, lambda q: -np.sin(q[2]), attempts=200)
     assert np.sin(elbow.q[2]) == pytest.approx(np.sin(truth[:, 2]).max(), abs=1e-3)
 
 
 def test_choosing_is_deterministic_and_counts_all_searches():
     problem = pose_problem('panda')
     aim(problem, problem.default_configuration + 0.1)
-    a, b = (ik.solve_best(problem, choose='limits', threads=k, random_seed=3) for k in (1, 2))
+    a, b = (
+        ik.batch.solve_best(problem, choose='limits', threads=k, random_seed=3) for k in (1, 2)
+    )
     np.testing.assert_array_equal(a.q, b.q)
     assert (a.iterations, a.restarts) == (b.iterations, b.restarts)
     assert a.evaluations > 64
@@ -278,9 +280,9 @@ def test_choosing_is_deterministic_and_counts_all_searches():
 def test_a_budget_of_no_time_gives_what_the_first_search_has():
     problem = pose_problem('ur5e')
     aim(problem, [0.4, -1.2, 1.4, -0.9, 1.1, 0.3])
-    result = ik.solve_best(problem, budget=ik.Budget(seconds=0.0))
+    result = ik.batch.solve_best(problem, budget=ik.Budget(seconds=0.0))
     assert result.status in (IkStatus.REACHED, IkStatus.TIME_LIMIT)
-    assert ik.solve_best(problem, budget=ik.Budget(seconds=0.02)).success
+    assert ik.batch.solve_best(problem, budget=ik.Budget(seconds=0.02)).success
 
 
 def test_out_of_reach_the_closest_point_is_the_answer():
@@ -288,7 +290,7 @@ def test_out_of_reach_the_closest_point_is_the_answer():
     far = np.eye(4)
     far[0, 3] = 3.0
     problem.goals[0].set_target(far)
-    best, single = ik.solve_best(problem), ik.solve(problem)
+    best, single = ik.batch.solve_best(problem), ik.solve(problem)
     assert best.status is single.status is IkStatus.CLOSEST
     np.testing.assert_array_equal(best.q, single.q)
 
@@ -297,10 +299,10 @@ def test_other_solvers_and_secondary_tasks_can_choose():
     robot = robots.shipped('panda')
     goal = ik.PoseTask('panda_hand_tcp', [0.4, 0.2, 0.5], [1, 0, 0, 0])
     plain = IkProblem(robot, [goal])
-    bfgs = ik.solve_best(plain, choose='limits', attempts=3, solver='bfgs', restarts=5)
+    bfgs = ik.batch.solve_best(plain, choose='limits', attempts=3, solver='bfgs', restarts=5)
     assert bfgs.success
-    own = IkProblem(robot, [goal], secondary=[ik.LimitAvoidanceTask()])
-    assert ik.solve_best(own, choose='nearest', attempts=3).success
+    own = IkProblem(robot, [goal], secondary=[ik.tasks.LimitAvoidanceTask()])
+    assert ik.batch.solve_best(own, choose='nearest', attempts=3).success
 
 
 @pytest.mark.parametrize(
@@ -315,11 +317,11 @@ def test_bad_choices_are_refused(name, value):
     problem = pose_problem('ur5e')
     aim(problem, problem.default_configuration)
     with pytest.raises(InvalidOption):
-        ik.solve_best(problem, **{name: value})
+        ik.batch.solve_best(problem, **{name: value})
 
 
 def test_a_goal_without_a_target_is_refused():
-    for choose in (ik.solve_all, ik.solve_best):
+    for choose in (ik.solve_all, ik.batch.solve_best):
         with pytest.raises(InvalidGoal):
             choose(pose_problem('ur5e'))
 

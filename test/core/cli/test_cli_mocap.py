@@ -39,7 +39,7 @@ DOFS = {'thigh': 3, 'shin': 1, 'foot': 2, 'spine': 3}
 def test_it_writes_the_figure_as_a_urdf(amc, tmp_path):
     out = tmp_path / 'figure.urdf'
     assert main(['mocap', str(amc.with_name('figure.asf')), '--urdf', str(out)]) == 0
-    robot, motion = ik.load_mocap(amc)
+    robot, motion = ik.motion.load_mocap(amc)
     again = ik.load_urdf(out)
     for q in motion.positions_of(again):
         for link in robot.link_names:

@@ -19,7 +19,7 @@ def wave(tmp_path):
     panda = ik.load_urdf(URDF / 'panda.urdf')
     phase = np.linspace(0, 2, 8)[:, np.newaxis] + np.arange(panda.n)
     q = panda.middle_configuration + 0.3 * np.sin(phase) * (np.arange(panda.n) < 7)
-    ik.save_motion(ik.Motion(panda.joint_names, q, 1 / 30), tmp_path / 'wave.csv')
+    ik.motion.save_motion(ik.motion.Motion(panda.joint_names, q, 1 / 30), tmp_path / 'wave.csv')
     return str(tmp_path / 'wave.csv')
 
 
@@ -33,7 +33,7 @@ def test_a_demonstration_goes_to_another_arm(wave, tmp_path, capsys):
     assert data['frames'] == 8
     assert data['joints'] == 7
     panda, iiwa = (ik.load_urdf(URDF / f'{name}.urdf') for name in ('panda', 'iiwa14'))
-    asked_for, made = ik.load_motion(wave), ik.load_motion(out)
+    asked_for, made = ik.motion.load_motion(wave), ik.motion.load_motion(out)
     for q, p in zip(made.positions, asked_for.positions, strict=True):
         goal = 0.9 * panda.forward_kinematics(p, 'panda_hand_tcp')[:3, 3] - [0, 0, 0.05]
         hand = iiwa.forward_kinematics(q, 'iiwa_link_ee')[:3, 3]

@@ -10,8 +10,8 @@ import pytest
 from support.places import ROOT
 from support.robots import python_path
 
-from ik_core.analysis.reachability import ReachabilityMap
 from ik_core.cli.main import main
+from ik_core.reachability import ReachabilityMap
 
 
 def test_the_command_makes_the_map_and_the_picture(tmp_path, capsys):

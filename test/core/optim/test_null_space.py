@@ -50,7 +50,7 @@ def test_the_posture_nearest_to_rest_is_found(name, away, seed):
 
 
 @pytest.mark.parametrize('secondary', [
-    ik.PostureTask(), ik.LimitAvoidanceTask(), ik.ManipulabilityTask('panda_link7'),
+    ik.PostureTask(), ik.tasks.LimitAvoidanceTask(), ik.tasks.ManipulabilityTask('panda_link7'),
     ik.AxisTask('panda_link4', [0, 0, 1], [0, 1, 0]),
 ])  # fmt: skip
 def test_every_kind_of_task_can_be_secondary(secondary):
@@ -64,9 +64,9 @@ def test_every_kind_of_task_can_be_secondary(secondary):
 
 
 @pytest.mark.parametrize('other', [
-    ik.PostureTask(weights=1e-3), ik.LimitAvoidanceTask(weight=1e-2),
-    ik.ManipulabilityTask('panda_link7', weight=1e-2),
-    ik.SmoothnessTask([0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8, 0.04], stiffness=1e-3),
+    ik.PostureTask(weights=1e-3), ik.tasks.LimitAvoidanceTask(weight=1e-2),
+    ik.tasks.ManipulabilityTask('panda_link7', weight=1e-2),
+    ik.tasks.SmoothnessTask([0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8, 0.04], stiffness=1e-3),
 ])  # fmt: skip
 @pytest.mark.parametrize('solver', ['levenberg_marquardt', 'bfgs'])
 def test_every_kind_of_task_can_be_weighed_against_a_goal(solver, other):

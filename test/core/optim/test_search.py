@@ -17,9 +17,9 @@ from ik_core.solvers.base import IterativeSolver
 def cross(limit=10.0):
     """Two prismatic joints along x and y: the residual is simply q minus the target."""
     joints = [
-        ik.Joint('x', 'prismatic', 'a', 'b', axis=np.eye(3)[0], lower=-limit, upper=limit),
-        ik.Joint('y', 'prismatic', 'b', 'c', axis=np.eye(3)[1], lower=-limit, upper=limit),
-        ik.Joint('z', 'prismatic', 'c', 'd', axis=np.eye(3)[2], lower=-1.0, upper=1.0),
+        ik.robot.Joint('x', 'prismatic', 'a', 'b', axis=np.eye(3)[0], lower=-limit, upper=limit),
+        ik.robot.Joint('y', 'prismatic', 'b', 'c', axis=np.eye(3)[1], lower=-limit, upper=limit),
+        ik.robot.Joint('z', 'prismatic', 'c', 'd', axis=np.eye(3)[2], lower=-1.0, upper=1.0),
     ]
     return ik.Robot.from_joints('cross', list('abcd'), joints)
 
@@ -131,9 +131,9 @@ def bent_arm():
     z = np.array([0.0, 0.0, 1.0])
     shift = robots.transform(translation=[1.0, 0.0, 0.0])
     joints = [
-        ik.Joint('j1', 'continuous', 'a', 'b', axis=z),
-        ik.Joint('j2', 'continuous', 'b', 'c', shift, z),
-        ik.Joint('end', 'fixed', 'c', 'tip', shift),
+        ik.robot.Joint('j1', 'continuous', 'a', 'b', axis=z),
+        ik.robot.Joint('j2', 'continuous', 'b', 'c', shift, z),
+        ik.robot.Joint('end', 'fixed', 'c', 'tip', shift),
     ]
     return ik.Robot.from_joints('bent', ['a', 'b', 'c', 'tip'], joints)
 

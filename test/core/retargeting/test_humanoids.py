@@ -24,10 +24,10 @@ def test_a_humanoid_throws(name):
     if name not in paths:
         pytest.skip('example-robot-data is not installed')
     robot = ik.load_urdf(paths[name], floating_base=True)
-    source, motion = ik.load_mocap(clip('124_01.amc'))
+    source, motion = ik.motion.load_mocap(clip('124_01.amc'))
     upright = np.eye(4)
     upright[:3, :3] = matrix_from_rpy([np.pi / 2, 0.0, 0.0])
-    made = ik.retarget(
+    made = ik.retargeting.retarget(
         motion.resampled(1 / 30),
         robot,
         dict(zip(ENDS, HUMANOIDS[name], strict=True)),

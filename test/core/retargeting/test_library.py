@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from support.mocap_figures import amc_text, asf_places, asf_text, asf_values, bvh_text, bvh_values
+from support.mocap_figures import (
+    BVH_JOINTS,
+    amc_text,
+    asf_places,
+    asf_text,
+    asf_values,
+    bvh_text,
+    bvh_values,
+    clip,
+    needs_clips,
+)
 
 import ik_core as ik
 from ik_core.exceptions import InvalidMotion, InvalidOption
@@ -46,10 +56,10 @@ def plotted(folder, paths, **more):
     """A folder with a motion of the plotter for each path, as tool0 of a robot shall go."""
     (folder / 'plotter.urdf').write_text(URDF)
     for name, path in paths.items():
-        ik.save_motion(ik.Motion(('x', 'y', 'z'), path, 0.1), folder / f'{name}.csv')
+        ik.motion.save_motion(ik.motion.Motion(('x', 'y', 'z'), path, 0.1), folder / f'{name}.csv')
     own = {'robot': 'plotter.urdf', 'links': {'pen': 'tool0'}, **more}
     described(folder, {name: {'file': f'{name}.csv', **own} for name in paths})
-    return ik.MotionLibrary(folder)
+    return ik.retargeting.MotionLibrary(folder)
 
 
 @pytest.fixture
@@ -65,6 +75,70 @@ def test_each_path_is_nearest_to_itself_at_no_distance(library):
         assert nearest.distance == nearest.distances[name] < 1e-12
         assert list(nearest.distances.values()) == sorted(nearest.distances.values())
         assert set(nearest.distances) == set(PATHS)
+
+
+def swing(frames=61):
+    """Values for `bvh_text`: a figure that walks and swings all its joints, smoothly."""
+    (values,) = bvh_values(1)
+    return [
+        {
+            name: [
+                (100.0 + 3.0 * t if channel.endswith('position') else 60.0 * np.sin(0.1 * t + k))
+                for k, channel in enumerate(BVH_JOINTS[name][-1].split())
+            ]
+            for name in values
+        }
+        for t in range(frames)
+    ]
+
+
+def at_rest(frame):
+    return {name: [0.5 * np.sign(v) for v in row] for name, row in frame.items()}
+
+
+def clip_library(folder, frames):
+    (folder / 'swing.bvh').write_text(bvh_text(frames))
+    described(folder, {'swing': {'file': 'swing.bvh', 'links': {'wrist': 'tool0'}, 'joints': {}}})
+    return ik.retargeting.MotionLibrary(folder)
+
+
+def test_the_rest_pose_before_a_captured_motion_does_not_count(tmp_path):
+    """As converters put it there, far away: a share of the path that nobody goes."""
+    frames = swing()
+    own = clip_library(tmp_path, frames).load('swing')
+    with_rest = clip_library(tmp_path, [at_rest(frames[0]), *frames])
+    path = own.path('tool0')
+    assert len(with_rest.load('swing').motion) == len(path) == len(frames)
+    assert with_rest.nearest(path, 'tool0').distance < 1e-12
+    slow = with_rest.nearest(path[::6], 'tool0').distance
+    assert slow < 0.02 * np.linalg.norm(np.diff(path, axis=0), axis=1).sum()
+
+
+def test_a_motion_that_begins_in_its_rest_pose_keeps_all_frames(tmp_path):
+    """It leaves it no faster than a figure can."""
+    frames = swing()
+    slowly = [
+        {name: [t / 29.0 * v for v in row] for name, row in frames[0].items()} for t in range(30)
+    ]
+    library = clip_library(tmp_path, slowly)
+    assert len(library.load('swing').motion) == 30
+    assert len(clip_library(tmp_path, [at_rest(frames[0])]).load('swing').motion) == 1
+
+
+@needs_clips
+def test_a_run_from_the_database_is_found_by_its_own_path(tmp_path):
+    """The largest distance to itself at 10 Hz was 0.59 m with the rest pose of its file; seven
+    points cut its corners."""
+    links = ('rHand', 'lHand', 'head', 'rFoot', 'lFoot')
+    for link in links:
+        entry = {'file': str(clip('141_01.bvh')), 'links': {link: 'tool0'}, 'joints': {}}
+        described(tmp_path, {'run': {**entry, 'rate': 60}})
+        library = ik.retargeting.MotionLibrary(tmp_path)
+        robot, motion = ik.motion.load_mocap(clip('141_01.bvh'), rate=60)
+        q = motion[1:].positions_of(robot)
+        path = np.array([robot.forward_kinematics(each, link)[:3, 3] for each in q])
+        assert library.nearest(path, 'tool0').distance < 1e-9
+        assert library.nearest(path[::6], 'tool0').distance < 0.15
 
 
 def test_a_few_goals_near_a_path_find_it(library):
@@ -150,7 +224,7 @@ def test_captured_motions_are_examples_by_their_links(tmp_path):
     walk = {'file': 'walk.amc', 'skeleton': 'figure.asf', 'rate': 60, 'links': {'foot': 'tool0'}}
     run = {'file': 'run.bvh', 'links': {'wrist': 'elbow', 'knee': 'tool0'}, 'joints': {}}
     described(tmp_path, {'walk': walk, 'run': run})
-    library = ik.MotionLibrary(tmp_path)
+    library = ik.retargeting.MotionLibrary(tmp_path)
     foot = [asf_places(frame)['foot'] for frame in values]
     nearest = library.nearest(foot, 'tool0')
     assert (nearest.name, len(nearest.distances)) == ('walk', 2)
@@ -224,7 +298,7 @@ def test_a_broken_description_names_file_motion_and_reason(tmp_path, change, rea
     plotted(tmp_path, {'line': LINE})
     described(tmp_path, {'line': SOUND | change})
     with pytest.raises(InvalidMotion, match=rf"library.json, motion 'line': .*{reason}"):
-        ik.MotionLibrary(tmp_path)
+        ik.retargeting.MotionLibrary(tmp_path)
 
 
 @pytest.mark.parametrize('key', ['file', 'robot', 'links'])
@@ -232,7 +306,7 @@ def test_what_is_needed_is_asked_for(tmp_path, key):
     plotted(tmp_path, {'line': LINE})
     described(tmp_path, {'line': {k: v for k, v in SOUND.items() if k != key}})
     with pytest.raises(InvalidMotion, match=f"motion 'line': .*{key}"):
-        ik.MotionLibrary(tmp_path)
+        ik.retargeting.MotionLibrary(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -250,13 +324,13 @@ def test_what_is_needed_is_asked_for(tmp_path, key):
 def test_a_file_that_describes_nothing_is_refused(tmp_path, text, reason):
     described(tmp_path, text)
     with pytest.raises(InvalidMotion, match=rf'(?s)library\.json.*{reason}'):
-        ik.MotionLibrary(tmp_path)
+        ik.retargeting.MotionLibrary(tmp_path)
 
 
 def test_a_folder_without_a_description_is_refused(tmp_path):
     for folder in (tmp_path, tmp_path / 'gone'):
         with pytest.raises(InvalidMotion, match=r'library\.json'):
-            ik.MotionLibrary(folder)
+            ik.retargeting.MotionLibrary(folder)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +345,7 @@ def test_a_folder_without_a_description_is_refused(tmp_path):
 def test_a_map_that_does_not_fit_its_robot_is_refused_when_it_is_loaded(tmp_path, change, reason):
     plotted(tmp_path, {'line': LINE})
     described(tmp_path, {'line': SOUND | change})
-    library = ik.MotionLibrary(tmp_path)
+    library = ik.retargeting.MotionLibrary(tmp_path)
     for use in (lambda: library.load('line'), lambda: library.nearest(LINE, 'tool0')):
         with pytest.raises(InvalidMotion, match=rf"library.json, motion 'line': .*{reason}"):
             use()

@@ -28,7 +28,7 @@ def swaying(robot, frames=12, amplitude=0.3):
     phase = np.linspace(0.0, 2.0, frames)[:, np.newaxis] + np.arange(robot.n)
     middle = robot.middle_configuration
     room = np.minimum(amplitude, 0.9 * (robot.upper - middle))
-    return ik.Motion(robot.joint_names, middle + room * np.sin(phase), PERIOD)
+    return ik.motion.Motion(robot.joint_names, middle + room * np.sin(phase), PERIOD)
 
 
 def path_of(robot, motion, link):
@@ -38,7 +38,7 @@ def path_of(robot, motion, link):
 def test_a_robot_that_imitates_itself_does_the_same(panda):
     motion = swaying(panda)
     for beta in (1e-5, 0.5, 1.0):
-        made = ik.retarget(motion, panda, {'panda_hand': 'panda_hand'}, beta=beta)
+        made = ik.retargeting.retarget(motion, panda, {'panda_hand': 'panda_hand'}, beta=beta)
         assert made.motion.joint_names == motion.joint_names
         assert made.motion.period == motion.period
         np.testing.assert_allclose(made.motion.positions, motion.positions, atol=1e-6)
@@ -49,7 +49,7 @@ def test_a_robot_that_imitates_itself_does_the_same(panda):
 def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
     beta, kv, ka, m = 0.02, 1e-4, 1e-7, 1e-3
     motion = swaying(panda, frames=6)
-    made = ik.retarget(
+    made = ik.retargeting.retarget(
         motion,
         iiwa,
         LINKS,
@@ -94,7 +94,7 @@ def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
 def test_a_smaller_beta_leads_the_links_better_and_the_joints_worse(panda, iiwa):
     motion = swaying(panda)
     ends = [
-        ik.retarget(motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=beta)
+        ik.retargeting.retarget(motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=beta)
         for beta in (1e-5, 1e-3, 0.5, 1.0)
     ]
     links = [made.link_errors.mean() for made in ends]
@@ -107,7 +107,7 @@ def test_a_smaller_beta_leads_the_links_better_and_the_joints_worse(panda, iiwa)
 
 def test_errors_are_those_of_the_motion_that_is_returned(panda, iiwa):
     motion = swaying(panda)
-    made = ik.retarget(motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=0.1)
+    made = ik.retargeting.retarget(motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=0.1)
     way = path_of(iiwa, made.motion, 'iiwa_link_ee') - path_of(panda, motion, 'panda_hand_tcp')
     np.testing.assert_allclose(made.link_errors[:, 0], np.linalg.norm(way, axis=1), atol=1e-12)
     names = [JOINTS[f'panda_joint{i}'] for i in range(1, 8)]
@@ -122,7 +122,7 @@ def test_paths_are_scaled_turned_and_moved(panda):
     transform = np.eye(4)
     transform[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
     transform[:3, 3] = [0.02, -0.03, 0.04]
-    made = ik.retarget(
+    made = ik.retargeting.retarget(
         motion,
         panda,
         {'panda_hand': 'panda_hand'},
@@ -138,9 +138,13 @@ def test_paths_are_scaled_turned_and_moved(panda):
 
 def test_the_scale_length_is_the_ratio_of_the_chains(panda, iiwa):
     motion = swaying(panda, frames=3)
-    ratio = ik.total_link_length(iiwa, 'iiwa_link_ee') / ik.total_link_length(panda, 'panda_hand')
+    ratio = ik.tasks.total_link_length(iiwa, 'iiwa_link_ee') / ik.tasks.total_link_length(
+        panda, 'panda_hand'
+    )
     made = [
-        ik.retarget(motion, iiwa, {'panda_hand': 'iiwa_link_ee'}, source=panda, scale=scale)
+        ik.retargeting.retarget(
+            motion, iiwa, {'panda_hand': 'iiwa_link_ee'}, source=panda, scale=scale
+        )
         for scale in ('length', ratio)
     ]
     np.testing.assert_array_equal(made[0].motion.positions, made[1].motion.positions)
@@ -151,12 +155,12 @@ def test_paths_in_the_frame_of_a_link_do_not_see_what_carries_it(panda):
     frames = 6
     still = swaying(panda, frames)
     rng = np.random.default_rng(0)
-    motion = ik.Motion(
+    motion = ik.motion.Motion(
         carried.joint_names,
         np.hstack([rng.uniform(-1.0, 1.0, (frames, 6)), still.positions]),
         PERIOD,
     )
-    made = ik.retarget(
+    made = ik.retargeting.retarget(
         motion,
         panda,
         {'panda_hand': 'panda_hand'},
@@ -172,26 +176,28 @@ def test_a_floating_root_is_scaled_and_moved_as_the_paths_are():
     positions[:, :3] = [[0.1 * i, 0.5, 1.0] for i in range(4)]
     transform = np.eye(4)
     transform[:3, 3] = [1.0, 2.0, 3.0]
-    motion = ik.Motion(robot.joint_names, positions, PERIOD)
-    copied = ik.retarget(
+    motion = ik.motion.Motion(robot.joint_names, positions, PERIOD)
+    copied = ik.retargeting.retarget(
         motion, robot, {'panda_hand': 'panda_hand'}, beta=1.0, scale=2.0, transform=transform
     )
     root = copied.motion.positions[:, :3]
     np.testing.assert_allclose(root, 2 * positions[:, :3] + [1, 2, 3], atol=1e-9)
     transform[:3, :3] = np.diag([-1.0, -1.0, 1.0])
     with pytest.raises(InvalidOption, match='floating root'):
-        ik.retarget(motion, robot, {'panda_hand': 'panda_hand'}, transform=transform)
+        ik.retargeting.retarget(motion, robot, {'panda_hand': 'panda_hand'}, transform=transform)
 
 
 def test_limits_are_kept_unless_they_are_opened(panda):
     motion = swaying(panda)
     beyond = motion.positions.copy()
     beyond[:, 3] = 0.3  # the elbow's upper limit is below 0
-    motion = ik.Motion(motion.joint_names, beyond, PERIOD)
+    motion = ik.motion.Motion(motion.joint_names, beyond, PERIOD)
     links = {'panda_hand': 'panda_hand'}
-    kept = ik.retarget(motion, panda, links, beta=1.0).motion.positions
+    kept = ik.retargeting.retarget(motion, panda, links, beta=1.0).motion.positions
     assert (kept <= panda.upper).all()
-    opened = ik.retarget(motion, panda, links, beta=1.0, keep_limits=False).motion.positions
+    opened = ik.retargeting.retarget(
+        motion, panda, links, beta=1.0, keep_limits=False
+    ).motion.positions
     np.testing.assert_allclose(opened, beyond, atol=1e-9)
 
 
@@ -200,13 +206,15 @@ def test_weights_choose_which_link_and_which_joint_gives_way():
     motion = swaying(robot)
     links = {'panda_link4': 'panda_link4', 'panda_hand': 'panda_hand'}
     first, last = (
-        ik.retarget(motion, robot, links, beta=0.0, scale=1.2, link_weights=weights).link_errors
+        ik.retargeting.retarget(
+            motion, robot, links, beta=0.0, scale=1.2, link_weights=weights
+        ).link_errors
         for weights in ([1.0, 1e-6], [1e-6, 1.0])
     )
     assert first[:, 0].max() < 0.99 * last[:, 0].min()
     assert last[:, 1].max() < 0.1 * first[:, 1].min()
     errors = [
-        ik.retarget(
+        ik.retargeting.retarget(
             motion,
             robot,
             {'panda_hand': 'panda_hand'},
@@ -222,7 +230,7 @@ def test_weights_choose_which_link_and_which_joint_gives_way():
 
 def test_progress_hears_of_every_frame(panda):
     heard = []
-    ik.retarget(
+    ik.retargeting.retarget(
         swaying(panda, frames=3),
         panda,
         {'panda_hand': 'panda_hand'},
@@ -235,8 +243,8 @@ def test_progress_hears_of_every_frame(panda):
 def test_optimisers_agree(panda, iiwa, solver):
     motion = swaying(panda, frames=4)
     asked = {'source': panda, 'joints': JOINTS, 'beta': 1e-3}
-    first = ik.retarget(motion, iiwa, LINKS, **asked).motion.positions
-    other = ik.retarget(motion, iiwa, LINKS, solver=solver, **asked).motion.positions
+    first = ik.retargeting.retarget(motion, iiwa, LINKS, **asked).motion.positions
+    other = ik.retargeting.retarget(motion, iiwa, LINKS, solver=solver, **asked).motion.positions
     np.testing.assert_allclose(other, first, atol=1e-4)
 
 
@@ -263,14 +271,14 @@ def test_optimisers_agree(panda, iiwa, solver):
 def test_what_makes_no_sense_is_refused(panda, asked, text):
     asked = {'links': {'panda_hand': 'panda_hand'}, **asked}
     with pytest.raises(InvalidOption, match=text):
-        ik.retarget(swaying(panda, frames=2), panda, **asked)
+        ik.retargeting.retarget(swaying(panda, frames=2), panda, **asked)
 
 
 def test_unknown_names_are_refused_with_the_closest(panda):
     with pytest.raises(FrameNotFound, match='panda_hand'):
-        ik.retarget(swaying(panda, frames=2), panda, {'panda_hands': 'panda_hand'})
+        ik.retargeting.retarget(swaying(panda, frames=2), panda, {'panda_hands': 'panda_hand'})
     with pytest.raises(FrameNotFound, match='did you mean panda_joint'):
-        ik.retarget(
+        ik.retargeting.retarget(
             swaying(panda, frames=2),
             panda,
             {'panda_hand': 'panda_hand'},

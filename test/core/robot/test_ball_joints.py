@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 from support import robots
 
 import ik_core as ik
-from ik_core import InvalidOption, Joint, PoseTask, PositionTask, Robot, TwoAxisTask
+from ik_core import InvalidOption, PoseTask, PositionTask, Robot, TwoAxisTask
+from ik_core.robot import Joint
 from ik_core.robot.joints import SINGULAR_MARGIN, clear_of_singularity
 
 ORDERS = [
@@ -206,7 +207,7 @@ def test_limits_are_one_for_all_angles_or_one_for_each():
         ({'lower': [0.0, 1.0]}, 'lower'),
         ({'upper': np.full((3, 1), 1.0)}, 'upper'),
         ({'velocity': [1.0, math.nan, 1.0]}, 'velocity'),
-        ({'mimic': ik.Mimic('other')}, 'other'),
+        ({'mimic': ik.robot.Mimic('other')}, 'other'),
     ],
 )
 def test_balls_that_make_no_sense_are_refused_by_name(more, message):

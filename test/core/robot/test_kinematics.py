@@ -34,7 +34,7 @@ def _planar_as_floating(joint, values):
     plane = robots.transform(Rotation.from_rotvec(angle * direction))
     motion = plane @ robots.transform(translation=[x, y, 0.0]) @ plane.T
     motion = motion @ robots.transform(Rotation.from_rotvec(yaw * joint.axis))
-    return ik.Joint(joint.name, 'fixed', joint.parent, joint.child, joint.origin @ motion)
+    return ik.robot.Joint(joint.name, 'fixed', joint.parent, joint.child, joint.origin @ motion)
 
 
 def twist_of(robot, link, q):
@@ -98,11 +98,11 @@ def test_joints_of_one_variable_add_up_in_its_column():
     """Two that turn and two that slide, each pair driven by one variable."""
     axes = Rotation.random(4, random_state=5).apply([0.0, 0.0, 1.0])
     kinds = ['revolute', 'prismatic', 'revolute', 'prismatic']
-    mimics = [None, None, ik.Mimic('J0', -1.7, 0.3), ik.Mimic('J1', 0.6, -0.2)]
+    mimics = [None, None, ik.robot.Mimic('J0', -1.7, 0.3), ik.robot.Mimic('J1', 0.6, -0.2)]
     rng, links = np.random.default_rng(5), list('abcde')
     joints = [
-        ik.Joint(f'J{i}', kinds[i], links[i], links[i + 1], robots.random_transform(rng), axes[i],
-                 mimic=mimics[i])
+        ik.robot.Joint(f'J{i}', kinds[i], links[i], links[i + 1], robots.random_transform(rng),
+                       axes[i], mimic=mimics[i])
         for i in range(4)
     ]  # fmt: skip
     robot = ik.Robot.from_joints('coupled', links, joints)

@@ -9,7 +9,8 @@ import pytest
 from support import robots
 
 import ik_core as ik
-from ik_core import IkProblem, InvalidConfiguration, InvalidOption, LinearConstraint, PositionTask
+from ik_core import IkProblem, InvalidConfiguration, InvalidOption, PositionTask
+from ik_core.robot import LinearConstraint
 
 INF = math.inf
 

@@ -82,7 +82,7 @@ def test_a_robot_without_masses_is_refused_with_a_sentence(name):
     assert robot.mass == 0.0
     q = robot.middle_configuration
     goal = ik.PositionTask(robot.tips()[0], [0.1, 0.2, 0.3])
-    problem = ik.IkProblem(robot, [goal], secondary=[ik.CentreOfMassTask([0, 0, 0])])
+    problem = ik.IkProblem(robot, [goal], secondary=[ik.tasks.CentreOfMassTask([0, 0, 0])])
     for refused in (
         lambda: robot.centre_of_mass(q),
         lambda: robot.centre_of_mass_jacobian(q),
@@ -113,7 +113,7 @@ def test_the_jacobian_is_the_derivative_for_any_tree(tree, seed):
 
 
 @pytest.mark.skipif(not PATHS, reason='example-robot-data is not installed')
-@pytest.mark.parametrize('path', PATHS, ids=lambda path: path.stem)
+@pytest.mark.parametrize('path', PATHS, ids=[path.stem for path in PATHS])
 def test_centres_of_mass_agree_with_pinocchio(path):
     pin = pytest.importorskip('pinocchio')
     robot = ik.load_urdf(path)
@@ -131,7 +131,7 @@ def test_centres_of_mass_agree_with_pinocchio(path):
             full[joint.idx_q : joint.idx_q + joint.nq] = (
                 (math.cos(angle), math.sin(angle)) if wide else (angle,)
             )
-            mimic = robot.mimic_joints.get(name, ik.Mimic(name))
+            mimic = robot.mimic_joints.get(name, ik.robot.Mimic(name))
             rates[joint.idx_v, robot.joint_index(mimic.joint)] = mimic.multiplier
         expected = pin.centerOfMass(model, data, full)
         np.testing.assert_allclose(robot.centre_of_mass(q), expected, atol=1e-10)
@@ -142,7 +142,7 @@ def test_centres_of_mass_agree_with_pinocchio(path):
 def test_a_centre_of_mass_that_can_be_had_is_had():
     robot = robots.weighed('dual_arm')
     q = robots.random_q(robot, np.random.default_rng(3), margin=0.2)
-    task = ik.CentreOfMassTask(robot.centre_of_mass(q))
+    task = ik.tasks.CentreOfMassTask(robot.centre_of_mass(q))
     result = ik.solve(ik.IkProblem(robot, [task]))
     assert result.success, result.message
     np.testing.assert_allclose(robot.centre_of_mass(result.q), task.position, atol=1e-5)
@@ -153,7 +153,7 @@ def test_a_robot_balances_with_the_freedom_that_its_hand_leaves():
     q = robot.middle_configuration
     hand = ik.PositionTask(robot.tips()[0])
     hand.set_target(robot.forward_kinematics(q + 0.2, hand.link))
-    balance = ik.CentreOfMassTask(robot.centre_of_mass(q), weights=(1.0, 1.0, 0.0))
+    balance = ik.tasks.CentreOfMassTask(robot.centre_of_mass(q), weights=(1.0, 1.0, 0.0))
     free = ik.solve(ik.IkProblem(robot, [hand]), q)
     result = ik.solve(ik.IkProblem(robot, [hand], secondary=[balance]), q)
     assert result.success

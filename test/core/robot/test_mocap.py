@@ -55,32 +55,32 @@ def assert_places(robot, motion, places_of, values):
 
 
 def test_bones_of_asf_and_amc_are_where_the_format_says(amc):
-    robot, motion = ik.load_mocap(amc)
+    robot, motion = ik.motion.load_mocap(amc)
     assert (robot.n, len(motion), motion.rate) == (6 + 3 + 1 + 2 + 3, 4, pytest.approx(120.0))
     assert_places(robot, motion, figures.asf_places, figures.asf_values())
 
 
 def test_joints_of_bvh_are_where_the_format_says(bvh):
-    robot, motion = ik.load_mocap(bvh)
+    robot, motion = ik.motion.load_mocap(bvh)
     assert (robot.n, len(motion), motion.period) == (6 + 3 + 1 + 2 + 1, 4, 0.025)
     assert_places(robot, motion, figures.bvh_places, figures.bvh_values())
-    assert ik.load_mocap(bvh, rate=50)[1].period == 0.02
+    assert ik.motion.load_mocap(bvh, rate=50)[1].period == 0.02
 
 
 def test_radians_and_windows_line_ends_make_no_difference(amc):
-    robot, motion = ik.load_mocap(amc)
+    robot, motion = ik.motion.load_mocap(amc)
     amc.with_suffix('.asf').write_text(figures.asf_text('rad').replace('\n', '\r\n'))
-    same, same_motion = ik.load_mocap(amc)
+    same, same_motion = ik.motion.load_mocap(amc)
     np.testing.assert_allclose(same.lower, robot.lower, atol=1e-12)
     np.testing.assert_allclose(same_motion.positions, motion.positions, atol=1e-12)
     values = [{bone: np.radians(row) for bone, row in f.items()} for f in figures.asf_values()]
     amc.write_text(figures.amc_text(values, header=':RADIANS\n').replace('\n', '\r\n'))
-    turned = ik.load_mocap(amc)[1]
+    turned = ik.motion.load_mocap(amc)[1]
     np.testing.assert_allclose(turned.positions[:, 3:], motion.positions[:, 3:], atol=1e-12)
 
 
 def test_limits_stay_with_their_angles_and_a_motion_may_break_them(amc):
-    robot, motion = ik.load_mocap(amc)
+    robot, motion = ik.motion.load_mocap(amc)
     limits = dict(zip(robot.joint_names, np.degrees([robot.lower, robot.upper]).T, strict=True))
     expected = {
         'thigh/x': (-160, 20), 'thigh/y': (-70, 70), 'thigh/z': (-60, 70), 'shin': (-10, 170),
@@ -96,42 +96,45 @@ def test_limits_stay_with_their_angles_and_a_motion_may_break_them(amc):
 
 def test_a_joint_of_several_angles_is_one_group(amc, bvh):
     groups = {
-        group.name: group for group in ik.load_skeleton(amc.with_name('figure.asf')).joint_groups
+        group.name: group
+        for group in ik.motion.load_skeleton(amc.with_name('figure.asf')).joint_groups
     }
     kinds = {'root': 'floating', 'thigh': 'ball', 'shin': 'revolute', 'foot': 'universal'}
     assert {name: groups[name].kind for name in kinds} == kinds
     assert groups['thigh'].rotation_order == 'ZYX'  # R = Rz Ry Rx
-    robot = ik.load_skeleton(bvh)
+    robot = ik.motion.load_skeleton(bvh)
     orders = {group.name: group.rotation_order for group in robot.joint_groups}
     assert (orders['hips'], orders['chest'], orders['wrist']) == ('ZYX', 'ZXY', 'XY')
     assert robot.root_joints == tuple(range(6))
 
 
 def test_the_skeleton_of_a_clip_is_found_by_name(amc, asf):
-    by_subject = ik.load_mocap(amc)[0]
-    assert ik.load_mocap(amc, asf)[0].joint_names == by_subject.joint_names
+    by_subject = ik.motion.load_mocap(amc)[0]
+    assert ik.motion.load_mocap(amc, asf)[0].joint_names == by_subject.joint_names
     own = amc.with_suffix('.asf')
     asf.rename(own)
-    assert ik.load_mocap(amc)[0].name == 'figure_01'
+    assert ik.motion.load_mocap(amc)[0].name == 'figure_01'
     own.unlink()
-    with pytest.raises(ik.MocapError, match=r'no figure_01.asf and no figure.asf is beside it'):
-        ik.load_mocap(amc)
+    with pytest.raises(
+        ik.motion.MocapError, match=r'no figure_01.asf and no figure.asf is beside it'
+    ):
+        ik.motion.load_mocap(amc)
 
 
 def test_a_rate_in_the_file_counts_but_not_against_that_of_the_caller(amc):
     text = amc.read_text()
     amc.write_text(text.replace(':DEGREES', ':DEGREES\n:SAMPLES-PER-SECOND 50'))
-    assert ik.load_mocap(amc)[1].rate == pytest.approx(50.0)
-    assert ik.load_mocap(amc, rate=30)[1].rate == pytest.approx(30.0)
+    assert ik.motion.load_mocap(amc)[1].rate == pytest.approx(50.0)
+    assert ik.motion.load_mocap(amc, rate=30)[1].rate == pytest.approx(30.0)
     amc.write_text(text.replace(':DEGREES', ':DEGREES\n:SAMPLES-PER-SECOND 0'))
-    with pytest.raises(ik.MocapError, match='line 4: 0 samples per second'):
-        ik.load_mocap(amc)
+    with pytest.raises(ik.motion.MocapError, match='line 4: 0 samples per second'):
+        ik.motion.load_mocap(amc)
 
 
 def test_scale_is_metres_per_unit(amc, bvh):
     for path in (amc, bvh):
-        robot, motion = ik.load_mocap(path, scale=2.0)
-        unit, shape = ik.load_mocap(path, scale=1.0)
+        robot, motion = ik.motion.load_mocap(path, scale=2.0)
+        unit, shape = ik.motion.load_mocap(path, scale=1.0)
         ends = [r.forward_kinematics(m.positions_of(r)[1], r.link_names[-1])[:3, 3]
                 for r, m in ((robot, motion), (unit, shape))]  # fmt: skip
         np.testing.assert_allclose(ends[0], 2.0 * ends[1])
@@ -141,7 +144,7 @@ def test_scale_is_metres_per_unit(amc, bvh):
 def test_a_rate_or_scale_that_can_not_be_is_refused(amc, bvh, option):
     for path in (amc, bvh):
         with pytest.raises(ik.InvalidOption, match=next(iter(option))):
-            ik.load_mocap(path, **option)
+            ik.motion.load_mocap(path, **option)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +170,8 @@ def test_a_broken_skeleton_is_refused_with_its_line(asf, old, new, says):
     text = figures.asf_text()
     assert old in text
     asf.write_text(text.replace(old, new, 1))
-    with pytest.raises(ik.MocapError, match=says):
-        ik.load_skeleton(asf)
+    with pytest.raises(ik.motion.MocapError, match=says):
+        ik.motion.load_skeleton(asf)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +190,8 @@ def test_a_broken_motion_is_refused_with_its_line(amc, old, new, says):
     text = figures.amc_text(figures.asf_values())
     assert old in text
     amc.write_text(text.replace(old, new, 1))
-    with pytest.raises(ik.MocapError, match=says):
-        ik.load_mocap(amc)
+    with pytest.raises(ik.motion.MocapError, match=says):
+        ik.motion.load_mocap(amc)
 
 
 @pytest.mark.parametrize(
@@ -213,31 +216,33 @@ def test_a_broken_bvh_is_refused_with_its_line(bvh, old, new, says):
     text = figures.bvh_text(figures.bvh_values())
     assert old in text
     bvh.write_text(text.replace(old, new, 1))
-    with pytest.raises(ik.MocapError, match=says):
-        ik.load_mocap(bvh)
+    with pytest.raises(ik.motion.MocapError, match=says):
+        ik.motion.load_mocap(bvh)
 
 
 def test_a_bvh_without_a_motion_is_refused(bvh):
     text, _, _ = figures.bvh_text(figures.bvh_values()).partition('MOTION')
     bvh.write_text(text)
-    with pytest.raises(ik.MocapError, match='the file ends before MOTION'):
-        ik.load_mocap(bvh)
+    with pytest.raises(ik.motion.MocapError, match='the file ends before MOTION'):
+        ik.motion.load_mocap(bvh)
 
 
 def test_lines_are_counted_alike_whatever_ends_them(amc):
     text = figures.amc_text(figures.asf_values()).replace('\nshin ', '\nshin x', 1)
     for end in ('\n', '\r\n'):
         amc.write_bytes(text.replace('\n', end).encode())
-        with pytest.raises(ik.MocapError, match='line 7: shin'):
-            ik.load_mocap(amc)
+        with pytest.raises(ik.motion.MocapError, match='line 7: shin'):
+            ik.motion.load_mocap(amc)
 
 
 @pytest.mark.parametrize('name', ['none.amc', 'none.asf', 'none.bvh', 'figure.txt', 'figure'])
 def test_a_file_that_is_not_there_or_of_another_kind_is_refused(asf, name):
-    with pytest.raises(ik.MocapError, match=r"can't read|are known|no such file|without motion"):
-        ik.load_mocap(asf.with_name(name))
-    with pytest.raises(ik.MocapError):
-        ik.load_skeleton(asf.with_name(name))
+    with pytest.raises(
+        ik.motion.MocapError, match=r"can't read|are known|no such file|without motion"
+    ):
+        ik.motion.load_mocap(asf.with_name(name))
+    with pytest.raises(ik.motion.MocapError):
+        ik.motion.load_skeleton(asf.with_name(name))
 
 
 @pytest.mark.parametrize('kind', ['asf', 'amc', 'bvh'])
@@ -245,8 +250,8 @@ def test_a_file_that_is_not_there_or_of_another_kind_is_refused(asf, name):
 def test_a_file_of_something_else_is_refused(request, amc, kind, data):
     path = request.getfixturevalue(kind)
     path.write_bytes(data)
-    with pytest.raises(ik.MocapError):
-        ik.load_mocap(path if kind == 'bvh' else amc)
+    with pytest.raises(ik.motion.MocapError):
+        ik.motion.load_mocap(path if kind == 'bvh' else amc)
 
 
 @pytest.mark.parametrize('kind', ['asf', 'amc', 'bvh'])
@@ -258,8 +263,8 @@ def test_damaged_files_are_read_or_refused_but_never_crash(request, asf, amc, ki
     for seed in range(100):
         path.write_bytes(figures.damaged(sound, np.random.default_rng(seed)))
         try:
-            robot, motion = ik.load_mocap(clip)
-        except ik.MocapError as error:
+            robot, motion = ik.motion.load_mocap(clip)
+        except ik.motion.MocapError as error:
             assert re.match(r'figure(_01)?\.(asf|amc|bvh), line \d+: |two ', str(error)), error
             refused += 1
             continue
@@ -272,7 +277,7 @@ def test_damaged_files_are_read_or_refused_but_never_crash(request, asf, amc, ki
 def test_clips_agree_with_other_programs():
     clips = re.split(r'\n(?=\S)', CLIPS.strip())
     for words in map(str.split, clips):
-        robot, motion = ik.load_mocap(figures.clip(f'{words[0]}.amc'))
+        robot, motion = ik.motion.load_mocap(figures.clip(f'{words[0]}.amc'))
         assert robot.n == 62
         q = motion.positions_of(robot)[int(words[1]) - 1]
         for i in range(2, len(words), 4):
@@ -282,7 +287,7 @@ def test_clips_agree_with_other_programs():
 
 @figures.needs_clips
 def test_the_clip_in_bvh_is_smooth_and_of_human_size():
-    robot, motion = ik.load_mocap(figures.clip('141_01.bvh'), rate=60)
+    robot, motion = ik.motion.load_mocap(figures.clip('141_01.bvh'), rate=60)
     assert (robot.n, len(motion)) == (132, 75)
     places = np.array([robot.forward_kinematics(q, 'rHand')[:3, 3]
                        for q in motion[6:].positions_of(robot)])  # fmt: skip

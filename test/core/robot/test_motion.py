@@ -12,7 +12,7 @@ import ik_core as ik
 def a_motion(frames=5, n=3, period=0.1):
     rng = np.random.default_rng(0)
     names = tuple(f'joint{i}' for i in range(n))
-    return ik.Motion(names, rng.uniform(-1, 1, (frames, n)), period)
+    return ik.motion.Motion(names, rng.uniform(-1, 1, (frames, n)), period)
 
 
 def test_times_follow_from_the_period():
@@ -25,7 +25,7 @@ def test_times_follow_from_the_period():
 
 def test_a_motion_keeps_its_own_read_only_positions():
     source = np.zeros((2, 1))
-    motion = ik.Motion(['a'], source, 1.0)
+    motion = ik.motion.Motion(['a'], source, 1.0)
     source[0, 0] = 7.0
     assert motion[0] == [0.0]
     assert motion.joint_names == ('a',)
@@ -51,8 +51,8 @@ def test_a_motion_keeps_its_own_read_only_positions():
     ],
 )
 def test_what_is_no_motion_is_refused(names, positions, period, says):
-    with pytest.raises(ik.InvalidMotion, match=says):
-        ik.Motion(names, positions, period)
+    with pytest.raises(ik.motion.InvalidMotion, match=says):
+        ik.motion.Motion(names, positions, period)
 
 
 def test_a_part_of_a_motion_is_a_motion():
@@ -65,13 +65,13 @@ def test_a_part_of_a_motion_is_a_motion():
     assert every_third.period == pytest.approx(0.3)
     assert motion[::-1].period == motion.period
     np.testing.assert_array_equal(motion[-1], motion.positions[6])
-    with pytest.raises(ik.InvalidMotion, match='at least one frame'):
+    with pytest.raises(ik.motion.InvalidMotion, match='at least one frame'):
         motion[7:]
 
 
 def test_resampling_keeps_a_straight_line_and_its_ends():
     times = 0.1 * np.arange(11)
-    motion = ik.Motion(('a', 'b'), np.stack([2.0 * times, 1.0 - times], 1), 0.1)
+    motion = ik.motion.Motion(('a', 'b'), np.stack([2.0 * times, 1.0 - times], 1), 0.1)
     for period in (0.05, 0.03, 0.1, 0.25, 1.0, 3.0):
         finer = motion.resampled(period)
         t = period * np.arange(finer.n_frames)
@@ -82,20 +82,20 @@ def test_resampling_keeps_a_straight_line_and_its_ends():
 
 
 def test_a_period_for_billions_of_frames_is_refused():
-    with pytest.raises(ik.InvalidMotion, match='more than'):
-        ik.Motion(('a',), [[0.0], [1.0]], 100.0).resampled(1e-9)
+    with pytest.raises(ik.motion.InvalidMotion, match='more than'):
+        ik.motion.Motion(('a',), [[0.0], [1.0]], 100.0).resampled(1e-9)
 
 
 def test_unwrapping_undoes_whole_turns():
     smooth = np.linspace(0.0, 20.0, 60)
     wrapped = (smooth + np.pi) % (2.0 * np.pi) - np.pi
-    motion = ik.Motion(('turning', 'sliding'), np.stack([wrapped, 4.0 * wrapped], 1), 0.1)
+    motion = ik.motion.Motion(('turning', 'sliding'), np.stack([wrapped, 4.0 * wrapped], 1), 0.1)
     np.testing.assert_allclose(motion.unwrapped(['turning']).positions[:, 0], smooth, atol=1e-12)
     np.testing.assert_array_equal(
         motion.unwrapped(['turning']).positions[:, 1], motion.positions[:, 1]
     )
     np.testing.assert_allclose(motion.unwrapped().positions[:, 0], smooth, atol=1e-12)
-    with pytest.raises(ik.InvalidMotion, match='does not move rolling'):
+    with pytest.raises(ik.motion.InvalidMotion, match='does not move rolling'):
         motion.unwrapped(['rolling'])
 
 
@@ -105,12 +105,12 @@ def test_positions_of_a_robot_are_found_by_name():
     q = rng.uniform(-1, 1, (4, robot.n))
     order = rng.permutation(robot.n)
     names = ('gripper', *(robot.joint_names[i] for i in order))
-    motion = ik.Motion(names, np.column_stack([np.ones(4), q[:, order]]), 0.1)
+    motion = ik.motion.Motion(names, np.column_stack([np.ones(4), q[:, order]]), 0.1)
     np.testing.assert_array_equal(motion.positions_of(robot), q)
 
 
 def test_a_joint_that_the_motion_lacks_is_named():
     robot = robots.shipped('ur5e')
-    motion = ik.Motion(robot.joint_names[:-1], np.zeros((2, robot.n - 1)), 0.1)
-    with pytest.raises(ik.InvalidMotion, match=robot.joint_names[-1]):
+    motion = ik.motion.Motion(robot.joint_names[:-1], np.zeros((2, robot.n - 1)), 0.1)
+    with pytest.raises(ik.motion.InvalidMotion, match=robot.joint_names[-1]):
         motion.positions_of(robot)

@@ -11,15 +11,15 @@ from ik_core.exceptions import InvalidMotion
 
 def a_motion(frames=4):
     rng = np.random.default_rng(0)
-    return ik.Motion(('a', 'b/x', 'c, d'), rng.normal(size=(frames, 3)), 1 / 120)
+    return ik.motion.Motion(('a', 'b/x', 'c, d'), rng.normal(size=(frames, 3)), 1 / 120)
 
 
 @pytest.mark.parametrize('suffix', ['csv', 'npz'])
 def test_what_is_written_is_read_again(tmp_path, suffix):
     motion = a_motion(frames=1000)
     path = tmp_path / f'motion.{suffix}'
-    ik.save_motion(motion, path)
-    read = ik.load_motion(str(path))
+    ik.motion.save_motion(motion, path)
+    read = ik.motion.load_motion(str(path))
     assert read.joint_names == motion.joint_names
     np.testing.assert_array_equal(read.positions, motion.positions)
     assert read.period == pytest.approx(motion.period, rel=1e-6)
@@ -28,7 +28,7 @@ def test_what_is_written_is_read_again(tmp_path, suffix):
 def test_a_csv_file_of_others_is_read(tmp_path):
     path = tmp_path / 'recorded.csv'
     path.write_bytes(b'\xef\xbb\xbftime, a, b\r\n10.0,1,2\r\n\r\n10.5,3,4\r\n11.0,5,6e0\r\n')
-    motion = ik.load_motion(path)
+    motion = ik.motion.load_motion(path)
     assert motion.joint_names == ('a', 'b')
     assert motion.period == 0.5
     assert motion.positions.tolist() == [[1, 2], [3, 4], [5, 6]]
@@ -55,7 +55,7 @@ def test_a_broken_csv_file_is_refused_with_its_line(tmp_path, text, said):
     path = tmp_path / 'broken.csv'
     path.write_text(text)
     with pytest.raises(InvalidMotion, match=f'broken.csv.*{said}'):
-        ik.load_motion(path)
+        ik.motion.load_motion(path)
 
 
 def test_an_archive_that_is_none_is_refused(tmp_path):
@@ -63,13 +63,13 @@ def test_an_archive_that_is_none_is_refused(tmp_path):
     for content in (b'', b'no archive', b'PK\x03\x04' + bytes(100)):
         path.write_bytes(content)
         with pytest.raises(InvalidMotion, match=r'broken\.npz'):
-            ik.load_motion(path)
+            ik.motion.load_motion(path)
     np.savez(path, joint_names=['a'], positions=[[1.0]])
     with pytest.raises(InvalidMotion, match='period'):
-        ik.load_motion(path)
+        ik.motion.load_motion(path)
     np.savez(path, joint_names=np.array([{}], object), positions=[[1.0]], period=1.0)
     with pytest.raises(InvalidMotion, match=r'broken\.npz'):
-        ik.load_motion(path)
+        ik.motion.load_motion(path)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -78,18 +78,18 @@ def test_an_archive_that_is_none_is_refused(tmp_path):
 )
 def test_a_damaged_file_is_read_or_refused(tmp_path, cut, noise, suffix):
     path = tmp_path / f'damaged.{suffix}'
-    ik.save_motion(a_motion(), path)
+    ik.motion.save_motion(a_motion(), path)
     content = path.read_bytes()
     cut %= len(content)
     path.write_bytes(content[:cut] + noise + content[cut + len(noise) :])
     try:
-        assert np.isfinite(ik.load_motion(path).positions).all()
+        assert np.isfinite(ik.motion.load_motion(path).positions).all()
     except InvalidMotion as error:
         assert f'damaged.{suffix}' in str(error)
 
 
 def test_other_suffixes_and_missing_files_are_refused(tmp_path):
     with pytest.raises(InvalidMotion, match=r'\.csv, \.npz'):
-        ik.save_motion(a_motion(), tmp_path / 'motion.yaml')
+        ik.motion.save_motion(a_motion(), tmp_path / 'motion.yaml')
     with pytest.raises(InvalidMotion, match='No such file'):
-        ik.load_motion(tmp_path / 'missing.csv')
+        ik.motion.load_motion(tmp_path / 'missing.csv')

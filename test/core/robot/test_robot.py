@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 from support import robots
 
 import ik_core as ik
-from ik_core import FrameNotFound, InvalidConfiguration, Joint, Mimic, Robot, UnsupportedProblem
+from ik_core import FrameNotFound, InvalidConfiguration, Robot, UnsupportedProblem
+from ik_core.robot import Joint, Mimic
 
 
 def robot_of(*joints, free_joints=(), name='r'):
@@ -195,7 +196,7 @@ def test_the_middle_configuration_is_valid():
     ('q', 'match'),
     [
         ([0.0] * 7, r'shape \(7,\).*8 joints'),
-        ([[0.0] * 8], 'shape'),
+        ([[[0.0] * 8]], 'shape'),
         ([0.0] * 7 + [np.nan], 'not finite at panda_finger_joint1'),
         ([np.inf] + [0.0] * 7, 'not finite at panda_joint1'),
         (['a'] * 8, 'not made of numbers'),

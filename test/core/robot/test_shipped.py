@@ -73,5 +73,5 @@ def test_an_error_names_the_figure_that_is_wrong(elsewhere):
     root = f'HIERARCHY\nROOT r\n{{\nOFFSET 0 0 0\n{channels}\n{twice}{twice}}}\n'
     path = elsewhere / 'twins.bvh'
     path.write_text(f'{root}MOTION\nFrames: 1\nFrame Time: 0.1\n{"0 " * 8}\n')
-    with pytest.raises(ik.MocapError, match='twins'):
-        ik.load_mocap(path)
+    with pytest.raises(ik.motion.MocapError, match='twins'):
+        ik.motion.load_mocap(path)

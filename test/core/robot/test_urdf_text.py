@@ -39,7 +39,7 @@ def test_a_captured_figure_is_read_back(tmp_path, kind):
     path = tmp_path / f'figure.{kind}'
     text = {'asf': figures.asf_text(), 'bvh': figures.bvh_text(figures.bvh_values())}[kind]
     path.write_text(text)
-    robot = ik.load_skeleton(path)
+    robot = ik.motion.load_skeleton(path)
     assert_same_robot(robot, ik.load_urdf(urdf_text(robot)))
 
 
@@ -48,6 +48,6 @@ def test_origins_are_exact_at_a_pitch_of_a_right_angle(pitch):
     rng = np.random.default_rng(1)
     for roll, yaw in rng.uniform(-3.0, 3.0, (20, 2)):
         origin = robots.transform(Rotation.from_euler('xyz', [roll, pitch, yaw]), [1.0, 2.0, 3.0])
-        joints = [ik.Joint('turn', 'revolute', 'base', 'tip', origin, lower=-1.0, upper=1.0)]
+        joints = [ik.robot.Joint('turn', 'revolute', 'base', 'tip', origin, lower=-1.0, upper=1.0)]
         robot = ik.Robot.from_joints('one', ['base', 'tip'], joints)
         assert_same_robot(robot, ik.load_urdf(urdf_text(robot)))

@@ -136,7 +136,7 @@ def test_a_solve_gives_exactly_what_a_search_does(name):
 @pytest.mark.parametrize(('name', 'held', 'moves'), [('panda', 6, 6), ('iiwa14', 2, 1)])
 def test_the_held_joint_moves_as_little_as_it_has_to(name, held, moves):
     robot, goal, problem = pose_problem(name)
-    form, solver = ik.closed_form(problem), make_solver('closed_form')
+    form, solver = ik.closed_form.form(problem), make_solver('closed_form')
     rng, stayed, moved = np.random.default_rng(5), 0, 0
     assert form.held == held
     for _ in range(40):
@@ -294,7 +294,7 @@ class Clock:
 def test_a_sweep_that_runs_out_of_time_goes_on_where_it_stopped(monkeypatch):
     monkeypatch.setattr(closed_form, 'LOOK', 1)
     robot, goal, problem = pose_problem('panda')
-    form, rng = ik.closed_form(problem), np.random.default_rng(10)
+    form, rng = ik.closed_form.form(problem), np.random.default_rng(10)
     interrupted = 0
     for _ in range(60):
         q, start = (robots.random_q(robot, rng, margin=0.05) for _ in range(2))
@@ -408,7 +408,7 @@ def test_its_kernels_are_made_ready_with_those_of_its_successor():
 
 READY = """
 import ik_core as ik
-from ik_core.closed_forms import following, judging, regular
+from ik_core.closed_form import following, judging, regular
 from ik_core.solvers.readiness import Kernels, make_ready
 from support import robots
 kernels = judging.propose, judging.settle, regular.solve_poses, following.follow
@@ -489,7 +489,7 @@ def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next(lower):
         assert result.success == expected
         assert result.note.startswith('closed form' if expected else 'no closed form')
         if expected:
-            assert len(ik.closed_form(problem, one).solve(one)) > 0
+            assert len(ik.closed_form.form(problem, one).solve(one)) > 0
         else:
             with pytest.raises(UnsupportedProblem):
-                ik.closed_form(problem, one)
+                ik.closed_form.form(problem, one)

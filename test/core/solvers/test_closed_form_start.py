@@ -15,11 +15,11 @@ from support.first_attempts import (
 )
 
 import ik_core as ik
+from benchmark.robots import arm
 from ik_core.batch.solve_batch import solve_batch
-from ik_core.bench.generated import arm
-from ik_core.closed_forms import beginning
-from ik_core.closed_forms.beginning import CLOSE, NEAR, beginning_of
-from ik_core.closed_forms.nearest import VALUES
+from ik_core.closed_form import beginning
+from ik_core.closed_form.beginning import CLOSE, NEAR, beginning_of
+from ik_core.closed_form.nearest import VALUES
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search.workspace import DampedWorkspace
@@ -39,7 +39,7 @@ def pose_problem(name, **given):
 def test_six_joints_begin_at_the_nearest_of_all_solutions(name):
     problem = pose_problem(name)
     targets, _, starts = random_poses(problem, 60)
-    form, left = ik.closed_form(problem), 0
+    form, left = ik.closed_form.form(problem), 0
     for target, start, result in zip(
         targets, starts, solved(problem, targets, starts), strict=True
     ):
@@ -70,7 +70,7 @@ def held_values(form, start):
 def test_seven_joints_begin_at_the_first_value_of_the_held_one_that_has_a_solution(name):
     problem = pose_problem(name)
     targets, _, starts = random_poses(problem, 60)
-    form, elsewhere, at_once = ik.closed_form(problem), 0, 0
+    form, elsewhere, at_once = ik.closed_form.form(problem), 0, 0
     for target, start, result in zip(
         targets, starts, solved(problem, targets, starts), strict=True
     ):
@@ -100,7 +100,7 @@ def are_double(robot, found, held):
 def test_another_solution_a_hair_beyond_a_limit_is_no_reason_to_begin_elsewhere(name, side):
     robot = arm(name)
     goal, rng = ik.PoseTask(robot.default_tip()), np.random.default_rng(12)
-    form, tried = ik.closed_form(ik.IkProblem(robot, [goal])), 0
+    form, tried = ik.closed_form.form(ik.IkProblem(robot, [goal])), 0
     for _ in range(20):
         q, start = robots.random_q(robot, rng), robots.random_q(robot, rng)
         start[form.held] = q[form.held]
@@ -202,7 +202,7 @@ def test_solutions_outside_the_limits_are_none():
     begun = 0
     for target, start in zip(targets, starts, strict=True):
         free.goals[0].set_target(target)
-        every = ik.closed_form(free).solve(start)
+        every = ik.closed_form.form(free).solve(start)
         lower, upper = every[-1] - 0.4, every[-1] + 0.4
         inside = every[((lower <= every) & (every <= upper)).all(1)]
         problem = ik.IkProblem(

@@ -19,7 +19,7 @@ def test_every_other_solver_refuses_and_names_those_that_do_not(solver):
         lambda: method.solve(problem, start, Budget(iterations=1)),
         lambda: method.begin(problem, start),
         lambda: ik.solve_batch(problem, [problem.goals[0].transform], solver=solver),
-        lambda: ik.solve_best(problem, solver=solver),
+        lambda: ik.batch.solve_best(problem, solver=solver),
     ):
         with pytest.raises(UnsupportedProblem, match=NAMES_BOTH):
             attempt()

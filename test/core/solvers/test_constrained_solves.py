@@ -11,16 +11,8 @@ from support.jacobian_problems import planar
 from support.optimiser_problems import cross
 
 import ik_core as ik
-from ik_core import (
-    Budget,
-    IkProblem,
-    IkStatus,
-    LinearConstraint,
-    PoseTask,
-    PositionTask,
-    PostureTask,
-    make_solver,
-)
+from ik_core import Budget, IkProblem, IkStatus, PoseTask, PositionTask, PostureTask, make_solver
+from ik_core.robot import LinearConstraint
 from ik_core.tasks.base import Task
 
 INF = math.inf
@@ -413,7 +405,7 @@ def test_batches_and_choices_are_those_of_single_solves():
     assert batch.q.tolist() == [single.q.tolist()] * 2
     for name in ('ur5e', 'panda'):
         problem, start = coupled(name, 3, reachable=True)
-        best = ik.solve_best(problem, start, solver='bfgs', restarts=3, attempts=3)
+        best = ik.batch.solve_best(problem, start, solver='bfgs', restarts=3, attempts=3)
         assert best.status is IkStatus.REACHED
         assert_inside(problem, best.q)
 

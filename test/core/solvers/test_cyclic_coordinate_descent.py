@@ -23,13 +23,13 @@ from ik_core import (
     AxisTask,
     IkProblem,
     IkStatus,
-    Joint,
     OrientationTask,
     PoseTask,
     PositionTask,
     Robot,
     TwoAxisTask,
 )
+from ik_core.robot import Joint
 from ik_core.solvers.coordinate_sweep import (
     CLOSED_FORM,
     HOW,
@@ -279,14 +279,14 @@ def test_a_joint_serves_several_end_effectors_at_once():
 COUPLED = {
     'two hinges': arm(
         ('revolute', Z, {'lower': -2.0, 'upper': 2.0}),
-        ('revolute', Z, {'mimic': ik.Mimic('j0', -1.5, 0.3)}),
+        ('revolute', Z, {'mimic': ik.robot.Mimic('j0', -1.5, 0.3)}),
     ),
     'hinge and slide': arm(
-        ('continuous', Z, {}), ('prismatic', (1.0, 0.0, 0.0), {'mimic': ik.Mimic('j0', 0.3)})
+        ('continuous', Z, {}), ('prismatic', (1.0, 0.0, 0.0), {'mimic': ik.robot.Mimic('j0', 0.3)})
     ),
     'two slides': arm(
         ('prismatic', (1.0, 0.0, 0.0), {'lower': -1.0, 'upper': 0.6}),
-        ('prismatic', (0.0, 1.0, 0.0), {'mimic': ik.Mimic('j0', -2.0, 0.1)}),
+        ('prismatic', (0.0, 1.0, 0.0), {'mimic': ik.robot.Mimic('j0', -2.0, 0.1)}),
     ),
 }
 
@@ -323,7 +323,7 @@ def test_a_mimic_joint_alone_turns_its_driver():
     along = robots.transform(translation=[0.5, 0.0, 0.0])
     joints = [
         Joint('driver', 'revolute', 'a', 'b', axis=Z, lower=-6.0, upper=6.0),
-        Joint('copy', 'revolute', 'a', 'c', axis=Z, mimic=ik.Mimic('driver', -0.5, 0.2)),
+        Joint('copy', 'revolute', 'a', 'c', axis=Z, mimic=ik.robot.Mimic('driver', -0.5, 0.2)),
         Joint('fixed', 'fixed', 'c', 'tip', along),
     ]
     robot = Robot.from_joints('copy', ['a', 'b', 'c', 'tip'], joints)
@@ -338,7 +338,7 @@ def test_a_mimic_slide_alone_shifts_its_driver():
     joints = [
         Joint('driver', 'prismatic', 'a', 'b', axis=Z, lower=-9.0, upper=9.0),
         Joint('hinge', 'continuous', 'a', 'c', axis=Z),
-        Joint('copy', 'prismatic', 'c', 'd', mimic=ik.Mimic('driver', -0.5, 0.2)),
+        Joint('copy', 'prismatic', 'c', 'd', mimic=ik.robot.Mimic('driver', -0.5, 0.2)),
         Joint('fixed', 'fixed', 'd', 'tip', robots.transform(translation=[0.5, 0.3, 0.0])),
     ]
     robot = Robot.from_joints('copy', ['a', 'b', 'c', 'd', 'tip'], joints)

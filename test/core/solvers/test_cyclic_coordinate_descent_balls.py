@@ -9,13 +9,8 @@ from support import robots
 from support.coordinate_descent import ORDERS, ORIGIN, both_orders, own_cost, plan_of, sweep_once
 
 import ik_core as ik
-from ik_core import (
-    IkProblem,
-    Joint,
-    PoseTask,
-    PositionTask,
-    Robot,
-)
+from ik_core import IkProblem, PoseTask, PositionTask, Robot
+from ik_core.robot import Joint
 from ik_core.solvers.coordinate_sweep import (
     _step_inside,
 )

@@ -7,10 +7,10 @@ import pytest
 from support.first_attempts import far_from_goal, random_poses, same, solved
 
 import ik_core as ik
+from benchmark.robots import arm
 from ik_core.batch.solve_batch import solve_batch
-from ik_core.bench.generated import arm
-from ik_core.closed_forms.beginning import NEAR
-from ik_core.closed_forms.nearest import VALUES
+from ik_core.closed_form.beginning import NEAR
+from ik_core.closed_form.nearest import VALUES
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.optim.search import Budget
 
@@ -33,7 +33,7 @@ def near_problems(seed=0):
 def nearest(problem, target, start):
     """The nearest solution (n,) at the first value outwards of the held joint that has one."""
     problem.goals[0].set_target(target)
-    form = ik.closed_form(problem)
+    form = ik.closed_form.form(problem)
     low, high = form.held_range
     step = (high - low) / VALUES
     for k in (0, *range(1, VALUES + 1), *(0.5 + np.arange(VALUES))):

@@ -300,8 +300,8 @@ def test_link_lengths_reach_to_the_next_joint_or_tip_and_are_floored():
 
 def test_the_farthest_of_what_follows_a_joint_is_its_link():
     z, steps = np.array([0.0, 0.0, 1.0]), {'near': 0.3, 'far': 1.0, 'between': 0.6}
-    joints = [ik.Joint('root', 'continuous', 'base', 'fork', axis=z)] + [
-        ik.Joint(name, 'continuous', 'fork', f'{name}_link',
+    joints = [ik.robot.Joint('root', 'continuous', 'base', 'fork', axis=z)] + [
+        ik.robot.Joint(name, 'continuous', 'fork', f'{name}_link',
                  robots.transform(translation=[x, 0.0, 0.0]), z)
         for name, x in steps.items()
     ]  # fmt: skip
@@ -433,8 +433,8 @@ def test_projecting_only_the_answer_stops_short_where_every_step_finds_the_goal(
 def test_a_solve_that_runs_away_ends(rule, limits):
     """A slider without an end, pushed by steps that grow: numbers end before it does."""
     joints = [
-        ik.Joint('hinge', 'continuous', 'base', 'arm', axis=np.array([0.0, 0.0, 1.0])),
-        ik.Joint('slider', 'prismatic', 'arm', 'tip', axis=np.array([1.0, 0.0, 0.0])),
+        ik.robot.Joint('hinge', 'continuous', 'base', 'arm', axis=np.array([0.0, 0.0, 1.0])),
+        ik.robot.Joint('slider', 'prismatic', 'arm', 'tip', axis=np.array([1.0, 0.0, 0.0])),
     ]
     robot = ik.Robot.from_joints('crane', ['base', 'arm', 'tip'], joints)
     problem = IkProblem(robot, [PositionTask('tip', [1.0, 0.0, 0.0])])

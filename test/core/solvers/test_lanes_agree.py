@@ -14,6 +14,7 @@ from ik_core._jit import COMPILED, inner, with_kernels
 from ik_core.batch.solve_batch import ManySolves
 from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES, in_lanes
+from ik_core.optim.memory import FOREVER
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search import schedule
 from ik_core.solvers.damped_search.workspace import (
@@ -72,7 +73,7 @@ def in_so_many_lanes(count, problem, frames, starts, desks=None, **options):
     nothing = np.empty(0, np.int64)
     kernel(
         *crew, *room_aside(total, n), nothing, np.empty((total, 0)), frames, starts, starts,
-        np.zeros(total, np.int64), 0, total, answers, costs, errors, codes,
+        np.zeros(total, np.int64), 0, total, answers, costs, errors, codes, True, FOREVER,
     )  # fmt: skip
     return answers, codes, errors
 

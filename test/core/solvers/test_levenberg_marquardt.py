@@ -256,9 +256,9 @@ def test_max_iterations_bound_an_attempt():
 def two_links():
     z, shift = np.array([0.0, 0.0, 1.0]), robots.transform(translation=[1.0, 0.0, 0.0])
     joints = [
-        ik.Joint('j1', 'revolute', 'a', 'b', axis=z, lower=-3, upper=3),
-        ik.Joint('j2', 'revolute', 'b', 'c', shift, z, lower=-3, upper=3),
-        ik.Joint('end', 'fixed', 'c', 'tip', shift),
+        ik.robot.Joint('j1', 'revolute', 'a', 'b', axis=z, lower=-3, upper=3),
+        ik.robot.Joint('j2', 'revolute', 'b', 'c', shift, z, lower=-3, upper=3),
+        ik.robot.Joint('end', 'fixed', 'c', 'tip', shift),
     ]
     return ik.Robot.from_joints('two links', ['a', 'b', 'c', 'tip'], joints)
 

@@ -14,7 +14,7 @@ from support.first_attempts import (
 )
 
 import ik_core as ik
-from ik_core.closed_forms.beginning import NEAR, beginning_of
+from ik_core.closed_form.beginning import NEAR, beginning_of
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.maths.rotations import frames_of
 from ik_core.robot.shipped import shipped_robots

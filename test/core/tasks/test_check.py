@@ -15,7 +15,7 @@ START = ROBOT.middle_configuration
 GOAL = ik.OrientationTask(TIP, [1.0, 0.0, 0.0, 0.0])
 
 
-class Height(ik.Task):
+class Height(ik.tasks.Task):
     """The height of a link, and its Jacobian as `change` leaves it."""
 
     def __init__(self, change=lambda jacobian: jacobian, rows=lambda residual: residual):
@@ -146,13 +146,13 @@ def test_a_list_of_numbers_is_a_residual():
 
 
 def test_a_right_jacobian_passes():
-    ik.check_task(Height(), ROBOT)
+    ik.tasks.check_task(Height(), ROBOT)
     assert ik.solve(problem_of(Height(), check_jacobians=True), START).q is not None
 
 
 @pytest.mark.parametrize('kind', OTHERS, ids=lambda kind: kind.__name__)
 def test_the_jacobians_of_the_library_pass(kind):
-    ik.check_task(OTHERS[kind](ROBOT, TIP, np.random.default_rng(1)), ROBOT)
+    ik.tasks.check_task(OTHERS[kind](ROBOT, TIP, np.random.default_rng(1)), ROBOT)
 
 
 @pytest.mark.parametrize('where', ['tasks', 'secondary'])
@@ -161,7 +161,7 @@ def test_a_jacobian_that_is_no_derivative_is_told_row_column_and_both_values(whe
     right = ROBOT.jacobian(q, TIP)[2, 3]
     said = rf'row 0, column 3 \(panda_joint4\) is {-right:.6g}, .* give {right:.6g}'
     with pytest.raises(ik.UnsupportedProblem, match=said):
-        ik.check_task(Height(wrong_sign), ROBOT, q)
+        ik.tasks.check_task(Height(wrong_sign), ROBOT, q)
     with pytest.raises(ik.UnsupportedProblem, match=said):
         ik.solve(problem_of(Height(wrong_sign), where, check_jacobians=True), q)
     ik.solve(problem_of(Height(wrong_sign), where), q)  # nobody asked
@@ -170,11 +170,11 @@ def test_a_jacobian_that_is_no_derivative_is_told_row_column_and_both_values(whe
 @pytest.mark.parametrize('factor', [1.001, np.nan])
 def test_small_faults_and_what_is_no_number_are_seen(factor):
     with pytest.raises(ik.UnsupportedProblem, match='not the derivative'):
-        ik.check_task(Height(lambda jacobian: factor * jacobian), ROBOT)
+        ik.tasks.check_task(Height(lambda jacobian: factor * jacobian), ROBOT)
 
 
 def test_rows_that_come_and_go_are_seen():
     task = Height()
     task.residual = lambda robot, q: np.zeros(int((np.asarray(q) <= START).all()))
     with pytest.raises(ik.UnsupportedProblem, match='1 rows at one q'):
-        ik.check_task(task, ROBOT, START)
+        ik.tasks.check_task(task, ROBOT, START)

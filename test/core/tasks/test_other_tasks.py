@@ -13,7 +13,7 @@ def test_posture_and_smoothness_weigh_each_joint():
     q, weights = np.array([0.1, 0.2, 0.03, 0.4]), np.array([1.0, 4.0, 9.0, 0.0])
     posture = ik.PostureTask(np.zeros(4), weights=weights)
     np.testing.assert_allclose(posture.residual(robot, q), [0.1, 0.4, 0.09, 0.0])
-    smooth = ik.SmoothnessTask(np.zeros(4), stiffness=weights, length=2.0)
+    smooth = ik.tasks.SmoothnessTask(np.zeros(4), stiffness=weights, length=2.0)
     cost = smooth.residual(robot, q) @ smooth.residual(robot, q)
     assert cost == pytest.approx(4.0 * (0.01 + 4 * 0.04 + 9 * 0.0009))  # L^2 x'Mx
     smooth.set_previous(q)
@@ -22,7 +22,7 @@ def test_posture_and_smoothness_weigh_each_joint():
 
 def test_limit_avoidance_is_liegeois_measure():
     robot = robots.shipped('panda')
-    task = ik.LimitAvoidanceTask(weight=2.0)
+    task = ik.tasks.LimitAvoidanceTask(weight=2.0)
     assert not task.residual(robot, robot.middle_configuration).any()
     at_limits = task.residual(robot, robot.upper)
     assert at_limits @ at_limits == pytest.approx(2.0)  # every joint at its limit: the weight
@@ -33,7 +33,7 @@ def test_limit_avoidance_is_liegeois_measure():
 
 def test_manipulability_is_the_product_of_singular_values():
     robot = robots.shipped('ur5e')
-    task = ik.ManipulabilityTask('tool0', length=0.5)
+    task = ik.tasks.ManipulabilityTask('tool0', length=0.5)
     q = np.array([0.3, -1.0, 1.2, -0.4, 0.9, 0.2])
     jacobian = robot.jacobian(q, 'tool0') * np.array([[1], [1], [1], [0.5], [0.5], [0.5]])
     assert task.measure(robot, q) == pytest.approx(abs(np.linalg.det(jacobian)))
@@ -42,7 +42,8 @@ def test_manipulability_is_the_product_of_singular_values():
     assert np.isfinite(task.jacobian(robot, stretched)).all()
     np.testing.assert_allclose(task.residual(robot, stretched), 1.0, atol=1e-6)
     assert (
-        ik.ManipulabilityTask('tool', rows='pose').measure(robots.shipped('scara'), [0] * 4) == 0
+        ik.tasks.ManipulabilityTask('tool', rows='pose').measure(robots.shipped('scara'), [0] * 4)
+        == 0
     )
 
 
@@ -71,8 +72,8 @@ def test_bad_tasks_are_refused():
         lambda: ik.PostureTask(weights=-1.0),
         lambda: ik.PostureTask(weights=np.nan),
         lambda: ik.PostureTask(weights='all'),
-        lambda: ik.ManipulabilityTask('panda_hand', rows='twist'),
-        lambda: ik.ManipulabilityTask('panda_hand', reference=0.0),
+        lambda: ik.tasks.ManipulabilityTask('panda_hand', rows='twist'),
+        lambda: ik.tasks.ManipulabilityTask('panda_hand', reference=0.0),
     ):
         with pytest.raises(ik.InvalidOption):
             make()

@@ -28,7 +28,7 @@ def squares(errors, velocity, acceleration):
 def test_the_e_error_is_equation_2(rate):
     robot, rng = robots.shipped('panda'), np.random.default_rng(3)
     weights = np.array([0.5, 2.0, 0.0])
-    task = ik.EndEffectorPatternTask(
+    task = ik.tasks.EndEffectorPatternTask(
         'panda_hand', weights=weights, velocity_weight=rate, acceleration_weight=0.1, period=PERIOD
     )
     example, own = rng.normal(size=(3, 3)), rng.normal(size=(3, robot.n))
@@ -42,7 +42,7 @@ def test_the_e_error_is_equation_2(rate):
 def test_the_a_error_is_equation_3_times_the_square_of_the_length(rate):
     robot, rng = robots.shipped('panda'), np.random.default_rng(4)
     weights = rng.uniform(size=robot.n)
-    task = ik.JointPatternTask(
+    task = ik.tasks.JointPatternTask(
         weights=weights, velocity_weight=rate, acceleration_weight=0.1, period=PERIOD, length=3.0
     )
     example, own = rng.normal(size=(2, 3, robot.n))
@@ -61,7 +61,7 @@ def follow(task, robot, example, own):
 
 def test_both_tasks_are_equation_1():
     robot, rng = robots.shipped('ur5e'), np.random.default_rng(5)
-    hand, joints = ik.example_guided_tasks(
+    hand, joints = ik.tasks.example_guided_tasks(
         robot,
         'tool0',
         beta=0.25,
@@ -85,7 +85,7 @@ def test_both_tasks_are_equation_1():
 def test_the_length_is_that_of_the_links():
     robot = robots.shipped('arm5')
     assert total_link_length(robot, 'tip') == pytest.approx(2.5)  # five bones of half a metre
-    task = ik.JointPatternTask()
+    task = ik.tasks.JointPatternTask()
     task.next_frame(np.zeros(5), robot)
     np.testing.assert_allclose(task.residual(robot, np.eye(5)[2]), 2.5 * np.eye(5)[2])
 
@@ -96,7 +96,7 @@ def test_a_floating_root_is_no_joint_of_the_pattern():
     assert total_link_length(robot, 'tip') == pytest.approx(1.5)
     q = rng.normal(size=robot.n)
     for weights, root in ((2.0, 0.0), (np.full(robot.n, 2.0), 1.0)):
-        task = ik.JointPatternTask(weights=weights)
+        task = ik.tasks.JointPatternTask(weights=weights)
         task.next_frame(np.zeros(robot.n), robot)
         counts = np.r_[np.full(6, root), np.ones(3)]
         expected = np.sqrt(2.0) * 1.5 * counts * q
@@ -106,12 +106,14 @@ def test_a_floating_root_is_no_joint_of_the_pattern():
 def floating_arm():
     """Three bones of half a metre on a floating base."""
     links = ['world', 'base', 'a', 'b', 'c', 'tip']
-    joints = [ik.Joint('root', 'floating', 'world', 'base')]
+    joints = [ik.robot.Joint('root', 'floating', 'world', 'base')]
     for number, (parent, child) in enumerate(pairwise(links[1:])):
         origin = np.eye(4)
         origin[0, 3] = 0.5 * (number > 0)
         kind = 'fixed' if child == 'tip' else 'revolute'
-        joints.append(ik.Joint(child, kind, parent, child, origin=origin, axis=(0.0, 0.0, 1.0)))
+        joints.append(
+            ik.robot.Joint(child, kind, parent, child, origin=origin, axis=(0.0, 0.0, 1.0))
+        )
     return ik.Robot.from_joints('free', links, joints, free_joints=['root'])
 
 
@@ -119,7 +121,7 @@ def test_all_joints_copy_the_example_also_those_off_the_chain():
     robot, rng = robots.shipped('dual_arm'), np.random.default_rng(7)
     tip = robot.tips()[0]
     example = robots.random_q(robot, rng, margin=0.3)
-    hand, joints = ik.example_guided_tasks(robot, tip, beta=0.5)
+    hand, joints = ik.tasks.example_guided_tasks(robot, tip, beta=0.5)
     hand.next_frame(hand_of(robot, example, tip), robot)
     joints.next_frame(example, robot)
     assert len(robot.chain(tip)) < robot.n
@@ -137,7 +139,7 @@ def test_the_defaults_reach_the_minimum_of_equation_1(solver, beta):
     for _ in range(3):
         example, start = (robots.random_q(robot, rng, margin=0.3) for _ in range(2))
         place = hand_of(robot, example, tip) + rng.normal(scale=0.1, size=3)
-        hand, joints = ik.example_guided_tasks(robot, tip, beta=beta)
+        hand, joints = ik.tasks.example_guided_tasks(robot, tip, beta=beta)
         hand.next_frame(place, robot)
         joints.next_frame(example, robot)
         length = total_link_length(robot, tip)
@@ -158,7 +160,7 @@ def test_the_defaults_reach_the_minimum_of_equation_1(solver, beta):
 def retargeted(beta, frames=12):
     """A circle drawn by the Panda's hand, copied by the iiwa arm frame by frame."""
     source, figure = robots.shipped('panda'), robots.shipped('iiwa14')
-    hand, joints = ik.example_guided_tasks(figure, figure.tips()[0], beta=beta)
+    hand, joints = ik.tasks.example_guided_tasks(figure, figure.tips()[0], beta=beta)
     problem = ik.IkProblem(figure, [hand, joints])
     solver, q = ik.make_solver(), None
     errors = []
@@ -191,18 +193,18 @@ def test_a_small_weight_keeps_the_pattern_at_a_negligible_error():
 def test_what_is_no_pattern_is_refused():
     robot = robots.shipped('panda')
     for make in (
-        lambda: ik.JointPatternTask(period=0.0),
-        lambda: ik.JointPatternTask(length=0.0),
-        lambda: ik.EndEffectorPatternTask('panda_hand', weights=(1.0, 2.0)),
-        lambda: ik.example_guided_tasks(robot, 'panda_hand', beta=1.5),
+        lambda: ik.tasks.JointPatternTask(period=0.0),
+        lambda: ik.tasks.JointPatternTask(length=0.0),
+        lambda: ik.tasks.EndEffectorPatternTask('panda_hand', weights=(1.0, 2.0)),
+        lambda: ik.tasks.example_guided_tasks(robot, 'panda_hand', beta=1.5),
     ):
         with pytest.raises(ik.InvalidOption):
             make()
     with pytest.raises(ik.InvalidGoal, match='next_frame'):
-        ik.JointPatternTask().residual(robot, robot.middle_configuration)
+        ik.tasks.JointPatternTask().residual(robot, robot.middle_configuration)
     with pytest.raises(ik.InvalidGoal, match='finite'):
-        ik.JointPatternTask().next_frame([np.nan] * 8, robot)
-    few = ik.JointPatternTask(weights=np.ones(3))
+        ik.tasks.JointPatternTask().next_frame([np.nan] * 8, robot)
+    few = ik.tasks.JointPatternTask(weights=np.ones(3))
     few.next_frame(np.zeros(8), robot)
     with pytest.raises(ik.InvalidOption, match='8'):
         few.residual(robot, robot.middle_configuration)

@@ -91,7 +91,7 @@ def test_the_jacobian_is_the_derivative(kind):
 
 
 @given(trees(), st.integers(0, 2**31))
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 def test_any_two_links_of_any_tree(tree, seed):
     links, joints = tree
     robot = ik.Robot.from_joints('tree', links, joints, free_joints=free_joints_of(joints))
@@ -117,7 +117,7 @@ def test_jacobians_between_links_agree_with_pinocchio(link, base):
     rates = np.zeros((model.nv, DUAL.n))
     for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:
         full[joint.idx_q] = values[name]
-        mimic = DUAL.mimic_joints.get(name, ik.Mimic(name))
+        mimic = DUAL.mimic_joints.get(name, ik.robot.Mimic(name))
         rates[joint.idx_v, DUAL.joint_index(mimic.joint)] = mimic.multiplier
     pin.computeJointJacobians(model, data, full)
     pin.updateFramePlacements(model, data)
@@ -219,7 +219,7 @@ def test_out_of_reach_the_closest_point_is_one():
 
 
 def test_ball_joints_on_the_way_up():
-    robot = ik.linkage(3, joint='ball')
+    robot = ik.robot.linkage(3, joint='ball')
     tip, base = robot.tips()[0], robot.base_link
     q = robots.random_q(robot, SEED(9), margin=0.3)
     goal = goal_at('position', robot, q, base, tip)
@@ -285,6 +285,6 @@ def test_a_relative_goal_is_recorded_and_shown(kind):
 def test_what_knows_the_root_alone_refuses():
     problem, start = problem_between('position')
     with pytest.raises(ik.UnsupportedProblem, match='relative to the root'):
-        ik.solve_best(problem, start, choose='manipulable')
+        ik.batch.solve_best(problem, start, choose='manipulable')
     with pytest.raises(ik.UnsupportedProblem, match='relative to the root'):
-        ik.reachability_map(problem, step=0.5)
+        ik.reachability.reachability_map(problem, step=0.5)

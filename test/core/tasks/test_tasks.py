@@ -22,11 +22,15 @@ def free_robot():
     """A floating base with a planar joint, a hinge, and a slide that mimics the hinge."""
     z = np.array([0.0, 0.6, 0.8])
     joints = [
-        ik.Joint('base', 'floating', 'world', 'a', robots.transform(translation=[0.1, 0, 0])),
-        ik.Joint('plane', 'planar', 'a', 'b', axis=z),
-        ik.Joint('hinge', 'revolute', 'b', 'c', TOOL, z),
-        ik.Joint('slide', 'prismatic', 'c', 'd', TOOL, mimic=ik.Mimic('hinge', -0.7, 0.2)),
-        ik.Joint('twist', 'revolute', 'd', 'tip', mimic=ik.Mimic('hinge', 2.0, -0.4)),
+        ik.robot.Joint(
+            'base', 'floating', 'world', 'a', robots.transform(translation=[0.1, 0, 0])
+        ),
+        ik.robot.Joint('plane', 'planar', 'a', 'b', axis=z),
+        ik.robot.Joint('hinge', 'revolute', 'b', 'c', TOOL, z),
+        ik.robot.Joint(
+            'slide', 'prismatic', 'c', 'd', TOOL, mimic=ik.robot.Mimic('hinge', -0.7, 0.2)
+        ),
+        ik.robot.Joint('twist', 'revolute', 'd', 'tip', mimic=ik.robot.Mimic('hinge', 2.0, -0.4)),
     ]
     links = ['world', 'a', 'b', 'c', 'd', 'tip']
     return ik.Robot.from_joints('free', links, joints, free_joints=['base', 'plane'])
@@ -114,8 +118,8 @@ def test_the_jacobian_holds_at_the_goal_itself():
 def spinner():
     """One continuous joint about x, and one about y after it."""
     joints = [
-        ik.Joint('x', 'continuous', 'a', 'b', axis=np.array([1.0, 0.0, 0.0])),
-        ik.Joint('y', 'continuous', 'b', 'c', axis=np.array([0.0, 1.0, 0.0])),
+        ik.robot.Joint('x', 'continuous', 'a', 'b', axis=np.array([1.0, 0.0, 0.0])),
+        ik.robot.Joint('y', 'continuous', 'b', 'c', axis=np.array([0.0, 1.0, 0.0])),
     ]
     return ik.Robot.from_joints('spinner', list('abc'), joints)
 

@@ -142,7 +142,7 @@ def test_a_tracker_judges_by_the_goal():
     tracker.set_goal(0, aim, 0.0)
     for tick in range(100):
         command = tracker.tick(0.001 * tick)
-    assert command.status is ik.TrackStatus.REACHED
+    assert command.status is ik.tracking.TrackStatus.REACHED
     assert command.position_errors.shape == (1,)
     np.testing.assert_allclose(ROBOT.forward_kinematics(command.q, TIP), aim, atol=1e-4)
 
@@ -151,7 +151,7 @@ def test_stiffness_couples_joints():
     """L^2 x'Mx [TakKo Eq. 4 and 5], weighed against a goal."""
     rng = np.random.default_rng(26)
     stiffness, previous, q = matrix(rng, 6, 6), rng.normal(size=6), rng.normal(size=6)
-    task = ik.SmoothnessTask(previous, stiffness=stiffness, length=0.3)
+    task = ik.tasks.SmoothnessTask(previous, stiffness=stiffness, length=0.3)
     moved = q - previous
     assert cost_of(task, q) == pytest.approx(0.09 * moved @ stiffness @ moved)
     np.testing.assert_allclose(task.jacobian(ROBOT, q) @ moved, task.residual(ROBOT, q))
@@ -191,6 +191,6 @@ def test_what_matrices_do_not_go_with_is_refused():
     with pytest.raises(ik.InvalidOption, match='weight'):
         ik.AxisTask(TIP, weight=np.eye(3))
     with pytest.raises(ik.InvalidOption, match='symmetric'):
-        ik.SmoothnessTask(np.zeros(6), stiffness=np.arange(36.0).reshape(6, 6))
+        ik.tasks.SmoothnessTask(np.zeros(6), stiffness=np.arange(36.0).reshape(6, 6))
     with pytest.raises(ik.InvalidOption, match='6 are needed'):
-        ik.SmoothnessTask(np.zeros(6), stiffness=np.eye(3)).residual(ROBOT, np.zeros(6))
+        ik.tasks.SmoothnessTask(np.zeros(6), stiffness=np.eye(3)).residual(ROBOT, np.zeros(6))

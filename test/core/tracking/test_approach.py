@@ -114,16 +114,16 @@ def test_a_snapshot_goes_on_the_same_way():
 
 
 def test_a_tracker_goes_by_it_and_can_be_told_otherwise_on_the_way():
-    robot = ik.linkage(3, 'two_angle')
+    robot = ik.robot.linkage(3, 'two_angle')
     start, goal = np.full(6, 0.3), np.array([-0.5, 0.4, 0.3, 0.2, -0.3, 0.5])
     problem = ik.IkProblem(robot, [ik.PositionTask('tip')])
     speeds = MotionLimits.of(robot, velocity=1.5, acceleration=4.0)
-    options = ik.TrackerOptions(speed_profile='linear')
+    options = ik.tracking.TrackerOptions(speed_profile='linear')
     tracker = ik.Tracker(problem, 100.0, limits=speeds, options=options, q0=start)
     tracker.set_goal(0, robot.forward_kinematics(goal, 'tip'), 0.0)
     early = [np.abs(tracker.tick(0.0).q - start).max() for _ in range(12)]
     assert early[-1] < 0.03  # half of 4 rad/s^2 times 0.12 s squared is as much
-    tracker.set_options(ik.TrackerOptions())
+    tracker.set_options(ik.tracking.TrackerOptions())
     for _ in range(300):
         command = tracker.tick(0.0)
-    assert command.status is ik.TrackStatus.REACHED
+    assert command.status is ik.tracking.TrackStatus.REACHED

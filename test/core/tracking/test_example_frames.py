@@ -22,8 +22,8 @@ def tasks_of(tip, previous):
     costs = {'velocity_weight': 0.1, 'acceleration_weight': 0.001, 'period': 1.0 / RATE}
     return [
         ik.PositionTask(tip),
-        ik.JointPatternTask(weights=0.1, length=1.0, **costs),
-        ik.SmoothnessTask(previous, stiffness=0.2),
+        ik.tasks.JointPatternTask(weights=0.1, length=1.0, **costs),
+        ik.tasks.SmoothnessTask(previous, stiffness=0.2),
     ]
 
 

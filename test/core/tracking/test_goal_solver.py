@@ -156,11 +156,11 @@ def test_following_closely_never_searches_and_leaves_what_it_cannot_reach():
     aim(solver, near(3.0))
     solver.jump()
     before = solver.solution
-    assert not solver.follow_closely(Q0)
+    assert not solver.follow_closely(Q0, in_time=True)
     assert solver.phase is Phase.CONVERGED
     assert solver.solution is before
     aim(solver, near(1e-3))
-    assert solver.follow_closely(Q0)
+    assert solver.follow_closely(Q0, in_time=True)
     assert np.abs(solver.solution - before).max() > 0.0
 
 
@@ -168,7 +168,7 @@ def test_following_closely_does_not_adopt_a_solution_that_is_not_near():
     solver = solver_at()
     aim(solver, near(0.25))  # within reach, but far for two ticks
     before = solver.solution
-    assert not solver.follow_closely(Q0)
+    assert not solver.follow_closely(Q0, in_time=True)
     assert solver.solution is before
 
 

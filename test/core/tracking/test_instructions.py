@@ -13,6 +13,7 @@ import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus, instructions
 from ik_core.tracking.instructions import (
     Brake,
+    MoveTo,
     NextFrame,
     Pause,
     Reset,
@@ -76,6 +77,7 @@ def calls(robot, goal, q):
         (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
         (lambda t: t.stop(), Stop()),
         (lambda t: t.reset(q, keep_goals=True), Reset(q, True)),
+        (lambda t: t.move_to(q), MoveTo(q)),
     ]
 
 

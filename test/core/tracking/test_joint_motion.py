@@ -8,7 +8,7 @@ import pytest
 from ik_core.tracking import MotionLimits
 from ik_core.tracking.governor import MAX_LAG, Governor
 from ik_core.tracking.joint_motion import NEAR, JointMotion
-from ik_core.tracking.speed_scale import BENDING, BRAKING, FREE, SpeedScale, scale_bounds
+from ik_core.tracking.speed_scale import BENDING, BRAKING, CREEP, SpeedScale, scale_bounds
 
 PERIOD = 0.01
 
@@ -65,7 +65,7 @@ def test_a_rest_and_a_line_end_the_waiting():
         assert joints.near == near
 
 
-def test_tips_slow_down_where_joints_lag_and_are_free_again_afterwards():
+def test_tips_slow_down_where_joints_lag_and_creep_on_afterwards():
     joints = motion()
     target, velocity = np.zeros(2), np.array([0.5, 0.0])
     joints.follow(target + 0.5 * MAX_LAG, velocity, {0: 1.0})
@@ -74,7 +74,7 @@ def test_tips_slow_down_where_joints_lag_and_are_free_again_afterwards():
     joints.follow(np.ones(2), velocity, {0: 1.0})
     assert joints.scale_of(0).slack == 0.0
     joints.follow(np.ones(2), None, {})
-    assert joints.scale_of(0) is FREE
+    assert joints.scale_of(0) is CREEP
 
 
 def test_where_tips_can_but_crawl_joints_get_slower_too():
@@ -123,7 +123,7 @@ def test_joints_that_brake_let_their_tips_go_and_stay_where_they_come_to_rest():
     stop = joints.stop_point()
     while joints.dq.any():
         joints.brake()
-        assert joints.scale_of(0) is FREE
+        assert joints.scale_of(0) is CREEP
     np.testing.assert_allclose(joints.q, stop, atol=1e-9)
 
 

@@ -216,8 +216,8 @@ def test_after_a_tick_that_failed_the_recording_goes_on_with_what_the_tracker_th
     recorder, works = recorded(of), GoalSolver.follow_closely
     of.run(0.1)
 
-    def fails(solver, q):
-        works(solver, q)  # something has changed, and the clock was read
+    def fails(solver, q, in_time):
+        works(solver, q, in_time)  # something has changed, and the clock was read
         raise ArithmeticError('injected')
 
     monkeypatch.setattr(GoalSolver, 'follow_closely', fails)

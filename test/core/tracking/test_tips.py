@@ -205,6 +205,46 @@ def test_a_jog_is_slower_near_a_singularity():
     assert tip.state.share == pytest.approx(0.25)  # the twist is half as fast as it may be
 
 
+@pytest.mark.parametrize(
+    ('scale', 'share'),
+    [
+        (SpeedScale(growth=0.5, least=0.6), 0.6),  # harder than its own acceleration
+        (SpeedScale(growth=0.8, least=0.6), 0.8),
+        (SpeedScale(growth=0.98, least=0.6), 0.98),
+    ],
+)
+def test_a_jog_slows_down_as_fast_as_the_joints_ask_and_can(scale, share):
+    tip = jogged()
+    for k in range(10):
+        tip.advance(step(PERIOD * k))
+    tip.advance(step(0.1, scale=scale))
+    np.testing.assert_allclose(tip.state.twist, share * TWIST)
+
+
+def test_a_jog_without_twists_stops_no_faster_than_the_joints_can():
+    tip = jogged()
+    for k in range(10):
+        tip.advance(step(PERIOD * k))
+    tip.advance(step(1.0, scale=SpeedScale(least=0.97)))  # its own acceleration takes a tenth
+    np.testing.assert_allclose(tip.state.twist, 0.97 * TWIST)
+    tip.advance(step(1.01, scale=SpeedScale(least=0.5)))
+    np.testing.assert_allclose(tip.state.twist, 0.87 * TWIST)
+
+
+def test_a_jog_that_is_solved_for_too_late_slows_down_and_goes_on_once_it_is_not():
+    tip = jogged()
+    for k in range(10):
+        tip.advance(step(PERIOD * k))
+    for k in range(10, 40):
+        tip.jog(TWIST, PERIOD * k)
+        tip.advance(step(PERIOD * k))
+        tip.be_late()
+    assert tip.state.share == 0.0
+    tip.go_on()
+    tip.advance(step(0.4))
+    assert tip.state.share > 0.0
+
+
 @pytest.mark.parametrize('make', [on_line, jogged])
 def test_a_step_that_is_taken_back_is_tried_again_at_half_the_speed(make):
     tip = make()

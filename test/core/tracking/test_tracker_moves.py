@@ -173,3 +173,39 @@ def test_a_velocity_that_was_given_is_followed_for_a_while_only():
     assert pose(tracker)[0, 3] - start[0, 3] == pytest.approx(1e-3 + 0.1 * 10 * PERIOD, abs=1e-4)
     ticks(tracker, 11, 400)
     assert pose(tracker)[0, 3] - start[0, 3] == pytest.approx(1e-3, abs=1e-4)
+
+
+# Moves of the joints
+
+
+@pytest.mark.parametrize('before', ['at rest', 'in motion', 'stopped', 'paused'])
+def test_joints_move_to_a_configuration_together_and_drop_their_goals(before):
+    tracker = new_tracker()
+    robot, limits = tracker._robot, tracker.governor.limits
+    if before != 'at rest':
+        tracker.set_goal(0, moved(pose(tracker), (0.1, 0.1, -0.1)), 0.0)
+        ticks(tracker, 0, 30)
+    if before == 'stopped':
+        tracker.stop()
+        ticks(tracker, 30, 200)
+    if before == 'paused':
+        tracker.pause()
+        ticks(tracker, 30, 200)
+    start = tracker.q
+    goal = np.clip(start + 0.4 * (-1.0) ** np.arange(robot.n), robot.lower, robot.upper + 0.1)
+    tracker.move_to(goal)
+    commands = ticks(tracker, 300, 600)
+    assert tracker.goals == [None]
+    if before == 'paused':
+        np.testing.assert_array_equal(tracker.q, start)
+        return
+    q = np.array([start, *(command.q for command in commands)])
+    speeds = np.diff(q, axis=0) / PERIOD
+    assert (np.abs(speeds) <= limits.velocity * (1 + 1e-9)).all()
+    assert (np.abs(np.diff(speeds, axis=0)) / PERIOD <= limits.acceleration * (1 + 1e-6)).all()
+    np.testing.assert_array_equal(q[-1], np.clip(goal, robot.lower, robot.upper))
+    if before != 'in motion':
+        way = q[-1] - start
+        moves = np.abs(way) > 0.1
+        share = ((q - start)[:, moves]) / way[moves]
+        np.testing.assert_allclose(share, np.tile(share[:, :1], moves.sum()), atol=1e-6)

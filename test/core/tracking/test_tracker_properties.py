@@ -32,7 +32,7 @@ def random_robot(rng):
             limits |= {'lower': low, 'upper': high}
         links.append(f'link{k}')
         joints.append(
-            ik.Joint(f'joint{k}', kind, links[-2], links[-1], origin,
+            ik.robot.Joint(f'joint{k}', kind, links[-2], links[-1], origin,
                      axis / np.linalg.norm(axis), **limits)
         )  # fmt: skip
     return ik.Robot.from_joints('random', links, joints), links[-1]

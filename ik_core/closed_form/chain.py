@@ -1,0 +1,203 @@
+"""The chain of a problem's one goal: its axes in the root's frame, all its joints at zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import UnsupportedProblem
+from ..maths.rotations import Array, IntArray, transform_of
+from ..problem import IkProblem
+from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, PRISMATIC, VARIABLE
+from ..tasks import PoseTask, PositionTask
+from ..tasks.goals import GoalTask
+from ..tasks.packing import PackedGoals
+from .layouts import Layout, layouts
+
+FULL_RANK = 1e-6
+"""Smallest singular value of a Jacobian without freedom, as a share of the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """`rows` (n, 6): axis and point [m] of each joint, from the root on; `slides` (n,): which are
+    prismatic; a joint stands at `signs` x[`variables`] + `offsets`, each (n,). `tool` (4, 4): the
+    goal's frame in the last body's. `last` (4, 4): where that is when all stand at 0."""
+
+    rows: Array
+    slides: NDArray[np.bool_]
+    variables: IntArray
+    signs: Array
+    offsets: Array
+    tool: Array
+    last: Array
+    point_only: bool
+
+    def layouts(self) -> list[Layout]:
+        """How it may be solved, best first."""
+        tip = (self.last @ self.tool)[:3, 3]
+        return _layouts(
+            self.rows.tobytes(), self.slides.tobytes(), tip.tobytes() if self.point_only else b''
+        )
+
+    def part(self, first: int, last: int) -> Chain:
+        """The joints first..last-1, while all others stand at 0."""
+        some = slice(first, last)
+        return replace(
+            self,
+            rows=self.rows[some],
+            slides=self.slides[some],
+            variables=self.variables[some],
+            signs=self.signs[some],
+            offsets=self.offsets[some],
+        )
+
+
+@lru_cache(maxsize=32)
+def _layouts(rows: bytes, slides: bytes, tip: bytes) -> list[Layout]:
+    """`layouts.layouts`: looking takes milliseconds, and limits or tolerances change nothing."""
+    axes, sliding = np.frombuffer(rows).reshape(-1, 6).copy(), np.frombuffer(slides, bool).copy()
+    return layouts(axes, sliding, np.frombuffer(tip).copy() if tip else None)
+
+
+def chain_of(packed: PackedGoals, point_only: bool) -> Chain:
+    """The chain as its frozen joints stand; UnsupportedProblem where joints are coupled."""
+    frames: list[Array] = []
+    for row, geometry in zip(packed.tree, packed.geometry, strict=True):
+        parent = frames[row[PARENT]] if row[PARENT] >= 0 else np.eye(4)
+        frames.append(parent @ transform_of(geometry[:12]) @ _frozen_motion(row, geometry))
+    moving = np.flatnonzero(packed.geometry[:, MULTIPLIER] != 0.0)
+    variables, signs = packed.tree[moving, VARIABLE], packed.geometry[moving, MULTIPLIER]
+    if len(set(variables.tolist())) < len(variables) or (np.abs(signs) != 1.0).any():
+        raise UnsupportedProblem('no closed form: a mimic joint moves the link, too')
+    rows = np.array([[*frames[k][:3, 2], *frames[k][:3, 3]] for k in moving])
+    return Chain(
+        rows,
+        packed.tree[moving, KIND] == PRISMATIC,
+        variables,
+        signs,
+        packed.geometry[moving, OFFSET],
+        transform_of(packed.tools[0, :12]),
+        frames[-1],
+        point_only,
+    )
+
+
+def fixed_frames(packed: PackedGoals) -> list[Array]:
+    """The fixed transforms (4, 4) before each joint that moves, and behind the last one."""
+    frames, frame = [], np.eye(4)
+    for row, geometry in zip(packed.tree, packed.geometry, strict=True):
+        frame = frame @ transform_of(geometry[:12]) @ _frozen_motion(row, geometry)
+        if geometry[MULTIPLIER] != 0.0:
+            frames.append(frame)
+            frame = np.eye(4)
+    return [*frames, frame]
+
+
+def frames_of_rows(chain: Chain) -> list[Array]:
+    """As `fixed_frames`, for the axes that are the chain's rows, whatever is packed."""
+    placed = [np.eye(4), *(_frame_about(row) for row in chain.rows), chain.last]
+    return [np.linalg.inv(one) @ other for one, other in pairwise(placed)]
+
+
+def _frame_about(row: Array) -> Array:
+    """A frame (4, 4) whose z axis is a row's."""
+    frame, axis = np.eye(4), row[:3]
+    side = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+    side /= np.linalg.norm(side)
+    frame[:3] = np.column_stack([side, np.cross(axis, side), axis, row[3:]])
+    return frame
+
+
+def seen_from(frame: Array, row: Array) -> Array:
+    """An axis and a point (6,) in a frame (4, 4)."""
+    turn = frame[:3, :3].T
+    return np.concatenate([turn @ row[:3], turn @ (row[3:] - frame[:3, 3])])
+
+
+def _frozen_motion(row: IntArray, geometry: Array) -> Array:
+    """What a joint that is no variable does; the identity for others, which stand at 0."""
+    motion, value = np.eye(4), geometry[OFFSET]
+    if geometry[MULTIPLIER] != 0.0:
+        return motion
+    if row[KIND] == PRISMATIC:
+        motion[2, 3] = value
+    else:
+        c, s = np.cos(value), np.sin(value)
+        motion[:2, :2] = [[c, -s], [s, c]]
+    return motion
+
+
+def asks_for_a_point(problem: IkProblem) -> bool:
+    """Whether a position alone is asked for, not a pose; UnsupportedProblem where neither is."""
+    problem.check_without_constraints()
+    if len(problem.goals) != 1 or problem.other_tasks:
+        raise UnsupportedProblem('no closed form: it needs one goal, and no other tasks')
+    goal: GoalTask = problem.goals[0]
+    plain = goal.position_turn is None and goal.rotation_turn is None and not goal.is_region
+    if plain and goal.position_weights.all():
+        if type(goal) is PositionTask:
+            return True
+        if type(goal) is PoseTask and goal.rotation_weights.all():
+            return False
+    raise UnsupportedProblem(
+        f'no closed form for this {type(goal).__name__}: it needs a whole pose, or a position'
+    )
+
+
+def expected_family(problem: IkProblem) -> str:
+    """What `ClosedForm.family` will most likely be: the best layout's title, untried.
+
+    Compiles nothing. Raises UnsupportedProblem where there is none.
+    """
+    point_only, robot = asks_for_a_point(problem), problem.robot
+    problem.packed.load_frozen(problem.default_configuration)
+    chain = chain_of(problem.packed, point_only)
+    found = chain.layouts()
+    if not found or _has_freedom(chain):
+        raise UnsupportedProblem(why_not(chain))
+    return found[0].title([robot.joint_names[i] for i in problem.variables[chain.variables]])
+
+
+def _has_freedom(chain: Chain) -> bool:
+    """Whether less than six joints are redundant all the same, as four parallel axes are."""
+    columns, motion = [], np.eye(4)
+    for i, (row, slides) in enumerate(zip(chain.rows, chain.slides, strict=True)):
+        axis, point = motion[:3, :3] @ row[:3], motion[:3, :3] @ row[3:] + motion[:3, 3]
+        columns.append([*axis, 0, 0, 0] if slides else [*np.cross(point, axis), *axis])
+        motion = motion @ motion_of(row, 0.7 + 0.3 * i, bool(slides))
+    if len(columns) > 6 or chain.point_only:
+        return False
+    values = np.linalg.svd(np.array(columns), compute_uv=False)
+    return bool(values[-1] <= FULL_RANK * values[0])
+
+
+def motion_of(row: Array, value: float, slides: bool) -> Array:
+    """The motion (4, 4) of a joint: axis and point (6,), where it stands [rad, m]."""
+    motion, axis = np.eye(4), row[:3]
+    if slides:
+        motion[:3, 3] = value * axis
+        return motion
+    k = np.cross(axis, np.eye(3)).T
+    motion[:3, :3] += np.sin(value) * k + (1.0 - np.cos(value)) * k @ k
+    motion[:3, 3] = row[3:] - motion[:3, :3] @ row[3:]
+    return motion
+
+
+def why_not(chain: Chain) -> str:
+    """Why there is no closed form, and what would help."""
+    n = len(chain.rows)
+    if chain.point_only and n > 3:
+        return f'no closed form: {n} joints place a point in infinitely many ways'
+    if n > 7:
+        return f'no closed form for {n} joints: freeze all but seven'
+    if _has_freedom(chain):
+        return f'no closed form: these {n} joints have freedom left, with any pose'
+    return (
+        f'no closed form for these {n} joints: it needs three neighbouring axes that meet in a '
+        'point, or three that are parallel next to two that meet'
+    )

@@ -1,0 +1,44 @@
+"""What was found out about a problem's closed form, so that it is looked for once."""
+
+from __future__ import annotations
+
+from weakref import ref
+
+from ..exceptions import UnsupportedProblem
+from ..maths.rotations import Array
+from ..problem import IkProblem
+from .forms import ClosedForm
+
+
+class Knowledge:
+    """The closed form of a problem, or why it has none as its frozen joints stood when asked last.
+
+    The problem is not kept alive.
+    """
+
+    def __init__(self, problem: IkProblem) -> None:
+        self.form: ClosedForm | None = None
+        self.why_not = ''
+        self._problem = ref(problem)
+        self._asked: bytes | None = None
+
+    def is_for(self, problem: IkProblem) -> bool:
+        """Whether it still is what is known of a problem, whose tolerances may be changed."""
+        return self._problem() is problem and (self.form is None or self.form.is_for(problem))
+
+    def look(self, start: Array) -> ClosedForm | None:
+        """The form; where there was none, it is looked for if frozen joints stand elsewhere in a
+        checked start (n,)."""
+        problem = self._problem()
+        if self.form is None and problem is not None:
+            stands = problem.packed.frozen_values(start).tobytes()
+            if stands != self._asked:
+                self._asked = stands
+                self._look_for(problem, start)
+        return self.form
+
+    def _look_for(self, problem: IkProblem, start: Array) -> None:
+        try:
+            self.form = ClosedForm(problem, start)
+        except UnsupportedProblem as reason:
+            self.why_not = str(reason)

@@ -1,0 +1,209 @@
+"""A chain of seven joints: the joint that is held as a parameter, swept over its limits.
+
+What lies between two samples is estimated from the branches there (`hidden`): most intervals and
+gaps that are narrower than the distance of the samples are found, but not all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.rotations import Array
+from ..options import check_function, measured, whole_number
+from .cores import GENERAL
+from .forms import ClosedForm
+from .judging import EXACT
+from .slots import NONE
+from .sweeping import END, EVERY
+
+SAMPLES, FIRST_SAMPLES = 180, 40
+"""For intervals and golden sections; for the distance where it is looked at in between, too, and
+again as many as for intervals, where nothing is found."""
+BISECTIONS = 40
+FIRST_STEP, FINEST = 1e-7, 1e-7
+"""Beyond the end of exact solutions, and how exact an end is [rad]."""
+NARROWED = 1e-6
+"""The best of a cost is found to this share of the distance of the samples."""
+GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+Cost = Callable[[Array], float]
+
+
+def held_intervals(
+    form: ClosedForm, q0: ArrayLike | None = None, *, samples: int = SAMPLES
+) -> list[tuple[float, float]]:
+    """The intervals of the held joint's values [rad, m] with solutions inside the limits.
+
+    Looked for at so many `samples`, and between two where a branch may begin or end in between,
+    their ends bisected. Raises UnsupportedProblem where no joint is held, InvalidOption for fewer
+    than two samples, and for what is no closed form.
+    """
+    start = _checked_form(form).start(q0)
+    swept = _values(form, samples)
+    swept = np.sort(np.concatenate([swept, form.hidden_values(start, swept)]))
+    values, there = swept.tolist(), _are_there(form, start, swept)
+    ends: list[float] = []
+    for i, now in enumerate(there):
+        before = there[i - 1] if i else False
+        if now and not before:
+            ends.append(_end(form, start, values[i], values[i - 1]) if i else values[0])
+        elif before and not now:
+            ends.append(_end(form, start, values[i - 1], values[i]))
+    if there[-1]:
+        ends.append(values[-1])
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def _checked_form(form: object) -> ClosedForm:
+    if not isinstance(form, ClosedForm):
+        raise InvalidOption(
+            f'form is a {type(form).__name__}: a ClosedForm is needed, as '
+            'ik_core.closed_form.form(problem) returns'
+        )
+    return form
+
+
+def _are_there(form: ClosedForm, start: Array, values: Array) -> list[bool]:
+    """Whether there are solutions at each value."""
+    swept = form.sweep(start, values, EVERY)
+    if swept is None:
+        return [len(form.solve(start, value)) > 0 for value in values.tolist()]
+    return [cost < NONE for cost in swept[1].tolist()]
+
+
+def best_solution(
+    form: ClosedForm,
+    q0: ArrayLike | None = None,
+    cost: Cost | None = None,
+    *,
+    samples: int | None = None,
+) -> Array | None:
+    """The solution q (n,) of least cost over all values of the held joint; None without any.
+
+    cost : of a configuration (n,); by default its distance to q0
+    samples : so many values are looked at first; by default 40, and 180 where these have nothing
+        or for a golden section
+
+    Where there are formulas, the distance is then followed along each branch that may come nearer.
+    A chain that nearly has formulas (a calibrated arm, a wrist with a small offset) goes from the
+    solutions that it would have with them to its own, in milliseconds: nearly always to the
+    nearest, but nothing proves it. Where that finds nothing, with `samples`, for other chains and
+    for a cost there is a golden section search between the neighbours of the best sample, by
+    eigenvalues in seconds, which finds the least of what has a least value there. Raises what
+    `held_intervals` raises.
+    """
+    start = _checked_form(form).start(q0)
+    check_function(cost, 'cost', 'q (n,)')
+    if cost is None:
+        best = _best_held(form, start, samples)
+        if best is not None:
+            return _nearest(form, start, best[0]) if best[1] else best[0]
+        if samples is None and form.layout.kind == GENERAL:
+            nearby = form.best_nearby(start)
+            if nearby is not None:
+                return _nearer(form.followed(start), nearby, start)
+    values = _values(form, SAMPLES if samples is None else samples)
+    measure = measured(cost or (lambda q: np.linalg.norm(q - start)), 'cost')
+
+    def best_at(value: float) -> tuple[float, Array | None]:
+        found = [(measure(q), q) for q in form.solve(start, value)]
+        return min(found, key=lambda one: one[0], default=(np.inf, None))
+
+    sampled = [best_at(value) for value in values.tolist()]
+    i = int(np.argmin([one[0] for one in sampled]))
+    low, high = float(values[max(i - 1, 0)]), float(values[min(i + 1, len(values) - 1)])
+    candidates = [sampled[i], *_golden(best_at, low, high, NARROWED * (high - low))]
+    candidates += [(measure(q), q) for q in form.solve_loaded(start)]
+    if cost is None:
+        candidates += [(measure(q), q) for q in [form.followed(start)] if q is not None]
+    return min(candidates, key=lambda one: one[0])[1]
+
+
+def _best_held(
+    form: ClosedForm, start: Array, samples: int | None
+) -> tuple[Array | None, bool] | None:
+    """See `ClosedForm.best_held`; looked for again, closer, where nothing is found."""
+    best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
+    if samples is None and best is not None and best[0] is None:
+        return form.best_held(start, _values(form, SAMPLES))
+    return best
+
+
+def _nearest(form: ClosedForm, start: Array, best: Array | None) -> Array | None:
+    """The best, or a solution next to the start or with its own value: where no sample lies."""
+    best = _nearer(form.followed(start), best, start)
+    own = form.solve_loaded(start)[:1]
+    is_good = len(own) and (best is None or form.appraised(own)[0].max() <= EXACT)
+    return _nearer(own[0], best, start) if is_good else best
+
+
+def _nearer(one: Array | None, other: Array | None, start: Array) -> Array | None:
+    """The one that is nearer to the start, the other where they are as near."""
+    if one is None or other is None:
+        return other if one is None else one
+    one_gap, gap = one - start, other - start
+    return one if one_gap.dot(one_gap) < gap.dot(gap) else other
+
+
+def _golden(
+    best_at: Callable[[float], tuple[float, Array | None]], low: float, high: float, width: float
+) -> list[tuple[float, Array | None]]:
+    """The last two points of a golden section search."""
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    one, two = best_at(a), best_at(b)
+    while high - low > width:
+        if one[0] <= two[0]:
+            high, b, two = b, a, one
+            a = high - GOLDEN * (high - low)
+            one = best_at(a)
+        else:
+            low, a, one = a, b, two
+            b = low + GOLDEN * (high - low)
+            two = best_at(b)
+    return [one, two]
+
+
+def _values(form: ClosedForm, samples: int) -> Array:
+    """The values of the held joint from limit to limit."""
+    if form.held is None:
+        raise UnsupportedProblem(
+            f'no joint is held ({form.family}), so there are no values of one to go through: '
+            'solve() has all solutions'
+        )
+    return _spread(*form.held_range, whole_number(samples, 'samples', 2))
+
+
+@lru_cache(maxsize=32)
+def _spread(low: float, high: float, samples: int) -> Array:
+    """Values from one to the other; shared, so not to be written to."""
+    return np.linspace(low, high, samples)  # which ends at the limit itself, not an ulp beyond it
+
+
+def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
+    """Where solutions end between a value that has some and one that has none: the last one.
+
+    The sweep finds the end of exact ones; those to the tolerances go on a little way.
+    """
+    swept = form.sweep(start, np.array([there, beyond]), END)
+    if swept is not None and len(form.solve(start, swept[0])):
+        there, step = swept[0], FIRST_STEP
+        while step < abs(beyond - there):
+            value = there + float(np.copysign(step, beyond - there))
+            if not len(form.solve(start, value)):
+                beyond = value
+                break
+            there, step = value, 4.0 * step
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (there + beyond)
+        if abs(beyond - there) <= FINEST:
+            break
+        if len(form.solve(start, middle)):
+            there = middle
+        else:
+            beyond = middle
+    return there

@@ -1,0 +1,139 @@
+"""Where a link can't be, whatever its joints do: balls that save most hopeless solves.
+
+The origins of successive moving joints are a fixed distance apart, but for what a prismatic
+joint travels. So the last origin before the link keeps within the sum of these distances of
+the first one, and the link's goal point within that and its own distance from the last.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..maths.rotations import Array
+from ..problem import IkProblem
+from ..robot.kinematics import PRISMATIC
+from ..tasks import PoseTask
+from ..tasks.goals import GoalTask
+
+SLACK = 1e-9
+"""Added to every radius, as a share of it, against rounding."""
+
+BoolArray = NDArray[np.bool_]
+
+ALONG = [2, 5, 8]
+"""Where a frame (12,) has its z axis, which is the joint's axis."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReachBounds:
+    """Two balls about `centre` (3,), in the root link's frame [m].
+
+    The goal point keeps within `radius`; the origin of the last joint, at `last_joint` (3,) in
+    the goal's frame, within `joint_radius`. A radius is infinite where the goals say too little
+    for it, or a prismatic joint has no limits. `workspace` is the radius without the former.
+    """
+
+    centre: Array
+    radius: float
+    joint_radius: float
+    last_joint: Array
+    workspace: float
+
+    def may_hold(self, points: Array) -> BoolArray:
+        """Which points (V, 3) are not surely out of reach."""
+        distances: Array = np.linalg.norm(points - self.centre, axis=-1)
+        return distances <= self.radius
+
+    def may_place(self, poses: Array) -> BoolArray:
+        """Which poses (V, 4, 4) are not surely out of reach."""
+        joints = poses[:, :3, :3] @ self.last_joint + poses[:, :3, 3]
+        distances: Array = np.linalg.norm(joints - self.centre, axis=-1)
+        return distances <= self.joint_radius
+
+
+def reach_bounds(problem: IkProblem, q0: Array) -> ReachBounds:
+    """The bounds of a problem whose goals are for one link, its frozen joints as in q0 (n,)."""
+    centre, arm = _arm(problem, q0)
+    place = problem.robot.place(problem.goals[0].link)
+    radius = joint_radius = math.inf
+    last_joint = np.zeros(3)
+    workspace = 0.0
+    for goal in problem.goals:
+        tip = place.transform @ goal.tool
+        tip_length = float(np.linalg.norm(tip[:3, 3]))
+        workspace = max(workspace, (arm + tip_length) * (1.0 + SLACK))
+        if goal.position_weights.all():
+            slack = problem.position_tolerance + SLACK * (arm + tip_length)
+            radius = min(radius, arm + tip_length + slack)
+            if _fixes_orientation(goal):
+                joint_radius = arm + slack + tip_length * problem.orientation_tolerance
+                last_joint = -tip[:3, :3].T @ tip[:3, 3]
+    return ReachBounds(centre, radius, joint_radius, last_joint, workspace)
+
+
+def _fixes_orientation(goal: GoalTask) -> bool:
+    return isinstance(goal, PoseTask) and bool(goal.rotation_weights.all())
+
+
+def _arm(problem: IkProblem, q0: Array) -> tuple[Array, float]:
+    """A point (3,) that no joint moves, and how far from it the last joint's origin gets."""
+    robot = problem.robot
+    path = robot.body_path(problem.goals[0].link)
+    while not _moves(problem, path[0]):
+        path = path[1:]
+    frame = robot.frames(q0)[path[0]]
+    centre, axis = frame[9:].copy(), frame[ALONG]
+    along = length = 0.0
+    if robot.tree[path[0], 1] == PRISMATIC:
+        low, high = _travel(problem, path[0], q0)
+        here = _position(problem, path[0], q0)
+        length = 0.5 * (high - low)
+        centre += (0.5 * (low + high) - here) * axis if length < math.inf else 0.0
+    elif len(path) > 1:  # any point on the axis stays: that nearest to the second joint
+        along = float(robot.geometry[path[1], 11])
+        centre += along * axis
+    for k in path[1:]:
+        offset = robot.geometry[k, 9:12].copy()
+        offset[2] -= along
+        along = 0.0
+        length += _longest(problem, k, offset, q0)
+    return centre, length
+
+
+def _longest(problem: IkProblem, body: int, offset: Array, q0: Array) -> float:
+    """The largest distance [m] that the origin of a body gets from that of its parent."""
+    robot = problem.robot
+    if robot.tree[body, 1] != PRISMATIC:
+        return float(np.linalg.norm(offset))
+    axis = robot.geometry[body, ALONG]
+    ends = _travel(problem, body, q0)
+    if not np.isfinite(ends).all():
+        return math.inf
+    return max(float(np.linalg.norm(offset + end * axis)) for end in ends)
+
+
+def _travel(problem: IkProblem, body: int, q0: Array) -> tuple[float, float]:
+    """The least and the largest position [m] of a body's prismatic joint."""
+    if not _moves(problem, body):
+        return (_position(problem, body, q0),) * 2
+    robot, limits = problem.robot, problem.limits
+    variable = int(np.flatnonzero(problem.variables == robot.tree[body, 2])[0])
+    multiplier, offset = robot.geometry[body, 12:14]
+    ends = multiplier * limits.lower[variable], multiplier * limits.upper[variable]
+    return float(min(ends) + offset), float(max(ends) + offset)
+
+
+def _position(problem: IkProblem, body: int, q0: Array) -> float:
+    robot = problem.robot
+    multiplier, offset = robot.geometry[body, 12:14]
+    return float(multiplier * q0[robot.tree[body, 2]] + offset)
+
+
+def _moves(problem: IkProblem, body: int) -> bool:
+    """Whether the problem moves the joint of this body."""
+    robot = problem.robot
+    return robot.geometry[body, 12] != 0.0 and robot.tree[body, 2] in problem.variables

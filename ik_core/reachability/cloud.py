@@ -1,0 +1,56 @@
+"""A reach map as points in space with a value each: for a figure, or a viewer.
+
+made = reachability_map(robot, step=0.1, manipulability=True)
+cloud = reach_cloud(made)           # cloud.points (N, 3), cloud.values (N,)
+cloud.half()                        # cut open
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..maths.rotations import Array
+from .maps import ReachabilityMap
+
+MANIPULABILITY = 'manipulability'
+SHARE = 'share of orientations'
+
+
+@dataclass(frozen=True, eq=False)
+class ReachCloud:
+    """The voxels that are reached: their centres `points` (N, 3) in the root link's frame [m].
+
+    `values` (N,): the mean of sqrt(det(J J')) over the postures that were found there, in `unit`,
+    or of a map without it the share of the orientations that is reached; `what` says which.
+    `step` [m]: the edge of a voxel.
+    """
+
+    points: Array
+    values: Array
+    what: str
+    unit: str
+    step: float
+
+    @property
+    def shades(self) -> Array:
+        """The values (N,) from 0 to 1, the largest: for a colour map."""
+        most = float(self.values.max(initial=0.0))
+        return self.values / most if most > 0.0 else np.zeros_like(self.values)
+
+    def half(self) -> ReachCloud:
+        """The half with y >= 0, so that one sees inside."""
+        kept = self.points[:, 1] >= -0.5 * self.step
+        return replace(self, points=self.points[kept], values=self.values[kept])
+
+
+def reach_cloud(made: ReachabilityMap) -> ReachCloud:
+    """The cloud of a map."""
+    reached = made.reached > 0
+    numbers = np.flatnonzero(reached)
+    points = made.grid.centres(numbers)
+    if made.manipulability is None:
+        return ReachCloud(points, made.fraction[reached], SHARE, '', made.grid.step)
+    values = np.asarray(made.manipulability[reached], float)
+    return ReachCloud(points, values, MANIPULABILITY, 'm³', made.grid.step)

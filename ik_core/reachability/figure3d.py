@@ -1,0 +1,72 @@
+"""A picture of a reach map in three dimensions: cut open, coloured, with the robot inside."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ..figures import BLACK, new_figure
+from ..maths.rotations import Array
+from ..robot.robot import Robot
+from .cloud import MANIPULABILITY, reach_cloud
+from .maps import ReachabilityMap
+
+WIDTH = 300.0
+"""[points] Of all voxels side by side."""
+VIEW = {'elev': 22.0, 'azim': -62.0}
+"""[deg] From where it is seen: the cut faces the eye."""
+
+
+def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
+    """The half of the map behind the plane y = 0, and the robot in the middle of its limits."""
+    cloud = reach_cloud(made).half()
+    figure = new_figure(9.0, 7.0)
+    axes = figure.add_subplot(projection='3d')
+    image = axes.scatter(
+        *cloud.points.T,
+        c=cloud.values,
+        cmap='viridis',
+        vmin=0.0,
+        marker='s',
+        s=(WIDTH * made.grid.step / np.ptp(cloud.points, axis=0).max(initial=made.grid.step)) ** 2,
+        lw=0,
+        depthshade=False,
+    )
+    for ends in _bones(robot, made.settings['link']):
+        axes.plot(*ends.T, color=BLACK, linewidth=3.0, marker='o', markersize=4.0, zorder=10)
+    axes.set_box_aspect(_name_axes(axes))
+    axes.view_init(**VIEW)
+    label = cloud.what
+    if cloud.what == MANIPULABILITY:
+        label = r'manipulability $\sqrt{\det JJ^T}$' + f' [{cloud.unit}]'
+    if cloud.what == MANIPULABILITY or made.orientations > 1:  # else all has one colour
+        figure.colorbar(image, ax=axes, label=label, shrink=0.7, pad=0.14)
+    figure.suptitle(
+        f'{made.settings["link"]} of {robot.name}: {made.volume:.3g} m³ in reach, '
+        f'cut open at y = 0 (voxels of {made.grid.step:g} m)'
+    )
+    return figure
+
+
+def _name_axes(axes: Any) -> Array:
+    """Label the axes, with as many numbers as there is room for; their lengths (3,) [m]."""
+    from matplotlib.ticker import MaxNLocator
+
+    lengths = np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1)
+    for name, length in zip('xyz', lengths, strict=True):
+        axis = getattr(axes, f'{name}axis')
+        axis.set_label_text(f'{name} [m]')
+        axis.labelpad = 14.0
+        axis.set_major_locator(MaxNLocator(max(2, round(8.0 * length / lengths.max()))))
+    return np.asarray(lengths)
+
+
+def _bones(robot: Robot, link: str) -> list[Array]:
+    """The chain to the link as lines (2, 3) between the frames of its bodies [m]."""
+    q = robot.middle_configuration
+    frames = robot.frames(q)
+    places = [np.zeros(3), *(frames[body][9:] for body in robot.body_path(link))]
+    places.append(robot.forward_kinematics(q, link)[:3, 3])
+    return [np.array(pair) for pair in itertools.pairwise(places)]

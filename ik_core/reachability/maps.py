@@ -1,0 +1,224 @@
+"""Reachability maps: which part of the space around a robot it reaches, and how freely."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..display import counted
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..optim.search import default_clock
+from ..options import check_function, whole_number
+from ..problem import IkProblem
+from ..robot.robot import Robot
+from ..tasks import PoseTask, PositionTask
+from .bounds import reach_bounds
+from .cells import Cells
+from .engines import solve_here, solve_on_cluster
+from .grid import Grid
+from .parts import Parts, Settings, stored_settings
+
+CHUNK_CELLS = 8192
+"""Cells in a chunk: what is in memory at a time, and what a kill loses."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a map is: voxels done of all, cells solved in this run, and its seconds, without
+    those of compiling."""
+
+    voxels: int
+    done: int
+    resumed: int
+    solved: int
+    seconds: float
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left at the speed of this run; infinite before the first chunk."""
+        own = self.done - self.resumed
+        return self.seconds * (self.voxels - self.done) / own if own else float('inf')
+
+
+@dataclass(frozen=True, eq=False)
+class ReachabilityMap:
+    """What a link reaches. Arrays have the shape of the grid, x first.
+
+    `reached`: in how many of the `orientations` each voxel's centre is reached; `tried`: how
+    many of them were solved for, the others being surely out of reach. `manipulability`: the
+    mean of sqrt(det(J J')) where it is reached, 0 elsewhere; None where it was not asked for.
+    `settings` are those that it was made with.
+    """
+
+    grid: Grid
+    orientations: int
+    reached: np.ndarray
+    tried: np.ndarray
+    manipulability: np.ndarray | None
+    settings: Settings
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ReachabilityMap:
+        """The map in a file; InvalidOption where it is none."""
+        settings = stored_settings(Path(path))
+        x, y, z = settings['first_voxel']
+        nx, ny, nz = settings['shape']
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(
+                grid=Grid(settings['step'], (x, y, z), (nx, ny, nz)),
+                orientations=settings['orientations'],
+                reached=arrays['reached'],
+                tried=arrays['tried'],
+                manipulability=arrays.get('manipulability'),
+                settings=settings,
+            )
+
+    def __repr__(self) -> str:
+        whose = f'{self.settings["link"]!r} of {self.settings["robot"]!r}'
+        size = ' x '.join(map(str, self.grid.shape))
+        reached = int(np.count_nonzero(self.reached))
+        return (
+            f'<ReachabilityMap of {whose}: {size} voxels of {self.grid.step:g} m, '
+            f'{counted(self.orientations, "orientation")}; {reached:,} are reached, '
+            f'{self.volume:.3g} m^3>'
+        )
+
+    @property
+    def fraction(self) -> Array:
+        """The share of the orientations that is reached, in each voxel."""
+        share: Array = self.reached / self.orientations
+        return share
+
+    @property
+    def volume(self) -> float:
+        """The volume [m^3] of the voxels that are reached in any orientation."""
+        return int(np.count_nonzero(self.reached)) * self.grid.step**3
+
+    def fraction_at(self, points: ArrayLike) -> Array:
+        """`fraction` in the voxels around points (..., 3) [m]; 0 outside the grid."""
+        where = np.asarray(points, float) / self.grid.step - self.grid.first
+        index = np.rint(where).astype(int)
+        inside = np.all((index >= 0) & (index < self.grid.shape), axis=-1)
+        x, y, z = np.moveaxis(np.where(inside[..., np.newaxis], index, 0), -1, 0)
+        return np.where(inside, self.reached[x, y, z] / self.orientations, 0.0)
+
+
+def reachability_map(
+    robot: Robot | IkProblem,
+    tip: str | None = None,
+    *,
+    step: float = 0.05,
+    orientations: int = 1,
+    box: tuple[ArrayLike, ArrayLike] | None = None,
+    q0: ArrayLike | None = None,
+    restarts: int = 20,
+    random_seed: int = 0,
+    manipulability: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    scheduler: str | None = None,
+    chunk_cells: int = CHUNK_CELLS,
+    progress: Callable[[Progress], None] | None = None,
+) -> ReachabilityMap:
+    """Which voxels a link reaches, and in how many orientations; see ReachabilityMap.
+
+    robot, tip : a robot and a link of it (default: its default tip); or a problem whose goals
+        are for one link, with its limits, frozen joints, tools, masks and tolerances: every
+        goal is given each cell's pose as its target
+    step : distance of the voxels' centres [m]; they are at whole multiples of it
+    orientations : how many are tried in each voxel, spread evenly over all rotations; 1 of a
+        robot means any orientation: the position alone is asked for
+    box : two corners (3,) of what is mapped [m], by default all that may be in reach
+    q0 : (n,) where every solve starts, and frozen joints stay; by default the problem's
+    restarts : random starts after which a cell counts as out of reach; a point (no orientation)
+        that four of them miss by more than 2 % of the arm's reach gets no more
+    out : an .npz file. Chunks are kept in `<out>.parts` until all are done; a run that was
+        killed goes on with `resume`. Without `out` nothing is kept
+    scheduler : address of a dask.distributed scheduler whose workers solve; else all cores here
+    chunk_cells : how many cells are in memory at a time
+    progress : called after every chunk
+
+    The map does not depend on the chunks, the workers, or interruptions. Raises IkError, and
+    OSError where a file can't be written or the cluster is lost.
+    """
+    check_function(progress, 'progress', 'a Progress')
+    orientations = whole_number(orientations, 'orientations')
+    chunk_cells = whole_number(chunk_cells, 'chunk_cells')
+    problem = _problem(robot, tip, orientations)
+    start = problem.default_configuration if q0 is None else problem.robot.checked(q0, 'q0')
+    cells = Cells(
+        problem=problem,
+        q0=start,
+        grid=_grid(problem, start, box, step),
+        orientations=orientations,
+        restarts=restarts,
+        random_seed=random_seed,
+        manipulability=manipulability,
+        chunk_voxels=max(1, chunk_cells // orientations),
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, 'map.npz') if out is None else Path(out)
+        with closing(Parts(path, cells.settings(), cells.chunk_voxels, resume)) as parts:
+            if not parts.finished:
+                cells = replace(cells, chunk_voxels=parts.chunk_voxels)
+                _fill(parts, cells, scheduler, progress or _ignore)
+        return ReachabilityMap.load(path)
+
+
+def _problem(robot: Robot | IkProblem, tip: str | None, orientations: int) -> IkProblem:
+    if isinstance(robot, Robot):
+        link = robot.default_tip() if tip is None else tip
+        task = PositionTask if orientations == 1 else PoseTask
+        return IkProblem(robot, [task(link)])
+    if tip is not None:
+        raise InvalidOption('a problem says itself which link it is for: leave out tip')
+    return robot.clone()
+
+
+def _grid(
+    problem: IkProblem, q0: Array, box: tuple[ArrayLike, ArrayLike] | None, step: float
+) -> Grid:
+    """The voxels in a box, by default in that of all that may be in reach."""
+    if box is not None:
+        lower, upper = box
+        return Grid.over(lower, upper, step)
+    bounds = reach_bounds(problem, q0)
+    if bounds.workspace == math.inf:
+        raise InvalidOption('a prismatic joint has no limits, so the map needs a box')
+    return Grid.over(bounds.centre - bounds.workspace, bounds.centre + bounds.workspace, step)
+
+
+def _fill(
+    parts: Parts, cells: Cells, scheduler: str | None, progress: Callable[[Progress], None]
+) -> None:
+    """Solve and keep the chunks that are not there yet, and join all."""
+    there = parts.done()
+    waiting = (chunk for chunk in range(cells.chunks) if chunk not in there)
+    if scheduler is None:
+        answers = solve_here(cells, waiting)
+    else:
+        answers = solve_on_cluster(cells, waiting, scheduler)
+    started = default_clock()
+    resumed = done = sum(len(cells.voxels(chunk)) for chunk in there)
+    solved = 0
+    progress(Progress(cells.grid.voxels, done, resumed, solved, 0.0))
+    for chunk, answer in answers:
+        parts.write(chunk, answer)
+        done += len(answer['tried'])
+        solved += int(answer['tried'].sum())
+        seconds = default_clock() - started
+        progress(Progress(cells.grid.voxels, done, resumed, solved, seconds))
+    parts.join(cells.chunks, cells.grid.shape)
+
+
+def _ignore(_: Progress) -> None:
+    pass
