@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ik_core import Demonstration, ExampleGuide, IkProblem, Tracker, TrackerOptions
+from ik_core import IkProblem, Tracker
 from ik_core.maths.rotations import Array
+from ik_core.retargeting import Demonstration, ExampleGuide
+from ik_core.tracking import TrackerOptions
 
 from .parameters.options import ExampleOptions
 

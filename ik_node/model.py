@@ -6,42 +6,40 @@ goals. It knows no node and no topic, only the names that topics are made of.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ik_core import (
-    Demonstration,
-    IkProblem,
-    PoseTask,
-    PositionAxisTask,
-    PositionTask,
-    Robot,
-    load_motion,
-    load_urdf,
-)
+from ik_core import IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot, load_urdf
 from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
+from ik_core.motion import load_motion
+from ik_core.retargeting import Demonstration
+from ik_core.robot.urdf_filter import read_bytes
 from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
-from ik_core.tasks import GoalTask
-from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
+from ik_core.tasks.goals import GoalTask
+from ik_core.tracking import Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.instructions import Instruction
+from ik_core.tracking.instructions import Brake, Instruction
 from ik_core.tracking.recording import Recorder
 
+from .alignment import Alignment, align
 from .imitation import Imitation, drawing
-from .parameters.options import GOAL_KINDS, Limits, NodeParameters, Tool
+from .limits import following_errors, missing_limits, motion_limits
+from .parameters.options import GOAL_KINDS, NodeParameters, Tool
+from .sure_steps import Mover
 from .texts import cut
 
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS, (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
 """By what counts of them."""
+STOP_MARGIN = 0.9
+"""[s] By how much a stop, and the answer that it is over, may be late."""
 BLANK = '\ufeff \t\r\n'
 """What may come before XML."""
 
@@ -54,16 +52,21 @@ def read_description(parameters: NodeParameters) -> str | Path | None:
     return Path(node.urdf_path).expanduser() if node.urdf_path else None
 
 
-def load_robot(source: str | Path, parameters: NodeParameters) -> Robot:
+def read_file(path: Path) -> bytes:
+    """What is in a robot's file. Raises UrdfError."""
+    if path.is_dir():
+        raise UrdfError(f'urdf_path: {path} is a directory: give the URDF file in it')
+    if not path.is_file():
+        raise UrdfError(f'urdf_path: there is no file {path}')
+    return read_bytes(path)
+
+
+def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
     """The robot of a description, after a trial: the tips are there, what ticks use is compiled.
 
     Takes up to a minute on the first start ever, so it runs beside the node's own thread. Raises
     IkError where the description or a parameter is wrong for this robot.
     """
-    if isinstance(source, Path) and source.is_dir():
-        raise UrdfError(f'urdf_path: {source} is a directory: give the URDF file in it')
-    if isinstance(source, Path) and not source.is_file():
-        raise UrdfError(f'urdf_path: there is no file {source}')
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
         text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
         raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
@@ -96,53 +99,27 @@ def _token(link: str) -> str:
     return f'_{token}' if token[:1].isdigit() else token
 
 
-def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
-    """The limits of every step: the URDF's, tightened, and the defaults where there are none."""
-    rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
-    return MotionLimits(
-        lower=np.maximum(robot.lower, [row.lower for row in rows]),
-        upper=np.minimum(robot.upper, [row.upper for row in rows]),
-        velocity=_rate_limits(robot, parameters, 'velocity', robot.velocity),
-        acceleration=_rate_limits(robot, parameters, 'acceleration'),
-        jerk=_rate_limits(robot, parameters, 'jerk'),
-    )
+class Begin(NamedTuple):
+    """Drop all goals, or keep them, and begin again where the robot is measured, at rest.
 
+    q (n,), and `mimics`, positions of mimic joints by name, as far as they are measured.
+    """
 
-def _rate_limits(
-    robot: Robot, parameters: NodeParameters, kind: str, of_urdf: ArrayLike = np.inf
-) -> Array:
-    """One kind (n,) of a robot's limits, so low that mimic joints keep theirs as well."""
-
-    def own(joint: str) -> float:
-        limit: float = getattr(parameters.joint_limits.get(joint, Limits()), kind)
-        return limit
-
-    default = getattr(parameters.default_limits, kind)
-    limits = np.minimum(of_urdf, [own(joint) for joint in robot.joint_names])
-    free = np.isposinf(limits)
-    limits[free] = default
-    unlimited = {joint for joint, is_free in zip(robot.joint_names, free, strict=True) if is_free}
-    mimics = {  # velocities of the URDF are folded already: a mimic joint may have one of its own
-        joint: min(
-            own(joint), default if kind != 'velocity' or mimic.joint in unlimited else math.inf
-        )
-        for joint, mimic in robot.mimic_joints.items()
-    }
-    return robot.fold_mimic_limits(limits, mimics)
-
-
-def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
-    """How far (n,) [rad or m] joints may be behind: their own limit, or else the default."""
-    rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
-    own = np.array([row.following_error for row in rows])
-    return np.where(np.isfinite(own), own, parameters.default_limits.following_error)
+    q: Array
+    mimics: Mapping[str, float]
+    keep_goals: bool = False
 
 
 class Model:
     """A robot under control: its tips, their goals and the tracker.
 
+    `last_positions` : where joints were commanded to be last, by name, with robots before. They
+        begin there. An `Alignment` leads mimic joints to where this robot has them, before the
+        tracker follows goals
+    `was_started` : whether its joints have been commanded to be where they are
+
     Poses are (4, 4) in the root link's frame. Raises IkError where the parameters do not fit the
-    robot.
+    robot, or where a mimic joint can not come to where it has to be.
     """
 
     def __init__(
@@ -165,16 +142,20 @@ class Model:
         self.command_joints = self._command_joints()
         self._demonstration = self._demonstration_in_file()
         self._imitation = self._new_imitation()
-        start = self._start(positions or {})
+        self.was_started, self.last_positions = False, dict(positions or {})
+        start = self._start(self.last_positions)
         self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
+        self._alignment = self._new_alignment(self.last_positions)
+        if self._alignment is not None:
+            self._alignment.check(self.command_joints)
 
     def set_goal(self, tip: int, transform: Array, now: float) -> None:
         """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
         if self._imitation is None:
             self.tracker.set_goal(tip, transform, now)
-            return
-        poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
-        self._imitation.set_goal(self.tracker, tip, transform, now, poses)
+        else:
+            poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
+            self._imitation.set_goal(self.tracker, tip, transform, now, poses)
 
     def set_example(self, demonstration: Demonstration) -> None:
         """Follow the goals in this style from now on. Raises InvalidGoal for another robot's."""
@@ -194,6 +175,77 @@ class Model:
     def pause(self, paused: bool) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them."""
         self.tracker.pause(paused)
+
+    @property
+    def mover(self) -> Mover:
+        """What moves the joints now."""
+        return self._alignment or self.tracker
+
+    @property
+    def governor(self) -> Governor:
+        """The owner of what was last commanded: of n joints, or of these and the mimic joints."""
+        return self.mover.governor
+
+    @property
+    def q(self) -> Array:
+        """Where the joints (n,) are commanded to be, a copy."""
+        return self.governor.q[: self.robot.n].copy()
+
+    def with_mimics(self, q: Array, mimics: Mapping[str, float]) -> Array:
+        """q (n,) with columns for mimic joints: where they are, by name, or were commanded."""
+        values = self.robot.joint_values(q)
+        if self._alignment is not None:
+            out_of_line = self._alignment.positions
+            values.update((name, out_of_line[name]) for name in self.robot.mimic_joints)
+        values.update(mimics)
+        return np.append(q, [values[name] for name in self.robot.mimic_joints])
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint is commanded to move."""
+        return self.mover.at_rest
+
+    @property
+    def is_aligning(self) -> bool:
+        """Whether mimic joints move to where they are in line; goals wait for that."""
+        return self._alignment is not None and self._alignment.is_on
+
+    def end_alignment(self) -> None:
+        """Let the tracker move the joints, once the mimic joints are in line."""
+        alignment = self._alignment
+        if alignment is None or not alignment.is_done:
+            return
+        if (self.tracker.q != alignment.goal_q).any():
+            self.tracker.reset(alignment.goal_q, keep_goals=True)
+        self._alignment = None
+
+    def rest_at(self, q: Array) -> None:
+        """Let the next motion begin at `governor.q` of a moment ago, at rest. Not in motion."""
+        if self._alignment is not None:
+            self._alignment.governor.restart(q)
+        else:
+            self.tracker.reset(q)
+
+    def _restart_alignment(self, mimics: Mapping[str, float]) -> None:
+        """Begin again with the tracker: mimic joints that are out of line go on from there.
+
+        mimics : where they are, by name, as far as that was measured
+        """
+        last = self.positions if self._alignment is not None else {}
+        self._alignment = self._new_alignment(
+            {**(last if self.was_started else self.last_positions), **mimics}
+        )
+
+    def _new_alignment(self, positions: Mapping[str, float]) -> Alignment | None:
+        """Make the alignment of published mimic joints from known `positions`, if one is due."""
+        joints = positions.keys() & set(self.command_joints)
+        known = {joint: positions[joint] for joint in joints}
+        return align(self.tracker, self.robot, self.parameters, self.limits, known)
+
+    @property
+    def longest_stop(self) -> float:
+        """[s] How long to wait for the joints to rest, where they brake from now on."""
+        return self.mover.stopping_time + STOP_MARGIN
 
     def tip_pose(self, tip: int) -> Array:
         """Where the tool centre point of a tip is commanded to be."""
@@ -223,10 +275,16 @@ class Model:
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
         return sorted({self.robot.joint_index(driver) for driver in drivers})
 
-    def apply_due(self, instruction: Instruction | None) -> None:
-        """Let the tracker do what is due, if anything is."""
-        if instruction is not None:
+    def apply_due(self, instructions: Sequence[Instruction | Begin]) -> None:
+        """Let the tracker do what is due."""
+        for instruction in instructions:
+            if isinstance(instruction, Begin):
+                self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
+                self._restart_alignment(instruction.mimics)
+                continue
             self.tracker.apply(instruction)
+            if isinstance(instruction, Brake) and self._alignment is not None:
+                self._alignment.brake()
 
     def apply(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is.
@@ -234,6 +292,8 @@ class Model:
         Limits hold whatever becomes of the others.
         """
         limits = motion_limits(self.robot, parameters)
+        if self._alignment is not None:
+            self._alignment.set_limits(parameters, limits)
         self.tracker.set_limits(limits)
         before, self.parameters, self.limits = self.parameters, parameters, limits
         self.following_errors = following_errors(self.robot, parameters)
@@ -326,31 +386,15 @@ class Model:
 
     def missing_limits(self) -> list[str]:
         """One sentence for each kind of limit that the description lacks: where, and what then."""
-        sentences = []
-        for kind in ('velocity', 'acceleration'):
-            default = getattr(self.parameters.default_limits, kind)
-            own = self.parameters.joint_limits
-            names = [
-                joint
-                for joint in self.robot.joint_names
-                if not np.isfinite(getattr(own.get(joint, Limits()), kind))
-            ]
-            then = (
-                f'is used: {default:g}'
-                if np.isfinite(default)
-                else 'is not set: they are not limited'
-            )
-            if names:
-                text = (
-                    f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind} {then}'
-                )
-                sentences.append(text)
-        return sentences
+        return missing_limits(self.robot, self.parameters)
 
     @property
     def positions(self) -> dict[str, float]:
-        """Where each joint is commanded to be, by name."""
-        return dict(zip(self.robot.joint_names, self.tracker.q.tolist(), strict=True))
+        """Where each joint of q, and each that is published, is commanded to be, by name."""
+        alignment, in_line = self._alignment, self.robot.joint_values(self.tracker.q)
+        values = in_line if alignment is None else alignment.positions
+        names = {*self.robot.joint_names, *self.command_joints}
+        return {name: values[name] for name in names}
 
     def _start(self, positions: Mapping[str, float]) -> Array:
         """Where the motion begins (n,): joints without a known position in their middle."""

@@ -14,19 +14,18 @@ import time
 import traceback
 from typing import Any
 
-import numpy as np
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
-from ik_core import Command
-from ik_core.tracking.governor import Governor
+from ik_core.tracking import Command
 
 from .clocks import NodeClock
+from .conversions import Refused
 from .inputs.examples import Examples
 from .inputs.goals import Goals
 from .inputs.joint_states import StartState
 from .inputs.tf_frames import TfFrames
-from .model import Model
+from .model import STOP_MARGIN, Model
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
 from .outputs.output import Output
@@ -35,10 +34,17 @@ from .parameters.options import NodeParameters
 from .parameters.store import Parameters
 from .services.recording import RecordService
 from .sure_steps import SureSteps
+from .texts import EVERY_MESSAGE
 from .ticker import SimulatedTicker, Ticker, Worker
 
 LONG_STOP = 1.0
 """[s] A stop that takes longer is announced."""
+PATIENCE = 2.0
+"""[s] How long goals wait until a robot rests that somebody else moves."""
+LED_BY_OTHERS = Refused(
+    'led_by_others',
+    f'somebody else moves the robot, which did not rest within {PATIENCE:g} s',
+)
 DELIVERY = Duration(seconds=1.0)
 """How long an ending publisher waits until what it published last has arrived."""
 
@@ -94,8 +100,10 @@ class Motion:
     @property
     def positions(self) -> dict[str, float]:
         """Where each joint that was moved in this process was commanded to be last, by name."""
-        known = {} if self.model is None else self.model.positions
-        return self._positions | known
+        model = self.model
+        if model is None or not model.was_started:
+            return self._positions
+        return self._positions | model.positions
 
     def close(self) -> None:
         """Come to rest, forget the model but for where its joints are, and unpublish."""
@@ -120,7 +128,7 @@ class Motion:
         if not is_known:
             return False
         model.apply_due(due)
-        self._last_tick = 0
+        model.was_started, self._last_tick = True, 0
         self._output = make_output(model)
         self._recording.begin(model)
         self._health.meter.restart()
@@ -129,7 +137,10 @@ class Motion:
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.disable()  # it would come in a tick; collecting is a chore of the node
         topic, rate = self._topic(), model.parameters.node.rate
-        self._node.get_logger().info(f'ready: publishing {topic} at {rate:g} Hz')
+        log, output = self._node.get_logger(), model.parameters.node.output
+        if output != 'joint_trajectory':
+            log.info(f'output: {output}: {EVERY_MESSAGE}')
+        log.info(f'ready: publishing {topic} at {rate:g} Hz')
         return True
 
     def stop(self) -> None:
@@ -158,7 +169,7 @@ class Motion:
     @property
     def is_at_rest(self) -> bool:
         """Whether no joint is commanded to move."""
-        return self.model is None or self.model.tracker.at_rest
+        return self.model is None or self.model.at_rest
 
     def come_to_rest(self) -> None:
         """Drop all goals, those that no tick has taken yet too."""
@@ -171,7 +182,8 @@ class Motion:
         model, self._command = self.model, None
         if model is None:
             return
-        governor = model.tracker.governor
+        self._end_alignment(model)
+        governor = model.governor
         self._steps, self._rested = governor.steps, governor.at_rest
         try:
             self._command = self._advance(model)
@@ -189,10 +201,11 @@ class Motion:
             return due
         due = self._last_due = self._make_up(model, due)
         try:
-            self._send(model.tracker.governor, due)
+            due = self._last_due = self._send(model, due)
             if command is not None:
                 self._health.record(command)
-                model.apply_due(self._start_state.compare(model, command, self._clock.seconds()))
+                now = self._clock.seconds()
+                model.apply_due(self._start_state.compare(model, command, 1e-9 * due, now))
         except Exception:  # which changes nothing about what this deadline has got
             self._failed(traceback.format_exc())
         return due
@@ -224,8 +237,18 @@ class Motion:
         self._last_tick = now
         self._change_solver(model)
         self._examples.give(model)
-        self._goals.give(model)
-        return model.tracker.tick(1e-9 * now)
+        if self._start_state.led_by_others:
+            self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
+        else:
+            self._goals.give(model)
+        return model.mover.tick(1e-9 * now)
+
+    def _end_alignment(self, model: Model) -> None:
+        """Let the tracker begin where the joints are in line; what fails is tried again."""
+        try:
+            model.end_alignment()
+        except Exception:
+            self._failed(traceback.format_exc())
 
     def _change_parameters(self, model: Model) -> None:
         """Let the model take what was set; what it can't take does not keep it from moving."""
@@ -258,8 +281,12 @@ class Motion:
         """When the tick was due that is published now, this one or one that should have come."""
         if self._output is None:
             return due
-        now = due if self._clock.simulated else self._clock.now()
-        return self._output.make_up(SureSteps(model.tracker, self._failed), due, now)
+        steps = SureSteps(model.mover, self._failed)
+        return self._output.make_up(steps, due, self._now(due))
+
+    def _now(self, due: int) -> int:
+        """The time in the tick that was due then [ns]."""
+        return due if self._clock.simulated else self._clock.now()
 
     def _failed(self, text: str) -> None:
         self._health.error('tick', text)
@@ -270,24 +297,27 @@ class Motion:
         Where the error came after the step of this tick, that is what is published: two steps
         would be too fast.
         """
-        tracker = model.tracker
+        mover = model.mover
         try:
-            if tracker.governor.steps == self._steps:
-                tracker.brake()
-                return tracker.tick(self._clock.seconds())
+            if mover.governor.steps == self._steps:
+                mover.brake()
+                return mover.tick(self._clock.seconds())
         except Exception:
-            if tracker.governor.steps == self._steps:
-                tracker.governor.brake()
+            if mover.governor.steps == self._steps:
+                mover.governor.brake()
         return None
 
     def _tick_until_rest(self, model: Model) -> None:
         """Tick on, on this thread, for as long as the limits need to stop."""
-        governor = model.tracker.governor
-        seconds = np.max(np.abs(governor.dq) / governor.limits_in_force.acceleration, initial=0.0)
-        if seconds > LONG_STOP:
-            self._node.get_logger().info(f'coming to rest takes {seconds:.1f} s or longer')
         wake, period = time.monotonic(), model.tracker.period
+        seconds = model.mover.stopping_time
+        deadline = wake + model.longest_stop
+        if seconds > LONG_STOP:
+            self._node.get_logger().info(f'coming to rest takes up to {seconds:.1f} s')
         while not self.is_at_rest:
+            if time.monotonic() > deadline:
+                self._give_up(model, seconds)
+                return
             wake += period
             time.sleep(max(wake - time.monotonic(), 0.0))
             try:
@@ -296,16 +326,41 @@ class Motion:
             except Exception:  # of what goes with a tick; its step was taken
                 self._health.error('thread', traceback.format_exc())
 
+    def _give_up(self, model: Model, seconds: float) -> None:
+        """Publish no more, although the joints do not rest: ticks took too long.
+
+        What is commanded next begins at rest, where this one ends.
+        """
+        steps, q = SureSteps(model.mover, self._failed), model.governor.q.copy()
+        self._health.error(
+            'stop',
+            f'not at rest after {seconds + STOP_MARGIN:.1f} s, {seconds:.1f} s are enough: too '
+            f'slow for {model.parameters.node.rate:g} ticks a second; commands end in motion',
+        )
+        while not steps.at_rest:
+            steps.skip_tick(braking=True)
+        model.rest_at(q)
+        model.stop()
+
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
         self.come_to_rest()
         self._frames.renew()  # what it knows is of the time before
 
-    def _send(self, governor: Governor, due: int) -> None:
+    def _send(self, model: Model, due: int) -> int:
+        """Publish what was commanded for the tick that was due then [ns], or a later one."""
         output = self._output
         if output is None:
-            return
-        message = output.write(governor, self._clock.moment(due))
-        # A controller that was off, and comes back, would at once go where the command is.
-        if not (self._start_state.is_apart and (output.ends_at_rest or self._rested)):
+            return due
+        moment = self._clock.moment(due)
+        message = output.write(model.governor, moment)
+        if output.take_back(self._now(due)):  # the process stood still meanwhile
+            due = self._make_up(model, due)
+            moment = self._clock.moment(due)
+            message = output.write(model.governor, moment)
+        if self._start_state.may_publish(model, self._rested):
             self._publisher.publish(message)
+        sent = self._start_state.take_return()
+        if sent is not None:
+            self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))
+        return due

@@ -50,7 +50,7 @@ from .outputs.goal_log import GoalLog
 from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .services.compute_ik import ComputeIk
-from .services.controls import Controls
+from .services.controls import ANSWER_PERIOD, Controls
 from .services.recording import RecordService
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Chores, Gate
@@ -115,7 +115,13 @@ class IkNode(GuardedNode):
         )
 
     def _make_services(self) -> None:
-        self._controls = Controls(self, self._moved, self._motion.come_to_rest, self._start_state)
+        self._controls = Controls(
+            self,
+            self._clock_source,
+            self._moved,
+            self._motion.come_to_rest,
+            self._start_state,
+        )
         menu = {
             'Reset: drop the goals': self._controls.reset,
             'Pause': lambda: self._controls.pause(True),
@@ -138,6 +144,7 @@ class IkNode(GuardedNode):
         self._chores = Chores(
             (SOLUTION_PERIOD, Solution(self, self._shown).publish),
             (SAMPLING_PERIOD, self._markers.sample),
+            (ANSWER_PERIOD, self._controls.answer),
             (STATUS_PERIOD, self._health.publish_status),
             (STATUS_PERIOD, GoalsInForce(self, self._shown).publish),
             (STATUS_PERIOD, GoalLog(self, self._health, self._shown).follow),
@@ -231,6 +238,7 @@ class IkNode(GuardedNode):
             self._stop()
         finally:
             self._active = False
+            self._controls.answer()
             self._markers.clear()
 
     def _configure(self) -> None:

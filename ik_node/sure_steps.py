@@ -4,34 +4,63 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from typing import Protocol
 
-from ik_core.tracking import Tracker
+from ik_core.tracking import Command
 from ik_core.tracking.governor import Governor
 
 
-class SureSteps:
-    """The steps of a tracker, for who can't do without a single one of them.
-
-    Where one raises, the governor brakes for it, and `failed` is told the traceback.
-    """
-
-    def __init__(self, tracker: Tracker, failed: Callable[[str], None]) -> None:
-        self._tracker, self._failed = tracker, failed
+class Mover(Protocol):
+    """What moves the joints in ticks: a Tracker, or an Alignment before it."""
 
     @property
     def governor(self) -> Governor:
         """What has the state of the joints."""
-        return self._tracker.governor
 
     @property
     def at_rest(self) -> bool:
         """Whether no joint is commanded to move."""
-        return self._tracker.at_rest
+
+    @property
+    def stopping_time(self) -> float:
+        """[s] How long the joints take at most to rest, if they brake from the next tick on."""
+
+    def tick(self, now: float) -> Command:
+        """Move on by one period."""
+
+    def brake(self) -> None:
+        """Brake in the next tick."""
+
+    def skip_tick(self, *, braking: bool) -> None:
+        """Move on by one period for a tick that did not come."""
+
+    def take_back(self) -> None:
+        """Undo the last step."""
+
+
+class SureSteps:
+    """The steps of a mover, for who can't do without a single one of them.
+
+    Where one raises, the governor brakes for it, and `failed` is told the traceback.
+    """
+
+    def __init__(self, mover: Mover, failed: Callable[[str], None]) -> None:
+        self._mover, self._failed = mover, failed
+
+    @property
+    def governor(self) -> Governor:
+        """What has the state of the joints."""
+        return self._mover.governor
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint is commanded to move."""
+        return self._mover.at_rest
 
     def take_back(self) -> None:
         """See Tracker."""
         try:
-            self._tracker.take_back()
+            self._mover.take_back()
         except Exception:
             self.governor.take_back()
             self._failed(traceback.format_exc())
@@ -40,7 +69,7 @@ class SureSteps:
         """See Tracker."""
         steps = self.governor.steps
         try:
-            self._tracker.skip_tick(braking=braking)
+            self._mover.skip_tick(braking=braking)
         except Exception:
             if self.governor.steps == steps:
                 self.governor.brake(as_told=braking)

@@ -14,6 +14,12 @@ LONGEST = 600
 """Characters that are shown of a sentence,"""
 LONGEST_TRACEBACK = 6000
 """and of a traceback."""
+EVERY_MESSAGE = (
+    'the limits hold from message to message, not from update to update of a controller that '
+    'executes each message on arrival; it is for drivers that interpolate, for visualisation and '
+    'for simulation'
+)
+"""What joint_state and position_command promise, and when to use them."""
 MIDDLEWARE_ERRORS = (
     rclpy_implementation.RCLError,
     rclpy_implementation.RMWError,
@@ -34,7 +40,8 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def sentence(error: BaseException) -> str:
     """What an error says, without the lines of the middleware's sources."""
-    return cut(' '.join(SOURCE_LINE.sub('', str(error)).split()))
+    text = ' '.join(SOURCE_LINE.sub('', str(error)).split())
+    return cut(text.removesuffix(': invalid allocator'))  # rcl says that of every subscription
 
 
 def explanation(error: BaseException) -> str:

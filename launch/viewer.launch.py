@@ -1,7 +1,8 @@
 """Start ik_node, and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
 
 Takes the arguments of ik.launch.py as well; `rviz:=true` opens RViz beside. It needs viser, which
-has no rosdep key: `pip install viser`. For a node that runs already: `ros2 run ik_node ik_viewer`.
+has no rosdep key: docs/viewer.md says how to install it. For a node that runs already:
+`ros2 run ik_node ik_viewer`.
 """
 
 from __future__ import annotations

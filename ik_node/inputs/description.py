@@ -7,7 +7,9 @@ from: for programs that show it.
 
 from __future__ import annotations
 
+import re
 import threading
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,12 +17,12 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from ik_core import IkError, Robot
+from ik_core import IkError, Robot, UrdfError
 from ik_core.robot.urdf_filter import MAX_BYTES
 from ik_core.solvers.readiness import when_it_compiles
 
 from ..jobs import Job
-from ..model import load_robot, read_description
+from ..model import load_robot, read_description, read_file
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.options import NodeParameters
 from ..parameters.store import Parameters
@@ -38,7 +40,8 @@ class Description:
     """Loads the robot of a node, and another one whenever the topic has another description.
 
     `stopping` is the event that ends the process; `on_news` is called when loading begins.
-    `source` is the URDF text, or the file, of the robot that was accepted last.
+    `source` is the URDF of the robot that was accepted last, as it was when it was loaded: a file
+    may be another one by now.
     """
 
     def __init__(
@@ -53,9 +56,9 @@ class Description:
         self._stopping, self._on_news = stopping, on_news
         self._input = Inputs(node, health)
         self._in_force = node.create_publisher(String, IN_FORCE, LATCHED)
-        self._loading: Job[Robot] | None = None
+        self._loading: Job[tuple[Robot, str | bytes]] | None = None
         self._latest: str | Path = ''
-        self.source: str | Path = ''
+        self.source: str | bytes = ''
 
     def open(self, parameters: NodeParameters) -> Robot | None:
         """The robot that the parameters name; None where it comes by topic, listened to then.
@@ -89,24 +92,28 @@ class Description:
     def loaded(self) -> Robot | None:
         """The robot that is loaded; None while there is none. Raises what loading raised."""
         done = self._loading is not None and self._loading.done
-        return self._loading.result() if self._loading and done else None
+        return self._loading.result()[0] if self._loading and done else None
 
     def taken(self, accepted: bool) -> None:
         """What was loaded is moved now, or it was refused and what was moved before is kept."""
-        self._loading = None
-        if accepted:
-            self._set_source(self._latest)
+        loading, self._loading = self._loading, None
+        if accepted and loading is not None:
+            self._set_source(loading.result()[1])
 
-    def _set_source(self, source: str | Path) -> None:
+    def _set_source(self, source: str | bytes) -> None:
         if source != self.source:
             self.source = source
             self._in_force.publish(String(data=_text_of(source)))
 
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
-        def load() -> Robot:
+        def load() -> tuple[Robot, str | bytes]:
+            text = read_file(source) if isinstance(source, Path) else source
             when_it_compiles(lambda: self._node.get_logger().info(COMPILES))
             try:
-                return load_robot(source, parameters)
+                return load_robot(text, parameters), text
+            except UrdfError as error:
+                file = f'{source}: ' if isinstance(source, Path) else ''
+                raise UrdfError(f'{file}{error}') from None
             finally:
                 when_it_compiles(None)
 
@@ -125,11 +132,12 @@ class Description:
             self._on_news()
 
 
-def _text_of(source: str | Path) -> str:
-    """A description, also where it is in a file; '' where that is gone by now."""
+def _text_of(source: str | bytes) -> str:
+    """A description as text, by the encoding that it names or begins with."""
     if isinstance(source, str):
         return source
-    try:
-        return source.read_text(encoding='utf-8', errors='replace')
-    except OSError:
-        return ''
+    named = re.match(rb'(?:\xef\xbb\xbf)?\s*<\?xml[^>]*encoding=["\']([\w.-]+)', source)
+    encoding = named[1].decode('ascii') if named else 'utf-8-sig'
+    if source[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        encoding = 'utf-16'
+    return source.decode(encoding, errors='replace')

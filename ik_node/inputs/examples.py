@@ -13,8 +13,9 @@ import numpy as np
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from ik_core import Demonstration, Motion
 from ik_core.exceptions import IkError
+from ik_core.motion import Motion
+from ik_core.retargeting import Demonstration
 
 from ..conversions import Refused
 from ..jobs import Job

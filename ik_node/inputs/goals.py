@@ -130,6 +130,14 @@ class Goals:
                 self._health.refuse(model.tip_links[tip], Refused('invalid', str(error)))
         self._health.note_goal()
 
+    def refuse_older_than(self, seconds: float, refused: Refused) -> None:
+        """Refuse what has waited for a tick for so long [s]."""
+        now = self._seconds()
+        for tip, (_, received) in list(self._new.items()):
+            if now - received >= seconds:
+                del self._new[tip]
+                self._health.refuse('goals', refused)
+
     def put(self, tip: int, goal: Array) -> None:
         """Store a goal (4, 4) in the root link's frame for the next tick; it must be finite."""
         if not np.isfinite(goal).all():

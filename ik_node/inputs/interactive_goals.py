@@ -161,14 +161,18 @@ class InteractiveGoals:
         if event == InteractiveMarkerFeedback.MENU_SELECT:
             self._select(feedback.menu_entry_id)
             return
+        released = event == InteractiveMarkerFeedback.MOUSE_UP
         if event == InteractiveMarkerFeedback.POSE_UPDATE:
             self._dragged.add(tip)
-        elif event != InteractiveMarkerFeedback.KEEP_ALIVE:  # the button went down, or up
+        elif not released and event != InteractiveMarkerFeedback.KEEP_ALIVE:  # the button is down
             self._dragged.discard(tip)
-        released = event == InteractiveMarkerFeedback.MOUSE_UP
         self._held_until[tip] = 0.0 if released else time.monotonic() + HOLD_TIMEOUT
-        if tip in self._dragged:
-            self._drag(tip, feedback)
+        try:
+            if tip in self._dragged:
+                self._drag(tip, feedback)
+        finally:
+            if released:  # its pose is the last one of the drag
+                self._dragged.discard(tip)
 
     def _drag(self, tip: int, feedback: InteractiveMarkerFeedback) -> None:
         """The server has moved the marker as if in its own frame, and checked nothing."""

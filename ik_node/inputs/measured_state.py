@@ -6,8 +6,11 @@ A sample is what one message says of one joint. It is refused
 - and where the joint could not have come to in the time since the last sample, until several
   samples in a row agree: then it is there, however it came there.
 
-What is begun from a measured state is begun where all joints rest: where the last few samples of
-each of them agree.
+Drivers report a joint with endless turns within one turn, or with all of its turns. Each sample is
+taken for the copy of its angle that is nearest to the sample before, and the first one for the
+copy that is nearest to the last command: so measured angles have the turns of the commands.
+
+A motion begins from a measured state only where all joints rest (`Rest`).
 """
 
 from __future__ import annotations
@@ -21,13 +24,26 @@ from numpy.typing import NDArray
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 
-AGREEING = 3
-"""So many samples in a row make sure where a joint is,"""
+from ..limits import mimic_unit
+
+REST_TIME = 0.2
+"""[s] Over at least this time the samples of a joint at rest agree,"""
+REST_SPEED = 0.01
+"""[rad/s or m/s] and the slope of a line through them is below this,"""
+REST_SAMPLES = 3
+"""of this many samples at least."""
+WATCHED = 0.3
+"""[s] Samples older than this do not count, as long as there are enough younger ones."""
+REMEMBERED = 512
+"""Samples of a joint: as many as may come in that time."""
+TINY = 1e-30
+"""[s^2] Against a division by 0 where there is but one moment."""
 JUMPED = 5
-"""and so many, over JUMP_TIME [s], where it could not have come to."""
+"""This many samples in a row, over JUMP_TIME [s], prove that a joint is where it could not have
+come to."""
 JUMP_TIME = 0.05
 LEAST_TOLERANCE = 1e-3
-"""[rad or m] Samples that agree may differ so much, even with a tolerance of 0."""
+"""[rad or m] Samples that agree may differ this much, even with a tolerance of 0."""
 HALF_A_TURN = math.pi
 """[rad] A joint that turns may be so far outside its limits: a description may allow less than the
 robot can do, but not by that much. One that slides may be by its range, and SHORTEST [m] at least.
@@ -47,9 +63,9 @@ class Differences:
     Drivers may give the angle of such a joint within a turn, or with all of its turns.
     """
 
-    def __init__(self, robot: Robot) -> None:
-        self._turns = np.where(robot.continuous, TURN, 0.0)
-        self._any = bool(robot.continuous.any())
+    def __init__(self, continuous: NDArray[np.bool_]) -> None:
+        self._turns = np.where(continuous, TURN, 0.0)
+        self._any = bool(continuous.any())
 
     def between(self, q: Array, other: Array, joints: Joints) -> Array:
         """q - other, of some joints, by the shorter way round."""
@@ -57,6 +73,13 @@ class Differences:
         if self._any:
             difference -= self._turns[joints] * np.rint(difference / TURN)
         return difference
+
+    def nearest(self, q: Array, near: Array, joints: Joints) -> Array:
+        """The copies of q, of some joints, that are nearest to `near`; q where that is NaN."""
+        if not self._any:
+            return q
+        turns = np.rint((q - near) / TURN)
+        return q - self._turns[joints] * np.where(np.isnan(near), 0.0, turns)
 
 
 class Runs:
@@ -77,10 +100,6 @@ class Runs:
         self._times[1, joints] = now
         self._count[joints] += 1
 
-    def interrupt(self, joints: Joints) -> None:
-        """Count again from the next samples of these joints on, also where they still agree."""
-        self._count[joints] = 0
-
     def end(self, joints: Joints) -> None:
         """Begin anew with the next samples of these joints."""
         self._count[joints], self._times[:, joints] = 0, math.inf
@@ -90,30 +109,86 @@ class Runs:
         first, last = self._times[:, joints]
         return (self._count[joints] >= count) & (last >= first + seconds)
 
-    def follow_clock(self, now: float) -> None:
-        """No sample is newer than now."""
-        np.minimum(self._times, now, out=self._times, where=np.isfinite(self._times))
+
+class Rest:
+    """Whether joints rest, by their samples of the last WATCHED [s]."""
+
+    def __init__(self, n: int) -> None:
+        self._times = np.full((n, REMEMBERED), -math.inf)
+        self._q = np.zeros((n, REMEMBERED))
+        self._counts = np.zeros(n, np.intp)
+
+    def add(self, joints: Joints, q: Array, now: float) -> None:
+        """Take samples of some joints; where the clock jumped back, begin anew."""
+        newest = self._times[joints, (self._counts[joints] - 1) % REMEMBERED]
+        self.forget(joints[newest > now])
+        place = self._counts[joints] % REMEMBERED
+        self._times[joints, place], self._q[joints, place] = now, q
+        self._counts[joints] += 1
+
+    def forget(self, joints: Joints) -> None:
+        """Begin anew with the next samples of these joints."""
+        self._times[joints], self._counts[joints] = -math.inf, 0
+
+    def joints(self, joints: Joints, tolerance: float) -> NDArray[np.bool_]:
+        """Which of some joints rest."""
+        times, counts = self._times[joints], self._counts[joints]
+        newest = times.max(axis=1)
+        last_few = times[np.arange(joints.size), (counts - REST_SAMPLES) % REMEMBERED]
+        oldest = np.minimum(newest - WATCHED, last_few)[:, None]
+        rests = counts >= REST_SAMPLES
+        watched = (times >= oldest) & np.isfinite(times)
+        q = np.where(watched, self._q[joints], self._q[joints, (counts - 1) % REMEMBERED][:, None])
+        t = np.subtract(times, newest[:, None], where=watched, out=np.zeros_like(times))
+        weight = watched / np.maximum(watched.sum(axis=1), 1)[:, None]
+        apart = np.where(watched, t - (weight * t).sum(axis=1)[:, None], 0.0)
+        moments = np.maximum((apart * apart).sum(axis=1), TINY)
+        slope = (apart * q).sum(axis=1) / moments
+        rests &= -t.min(axis=1) >= REST_TIME
+        return rests & (np.ptp(q, axis=1) < tolerance) & (np.abs(slope) < REST_SPEED)
 
 
 class MeasuredState:
     """The positions of a robot's joints, from messages that may have some joints only.
 
-    `needed` are the joints without which nothing can start; the others stay in the middle of
-    their limits until they are measured. Times `now` [s] are of one clock, `tolerance` [rad or m]
-    is how much samples of a robot at rest may differ.
+    robot, needed : `needed` are the joints without which nothing can start; the others stay in
+        the middle of their limits until they are measured
+    commanded : where joints were commanded to be last, by name, as far as they were
+    mimics : the mimic joints whose positions count, too, where they are measured
+
+    Times [s] are of one clock; `tolerance` [rad or m] is how much samples of a robot at rest may
+    differ.
     """
 
-    def __init__(self, robot: Robot, needed: Sequence[str]) -> None:
-        self._robot = robot
-        self._index = {name: i for i, name in enumerate(robot.joint_names)}
+    def __init__(
+        self,
+        robot: Robot,
+        needed: Sequence[str],
+        commanded: Mapping[str, float],
+        mimics: Sequence[str] = (),
+    ) -> None:
+        self._n, self._names = robot.n, (*robot.joint_names, *mimics)
+        own = [robot.mimic_limits[name] for name in mimics]
+        self._lower = np.append(robot.lower, [limits.lower for limits in own])
+        self._upper = np.append(robot.upper, [limits.upper for limits in own])
+        self._velocity = np.append(robot.velocity, [limits.velocity for limits in own])
+        self._units = (*robot.joint_units, *(mimic_unit(robot, name) for name in mimics))
+        n = len(self._names)
+        self._mimics = np.arange(self._n, n)
+        self._index = {name: i for i, name in enumerate(self._names)}
         self._needed = np.array([self._index[name] for name in needed], np.intp)
-        self._q = robot.middle_configuration
-        self._received = np.full(robot.n, -math.inf)
+        self._q = np.append(robot.middle_configuration, np.zeros(len(mimics)))
+        self._near = np.array([commanded.get(name, math.nan) for name in self._names])
+        self._times, self._received = np.full((2, n), -math.inf)
         self._latest = -math.inf
-        self._lowest, self._highest = _farthest(robot)
-        self._differences = Differences(robot)
-        self._steady = Runs(self._differences, robot.n)
-        self._elsewhere = Runs(self._differences, robot.n)
+        turns = np.array([unit == 'rad' for unit in self._units])
+        span = self._upper - self._lower
+        margin = np.where(turns, HALF_A_TURN, np.maximum(span, SHORTEST))
+        self._lowest, self._highest = self._lower - margin, self._upper + margin
+        endless = np.append(robot.continuous, (turns & np.isinf(span))[self._n :])
+        self._differences = Differences(endless)
+        self._rest = Rest(n)
+        self._elsewhere = Runs(self._differences, n)
 
     @property
     def joints(self) -> Mapping[str, int]:
@@ -122,17 +197,32 @@ class MeasuredState:
 
     @property
     def q(self) -> Array:
-        """The measured positions (n,), a copy."""
-        return self._q.copy()
+        """The measured positions (n,) of the independent joints, a copy."""
+        return self._q[: self._n].copy()
+
+    def mimics(self, now: float, timeout: float) -> dict[str, float]:
+        """The measured positions of mimic joints, by name, where they came in that time [s]."""
+        self._follow_clock(now)
+        return {
+            self._names[i]: float(self._q[i])
+            for i in self._mimics.tolist()
+            if now - self._received[i] <= timeout
+        }
 
     def take(
-        self, positions: Mapping[str, float], now: float, tolerance: float
+        self,
+        positions: Mapping[str, float],
+        now: float,
+        tolerance: float,
+        time: float | None = None,
     ) -> tuple[Joints, list[str]]:
-        """Take finite samples by name: which joints are believed, and doubts of the others.
+        """Take finite samples by name: which joints of q are believed, and doubts of others.
 
-        A doubt is a sentence that says why a sample is refused.
+        A doubt is a sentence that says why a sample is refused. The samples came `now`, and were
+        measured at `time`, by default now.
         """
         self._follow_clock(now)
+        time = now if time is None else time
         tolerance = max(tolerance, LEAST_TOLERANCE)
         joints = np.array([self._index[name] for name in positions], np.intp)
         q = np.array(list(positions.values()), float)
@@ -141,42 +231,62 @@ class MeasuredState:
         if not possible.all():
             doubts += [self._beyond(i, value) for i, value in _pairs(joints, q, ~possible)]
             joints, q = joints[possible], q[possible]
-        believed = self._is_there(joints, q, now, tolerance)
+        believed = self._is_there(joints, q, time, tolerance)
         if not believed.all():
-            doubts += [self._too_far(i, value, now) for i, value in _pairs(joints, q, ~believed)]
-            self._steady.interrupt(joints[~believed])
+            doubts += [self._too_far(i, value, time) for i, value in _pairs(joints, q, ~believed)]
+            self._rest.forget(joints[~believed])
             joints, q = joints[believed], q[believed]
-        self._steady.add(joints, q, now, tolerance)
-        self._q[joints], self._received[joints] = q, now
-        return joints, doubts
+        q = self._differences.nearest(q, self._near[joints], joints)
+        self._rest.add(joints, q, time)
+        self._q[joints] = self._near[joints] = q
+        self._times[joints], self._received[joints] = time, now
+        return joints[joints < self._n], doubts
 
     def age(self, now: float) -> float:
         """Seconds since the oldest of the last news of the needed joints; inf before any."""
         self._follow_clock(now)
         return now - float(self._received[self._needed].min(initial=now))
 
-    def rests(self, seconds: float = 0.0) -> bool:
-        """Whether the last samples of all needed joints agree, those of so long at least."""
-        return bool(self._steady.last(self._needed, AGREEING, seconds).all())
+    def rests(self, tolerance: float) -> bool:
+        """Whether all needed joints rest, and the mimic joints that are measured."""
+        return bool(self._rest.joints(self._moving, max(tolerance, LEAST_TOLERANCE)).all())
 
-    def unknown(self, now: float, timeout: float) -> tuple[str, ...]:
-        """The needed joints without news for that long [s], or whose samples do not agree."""
+    @property
+    def _moving(self) -> Joints:
+        """The joints that have to rest: the needed ones, and mimic joints with news of late."""
+        mimics = self._mimics
+        if not mimics.size:
+            return self._needed
+        latest = self._times[self._needed].max(initial=-math.inf)
+        return np.append(self._needed, mimics[self._times[mimics] > latest - WATCHED])
+
+    def forget_rest(self) -> None:
+        """Count the rest of all joints from their next samples on."""
+        self._rest.forget(np.arange(self._q.size))
+
+    def unknown(self, now: float, timeout: float, tolerance: float) -> tuple[str, ...]:
+        """Name the joints that should rest but do not, or have no sample for that long [s]."""
         self._follow_clock(now)
-        known = self._steady.last(self._needed, AGREEING, 0.0)
-        known &= now - self._received[self._needed] <= timeout
-        return tuple(self._robot.joint_names[i] for i in self._needed[~known])
+        joints = self._moving
+        known = self._rest.joints(joints, max(tolerance, LEAST_TOLERANCE))
+        known &= now - self._received[joints] <= timeout
+        return tuple(self._names[i] for i in joints[~known])
 
     def distance(self, q: Array) -> float:
-        """How far [rad or m] the needed joint is that is farthest from its place in q (n,)."""
-        return float(np.abs(self._q - q)[self._needed].max(initial=0.0))
+        """How far [rad or m] the needed joint is that is farthest from its place in q (n,).
+
+        Whole turns of joints that turn endlessly do not count.
+        """
+        apart = self._differences.between(self._q[self._needed], q[self._needed], self._needed)
+        return float(np.abs(apart).max(initial=0.0))
 
     def _is_there(
         self, joints: Joints, q: Array, now: float, tolerance: float
     ) -> NDArray[np.bool_]:
         """Which joints could have come to q, or are there, since samples in a row say so."""
         apart = np.abs(self._differences.between(q, self._q[joints], joints))
-        seconds = now - self._received[joints] + BUNCHED
-        there = apart <= FASTER * self._robot.velocity[joints] * seconds + tolerance
+        seconds = now - self._times[joints] + BUNCHED
+        there = apart <= FASTER * self._velocity[joints] * seconds + tolerance
         if there.all():
             self._elsewhere.end(joints)
             return there
@@ -189,29 +299,20 @@ class MeasuredState:
     def _follow_clock(self, now: float) -> None:
         """Where the clock jumped back, let what is known count as news."""
         if now < self._latest:
-            np.minimum(self._received, now, out=self._received)
-            self._steady.follow_clock(now)
-            self._elsewhere.follow_clock(now)
+            for times in (self._received, self._times):
+                np.minimum(times, now, out=times)
+            self._elsewhere.end(np.arange(self._q.size))
         self._latest = now
 
     def _beyond(self, i: int, value: float) -> str:
-        robot = self._robot
-        name, unit = robot.joint_names[i], robot.joint_units[i]
-        limits = f'[{robot.lower[i]:.4g}, {robot.upper[i]:.4g}]'
+        name, unit = self._names[i], self._units[i]
+        limits = f'[{self._lower[i]:.4g}, {self._upper[i]:.4g}]'
         return f'{name} can not be at {value:.4g} {unit}: its limits are {limits}'
 
     def _too_far(self, i: int, value: float, now: float) -> str:
-        robot, seconds = self._robot, now - self._received[i]
-        name, unit = robot.joint_names[i], robot.joint_units[i]
+        name, unit, seconds = self._names[i], self._units[i], now - self._times[i]
         before = f'it was at {self._q[i]:.4g} {unit} {seconds:.2g} s before'
         return f'{name} can not be at {value:.4g} {unit}: {before}'
-
-
-def _farthest(robot: Robot) -> tuple[Array, Array]:
-    """The lowest and the highest positions (n,) that joints can be at."""
-    turns = np.array([unit == 'rad' for unit in robot.joint_units])
-    margin = np.where(turns, HALF_A_TURN, np.maximum(robot.upper - robot.lower, SHORTEST))
-    return robot.lower - margin, robot.upper + margin
 
 
 def _pairs(joints: Joints, q: Array, which: NDArray[np.bool_]) -> list[tuple[int, float]]:

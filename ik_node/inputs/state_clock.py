@@ -1,4 +1,4 @@
-"""How far the clock that stamps joint_states is from this one.
+"""The clock that stamps joint_states: how far it is from this one, and when states were measured.
 
 The controller stamps them, and plays trajectories by the same clock. States take some time to
 come, some longer than others, so the newest of each second counts.
@@ -19,6 +19,8 @@ OLDEST = 0.05
 """[s] A stamp may be so old when its state comes,"""
 NEWEST = -0.005
 """and so new."""
+LATEST = 1.0
+"""[s] A state that comes so late, compared with others, has a stamp that can't be trusted."""
 
 
 class StateClock:
@@ -26,7 +28,19 @@ class StateClock:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._since = self._age = math.inf
+        self._since = self._age = self._age_before = math.inf
+
+    def lateness(self, stamp: Time) -> float | None:
+        """How much longer a state was on its way than the quickest of late [s].
+
+        By that much it was measured before it came. None where its stamp does not say.
+        """
+        seconds, age = time_to_seconds(stamp), 0.0
+        least = min(self._age, self._age_before)
+        if seconds == 0.0 or math.isinf(least):
+            return None
+        age = self._now() - seconds - least
+        return max(age, 0.0) if age <= LATEST else None
 
     def difference(self, stamp: Time) -> float | None:
         """Take the stamp of a state; by how much the clocks differ [s], once it is known.
@@ -39,9 +53,9 @@ class StateClock:
         if (
             not 0.0 <= now - self._since <= 2.0 * WATCHED
         ):  # the first, or one of the clocks was set
-            self._since, self._age = now, math.inf
+            self._since, self._age, self._age_before = now, math.inf, math.inf
         self._age = min(self._age, now - seconds)
         if now - self._since < WATCHED:
             return None
-        age, self._since = self._age, math.inf
+        age, self._since, self._age, self._age_before = self._age, now, math.inf, self._age
         return None if NEWEST <= age <= OLDEST else age

@@ -11,8 +11,13 @@ Needs the package tf2_ros, which no other module imports.
 from __future__ import annotations
 
 import importlib
+import os
+import re
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from geometry_msgs.msg import Point, Pose, Transform
@@ -30,8 +35,18 @@ from .frames import Pending
 from .subscriptions import take
 
 MISSING = 'tf2_ros, which may know it, is missing'
-PATIENCE = 2.0
-"""[s] How long tf2 may take to hear of a frame, from when it is first asked for one."""
+NOT_ALLOWED = (
+    'SROS 2 does not allow this node to listen to /tf; '
+    'the part for tf2_ros in config/sros2_policy.xml allows it'
+)
+RCL_COMPLAINT = re.compile(rb'\n?>>> \[rcutils\|.*?<<<\n|invalid allocator[^\n]*\n', re.DOTALL)
+"""What rcl writes to stderr, whatever the reason, where it can't subscribe."""
+FIRST_PATIENCE = 2.0
+"""[s] A frame may become known within this time of the first request for any frame,"""
+PATIENCE = 0.1
+"""and within this time of the first request for that frame."""
+FORGET_AFTER = 2.0
+"""[s] An unknown frame counts as new again when no request has named it for this time."""
 TAKE_PERIOD = 0.01
 """[s] How often what came is taken,"""
 MOST_AT_ONCE = 100
@@ -51,11 +66,16 @@ class TfFrames:
     def open(self) -> None:
         """Listen to /tf; where that can't be done, goals that need it are refused with why."""
         try:
-            self._listener = TfListener(importlib.import_module('tf2_ros'), self._node)
+            tf2 = importlib.import_module('tf2_ros')
+            with rcl_complaints_dropped():
+                self._listener = TfListener(tf2, self._node)
         except ImportError:
             self._obstacle = MISSING
         except MIDDLEWARE_ERRORS as error:
-            self._obstacle = f'tf2 can not listen to /tf: {sentence(error)}'
+            is_secured = os.environ.get('ROS_SECURITY_ENABLE') == 'true'
+            reason = f'tf2 can not listen to /tf: {sentence(error)}'
+            self._obstacle = NOT_ALLOWED if is_secured else reason
+            self._node.get_logger().warning(f'goals in frames of tf are refused: {self._obstacle}')
 
     def lookup(self, target: str, source: str) -> Array:
         """The latest known transform (4, 4) from `source` to `target`; see `FrameSource`."""
@@ -86,29 +106,32 @@ class TfListener:
         self._tf2, self._log = tf2, node.get_logger()
         self._node = node_beside(node, 'tf')
         self._buffer = tf2.Buffer()  # with a node, it would serve tf2_frames there
-        self._starting = threading.Lock()
+        self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._deadline = 0.0
+        self._asked: dict[str, tuple[float, float]] = {}  # unknown: waited for until, last asked
         try:
-            self._tf2_listener = tf2.TransformListener(self._buffer, self._node, spin_thread=False)
+            # Without its __del__, which undoes what its __init__ did not get to do.
+            listener = type('Listener', (tf2.TransformListener,), {'__del__': lambda self: None})
+            self._tf2_listener = listener(self._buffer, self._node, spin_thread=False)
         except MIDDLEWARE_ERRORS:
             self._node.destroy_node()
             raise
 
     def lookup(self, target: str, source: str) -> Array:
-        """See `TfFrames`; a frame is Pending while messages have only just been taken."""
+        """See `TfFrames`; an unknown frame is Pending while its message may be on the way."""
         self._take_from_now_on()
         try:
             return _to_matrix(self._buffer.lookup_transform(target, source, Time()).transform)
         except self._tf2.TransformException as error:
-            kind = Pending if time.monotonic() < self._deadline else Refused
+            kind = Pending if self._may_come(source) else Refused
             raise kind('unknown_frame', f'tf2: {error}') from error
 
     def close(self) -> None:
         """Leave the graph."""
         self._stopping.set()
-        with self._starting:
+        with self._lock:
             if self._thread is not None:
                 self._thread.join()
         self._tf2_listener.unregister()
@@ -116,11 +139,20 @@ class TfListener:
 
     def _take_from_now_on(self) -> None:
         """Start the thread, unless somebody has."""
-        with self._starting:
+        with self._lock:
             if self._thread is None and not self._stopping.is_set():
-                self._deadline = time.monotonic() + PATIENCE
+                self._deadline = time.monotonic() + FIRST_PATIENCE
                 self._thread = threading.Thread(target=self._run, name='ik_node_tf', daemon=True)
                 self._thread.start()
+
+    def _may_come(self, frame: str) -> bool:
+        """Return whether an unknown frame may become known in a moment; notes the request."""
+        now = time.monotonic()
+        with self._lock:
+            recent = {k: at for k, at in self._asked.items() if now - at[1] <= FORGET_AFTER}
+            until, _ = recent.get(frame, (max(now + PATIENCE, self._deadline), now))
+            self._asked = {**recent, frame: (until, now)}
+        return now < until
 
     def _run(self) -> None:
         while True:
@@ -145,6 +177,26 @@ class TfListener:
             text = cut(f'{subscription.topic_name}: {text}')
             self._log.warning(text, throttle_duration_sec=WARNING_PERIOD)
         return True
+
+
+@contextmanager
+def rcl_complaints_dropped() -> Iterator[None]:
+    """Hold back stderr, of C code too, and then write it without what RCL_COMPLAINT matches."""
+    try:
+        stderr, held = os.dup(2), tempfile.TemporaryFile()  # noqa: SIM115
+    except OSError:  # no stderr, or no place to hold it back
+        yield
+        return
+    with held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            held.seek(0)
+            with suppress(OSError):  # nobody reads it
+                os.write(2, RCL_COMPLAINT.sub(b'', held.read()))
 
 
 def _to_matrix(transform: Transform) -> Array:

@@ -38,6 +38,7 @@ class StatusCode(Enum):
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
     NO_MODEL = 33, WARN, 'waiting for a robot on the topic robot_description'
     MODEL_SWAP = 34, WARN, 'stopping, to take the new robot_description'
+    ALIGNING = 37, OK, 'moving mimic joints to where the robot_description has them, goals wait'
     ACTIVE = 35, OK, 'active: about to publish'
     NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to go on from where it rests'
     INACTIVE = 40, OK, 'configured, not active: nothing is published'

@@ -135,9 +135,12 @@ class Diagnostics:
     def code(self) -> StatusCode:
         """What the node is doing."""
         state = self._state()
+        model = self._model
         if state is not StatusCode.ACTIVE or self.command is None:
             return state
-        code, model = StatusCode[self.command.status.name], self._model
+        if model is not None and model.is_aligning:
+            return StatusCode.ALIGNING
+        code = StatusCode[self.command.status.name]
         if code is StatusCode.REACHED and self.on_the_way:
             code = StatusCode.TRACKING
         moves = code in (StatusCode.TRACKING, StatusCode.REACHED)

@@ -11,7 +11,10 @@ from ik_core.maths.rotations import Array
 
 
 class JointRows:
-    """Some joints of a robot, by name: a mimic joint is multiplier * its driver + offset."""
+    """Some joints of a robot, by name: a mimic joint is multiplier * its driver + offset.
+
+    Configurations (..., n + m), with columns for the m mimic joints, too, have its position there.
+    """
 
     def __init__(self, robot: Robot, names: Sequence[str]) -> None:
         rows = [robot.mimic_joints.get(name) for name in names]
@@ -19,19 +22,23 @@ class JointRows:
             name if row is None else row.joint for name, row in zip(names, rows, strict=True)
         ]
         self.size = len(names)
+        self._n, every = robot.n, [*robot.joint_names, *robot.mimic_joints]
+        self._columns = np.array([every.index(name) for name in names])
         self._drivers = np.array([robot.joint_index(name) for name in drivers])
         self._multipliers = np.array([row.multiplier if row else 1.0 for row in rows])
         self._offsets = np.array([row.offset if row else 0.0 for row in rows])
         self._copied = bool((self._multipliers == 1.0).all() and not self._offsets.any())
 
     def positions(self, q: Array, out: Array) -> None:
-        """Their positions (..., size), from q (..., n)."""
+        """Their positions (..., size), from q (..., n) or (..., n + m)."""
         self.velocities(q, out)
-        if not self._copied:
+        if not self._copied and q.shape[-1] == self._n:
             np.add(out, self._offsets, out=out)
 
     def velocities(self, dq: Array, out: Array) -> None:
-        """Their velocities (..., size), from dq (..., n)."""
-        dq.take(self._drivers, -1, out, 'clip')  # the mode that needs no buffer
-        if not self._copied:
+        """Their velocities (..., size), from dq (..., n) or (..., n + m)."""
+        follow = dq.shape[-1] == self._n
+        # 'clip' is the mode that needs no buffer.
+        dq.take(self._drivers if follow else self._columns, -1, out, 'clip')
+        if not self._copied and follow:
             np.multiply(out, self._multipliers, out=out)

@@ -25,7 +25,8 @@ long as a message is not longer on its way, the controller's own period included
 What is sent can't be taken back: where ticks did not come, the controller went on, into the stop
 in the end. `make_up` lets the commanded joints do the same, so that the next message goes on from
 there, and not from where the joints were long ago. That is why it comes last in a tick, which may
-have been held up itself.
+have been held up itself. A message that was held up while it was written is not published, but
+written anew: it tells of a stop that the controller is not in.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core import Robot
+from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.knots import MOST
 
@@ -73,9 +75,21 @@ class Window:
         self.count = 0
         self.times = np.full(self.capacity, BEGINNING)
         self.positions, self.velocities = np.zeros((2, self.capacity, rows.size))
+        self._keep()
+
+    def _keep(self) -> None:
+        rows = self.times, self.positions, self.velocities
+        self._kept = self.count, tuple(row.copy() for row in rows)
+
+    def take_back(self) -> None:
+        """Undo the last `add`."""
+        self.count, rows = self._kept
+        for row, kept in zip((self.times, self.positions, self.velocities), rows, strict=True):
+            row[:] = kept
 
     def add(self, governor: Governor, due: int) -> None:
         """Take what was commanded in the tick at `due`."""
+        self._keep()
         ticks, q, dq = governor.stop_knots()
         is_first, self.count = self.count == 0, self._newest + len(ticks) + 1
         for rows in (self.times, self.positions, self.velocities):
@@ -111,15 +125,18 @@ class JointTrajectoryWriter(Output):
 
     kind: ClassVar[Any] = JointTrajectory
     topic: ClassVar[str] = 'joint_trajectory'
-    ends_at_rest = True
 
     def __init__(self, robot: Robot, names: Sequence[str], rate: float, delay: float) -> None:
         self._period, self._delay = round(1e9 / rate), round(1e9 * delay)
         lag = self._delay + 3 * self._period // 2
         self.lag = 1e-9 * lag
-        self._window = Window(JointRows(robot, names), 1 + MOST * robot.n, self._period, lag)
+        self._rows = JointRows(robot, names)
+        most_knots = 1 + MOST * (robot.n + len(robot.mimic_joints))  # of which some may be alone
+        self._window = Window(self._rows, most_knots, self._period, lag)
         self._bytes = TrajectoryBytes(names, self._window.capacity)
         self._last_due: int | None = None
+        self._due_before: int | None = None  # of the message before the last one
+        self._made_up = False  # other ticks than that of the last message
 
     def make_up(self, steps: SureSteps, due: int, now: int) -> int:
         """Let the joints do, in ticks that did not come, what the controller makes them do.
@@ -129,7 +146,7 @@ class JointTrajectoryWriter(Output):
         """
         due += self._period * max((now - due) // self._period, 0)
         missed, tick = self._missed(due), 0
-        braking = min(max(math.ceil(missed - 0.5 * self._delay / self._period), 0), missed)
+        braking, self._made_up = self._braking(missed), missed > 0
         if braking:
             steps.take_back()
         while tick <= missed:
@@ -142,9 +159,23 @@ class JointTrajectoryWriter(Output):
             tick += 1
         return due
 
+    def _braking(self, missed: int) -> int:
+        """In how many of so many ticks that did not come the controller may have been braking."""
+        return min(max(math.ceil(missed - 0.5 * self._delay / self._period), 0), missed)
+
+    def take_back(self, now: int) -> bool:
+        """See Output. One that tells of other ticks, too, stays: their steps can't be undone."""
+        if self._last_due is None or self._made_up:
+            return False
+        if not self._braking((now - self._last_due) // self._period):
+            return False
+        self._window.take_back()
+        self._last_due = self._due_before
+        return True
+
     def _add(self, governor: Governor, due: int) -> None:
         self._window.add(governor, due)
-        self._last_due = due
+        self._due_before, self._last_due = self._last_due, due
 
     def _missed(self, due: int) -> int:
         """How many ticks did not come since the last message."""
@@ -162,3 +193,11 @@ class JointTrajectoryWriter(Output):
         return self._bytes.fill(
             times[begin:], window.positions[begin:end], window.velocities[begin:end]
         )
+
+    def write_return(self, q: Array, seconds: float, moment: Moment) -> bytes:
+        """See Output. The controller begins where it measures the joints then."""
+        end = moment.stamp + round(1e9 * seconds)
+        positions = np.zeros((2, self._rows.size))
+        self._rows.positions(np.array([q, q]), positions)
+        times = np.array([end, end + PATIENCE])
+        return self._bytes.fill(times, positions, np.zeros_like(positions))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
 
 from ..clocks import Moment
@@ -16,8 +17,6 @@ class Output(ABC):
 
     kind: ClassVar[Any]
     topic: ClassVar[str]
-    ends_at_rest = False
-    """Whether the joints come to rest by the last message, where no other comes."""
     lag = 0.0
     """[s] How long after its tick the joints are where it commanded them."""
 
@@ -31,3 +30,11 @@ class Output(ABC):
     @abstractmethod
     def write(self, governor: Governor, moment: Moment) -> Any:
         """The message for what is commanded in the tick at a moment."""
+
+    def take_back(self, now: int) -> bool:
+        """Forget the last message written, if it is too late [ns] to publish it; whether it is."""
+        return False
+
+    def write_return(self, q: Array, seconds: float, moment: Moment) -> Any:
+        """A message that sends the joints to rest at q (n,), in so many seconds from a moment."""
+        raise NotImplementedError

@@ -96,6 +96,12 @@ class NodeOptions:
         unit='rad or m',
         bounds=(0.0, math.inf),
     )
+    after_not_following: str = option(
+        'return',
+        'what the command does once a robot rests that did not follow it; return: it moves to '
+        'where the robot is, within all limits; wait: it stays until ~/reset is called',
+        choices=('return', 'wait'),
+    )
     interactive_markers: str = option(
         'auto',
         'markers to drag in RViz; auto: where the package interactive_markers is installed',

@@ -1,17 +1,46 @@
-"""The services ~/reset and ~/pause."""
+"""The services ~/reset and ~/pause, which answer once the joints rest.
+
+rclpy sends what a callback returns, and until then its gate is closed: a callback that waited, a
+coroutine too, would keep the ticks from coming. So the answer of a call that waits is kept back
+where the executor sends it, and sent by `answer`, which is called again and again.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
+from ..clocks import NodeClock
 from ..inputs.joint_states import StartState
 from ..model import Model
 
+ANSWER_PERIOD = 0.02
+"""[s] How often to look whether calls that wait can be answered."""
 NO_ROBOT = 'there is no robot yet'
+TAKEN_BACK = 'taken back before the joints were at rest: going on'
+
+
+@dataclass
+class Waiting:
+    """A call that waits for the joints to rest.
+
+    answer : its response; `done` is its message once they do
+    until, since : when it is answered at the latest [s], when it came [ns of the ticks' clock]
+    send : sends the answer; None until the executor would have sent it
+    """
+
+    answer: Any
+    done: str
+    pauses: bool
+    until: float
+    since: int
+    send: Callable[[], object] | None = None
 
 
 class Controls:
@@ -24,27 +53,32 @@ class Controls:
     def __init__(
         self,
         node: Node,
+        clock: NodeClock,
         model: Callable[[], Model | None],
         drop_goals: Callable[[], None],
         start_state: StartState,
     ) -> None:
-        self._node = node
+        self._node, self._clock = node, clock
         self._model = model
         self._drop_goals = drop_goals
         self._start_state = start_state
         self._services: list[Any] = []
+        self._waiting: list[Waiting] = []
 
     def open(self) -> None:
         """Offer the services."""
-        self._services = [
-            self._node.create_service(Trigger, '~/reset', self._on_reset),
-            self._node.create_service(SetBool, '~/pause', self._on_pause),
-        ]
+        self._offer(Trigger, '~/reset', self._on_reset)
+        self._offer(SetBool, '~/pause', self._on_pause)
 
     def close(self) -> None:
-        """Withdraw them."""
+        """Withdraw them; calls that still wait are answered before."""
+        self._answer_all(or_else=(False, 'the node has ended; the joints may not be at rest'))
         while self._services:
             self._node.destroy_service(self._services.pop())
+
+    def answer(self) -> None:
+        """Answer the calls that have waited long enough."""
+        self._answer_all()
 
     def reset(self) -> bool:
         """Drop all goals and come to rest; then start from the measured state, if there is one.
@@ -69,14 +103,75 @@ class Controls:
             model.pause(paused)
         return model is not None
 
+    def _offer(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
+        service = self._node.create_service(kind, name, callback)
+        service.send_response = partial(self._send_or_keep, service.send_response)
+        self._services.append(service)
+
+    def _send_or_keep(self, send: Callable[..., object], answer: Any, header: Any) -> None:
+        """Send an answer for the executor, or keep it back for a call that waits."""
+        for call in self._waiting:
+            if call.answer is answer:
+                call.send = partial(send, answer, header)
+                return
+        send(answer, header)
+
     def _on_reset(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
-        done = 'coming to rest; the goals are dropped'
-        answer.success = self.reset()
-        answer.message = done if answer.success else NO_ROBOT
+        known = self.reset()
+        self._begin_answer(answer, known, 'at rest; the goals are dropped', pauses=False)
         return answer
 
     def _on_pause(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
-        done = 'paused' if request.data else 'going on'
-        answer.success = self.pause(request.data)
-        answer.message = done if answer.success else NO_ROBOT
+        known = self.pause(request.data)
+        self._answer_all()  # that this one takes back
+        if request.data:
+            self._begin_answer(answer, known, 'paused', pauses=True)
+        else:
+            answer.success, answer.message = known, 'going on' if known else NO_ROBOT
         return answer
+
+    def _begin_answer(self, answer: Any, known: bool, done: str, *, pauses: bool) -> None:
+        """Fill in the answer, or let it wait until the joints rest."""
+        model = self._model()
+        if model is None or not known:
+            answer.success, answer.message = False, NO_ROBOT
+            return
+        until = time.monotonic() + model.longest_stop
+        call = Waiting(answer, done, pauses, until, self._clock.now())
+        outcome = self._outcome(call)
+        if outcome is None:
+            self._waiting.append(call)
+        else:
+            answer.success, answer.message = outcome
+
+    def _answer_all(self, or_else: tuple[bool, str] | None = None) -> None:
+        """Answer the calls of which it is known how they end, others by `or_else`."""
+        for call in list(self._waiting):
+            outcome = self._outcome(call) or or_else
+            if outcome is not None and call.send is not None:
+                call.answer.success, call.answer.message = outcome
+                self._waiting.remove(call)
+                call.send()
+
+    def _outcome(self, call: Waiting) -> tuple[bool, str] | None:
+        """Success and message of a call, None while it has to wait."""
+        model = self._model()
+        if model is None:
+            return None
+        if call.pauses and not model.tracker.paused:
+            return False, TAKEN_BACK
+        if model.at_rest:
+            return True, call.done
+        if not (call.pauses or model.tracker.stopped):
+            return True, 'the goals are dropped; moving again'
+        if time.monotonic() < call.until:
+            return None
+        return False, self._why_moving(call)
+
+    def _why_moving(self, call: Waiting) -> str:
+        if not self._clock.simulated:
+            return 'braking, but not at rest in time: ticks come too late'
+        gone = 1e-9 * (self._clock.now() - call.since)
+        if gone == 0.0:
+            return 'not at rest: the simulated clock stands still; braking as soon as it goes on'
+        return f'braking, but not at rest: the simulated clock went on by {gone:.3g} s only'

@@ -4,13 +4,15 @@ The tick only notes numbers in memory; files are written beside it. A recording 
 `record_minutes`, and ends with the service, with the model, or with the node. That it can be
 written is checked when it begins, and no recording takes the place of another.
 
-A file has the ending `.part` until it is whole. What a process that was killed has left behind
-with it is deleted when a recording begins in the same folder, once it is older than LEFT_BEHIND.
+A file has the ending `.part` until it is whole. What a killed process of a node of the same name
+has left behind is deleted when a recording begins in the same folder, once it is older than
+LEFT_BEHIND: only files whose names are as `new_file` makes them.
 """
 
 from __future__ import annotations
 
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,14 +34,16 @@ from ..texts import explanation, sentence
 
 LONGEST_NAME = 60
 """Characters of the robot's name that stand in the name of a file."""
+ROBOT, TIME = rf'[A-Za-z0-9._-]{{0,{LONGEST_NAME}}}', '%Y%m%d_%H%M%S'
+"""How names of files have the robot's name, and when they were begun."""
 WRITING_TIME = 60.0
 """[s] How long an ending node waits for each file to be written."""
 LEFT_BEHIND = 3600.0
 """[s] Nobody still writes to a file that was written to this long ago."""
 
 
-def check_folder(folder: Path) -> None:
-    """Delete what was left behind in a folder; OSError where no file can be written there."""
+def check_folder(folder: Path, node: str) -> None:
+    """Delete what a node left behind in a folder; OSError where no file can be written there."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -47,16 +51,19 @@ def check_folder(folder: Path) -> None:
         raise OSError(
             f'record_folder: no file can be written in {folder}: {error.strerror}'
         ) from None
-    for path in folder.glob(f'*.npz{PART}'):
+    own = re.compile(rf'{re.escape(node)}_{ROBOT}_\d{{8}}_\d{{6}}(_\d+)?\.npz{re.escape(PART)}')
+    for path in folder.iterdir():
         with suppress(OSError):  # it is another user's, or gone
-            if time.time() - path.stat().st_mtime > LEFT_BEHIND:
+            found = path.lstat()
+            is_old = time.time() - found.st_mtime > LEFT_BEHIND
+            if own.fullmatch(path.name) and stat.S_ISREG(found.st_mode) and is_old:
                 path.unlink()
 
 
 def new_file(folder: Path, node: str, robot: str) -> Path:
     """The path of a file that no other one has; taken by an empty part. Raises OSError."""
     robot = re.sub(r'[^A-Za-z0-9.-]', '_', robot)[:LONGEST_NAME]
-    stem = f'{node}_{robot}_{time.strftime("%Y%m%d_%H%M%S")}'
+    stem = f'{node}_{robot}_{time.strftime(TIME)}'
     for number in count(1):
         path = folder / (f'{stem}.npz' if number == 1 else f'{stem}_{number}.npz')
         part = part_of(path)
@@ -73,14 +80,14 @@ def new_file(folder: Path, node: str, robot: str) -> Path:
 class RecordService:
     """Serves ~/record while open.
 
-    `model` gives what is moved, None without a robot; `description` the URDF that it came from.
+    `model` gives what is moved, None without a robot; `description` the URDF that was loaded.
     """
 
     def __init__(
         self,
         node: Node,
         model: Callable[[], Model | None],
-        description: Callable[[], str | Path],
+        description: Callable[[], str | bytes],
     ) -> None:
         self._node, self._model, self._description = node, model, description
         self._service: Any = None
@@ -114,7 +121,7 @@ class RecordService:
         """Record this model from now on. Raises IkError or OSError where that can't be."""
         node = model.parameters.node
         folder = Path(node.record_folder).expanduser().absolute()
-        check_folder(folder)
+        check_folder(folder, self._node.get_name())
         text = plain_urdf(self._description())
         notes = {'node': self._node.get_fully_qualified_name(), 'began': time.time()}
         model.record(Recorder(text, minutes=node.record_minutes, notes=notes))

@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+pytest.importorskip('rclpy')
+
 from support.node_harness import load, snapshot
 from support.places import URDF
 
@@ -27,7 +30,7 @@ def panda():
 
 @pytest.fixture(scope='module')
 def shown(panda):
-    return ik.Demonstration(panda, (TIP,), demonstration(frames=48))
+    return ik.retargeting.Demonstration(panda, (TIP,), demonstration(frames=48))
 
 
 def model_of(panda, **options):
@@ -94,7 +97,7 @@ def test_where_the_goals_are_the_examples_so_are_the_joints(panda, shown):
         model.set_goal(0, goal, 0.0)
         for tick in range(round(20 * RATE)):
             command = model.tracker.tick(tick / RATE)
-        assert command.status is ik.TrackStatus.REACHED
+        assert command.status is ik.tracking.TrackStatus.REACHED
         np.testing.assert_allclose(command.q[:7], shown.nearest([goal[:3, 3]])[:7], atol=0.01)
 
 
@@ -112,7 +115,9 @@ def test_goals_give_way_as_the_weights_say_where_they_need_not_be_exact(panda, s
 
 
 def test_without_alpha_postures_are_copied(panda, shown):
-    guide = ik.ExampleGuide(ik.IkProblem(panda, [ik.PoseTask(TIP)]), shown, alpha=0.0, beta=1.0)
+    guide = ik.retargeting.ExampleGuide(
+        ik.IkProblem(panda, [ik.PoseTask(TIP)]), shown, alpha=0.0, beta=1.0
+    )
     q = guide.posture([goal_at(0.3)], panda.middle_configuration)
     np.testing.assert_allclose(q[:7], shown.nearest([goal_at(0.3)[:3, 3]])[:7])
 
@@ -120,12 +125,12 @@ def test_without_alpha_postures_are_copied(panda, shown):
 def test_the_guide_finds_the_least_of_equation_1(panda, shown):
     beta = 1e-2
     problem = ik.IkProblem(panda, [ik.PoseTask(TIP)])
-    guide = ik.ExampleGuide(problem, shown, alpha=1.0, beta=beta)
+    guide = ik.retargeting.ExampleGuide(problem, shown, alpha=1.0, beta=beta)
     goal = goal_at(0.3)
     q = guide.posture([goal], panda.middle_configuration)
     rest = shown.nearest([goal[:3, 3]])
     problem.goals[0].set_target(goal)
-    weight = beta * ik.total_link_length(panda, TIP) ** 2
+    weight = beta * ik.tasks.total_link_length(panda, TIP) ** 2
 
     def cost(x):
         return problem.cost_at(x) + weight * np.sum((x - rest[:7]) ** 2)
@@ -162,20 +167,20 @@ def test_what_an_example_does_is_recorded_and_replays(panda, shown, tmp_path):
 
 def test_an_example_in_a_file(panda, tmp_path):
     path = tmp_path / 'example.csv'
-    ik.save_motion(demonstration(frames=6), path)
+    ik.motion.save_motion(demonstration(frames=6), path)
     model = model_of(panda, file=str(path))
     model.set_goal(0, goal_at(0.3), 0.0)
     assert model.tracker.snapshot().arguments['options'].rest_rate > 0.0
     path.write_text('time,panda_joint1\n0,0\n1,9\n')
-    with pytest.raises(ik.InvalidMotion, match=r"'panda_joint1' at frame 1 is 9, outside"):
+    with pytest.raises(ik.motion.InvalidMotion, match=r"'panda_joint1' at frame 1 is 9, outside"):
         model_of(panda, file=str(path))
 
 
 def test_examples_that_are_none_are_refused(panda, shown):
-    other = ik.Demonstration(load('panda'), (TIP,), demonstration(frames=2))
+    other = ik.retargeting.Demonstration(load('panda'), (TIP,), demonstration(frames=2))
     with pytest.raises(InvalidGoal, match='another robot'):
         model_of(panda).set_example(other)
-    with pytest.raises(ik.InvalidMotion, match="no joint 'elbow'"):
-        ik.Demonstration(panda, (TIP,), ik.Motion(('elbow',), [[0.0]], 1.0))
+    with pytest.raises(ik.motion.InvalidMotion, match="no joint 'elbow'"):
+        ik.retargeting.Demonstration(panda, (TIP,), ik.motion.Motion(('elbow',), [[0.0]], 1.0))
     with pytest.raises(InvalidOption, match='both 0'):
         ExampleOptions(alpha=0.0, beta=0.0)

@@ -13,7 +13,7 @@ import ik_core as ik
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.recording import Recorder
-from ik_node.model import Model, goal_topic, load_robot
+from ik_node.model import Model, goal_topic, read_file
 from ik_node.parameters.options import Limits
 
 
@@ -105,7 +105,7 @@ def test_what_is_named_twice_is_told(name):
 def test_a_path_that_is_no_file_is_told_for_what_it_is(tmp_path, there, said):
     path = tmp_path if there else tmp_path / 'gone.urdf'
     with pytest.raises(ik.UrdfError, match=f'^urdf_path: .*{said}'):
-        load_robot(path, snapshot())
+        read_file(path)
 
 
 def test_the_rest_posture_outlives_a_change_of_tolerance():

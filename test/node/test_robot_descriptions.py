@@ -163,6 +163,37 @@ def test_the_node_tells_which_robot_it_moves_wherever_that_came_from():
         node.until(lambda: node.inbox[told][-1].data == '', 'no robot')
 
 
+def test_the_node_tells_the_text_that_was_loaded_from_a_file_that_is_written_meanwhile(
+    tmp_path, monkeypatch
+):
+    told, path = 'ik_node/robot_description', tmp_path / 'arm.urdf'
+    path.write_text(text_of('panda'), encoding='utf-8')
+
+    def loading(source, parameters):
+        robot = load_robot(source, parameters)
+        path.write_text(text_of('ur5e'), encoding='utf-8')
+        return robot
+
+    monkeypatch.setattr(description, 'load_robot', loading)
+    with panda_world(urdf_path=str(path)) as node:
+        node.more_states(1)
+        node._listen(String, told, LATCHED)
+        node.until(lambda: node.inbox[told], 'the robot')
+        assert node.inbox[told][-1].data == text_of('panda')
+
+
+def test_a_file_in_another_encoding_is_told_as_text(tmp_path):
+    told, path = 'ik_node/robot_description', tmp_path / 'arm.urdf'
+    text = text_of('panda').partition('?>')[2]
+    declared = '<?xml version="1.0" encoding="ISO-8859-1"?><!-- \u00fc -->' + text
+    path.write_bytes(declared.encode('iso-8859-1'))
+    with panda_world(urdf_path=str(path)) as node:
+        node.more_states(1)
+        node._listen(String, told, LATCHED)
+        node.until(lambda: node.inbox[told], 'the robot')
+        assert node.inbox[told][-1].data == declared
+
+
 def test_a_message_opens_no_file():
     """Text that is no XML would be the name of a shipped robot, or of a file."""
     with topic_world() as node:

@@ -6,10 +6,11 @@ import pytest
 pytest.importorskip('rclpy')
 
 from rosgraph_msgs.msg import Clock
+from std_srvs.srv import SetBool, Trigger
 from support.controlled_arm import ARM, CERTAIN, PERIOD, RESTING, START, Arm, controlled
 from support.jtc_simulation import nanoseconds
 from support.node_harness import check_states, is_still, load, reachable_goal
-from support.panda_world import ACCELERATION, RATE, TIP, panda_world, tip_of
+from support.panda_world import ACCELERATION, RATE, TIP, call, panda_world, tip_of
 from trajectory_msgs.msg import JointTrajectory
 
 
@@ -95,19 +96,43 @@ def test_a_paused_clock_keeps_goals_and_a_pause_longer_than_their_timeout_change
         )
 
 
-def test_trajectories_tell_their_times_by_the_simulated_clock():
+def test_a_pause_while_the_clock_stands_still_says_so_and_comes_to_rest_once_it_goes_on():
+    with panda_world(use_sim_time=True) as node:
+        node.until_code('active')
+        clock = SimTime(node, 100_000_000_000)
+        clock.run(3)
+        node.send_goal(reachable_goal(load('panda'), TIP, 11))
+        node.until(lambda: clock.run(1) or np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        for kind, service, request in (
+            (SetBool, 'pause', {'data': True}),
+            (Trigger, 'reset', {}),
+        ):
+            answer = call(node, kind, service, **request)
+            assert not answer.success
+            assert 'the simulated clock stands still' in answer.message
+        clock.run(60)
+        assert is_still(node.states[-1])
+        assert call(node, SetBool, 'pause', data=True).message == 'paused'
+
+
+def test_trajectories_tell_their_times_by_the_simulated_clock(robot):
     with controlled('joint_trajectory', use_sim_time=True) as node:
-        arm, clock = Arm(node, ARM, START), SimTime(node, 50_000_000)
-        arm.until(lambda: clock.show() or node.status.get('code') == 'active', 'the state')
-        told = []
+        arm, clock, told = Arm(node, ARM, START), SimTime(node, 50_000_000), []
 
         def take(message):
-            last = message.points[RESTING + CERTAIN - 1]
+            last = message.points[min(RESTING + CERTAIN, len(message.points)) - 1]
             told.append((nanoseconds(message.header.stamp), nanoseconds(last.time_from_start)))
             node.inbox.put('told', message)
 
-        node.node.create_subscription(JointTrajectory, 'joint_trajectory', take, 10)
-        for count in range(1, 9):
+        def goes_on():
             clock.now += PERIOD
-            node.until(lambda n=count: clock.show() or len(told) >= n, 'a trajectory')
-            assert told[-1] == (1, clock.now + PERIOD + 14_000_000)  # a lag less half a period
+            clock.show()
+
+        arm.until(lambda: goes_on() or node.status.get('code') == 'idle', 'the state')
+        node.node.create_subscription(JointTrajectory, 'joint_trajectory', take, 10)
+        node.send_goal(reachable_goal(robot, TIP, 3))
+        arm.until(lambda: goes_on() or len(told) > 3, 'motion')
+        for _ in range(8):
+            clock.now += PERIOD
+            expected = 1, clock.now + PERIOD + 14_000_000  # a lag less half a period
+            node.until(lambda due=expected: clock.show() or due in told, 'its trajectory')

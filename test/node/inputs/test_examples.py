@@ -34,7 +34,7 @@ def test_goals_are_followed_as_in_an_example_that_bad_ones_do_not_replace(panda)
     robot = load('panda')
     motion = demonstration(frames=24)
     names, rows = motion.joint_names, motion.positions
-    shown = ik.Demonstration(robot, (TIP,), motion)
+    shown = ik.retargeting.Demonstration(robot, (TIP,), motion)
     goal = robot.forward_kinematics([*shown.postures[12]], TIP)
 
     send(panda, trajectory(names, rows))

@@ -11,8 +11,13 @@ pytest.importorskip('rclpy')
 
 from test_measured_state import ROBOT
 
-from ik_node.inputs.following import BLOCKS, WINDOW, CommandedRange, Following
-from ik_node.inputs.measured_state import AGREEING
+from ik_node.inputs.following import (
+    AGREEING,
+    AGREEING_TIME,
+    WINDOW,
+    CommandHistory,
+    Following,
+)
 
 PERIOD = 0.004
 ALLOWED = np.full(3, 0.1)
@@ -43,19 +48,26 @@ def watch(commanded, measured, watched=(0, 1, 2)):
     st.lists(st.tuples(st.floats(-5.0, 5.0), st.floats(0.0, 0.3)), min_size=1, max_size=60),
     st.floats(0.05, 1.0),
 )
-def test_the_range_is_that_of_the_last_seconds(commands, seconds):
-    commanded, now, past = CommandedRange(1, seconds), 50.0, []
+def test_the_ranges_are_those_of_the_last_seconds(commands, seconds):
+    commanded, now, past = CommandHistory(1, seconds, PERIOD), 50.0, []
+    block = max(PERIOD, seconds / 100.0)
     for position, step in commands:
         now += step
         commanded.add(np.array([position]), now)
         past.append((now, position))
-        lowest, highest = commanded.at(now)
-        inner = [p for t, p in past if now - t <= seconds]
-        outer = [p for t, p in past if now - t <= seconds * BLOCKS / (BLOCKS - 1) * (1 + 1e-9)]
-        assert min(outer) <= lowest[0] <= min(inner)
-        assert max(inner) <= highest[0] <= max(outer)
-    assert commanded.at(now + 2.0 * seconds) is None
-    assert commanded.at(50.0 - 2.0 * seconds) is None  # the clock jumped back
+        history = commanded.until(now)
+        assert (np.diff(history.ages) > 0.0).all()
+        within = [p for t, p in past if now - t <= seconds]
+        assert history.lowest[-1] <= min(within)
+        assert history.highest[-1] >= max(within)
+        for age, low, high in zip(history.ages, history.lowest, history.highest, strict=True):
+            inner = [p for t, p in past if now - t <= age - 1e-9]
+            outer = [p for t, p in past if now - t <= age + 1e-9]
+            assert min(outer) <= low[0] <= min(inner, default=math.inf)
+            assert max(inner, default=-math.inf) <= high[0] <= max(outer)
+        assert history.ages[0] <= now - past[-1][0] + block + 1e-9
+    assert commanded.until(now + 2.0 * seconds + 2.0 * block) is None
+    assert commanded.until(50.0 - 2.0 * seconds - block) is None  # the clock jumped back
 
 
 @pytest.mark.parametrize('lag', [0.0, 0.02, 0.1, 0.2, WINDOW])
@@ -82,7 +94,7 @@ def test_a_robot_that_stops_does_not_follow(stops):
     found, following = watch(commanded, measured)
     away = np.abs(commanded - commanded[stops]) > ALLOWED
     leaves = [stops + int(np.argmax(away[stops:, i])) for i in range(3) if away[stops:, i].any()]
-    ticks = round(WINDOW * BLOCKS / (BLOCKS - 1) / PERIOD) + AGREEING + 4
+    ticks = round(WINDOW / PERIOD) + AGREEING + 4
     assert stops < found <= min(leaves) + ticks
     (joint, *_) = following.behind
     assert following.errors[joint] > 0.1
@@ -106,21 +118,61 @@ def test_turns_of_an_endless_joint_are_no_error():
 
 
 def test_single_samples_are_no_proof_and_partial_messages_count_for_their_joints():
-    following, q = Following(ROBOT, [0, 1, 2], PERIOD), np.zeros(3)
+    following, q, now = Following(ROBOT, [0, 1, 2], PERIOD), np.zeros(3), 1.0
     away = np.array([0.5, 0.0, 0.0])
-    following.command(q, 1.0)
+
+    def measure(q, *joints):
+        nonlocal now
+        now += PERIOD
+        following.command(np.zeros(3), now)
+        following.measure(q, np.array(joints), ALLOWED, now)
+
     for _ in range(10):
         for _ in range(AGREEING - 1):
-            following.measure(away, np.array([0]), ALLOWED, 1.0)
-            following.measure(away, np.array([1, 2]), ALLOWED, 1.0)
-        following.measure(q, np.array([0]), ALLOWED, 1.0)
+            measure(away, 0)
+            measure(away, 1, 2)
+        measure(q, 0)
         assert following.behind == []
     for _ in range(AGREEING):
         assert following.behind == []
-        following.measure(away, np.array([0]), ALLOWED, 1.0)
+        measure(away, 0)
     assert following.behind == [0]
     following.forget()
     assert following.behind == []
+
+
+def test_samples_that_come_in_a_bunch_are_no_proof():
+    following, away = Following(ROBOT, [0, 1, 2], PERIOD), np.full(3, 0.5)
+    following.command(np.zeros(3), 1.0)
+    for i in range(100):
+        following.measure(away, EVERY, ALLOWED, 1.0 + 0.99 * AGREEING_TIME * i / 99)
+        assert following.behind == []
+    following.measure(away, EVERY, ALLOWED, 1.0 + 1.01 * AGREEING_TIME)
+    assert following.behind == [0, 1, 2]
+
+
+@pytest.mark.parametrize('lag', [0, 4, 20])
+def test_a_robot_that_stands_in_motion_is_seen_within_a_few_samples_once_its_lag_is_known(lag):
+    commanded, stops = motion(4.0), 800
+    measured = np.vstack([np.repeat(commanded[:1], lag, axis=0), commanded])[: len(commanded)]
+    measured[stops:] = measured[stops]
+    following, seen = Following(ROBOT, [0, 1, 2], PERIOD), []
+    for k, (command, q) in enumerate(zip(commanded, measured, strict=True)):
+        following.command(command, 100.0 + k * PERIOD)
+        following.measure(q, EVERY, ALLOWED, 100.0 + k * PERIOD)
+        seen += [k] * (following.stands and k > 300)  # then it is known
+    assert stops < seen[0] <= stops + 5
+
+
+@pytest.mark.parametrize('held', [1, 3, 8])
+def test_a_robot_whose_states_change_seldom_does_not_stand(held):
+    commanded = motion(10.0)
+    measured = np.repeat(commanded[::held], held, axis=0)[: len(commanded)]
+    following = Following(ROBOT, [0, 1, 2], PERIOD)
+    for k, (command, q) in enumerate(zip(commanded, measured, strict=True)):
+        following.command(command, 100.0 + k * PERIOD)
+        following.measure(q, EVERY, ALLOWED, 100.0 + k * PERIOD)
+        assert not following.stands
 
 
 def test_nothing_commanded_is_nothing_to_follow():

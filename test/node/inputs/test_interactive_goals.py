@@ -5,6 +5,7 @@ The tests that drag run over the real package, as a client that publishes what R
 
 import importlib.util
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from visualization_msgs.srv import GetInteractiveMarkers
 
 from ik_core.maths.rotations import matrix_from_quaternion
 from ik_node.conversions import pose_to_transform, transform_to_pose
-from ik_node.inputs.interactive_goals import six_dof_marker
+from ik_node.inputs.interactive_goals import InteractiveGoals, six_dof_marker
 
 needs_package = pytest.mark.skipif(
     importlib.util.find_spec('interactive_markers') is None,
@@ -106,6 +107,7 @@ def mouse(panda):
     panda.call(Trigger, 'ik_node/reset', Trigger.Request())
     panda.until_code('idle')
     mouse = Mouse(panda)
+    mouse.send(DOWN)  # ends a drag of the test before
     mouse.send(UP)
     mouse.until_at_rest()
     mouse.moves.clear()
@@ -167,6 +169,94 @@ def test_a_dragged_marker_is_a_goal_and_stays_where_it_is_let_go(panda, mouse):
 
 
 @needs_package
+def test_the_pose_of_the_release_is_the_goal(panda, mouse):
+    before, goal = reachable_goal(PANDA, TIP, 3), reachable_goal(PANDA, TIP, 4)
+    for event, pose in ((DOWN, NEAR), (DRAG, before), (UP, goal)):
+        mouse.send(event, pose)
+    mouse.until_at(goal)
+    panda.until_code('reached')
+    assert np.allclose(tip_of(panda.more_states(5)[-1]), goal, atol=2e-4)
+
+
+class Server:
+    """Stands in for interactive_markers.InteractiveMarkerServer: keeps the callback and poses."""
+
+    def __init__(self, *arguments, **options):
+        self.poses, self.send = [], None
+
+    def insert(self, marker, feedback_callback):
+        self.send = feedback_callback
+
+    def setPose(self, name, pose):  # noqa: N802 (the name in interactive_markers)
+        self.poses.append((name, pose_to_transform(pose)))
+
+    def applyChanges(self):  # noqa: N802
+        pass
+
+    def shutdown(self):
+        pass
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """Interactive goals without a node or the package: `events` sends them, `goals` were taken."""
+    server, goals, refused = Server(), [], []
+
+    def take(tip, message):
+        goal = pose_to_transform(message.pose)
+        goals.append(goal)
+        return goal
+
+    monkeypatch.setitem(
+        sys.modules,
+        'interactive_markers',
+        SimpleNamespace(InteractiveMarkerServer=lambda *_, **__: server),
+    )
+    model = SimpleNamespace(
+        parameters=SimpleNamespace(node=SimpleNamespace(interactive_markers='true')),
+        tip_links=(TIP,),
+        robot=PANDA,
+    )
+    health = SimpleNamespace(refuse=lambda topic, why: refused.append(why.reason))
+    it = InteractiveGoals(
+        None, health, SimpleNamespace(take=take, last=lambda model, tip: np.eye(4)), {}
+    )
+    it.open(model)
+
+    def events(*pairs):
+        for event, pose in pairs:
+            message = InteractiveMarkerFeedback(event_type=event, marker_name=TIP)
+            message.pose = transform_to_pose(pose)
+            server.send(message)
+
+    return SimpleNamespace(events=events, goals=goals, refused=refused, server=server)
+
+
+ALIVE = InteractiveMarkerFeedback.KEEP_ALIVE
+FIRST, LAST = reachable_goal(PANDA, TIP, 3), reachable_goal(PANDA, TIP, 4)
+
+
+def test_a_release_takes_its_pose_and_ends_the_drag(stub):
+    stub.events((DOWN, NEAR), (DRAG, FIRST), (UP, LAST), (ALIVE, FIRST), (UP, FIRST))
+    assert np.allclose(stub.goals, [FIRST, LAST])
+    assert np.allclose(stub.server.poses[-1][1], LAST)
+
+
+def test_a_click_without_a_drag_is_no_goal(stub):
+    stub.events((DOWN, NEAR), (UP, NEAR))
+    assert stub.goals == []
+
+
+def test_a_release_at_a_refused_pose_ends_the_drag(stub):
+    bad = LAST.copy()
+    bad[0, 3] = np.nan
+    stub.events((DOWN, NEAR), (DRAG, FIRST), (UP, bad), (ALIVE, LAST))
+    assert stub.refused == ['not_finite']
+    assert np.allclose(stub.goals, [FIRST])
+    assert np.allclose(stub.server.poses[-1][1], FIRST), 'the marker is put back'
+
+
+@needs_package
 def test_goals_are_given_while_dragging(panda, mouse):
     mouse.send(DOWN, NEAR)
     for goal in (reachable_goal(PANDA, TIP, 4), reachable_goal(PANDA, TIP, 5)):
@@ -197,10 +287,10 @@ def test_a_marker_follows_goals_from_elsewhere_but_not_while_it_is_held(panda, m
 
 @needs_package
 def test_without_a_goal_it_follows_the_tip(panda, mouse):
-    mouse.send(DRAG, reachable_goal(PANDA, TIP, 8))
+    for event in (DRAG, UP):
+        mouse.send(event, reachable_goal(PANDA, TIP, 8))
     panda.until(lambda: not is_still(panda.states[-1]), 'the arm did not move')
     panda.call(Trigger, 'ik_node/reset', Trigger.Request())
-    mouse.send(UP)
     panda.until_code('idle')
     mouse.until_at_rest()
 
@@ -251,7 +341,8 @@ def test_the_menu_resets(panda, mouse):
     mouse.send(InteractiveMarkerFeedback.MENU_SELECT, entry=1)
     panda.until_code('idle')
     mouse.send(InteractiveMarkerFeedback.MENU_SELECT, entry=77)
-    mouse.send(UP)
+    for event in (DOWN, UP):
+        mouse.send(event)
     mouse.until_at_rest()
 
 

@@ -7,9 +7,11 @@ TransformListener. It serves a tree of fixed transforms, since tf2_msgs, too, is
 The node runs in a process of its own, where only its PYTHONPATH knows of it.
 """
 
+import gc
 import os
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,12 +20,14 @@ pytest.importorskip('rclpy')
 
 
 from geometry_msgs.msg import TransformStamped
+from std_msgs.msg import String
 from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
 
 from ik_core.maths.rotations import matrix_from_rpy
 from ik_node.conversions import Refused, transform_to_pose
+from ik_node.inputs import tf_frames
 from ik_node.inputs.frames import Pending
-from ik_node.inputs.tf_frames import TfFrames
+from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
 
 TIP = 'panda_hand'
 TF2_ROS = '''
@@ -97,6 +101,9 @@ class TransformListener:
         self.subscription = node.create_subscription(
             TransformStamped, 'tf_of_this_test', buffer.set_transform, 100
         )
+
+    def __del__(self):
+        self.unregister()
 
     def unregister(self):
         self.node.destroy_subscription(self.subscription)
@@ -209,6 +216,23 @@ def test_a_goal_whose_frame_does_not_come_is_refused_after_a_while(client, tf2_r
         assert 'tf2: nowhere is not connected to panda_link0' in process.stdout.read()
 
 
+def test_each_new_frame_may_come_just_before_or_after_its_goal(client, tf2_ros):
+    """Ten objects one after the other, each with one goal at once, long after the first frame."""
+    robot = load('panda')
+    with panda_process(client):
+        _, wanted = goal_near(client, robot)
+        client.send_goal(wanted, frame='nowhere')
+        client.until_refused('unknown_frame')
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        for number in range(10):
+            name, at = f'object{number}', transform_of((0.01 * number, 0.0, 0.0), (0.0, 0.0, 0.0))
+            say(client, 'map', name, at @ OBJECT_IN_MAP)
+            client.send_goal(wanted, frame=name)
+            goal = np.linalg.inv(BASE_IN_MAP) @ at @ OBJECT_IN_MAP @ wanted
+            client.until(lambda goal=goal: is_there(client, robot, goal), f'the goal in {name}')
+        assert client.status['refused.unknown_frame'] == '1'
+
+
 def test_a_newer_goal_takes_the_place_of_one_that_waits_for_its_frame(client, tf2_ros):
     robot = load('panda')
     with panda_process(client):
@@ -310,6 +334,56 @@ def test_nothing_is_taken_from_tf_before_somebody_asks(client, frames):
     assert len(threads()) == 1
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that TfFrames sees [s], in a list."""
+    now = [0.0]
+    monkeypatch.setattr(tf_frames, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def is_pending(frames, name):
+    """Whether an unknown frame is waited for; it is refused otherwise."""
+    with pytest.raises(Refused) as raised:
+        frames.lookup('map', name)
+    return raised.type is Pending
+
+
+def test_each_unknown_frame_is_waited_for_when_it_is_first_asked_for(frames, clock):
+    assert is_pending(frames, 'first')
+    clock[0] = 10.0
+    assert is_pending(frames, 'second')
+    clock[0] = 10.09
+    assert is_pending(frames, 'second')
+    assert is_pending(frames, 'third')
+    clock[0] = 10.11
+    assert not is_pending(frames, 'second')
+    assert is_pending(frames, 'third')
+
+
+def test_a_frame_that_is_asked_for_again_and_again_is_waited_for_once(frames, clock):
+    assert is_pending(frames, 'first')
+    waited = []
+    for tick in range(500):
+        clock[0] = 10.0 + 0.01 * tick
+        waited.append(is_pending(frames, 'second'))
+    assert waited == sorted(waited, reverse=True)
+    assert 5 < sum(waited) < 15
+
+
+def test_a_frame_that_was_refused_long_ago_is_waited_for_again(frames, clock):
+    assert is_pending(frames, 'first')
+    for clock[0], waits in [(10.0, True), (10.11, False), (10.15, False), (20.0, True)]:
+        assert is_pending(frames, 'second') == waits
+
+
+def test_names_that_are_no_longer_asked_for_are_forgotten(frames, clock):
+    for number in range(1000):
+        clock[0] = float(number)
+        assert is_pending(frames, f'frame{number}')
+    assert len(frames._listener._asked) < 10
+
+
 NO_RIGHT = """
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
@@ -336,3 +410,41 @@ def test_without_the_right_to_listen_a_goal_is_refused_in_a_sentence(client, tf2
     assert 'tf2 can not listen to /tf: no right to /tf' in printed
     assert 'Traceback' not in printed
     assert '.c:' not in printed
+
+
+@pytest.mark.parametrize(
+    ('security', 'reason'),
+    [
+        ('true', 'SROS 2 does not allow this node to listen to /tf'),
+        ('false', 'tf2 can not listen to /tf: Failed to create subscription'),
+    ],
+)
+def test_a_refused_subscription_is_one_sentence(
+    client, tf2_ros, tmp_path, monkeypatch, capfd, security, reason
+):
+    """rcl really refuses the subscription, because the topic has another type in this process."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', security)
+    ignored = []
+    monkeypatch.setattr(sys, 'unraisablehook', ignored.append)
+    client.node.create_publisher(String, 'tf_of_this_test', 1)
+    frames = TfFrames(client.node)
+    capfd.readouterr()
+    frames.open()
+    gc.collect()
+    sys.modules.pop('tf2_ros')
+    (line,) = capfd.readouterr().err.splitlines()
+    assert '[WARN]' in line
+    assert f'goals in frames of tf are refused: {reason}' in line
+    assert 'allocator' not in line
+    assert ignored == []
+    with pytest.raises(Refused, match=reason):
+        frames.lookup('map', 'object')
+
+
+def test_what_others_write_to_stderr_meanwhile_is_kept(capfd):
+    with rcl_complaints_dropped():
+        os.write(2, b'before\n\n>>> [rcutils|error_handling.c:108] f()\nsome\n\nlines\n<<<\n')
+        os.write(2, b'invalid allocator, at subscription.c:261\nafter\n')
+    os.write(2, b'later\n')
+    assert capfd.readouterr().err == 'before\nafter\nlater\n'

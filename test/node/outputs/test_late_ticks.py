@@ -64,7 +64,7 @@ def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owne
         (Coordinator, '_come_to_rest', False),
         (JointMotion, 'brake', False),
         (JointMotion, 'brake', True),
-        (JointMotion, 'go_on', False),
+        (JointMotion, 'follow', False),
     ],
 )
 def test_each_step_that_is_made_up_is_taken_once_whatever_raises(

@@ -3,6 +3,9 @@
 import itertools
 
 import pytest
+
+pytest.importorskip('rclpy')
+
 from support import robots
 
 from ik_node.parameters.names import is_slip, misspelt, unknown

@@ -15,7 +15,7 @@ from support.node_harness import DOMAIN, URDF, load, overrides, unique_namespace
 import ik_core as ik
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
-from ik_node.model import motion_limits
+from ik_node.limits import motion_limits
 from ik_node.parameters.options import NodeOptions
 from ik_node.parameters.store import Parameters
 

@@ -87,13 +87,69 @@ def test_the_name_of_a_file_that_is_written_is_taken(tmp_path, monkeypatch):
 
 
 def test_what_a_killed_process_left_behind_goes_when_a_recording_begins(tmp_path):
-    old, new, other = (tmp_path / name for name in ('a.npz.part', 'b.npz.part', 'c.part'))
-    for path in (old, new, other):
+    def parts_of_recordings(count):
+        return [part_of(new_file(tmp_path, 'ik_node', 'r\u00f6bot 1')) for _ in range(count)]
+
+    old = parts_of_recordings(3)
+    others = [
+        tmp_path / name
+        for name in (
+            'motion.npz.part',
+            'ik_node_panda.npz.part',
+            'ik_node_panda_20260101.npz.part',
+            'ik_node_panda_20260101_1200.npz.part',
+            'ik_node_panda_20260101_120000.npz',
+            'ik_node_panda_20260101_120000_b.npz.part',
+            'my ik_node_panda_20260101_120000.npz.part',
+            '20260101_120000.npz.part',
+            'ik_node_panda_20260101_120000.part',
+            'other_node_panda_20260101_120000.npz.part',
+        )
+    ]
+    for path in others:
         path.touch()
-    for path in (old, other):
+    folder = tmp_path / 'ik_node_panda_20260101_120000.npz.part'
+    folder.mkdir()
+    for path in (*old, *others, folder):
         os.utime(path, 2 * (time.time() - LEFT_BEHIND - 1.0,))
-    check_folder(tmp_path)
-    assert sorted(tmp_path.iterdir()) == [new, other]
+    new = parts_of_recordings(1)
+    check_folder(tmp_path, 'ik_node')
+    assert sorted(tmp_path.iterdir()) == sorted([*new, *others, folder])
+
+
+def test_a_link_to_a_part_is_no_part_of_ours(tmp_path):
+    """Only the link would go; what it names is another's."""
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    target = tmp_path / 'target'
+    target.touch()
+    os.utime(target, 2 * (time.time() - LEFT_BEHIND - 1.0,))
+    link = folder / 'ik_node_panda_20260101_120000.npz.part'
+    link.symlink_to(target)
+    check_folder(folder, 'ik_node')
+    assert link.is_symlink()
+    assert target.exists()
+
+
+def test_the_robot_is_recorded_that_was_loaded_whatever_its_file_is_by_now(tmp_path):
+    path = tmp_path / 'arm.urdf'
+    path.write_text(SCARA, encoding='utf-8')
+    with recording_world(tmp_path, urdf_path=str(path)) as node:
+        node.more_states(1)
+        path.write_text((URDF / 'panda.urdf').read_text(encoding='utf-8'), encoding='utf-8')
+        assert record(node, True).success
+        node.more_states(5)
+        assert record(node, False).success
+        path.unlink()
+        node.more_states(1)
+        assert record(node, True).success
+        node.more_states(5)
+        assert record(node, False).success
+        recordings = [read_recording(each) for each in written(node, tmp_path, 2)]
+    for recording in recordings:
+        assert recording.robot.name == load('scara').name
+        (run,) = replay(recording)
+        assert run.is_same, run.failure
 
 
 KILLED = """
@@ -132,7 +188,7 @@ def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path):
 def test_a_folder_that_is_not_there_is_one_line_where_recording_begins_by_itself(tmp_path):
     said = []
     logger = SimpleNamespace(error=said.append)
-    node = SimpleNamespace(get_logger=lambda: logger)
+    node = SimpleNamespace(get_logger=lambda: logger, get_name=lambda: 'ik_node')
     folder = tmp_path / 'nowhere'
     options = NodeOptions(record=True, record_folder=str(folder))
     model = SimpleNamespace(parameters=SimpleNamespace(node=options), recorder=None)

@@ -4,10 +4,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from rcl_interfaces.msg import Log
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from support.controlled_arm import ARM, START, Arm, controlled
 from support.node_harness import ROOT, URDF, world
 
 from ik_core import SOLVERS
 from ik_node.parameters.specs import fixed_specs
+from ik_node.texts import EVERY_MESSAGE
 from ik_node.tools.interface_page import (
     ALWAYS,
     BEHIND,
@@ -77,6 +81,29 @@ def test_topics_and_types_are_those_of_a_running_node(output, when):
     with world(**BY_FILE, output=output) as it:
         until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, *measured))
         until_it_has(it, 'publisher', of(PUBLISHERS, when))
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command', 'joint_state'])
+def test_the_log_says_what_an_output_promises_where_that_is_not_every_update(output):
+    latched = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    with controlled(output) as it:
+        it.node.create_subscription(Log, '/rosout', lambda m: it.inbox.put('log', m), latched)
+        name = f'{it.namespace.strip("/")}.ik_node'
+        arm = None if output == 'joint_state' else Arm(it, ARM, START)
+
+        def said():
+            if arm is not None:
+                arm.say()
+            return [m.msg for m in it.inbox['log'] if m.name == name]
+
+        it.until(lambda: 'ready: publishing' in ''.join(said()), 'the start')
+        promises = [text for text in said() if EVERY_MESSAGE in text]
+    exact = output == 'joint_trajectory'
+    assert promises == ([] if exact else [f'output: {output}: {EVERY_MESSAGE}'])
+
+
+def test_the_page_says_what_the_outputs_promise():
+    assert EVERY_MESSAGE in page()
 
 
 def test_services_are_those_of_a_running_node():

@@ -1,0 +1,57 @@
+"""Whether the controller that gets our trajectories is active, as the controller manager reports.
+
+For where controller_manager_msgs is installed; elsewhere the states of the robot have to show it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from ..outputs.diagnostics import Diagnostics
+from .subscriptions import Inputs
+
+TOPIC = 'controller_manager/activity'
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LARGEST_ACTIVITY = 200_000
+"""[bytes] Of the states of all controllers and hardware."""
+
+
+class ControllerActivity:
+    """Listens to a controller manager while open."""
+
+    def __init__(self, node: Node, health: Diagnostics) -> None:
+        self._node = node
+        self._input = Inputs(node, health)
+        self._controller = ''
+        self.is_off = False
+        """Whether the controller is known, and not active."""
+
+    def open(self, topic: str) -> None:
+        """Listen for the controller whose topic this is, in place of the one before."""
+        self.close()
+        namespace = self._node.resolve_topic_name(topic).rpartition('/')[0]
+        self._controller = namespace.rpartition('/')[2]
+        try:
+            messages = importlib.import_module('controller_manager_msgs.msg')
+        except ImportError:
+            return
+        kind = getattr(messages, 'ControllerManagerActivity', None)  # Humble's has none
+        if kind is not None:
+            self._input.listen(kind, TOPIC, self._take, LATCHED, LARGEST_ACTIVITY)
+
+    def poll(self) -> None:
+        """Handle what came."""
+        self._input.poll()
+
+    def close(self) -> None:
+        """Stop listening, and forget what came."""
+        self._input.close()
+        self.is_off = False
+
+    def _take(self, message: Any) -> None:
+        labels = {each.name: each.state.label for each in message.controllers}
+        self.is_off = labels.get(self._controller, 'active') != 'active'

@@ -1,0 +1,453 @@
+"""What a robot gets from a node whose states, controller or ticks fail: simulated, to the cycle.
+
+Judged by what reaches the hardware, by differences from cycle to cycle.
+"""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from support.node_harness import load, reachable_goal
+from support.simulated_world import ACCELERATION, PERIOD, World
+
+import ik_core as ik
+
+TIP = 'panda_hand'
+START = [0.1, -0.5, 0.2, -2.0, 0.1, 1.8, 0.6]
+CYCLE = 1e-3 * PERIOD  # s
+TURN = 2.0 * math.pi
+LINKS = '<link name="base"/><link name="l1"/><link name="tip"/>'
+TURNTABLE = f"""<robot name="turntable">{LINKS}
+<joint name="turn" type="continuous"><parent link="base"/><child link="l1"/><axis xyz="0 0 1"/>
+<limit velocity="1" effort="1"/></joint>
+<joint name="slide" type="prismatic"><parent link="l1"/><child link="tip"/><axis xyz="1 0 0"/>
+<origin xyz="0.3 0 0"/><limit lower="-0.1" upper="0.3" velocity="1" effort="1"/></joint></robot>"""
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return load('panda')
+
+
+def whole(robot, arm=START):
+    """All joints of the Panda, with its arm there."""
+    q = robot.middle_configuration
+    q[:7] = arm
+    return q
+
+
+def world(robot, **options):
+    """A world in which the Panda moves, from the start."""
+    it = World(robot, whole(robot), tip_links=(TIP,), **options)
+    it.until(lambda: it._running)
+    return it
+
+
+def status(it):
+    """The status of the last command."""
+    return '' if it.health.command is None else it.health.command.status.name
+
+
+def reached(it):
+    """Whether the command is at its goal, and nothing is wrong with the robot."""
+    return status(it) == 'REACHED' and it.states.obstacle is None
+
+
+def fast(it, speed=0.6):
+    """Whether some joint moves at a good speed [rad/s]."""
+    return np.abs(it.tracker.dq).max() > speed
+
+
+def assert_no_jump(robot, positions, name=''):
+    """No joint moves faster than it may from cycle to cycle."""
+    share = np.abs(np.diff(positions, axis=0)) / (robot.velocity * CYCLE)
+    worst = np.unravel_index(share.argmax(), share.shape)
+    assert share.max() <= 1.0 + 1e-6, f'{name}: joint {worst[1]} at {share.max():.2f} of its limit'
+
+
+# --- continuous joints, whose drivers report angles within a turn --------------------------------
+
+
+def turned_to_four(output, wraps=True):
+    """A turntable that was led to 4 rad."""
+    robot = ik.load_urdf(TURNTABLE)
+    it = World(robot, np.zeros(2), output=output, tip_links=('tip',))
+    it.wraps = wraps
+    it.until(lambda: it._running)
+    for angle in (1.5, 3.0, 4.0):
+        goal = robot.forward_kinematics([angle, 0.05], 'tip')
+        it.goal(goal)
+        it.until(lambda: reached(it))
+    np.testing.assert_allclose(it.tracker.q[0], 4.0, atol=1e-3)
+    it.run(400)
+    return robot, it
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('how', ['reset', 'stop', 'pause'])
+def test_a_start_from_wrapped_angles_keeps_the_turns_of_the_command(output, how):
+    robot, it = turned_to_four(output)
+    if how == 'reset':
+        it.motion.come_to_rest()
+        it.states.take_again()
+    elif how == 'stop':  # as where goals time out
+        it.tracker.stop()
+    else:
+        it.model.pause(True)
+        it.run(1500)
+        it.model.apply_due(it.states.before_going_on(it.model))
+        it.model.pause(False)
+    positions = it.run(2000)
+    assert it.states.obstacle is None
+    np.testing.assert_allclose(it.tracker.q[0], 4.0, atol=1e-3)
+    assert_no_jump(robot, positions)
+    commands = [q[0] for q in it.commands] or [4.0]
+    assert np.abs(np.diff(commands)).max(initial=0.0) <= CYCLE + 1e-9
+
+
+@pytest.mark.parametrize('wraps', [True, False])
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+def test_a_joint_that_somebody_turned_on_is_taken_where_it_turned_to(output, wraps):
+    _, it = turned_to_four(output, wraps)
+    begin = it.milliseconds
+    it.driven = lambda now: [4.0 + min(1e-3 * (now - begin), 4.0), 0.05]
+    it.run(10_000)  # published commands go there within their limits
+    np.testing.assert_allclose(it.tracker.q[0], 8.0, atol=1e-3)
+
+
+def test_the_first_angle_of_a_driver_that_counts_turns_stays_as_it_is():
+    robot = ik.load_urdf(TURNTABLE)
+    it = World(robot, [40.0, 0.0], tip_links=('tip',))
+    it.until(lambda: it._running)
+    assert it.tracker.q[0] == pytest.approx(40.0)
+
+
+# --- starts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('speed', [0.02, 0.3, 2.0])
+def test_it_starts_only_once_the_robot_rests(panda, output, speed):
+    it = World(panda, whole(panda), output=output, tip_links=(TIP,))
+
+    def swings(now):  # by somebody else, to and fro at this speed
+        phase = (1e-3 * now * speed) % 2.0
+        return whole(panda, [abs(phase - 1.0) - 0.5, *START[1:]])
+
+    it.driven = swings
+    it.run(4000)
+    assert not it._running
+    assert not it.sent_commands
+    rest = it.q.copy()
+    it.driven = lambda now: rest
+    it.until(lambda: it._running, 1000)
+    np.testing.assert_allclose(it.tracker.q, rest, atol=1e-9)
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+def test_a_robot_that_starts_to_move_before_the_first_command_is_started_from_again(panda, output):
+    it = World(panda, whole(panda), output=output, tip_links=(TIP,))
+    it.held = True
+    it.until(lambda: it.states.begin(it.model)[0])
+    it.model.apply_due(it.states.begin(it.model)[1])
+    it.driven = lambda now: whole(panda, [0.4, *START[1:]])
+    it.run(100)  # believed after some samples
+    it.start()
+    it.run(100)
+    assert not it.sent_commands, 'commands for where it was'
+    it.until(lambda: it.states.obstacle is None)
+    assert it.tracker.q[0] == pytest.approx(0.4)
+
+
+# --- states that freeze --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('when', [100, 250, 400])
+def test_frozen_states_lead_a_robot_back_within_its_limits(panda, output, when):
+    it = world(panda, output=output)
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.run(when)
+    it.frozen = it.q.copy()
+    positions = it.run(6000)
+    assert any(kind in ('not_following', 'standstill') for kind, _ in it.health.warnings)
+    assert_no_jump(panda, positions)
+    np.testing.assert_allclose(it.q[:7], it.frozen[:7], atol=2e-3)
+    commands = np.array(it.commands)
+    if output == 'position_command':
+        speeds = np.abs(np.diff(commands[:, :7], axis=0)) / CYCLE
+        assert (speeds <= panda.velocity[:7] * (1 + 1e-6)).all()
+
+
+def test_a_robot_that_did_not_follow_may_wait_for_a_reset(panda):
+    it = world(panda, output='position_command', after_not_following='wait')
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.until(lambda: fast(it))
+    it.frozen = it.q.copy()
+    it.run(3000)
+    stopped = it.tracker.q
+    assert it.states.obstacle.key == 'not_following'
+    it.run(3000)
+    np.testing.assert_array_equal(it.tracker.q, stopped)
+    it.motion.come_to_rest()
+    it.states.take_again()
+    it.until(lambda: it.states.obstacle is None)
+    np.testing.assert_allclose(it.tracker.q[:7], it.frozen[:7], atol=1e-6)
+    assert_no_jump(panda, np.array(it.hardware))
+
+
+# --- ticks that do not come ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('lag', 'stamped'), [(0, True), (5, True), (0, False)])
+@pytest.mark.parametrize('stall', [30, 100, 220, 400])
+def test_after_a_stall_the_goal_is_kept_and_reached(panda, stall, lag, stamped):
+    it = world(panda, lag=lag)
+    it.stamped = stamped
+    for number in range(3):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: fast(it, 1.2))
+        it.run(20 * number)
+        it.stalled = True
+        it.run(stall)
+        it.stalled = False
+        it.until(lambda: reached(it))
+    assert not it.health.warnings
+    assert_no_jump(panda, np.array(it.hardware))
+
+
+@pytest.mark.parametrize('lag', [0, 5])
+def test_after_a_stall_in_the_middle_of_a_tick_the_goal_is_kept(panda, lag):
+    it = world(panda, lag=lag)
+    for number in range(3):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: fast(it, 1.2))
+        it.hang = 160
+        it.until(lambda: reached(it))
+    assert not it.health.warnings
+
+
+@pytest.mark.parametrize('stall', [20, 50, 150])
+def test_a_message_that_is_held_up_while_it_is_written_makes_no_joint_jump(panda, stall):
+    it = world(panda)
+    write, due = it.motion._output.write, []
+
+    def held_up(governor, moment):
+        message = write(governor, moment)
+        if due and it.milliseconds >= due[0]:
+            due.clear()
+            it.stalled = True
+            it.run(stall)
+            it.stalled = False
+        return message
+
+    it.motion._output.write = held_up
+    for number in range(6):
+        it.goal(reachable_goal(panda, TIP, number))
+        due.append(it.milliseconds + 250 + 60 * number)
+        it.until(lambda: reached(it) and not due)
+    acceleration = np.diff(np.array(it.hardware), 2, axis=0) / CYCLE**2
+    assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
+    assert not it.health.warnings
+
+
+# --- a controller that is switched off -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('off', 'lag'),  # while the hardware lags, nothing tells that the controller is off
+    [(20, 0), (50, 0), (200, 0), (800, 0), (50, 5), (200, 5)],
+)
+def test_a_controller_that_was_off_in_motion_makes_no_joint_jump(panda, off, lag):
+    it = world(panda, lag=lag)
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    for number in range(1, 7):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: fast(it))
+        it.run(13 * number)
+        it.on = False
+        it.run(off)
+        it.on = True
+        it.run(2500)
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: reached(it))
+    assert_no_jump(panda, np.array(it.hardware), f'off for {off} ms')
+
+
+def activity(state):
+    """What a controller manager reports of the controller."""
+    names = ('joint_state_broadcaster', 'active'), ('joint_trajectory_controller', state)
+    controllers = [
+        SimpleNamespace(name=name, state=SimpleNamespace(label=label)) for name, label in names
+    ]
+    return SimpleNamespace(controllers=controllers)
+
+
+@pytest.mark.parametrize('off', [20, 100])
+def test_what_the_controller_manager_reports_is_heeded_at_once(panda, off):
+    it = world(panda, lag=5)  # so that states come too late to show it
+    controller = it.states._controller
+    controller._controller = 'joint_trajectory_controller'
+    for number in range(3):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: fast(it))
+        it.on = False
+        it.run(5)
+        controller._take(activity('inactive'))
+        it.run(off - 5)
+        it.on = True
+        it.run(5)
+        controller._take(activity('active'))
+        it.until(lambda: reached(it))
+    assert_no_jump(panda, np.array(it.hardware))
+    controller._take(activity('inactive'))
+    sent = len(it.sent)
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.run(6000)
+    assert len(it.sent) == sent, 'nothing is published for a controller that is not active'
+    assert not it.tracker.has_goals, 'a goal is not kept for ever'
+
+
+def test_after_a_short_time_off_the_goal_is_reached_without_another_word(panda):
+    it = world(panda)
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.until(lambda: fast(it))
+    it.on = False
+    it.run(100)
+    it.on = True
+    it.until(lambda: reached(it))
+    it.run(100)
+    tip = panda.forward_kinematics(it.q, TIP)
+    np.testing.assert_allclose(tip, reachable_goal(panda, TIP, 1), atol=1e-4)
+
+
+@pytest.mark.parametrize('lag', [20, 40])
+def test_a_robot_that_lags_much_stops_once_at_most_until_that_is_known(panda, lag):
+    it = world(panda, lag=lag)
+    for number in range(4):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: reached(it))
+        it.run(500)
+    assert len(it.health.warnings) <= 1
+    assert_no_jump(panda, np.array(it.hardware))
+
+
+@pytest.mark.parametrize(('sag', 'lag'), [(0.005, 0), (0.005, 5), (0.015, 0), (0.015, 5)])
+def test_a_robot_that_sags_follows_and_makes_no_jump_when_its_controller_was_off(panda, sag, lag):
+    it = World(panda, whole(panda), tip_links=(TIP,), lag=lag)
+    it.sag[:7] = -sag
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    for number in (1, 2):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: reached(it))
+        it.run(500)
+    assert not it.health.warnings
+    begin = len(it.hardware)
+    it.goal(reachable_goal(panda, TIP, 3))
+    it.until(lambda: fast(it))
+    it.on = False
+    it.run(100)
+    it.on = True
+    it.until(lambda: reached(it))
+    assert [kind for kind, _ in it.health.warnings] == ['standstill']
+    assert_no_jump(panda, np.array(it.hardware[begin:]))
+
+
+def test_hardware_that_was_frozen_when_a_goal_came_does_not_jump_at_its_release(panda):
+    it = world(panda)
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    it.run(500)
+    it.stuck = True
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.run(900)
+    it.stuck = False
+    it.run(3000)
+    assert_no_jump(panda, np.array(it.hardware))
+
+
+# --- others who move the robot -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('paused', [False, True])
+@pytest.mark.parametrize('held', [False, True])
+def test_at_rest_others_may_move_the_robot(panda, paused, held):
+    it = world(panda)
+    if held:
+        it.goal(reachable_goal(panda, TIP, 0))
+        it.until(lambda: reached(it))
+    if paused:
+        it.model.pause(True)
+    it.run(600)
+    before, begin, rest = len(it.sent), it.milliseconds, it.q.copy()
+    away = rest.copy()
+    away[0] += 1.0
+    it.driven = lambda now: rest + np.clip(1e-3 * (now - begin), 0.0, 1.0) * (away - rest)
+    it.run(3000)
+    assert len(it.sent) == before
+    assert not it.health.warnings
+    assert it.states.obstacle is None
+    np.testing.assert_allclose(it.tracker.q, away, atol=1e-9)
+    it.driven = None
+    goal = reachable_goal(panda, TIP, 2)
+    it.goal(goal)
+    if paused:
+        it.model.apply_due(it.states.before_going_on(it.model))
+        it.model.pause(False)
+    it.until(lambda: reached(it))
+    it.run(100)
+    assert_no_jump(panda, np.array(it.hardware))
+    np.testing.assert_allclose(panda.forward_kinematics(it.q, TIP), goal, atol=1e-4)
+
+
+def test_a_goal_waits_while_others_move_the_robot_and_is_refused_in_the_end(panda):
+    it = world(panda)
+    it.run(600)
+    begin, rest = it.milliseconds, it.q.copy()
+
+    def led(seconds):
+        def drive(now):
+            q = rest.copy()
+            phase = 0.6 * min(1e-3 * (now - begin), seconds) % 2.0
+            q[0] += abs(phase - 1.0) - 1.0
+            return q
+
+        return drive
+
+    it.driven = led(100.0)
+    it.run(800)
+    assert it.states.led_by_others
+    it.goal(reachable_goal(panda, TIP, 2))
+    it.run(1900)
+    assert not it.health.refused
+    it.run(200)
+    assert it.health.refused == ['led_by_others']
+    assert status(it) == 'IDLE'
+    it.goal(reachable_goal(panda, TIP, 2))
+    it.run(300)
+    it.driven = led(1e-3 * (it.milliseconds - begin))
+    sent = len(it.sent)
+    it.run(100)
+    assert len(it.sent) == sent
+    it.driven = None
+    it.until(lambda: reached(it))
+    assert it.health.refused == ['led_by_others']
+
+
+def test_nothing_is_published_once_the_last_trajectory_has_ended(panda):
+    it = world(panda)
+    it.run(200)
+    for held in range(2):
+        it.goal(reachable_goal(panda, TIP, held))
+        it.until(lambda: reached(it))
+        it.run(100)
+        sent = len(it.sent)
+        it.run(2000)
+        assert len(it.sent) == sent
+        assert reached(it), 'the goal is held'
