@@ -8,6 +8,7 @@ PAPERS ?= benchmark/papers
 PICTURES ?=
 MINUTES ?= 10
 TICKS ?=
+K ?=
 export PYTHON
 # Which ROS 2's wheels, where none is sourced: jazzy (the default) or kilted.
 export ROS_WHEELS
@@ -23,12 +24,13 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test docs lint format bench papers pictures soak clean help
+.PHONY: demo test test-all docs lint format bench papers pictures soak clean help
 
 help:
 	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table, in the browser, too;'
 	@echo '                          VIEWER=0 without'
-	@echo 'make test                 build with colcon, run the tests'
+	@echo 'make test [K=urdf]        build with colcon, run the tests; only those whose names have a word'
+	@echo 'make test-all             those of the experiments in benchmark/, too'
 	@echo 'make docs                 the documentation, into build/docs; a warning is an error'
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
@@ -36,7 +38,7 @@ help:
 	@echo 'make papers               the experiments of the papers, into benchmark/papers;'
 	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture'
 	@echo 'make pictures             those of the page in the documentation, with Chromium'
-	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long'
+	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long; [OUTPUT=.. ACTIONS=..,..]'
 	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
 	@echo 'make soak TICKS=10000000  the governor and the tracker, without ROS'
 	@echo 'make clean                remove what was built and installed here'
@@ -48,6 +50,10 @@ demo:
 	$(if $(DURATION),--duration $(DURATION)) $(if $(filter 0,$(VIEWER)),--no-viewer)
 
 test:
+	@python=$$(scripts/environment test) && \
+	exec scripts/test "$$python" $(if $(K),-k '$(K)',--ignore test/benchmark)
+
+test-all:
 	@python=$$(scripts/environment test) && exec scripts/test "$$python"
 
 docs:
@@ -68,15 +74,15 @@ bench:
 
 papers:
 	@python=$$(scripts/environment bench) && \
-	"$$python" -m ik_core bench papers --out $(PAPERS) && \
-	"$$python" -m ik_core.bench.papers.page docs/papers.md $(PAPERS)
+	exec "$$python" -m ik_core bench papers --out $(PAPERS) --page docs/papers.md
 
 pictures:
-	@python=$$(scripts/environment pictures) && exec "$$python" -m ik_viewer.tools.pictures $(PICTURES)
+	@python=$$(scripts/environment pictures) && exec "$$python" -m benchmark.pictures $(PICTURES)
 
 soak:
-	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.soak \
-	$(if $(TICKS),--offline $(TICKS),--minutes $(MINUTES)) $(if $(OUTPUT),--output $(OUTPUT))
+	@python=$$(scripts/environment demo) && PYTHONPATH=test exec "$$python" -m soak \
+	$(if $(TICKS),--offline $(TICKS),--minutes $(MINUTES)) $(if $(OUTPUT),--output $(OUTPUT)) \
+	$(if $(ACTIONS),--actions $(ACTIONS)) $(if $(SEED),--seed $(SEED))
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

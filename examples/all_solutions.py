@@ -13,5 +13,5 @@ for q in found:
 # Arms with more joints have infinitely many: choose one among what many searches find.
 panda = ik.load_urdf('panda')
 problem = ik.IkProblem(panda, [ik.PoseTask('panda_hand_tcp', [0.4, 0.2, 0.5], [1, 0, 0, 0])])
-best = ik.solve_best(problem, choose='manipulable', budget=ik.Budget(seconds=0.2))
+best = ik.batch.solve_best(problem, choose='manipulable', budget=ik.Budget(seconds=0.2))
 print('most manipulable:', best.q.round(3))

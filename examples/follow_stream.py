@@ -11,7 +11,9 @@ tracker = ik.Tracker(
     ik.IkProblem(robot, [ik.PoseTask(tip)]),
     RATE,
     limits=limits,
-    options=ik.TrackerOptions(feed_forward=True),  # no lag behind a goal that moves evenly
+    options=ik.tracking.TrackerOptions(
+        feed_forward=True
+    ),  # no lag behind a goal that moves evenly
 )
 tracker.warm()  # so that no tick waits for a kernel to be loaded or compiled
 errors = []

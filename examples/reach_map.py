@@ -2,7 +2,7 @@
 import ik_core as ik
 
 robot = ik.load_urdf('ur5e')
-made = ik.reachability_map(
+made = ik.reachability.reachability_map(
     robot,
     'tool0',
     step=0.15,  # [m] fine enough for a first look; `ik reach` makes finer ones, and draws them

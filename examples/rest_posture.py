@@ -14,5 +14,5 @@ for name, result in {'without': free, 'with': resting}.items():
     print(f'{name:8} {result.status.name}, {away:.3f} rad from the posture')
 
 # Other wishes for the freedom that is left: away from the limits, away from singularities.
-for wish in (ik.LimitAvoidanceTask(), ik.ManipulabilityTask('panda_hand_tcp')):
+for wish in (ik.tasks.LimitAvoidanceTask(), ik.tasks.ManipulabilityTask('panda_hand_tcp')):
     print(type(wish).__name__, ik.solve(ik.IkProblem(robot, [goal], secondary=[wish])).q.round(2))

@@ -6,8 +6,8 @@ import ik_core as ik
 panda, iiwa = ik.load_urdf('panda'), ik.load_urdf('iiwa14')
 phase = np.linspace(0, 6, 60)[:, np.newaxis] + np.arange(panda.n)
 wave = panda.middle_configuration + 0.3 * np.sin(phase) * (np.arange(panda.n) < 7)
-motion = ik.Motion(panda.joint_names, wave, period=1 / 30)
-made = ik.retarget(
+motion = ik.motion.Motion(panda.joint_names, wave, period=1 / 30)
+made = ik.retargeting.retarget(
     motion,
     iiwa,
     {'panda_hand_tcp': 'iiwa_link_ee'},  # this link follows the path of that one
@@ -16,4 +16,4 @@ made = ik.retarget(
     scale='length',
 )
 print(f'{1e3 * made.link_errors.max():.2f} mm from the path at most, {len(made.motion)} frames')
-ik.save_motion(made.motion, 'iiwa.csv')
+ik.motion.save_motion(made.motion, 'iiwa.csv')

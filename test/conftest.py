@@ -1,11 +1,18 @@
-"""Makes `support` importable, and lets long files run first.
+"""Makes `support` importable, lets long files run first, and lets children hear SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
 
+import signal
+
 import pytest
 
 pytest.register_assert_rewrite('support')
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so. Programs that tests start would inherit it, and those
+    # that wait for SIGINT would never end; a handler, though, is never inherited.
+    signal.signal(signal.SIGINT, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items):

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ik_core import SOLVERS, Solver, make_solver
+from ik_core import SOLVERS, make_solver
 from ik_core.exceptions import InvalidOption
+from ik_core.solvers import Solver
 from ik_core.solvers.readiness import Kernels, kernels_of
 
 from ..drawing.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY

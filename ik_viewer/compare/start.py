@@ -10,7 +10,7 @@ import numpy as np
 from ik_core import IkProblem, IkStatus, PositionTask, Robot, solve
 from ik_core.exceptions import UnsupportedProblem
 from ik_core.maths.rotations import Array
-from ik_core.tasks import GoalTask
+from ik_core.tasks.goals import GoalTask
 from ik_core.tasks.reference_motion import total_link_length
 
 from ..arm import GoalKind, TipState

@@ -9,7 +9,7 @@ import numpy as np
 
 from ik_core import SOLVERS, IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot
 from ik_core.maths.rotations import Array
-from ik_core.tasks import GoalTask
+from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import MotionLimits, TrackerOptions
 
 from ..arm import GoalKind, Setting

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ik_core import Motion, Robot
+from ik_core import Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
+from ik_core.motion import Motion
 from ik_core.retargeting.example import Example, Scale, example_of, link_paths
 from ik_core.tasks.reference_motion import total_link_length
 
@@ -61,7 +62,10 @@ def imitator_of(
     scale: Scale = 1.0,
     base_link: str | None = None,
 ) -> Imitator:
-    """A robot whose links imitate those of the clip, as `ik.retarget` has it. Raises IkError."""
+    """A robot whose links imitate those of the clip, as with `ik.retargeting.retarget`.
+
+    Raises IkError.
+    """
     example = example_of(
         motion,
         clip.source,

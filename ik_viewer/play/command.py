@@ -20,10 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ik_core import Motion, Robot
+from ik_core import Robot
 from ik_core.cli.command import UsageError
 from ik_core.cli.retarget import add_maps, add_place, add_source, mapping_of, transform_of
 from ik_core.exceptions import IkError
+from ik_core.motion import Motion
 from ik_core.retargeting.imitation import Weights
 from ik_core.retargeting.sources import CAPTURED, load_clip
 

@@ -2,7 +2,7 @@
 
 It begins at the frame that is shown, so that what one sees changes at once, and goes on to the
 end. Then it goes through the whole clip from its first frame: where a frame ends depends on where
-the one before did, and that is what `ik.retarget` answers, to the last digit.
+the one before did, and that is what `ik.retargeting.retarget` answers, to the last digit.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ KERNELS = Kernels(DEFAULT_SOLVER)
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted: `beta` as of `ik.retarget`, the limits kept or not; first of all for the
-    `frame` that is shown."""
+    """What is wanted: `beta` as of `ik.retargeting.retarget`, the limits kept or not; first of all
+    for the `frame` that is shown."""
 
     beta: float = 1e-5
     keep_limits: bool = True
@@ -40,7 +40,7 @@ class LiveRetargeting:
 
     `positions` (frames, n) and `link_errors` (frames, links) [m] are those of the last wish where
     `fresh` (frames,) says so, else of the one before; nan where nothing is known yet. `final`:
-    whether they are those of `ik.retarget`. `text` says what it is at.
+    whether they are those of `ik.retargeting.retarget`. `text` says what it is at.
     """
 
     def __init__(self, imitator: Imitator, wish: Wish | None = None) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ik_core import IkProblem
-from ik_core.analysis.reachability import Progress, ReachabilityMap, reachability_map
-from ik_core.analysis.reachability.bounds import reach_bounds
 from ik_core.exceptions import UnsupportedProblem
 from ik_core.maths.rotations import Array
+from ik_core.reachability.bounds import reach_bounds
+from ik_core.reachability.maps import Progress, ReachabilityMap, reachability_map
 
 from ..arm import error_text
 

@@ -32,6 +32,8 @@ from .watch import Watch
 MOST_NOTICES = 100
 DISCOVERY = 2.0
 """[s] How long it may take until a node that is there is seen."""
+STOP_PATIENCE = 60.0
+"""[s] How long a pause or a reset may take to answer: until the joints rest."""
 WITHOUT_ROBOT = ('no_model', 'unconfigured')
 """Codes of a node that moves nothing, and says no more than that."""
 
@@ -195,14 +197,16 @@ class RosArm:
         )
 
     def _ask(self, kind: Any, service: str, request: Any) -> None:
-        """Call a service that says whether it succeeded."""
+        """Call a service that stops the joints, and says whether it succeeded."""
 
         def answered(answer: Any) -> None:
             if not answer.success:
                 self._notices.append(f'{service}: {answer.message}')
 
         name, failed = f'{self.name}/{service}', self._notices.append
-        self._asked.put(lambda: self._calls.make(kind, name, request, answered, failed))
+        self._asked.put(
+            lambda: self._calls.make(kind, name, request, answered, failed, STOP_PATIENCE)
+        )
 
     def _on_status(self, status: Status) -> None:
         """Tell what the node refused, and that it has no robot, which no moment says."""

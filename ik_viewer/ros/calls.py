@@ -19,6 +19,7 @@ class Call:
 
     client: Any
     future: Any
+    patience: float
     deadline: float
     answered: Callable[[Any], None]
     failed: Callable[[str], None]
@@ -39,14 +40,15 @@ class Calls:
         request: Any,
         answered: Callable[[Any], None],
         failed: Callable[[str], None],
+        patience: float = PATIENCE,
     ) -> None:
-        """Call a service: `answered` gets its answer, or `failed` a sentence."""
+        """Call a service: `answered` gets its answer, or `failed` a sentence after `patience`."""
         client = self._client(kind, name)
         if not client.service_is_ready():
             failed(f'{name} is not there')
             return
-        deadline = time.monotonic() + PATIENCE
-        self._calls.append(Call(client, client.call_async(request), deadline, answered, failed))
+        future, deadline = client.call_async(request), time.monotonic() + patience
+        self._calls.append(Call(client, future, patience, deadline, answered, failed))
 
     def look(self) -> None:
         """Handle the answers that came, and those that should have."""
@@ -57,7 +59,7 @@ class Calls:
                 self._answer(call)
             elif now >= call.deadline:
                 call.client.remove_pending_request(call.future)
-                call.failed(f'{call.client.srv_name} did not answer within {PATIENCE:g} s')
+                call.failed(f'{call.client.srv_name} did not answer within {call.patience:g} s')
 
     def drop(self) -> None:
         """Forget the calls that have no answer yet: who should answer is gone."""

@@ -46,6 +46,7 @@ class Parameters:
         self._name, self._calls, self._say = name, calls, say
         self.settings: Mapping[str, Setting] = {}
         self._found: dict[str, Setting] = {}
+        self._news: dict[str, Any] = {}  # what changed since reading began: answers may be older
         self._reading = 0  # the number of the last reading that began
         self._read_at: float | None = None
         self._waiting: deque[tuple[dict[str, Any], Callable[[bool], None]]] = deque()
@@ -82,7 +83,7 @@ class Parameters:
 
     def _begin_to_read(self) -> None:
         self._reading += 1
-        self._found = {}
+        self._found, self._news = {}, {}
         request = ListParameters.Request()
         answered = partial(self._on_names, self._reading)
         self._call(ListParameters, 'list_parameters', request, answered, self._try_again)
@@ -111,6 +112,7 @@ class Parameters:
         def take(answer: Any) -> None:
             pairs = zip(descriptors, answer.values, strict=False)
             self._found |= {d.name: setting_of(d, value) for d, value in pairs}
+            self._found = _with_values(self._found, self._news)
             self._read_some(reading, left)
 
         names = [descriptor.name for descriptor in descriptors]
@@ -132,17 +134,10 @@ class Parameters:
         self._adopt(changed)
 
     def _adopt(self, values: Mapping[str, Any]) -> None:
-        known = {name: value for name, value in values.items() if name in self.settings}
-        if known:
-            self.settings = dict(self.settings) | {
-                name: replace(setting, value=converted(setting.kind, known[name]))
-                for name, setting in self.settings.items()
-                if name in known
-            }
-        for name, setting in self._found.items():
-            if name in values:  # while they are being read
-                value = converted(setting.kind, values[name])
-                self._found[name] = replace(setting, value=value)
+        self._news |= values
+        self._found = _with_values(self._found, values)
+        if not self.settings.keys().isdisjoint(values):
+            self.settings = _with_values(self.settings, values)
 
     # Setting
 
@@ -171,3 +166,13 @@ class Parameters:
 
     def _call(self, kind: Any, service: str, request: Any, answered: Any, failed: Any) -> None:
         self._calls.make(kind, f'{self._name}/{service}', request, answered, failed)
+
+
+def _with_values(settings: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Setting]:
+    """The settings, with other values of those that are named."""
+    changed = {
+        name: replace(settings[name], value=converted(settings[name].kind, value))
+        for name, value in values.items()
+        if name in settings
+    }
+    return {**settings, **changed}

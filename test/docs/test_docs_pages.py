@@ -6,10 +6,6 @@ import pytest
 from support.pages import PAGES, links, name, prose
 from support.places import ROOT
 
-import ik_core as ik
-
-API = '\n'.join(path.read_text('utf-8') for path in sorted((ROOT / 'docs' / 'api').glob('*.rst')))
-DOCUMENTED = re.findall(r'^\.\. (?:auto\w+|data):: (\w+)$', API, re.M)
 DRAWING = (ROOT / 'docs' / 'pictures' / 'architecture.svg').read_text('utf-8')
 
 
@@ -45,10 +41,6 @@ def test_every_page_is_in_a_table_of_contents():
     assert {str(path.with_suffix('')) for path in pages} - {'api/index'} <= listed | {'api/index'}
 
 
-def test_the_api_pages_have_every_public_name_once():
-    assert sorted(DOCUMENTED) == sorted(ik.__all__)
-
-
 def test_the_readme_begins_with_the_robot_in_motion():
     shown = [link for link in links(ROOT / 'README.md') if link.endswith('.webp')]
     assert shown == ['docs/pictures/drag.webp']
@@ -68,7 +60,6 @@ def test_the_drawing_has_the_rooms_that_there_are():
     drawn = set(re.findall(r'>(?:and )?(\w+)/', DRAWING))
     core, node, viewer = (ROOT / name for name in ('ik_core', 'ik_node', 'ik_viewer'))
     rooms = {path.name for house in (core, viewer) for path in house.iterdir() if is_room(path)}
-    rooms -= {'tools'}  # commands around the rooms, as node tools are
     assert rooms <= drawn
     assert all(any(is_room(house / room) for house in (core, node, viewer)) for room in drawn)
 
@@ -77,7 +68,7 @@ PROGRAMS = sorted(
     {
         module
         for page in (*PAGES, ROOT / 'CONTRIBUTING.md', ROOT / 'CHANGELOG.md')
-        for module in re.findall(r'python -m (ik_[\w.]+)', page.read_text('utf-8'))
+        for module in re.findall(r'python -m ((?:ik_|benchmark)[\w.]*)', page.read_text('utf-8'))
     }
 )
 
@@ -88,7 +79,7 @@ def test_every_program_that_pages_name_is_there(module):
     assert path.with_suffix('.py').is_file() or (path / '__main__.py').is_file()
 
 
-FILES = r'`((?:config|examples|launch|test|urdf|scripts|docs)/[\w./-]+\.\w+)`'
+FILES = r'`((?:benchmark|config|examples|launch|test|urdf|scripts|docs)/[\w./-]+\.\w+)`'
 
 
 @pytest.mark.parametrize('page', PAGES, ids=name)

@@ -36,7 +36,9 @@ def backwards():
 
 
 def constrained():
-    return ik.solve(panda(down(), constraints=[ik.LinearConstraint({'panda_joint1': 1}, upper=1)]))
+    return ik.solve(
+        panda(down(), constraints=[ik.robot.LinearConstraint({'panda_joint1': 1}, upper=1)])
+    )
 
 
 RAISED = {
@@ -81,7 +83,8 @@ IN_THE_LOG = (
     'goal out of reach',
     'other publishers',
 )
-ELSEWHERE = ('compiling kernels', 'there is no parameter', 'has velocity')
+OF_PIP = ('externally-managed-environment',)
+ELSEWHERE = ('compiling kernels', 'there is no parameter', 'has velocity', 'can not move to')
 
 
 def without_matplotlib():
@@ -98,7 +101,7 @@ def quoted(part):
 
 
 def test_every_quotation_is_provoked_here():
-    parts = [*RAISED, *SENTENCES, *IN_SCRIPTS, *OF_STATES, *IN_THE_LOG, *ELSEWHERE]
+    parts = [*RAISED, *SENTENCES, *IN_SCRIPTS, *OF_STATES, *IN_THE_LOG, *OF_PIP, *ELSEWHERE]
     assert sorted(map(quoted, parts)) == sorted(QUOTED)
 
 
@@ -154,6 +157,19 @@ def test_a_limit_that_a_joint_can_not_have_is_refused_as_quoted():
     known = [spec.name for spec in limit_specs(ik.load_urdf('panda'))]
     said = misspelt('joint_limits.panda_finger_joint2.lower', known)
     assert fits(quoted('has velocity'), said)
+
+
+def test_a_mimic_joint_that_can_not_get_into_line_is_refused_as_quoted():
+    pytest.importorskip('rclpy')
+    from support.mimic_arm import arm, joint, mimics
+    from support.node_harness import snapshot
+
+    from ik_node.model import Model
+
+    robot = ik.load_urdf(arm('far', f1=joint(), f2=joint(mimics('f1', offset=4.0))))
+    with pytest.raises(ik.UrdfError) as caught:
+        Model(robot, snapshot(tip_links=('tip',)), {'f1': 0.0, 'f2': 0.0})
+    assert fits(quoted('can not move to'), str(caught.value))
 
 
 def test_the_node_s_log_says_what_the_page_quotes():

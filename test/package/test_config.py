@@ -99,5 +99,7 @@ def test_the_rviz_view_sends_2d_goals_to_their_topic_and_shows_the_goal_that_is_
     (goal,) = (d for d in manager['Displays'] if d['Name'] == 'Goal')
     assert goal['Class'].endswith('/MarkerArray')
     assert goal['Topic']['Value'] == 'ik_node/markers'
+    (frames,) = (d for d in manager['Displays'] if d['Name'] == 'TF')
+    assert frames['Marker Scale'] >= 1.0, 'axes of 0.2 m; shorter ones lie inside the links'
     docks = {'Hide Left Dock': False, 'Hide Right Dock': False}  # RViz reads noise without them
     assert docks.items() <= view['Window Geometry'].items()

@@ -17,7 +17,7 @@ CORE = ROOT / 'ik_core'
 # From the bottom up: a room imports from those below it, never from those beside or above it.
 ORDERS = {
     'ik_core': [
-        {'_parts', '_lanes'},
+        {'_cache', '_parts', '_lanes'},
         {'exceptions', 'version', '_jit'},
         {'_compiling'},
         {'figures', 'progress', 'ending'},
@@ -26,12 +26,11 @@ ORDERS = {
         {'robot', 'result'},
         {'tasks'},
         {'problem'},
-        {'optim', 'closed_forms'},
+        {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'analysis', 'retargeting'},
+        {'reachability', 'retargeting', 'motion'},
         {'__init__'},
-        {'bench'},
         {'cli'},
         {'__main__'},
     ],
@@ -50,7 +49,8 @@ ORDERS = {
             'texts',
         },
         {'parameters'},
-        {'imitation'},
+        {'limits'},
+        {'alignment', 'imitation'},
         {'model', 'ticker'},
         {'outputs'},
         {'inputs'},
@@ -68,8 +68,7 @@ ORDERS = {
         {'page'},
         {'compare', 'play', 'reach'},
         {'parts'},
-        {'view', 'main', 'bench_frames'},
-        {'tools'},
+        {'view', 'main'},
     ],
 }
 FLOORS = {
@@ -78,7 +77,7 @@ FLOORS = {
     for floor, rooms in enumerate(order)
     for room in rooms
 }
-PACKAGES = ('ik_core', 'ik_node', 'ik_viewer', 'benchmark/peers')
+PACKAGES = ('ik_core', 'ik_node', 'ik_viewer', 'benchmark')
 
 MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'trajectory_msgs',
             'visualization_msgs', 'diagnostic_msgs', 'lifecycle_msgs', 'rcl_interfaces',
@@ -86,9 +85,9 @@ MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'tr
             'interactive_markers', 'ament_index_python', 'rosgraph_msgs')  # fmt: skip
 
 
-def sources(package):
-    """The files of a package, as parameters of a test."""
-    paths = imports.sources(ROOT, package)
+def sources(*packages):
+    """The files of packages, as parameters of a test."""
+    paths = imports.sources(ROOT, *packages)
     return pytest.mark.parametrize('path', paths, ids=lambda p: str(p.relative_to(ROOT)))
 
 
@@ -207,6 +206,11 @@ def test_the_core_knows_neither_ros_nor_the_node_nor_the_viewer(path):
     assert not names & {*MESSAGES, 'ik_node', 'ik_viewer'}
 
 
+@sources('ik_core', 'ik_node', 'ik_viewer')
+def test_nothing_that_is_installed_imports_the_benchmark(path):
+    assert 'benchmark' not in {name.split('.')[0] for name in imports_of(path)}
+
+
 @sources('ik_viewer')
 def test_the_viewer_knows_the_node_by_topics_only_and_ros_in_one_room(path):
     names = {name.split('.')[0] for name in imports_of(path)}
@@ -284,7 +288,7 @@ def test_importing_the_core_imports_neither_scipy_nor_what_only_a_command_needs(
         'import sys\n'
         'sys.modules["numba"] = None  # numba imports scipy itself\n'
         'import ik_core\n'
-        'heavy = ("scipy", "ik_core.cli", "ik_core.bench", "matplotlib", "pinocchio")\n'
+        'heavy = ("scipy", "ik_core.cli", "benchmark", "matplotlib", "pinocchio")\n'
         'print([name for name in heavy if name in sys.modules])\n'
     )
     assert run(code).strip() == '[]'

@@ -40,19 +40,15 @@ KEYS = {
 }
 UNDECLARED = {
     'argcomplete',
-    'msgspec',  # with viser,
-    'websockets',  # which brings both
     'tf2_msgs',
     'interactive_markers',
     'moveit_msgs',
+    'controller_manager_msgs',
     'matplotlib',
-    'PIL',  # for pictures of the page:
-    'playwright',  # tools, which no robot needs
     'distributed',
     'pinocchio',
     'viser',
     'trimesh',  # comes with viser
-    'adapters',  # of `ik bench peers`: beside the program that imports it
 }  # used where installed
 
 
@@ -61,15 +57,10 @@ def depends(*tags: str) -> set[str]:
 
 
 def imported_modules() -> set[str]:
-    """Top-level modules that the installed code imports, wherever in a file.
-
-    But for the peers of the benchmark, which have environments of their own.
-    """
+    """Top-level modules that the installed code imports, wherever in a file."""
     modules: set[str] = set()
     for folder in ('ik_core', 'ik_node', 'ik_viewer', 'launch'):
         for path in (ROOT / folder).rglob('*.py'):
-            if path.parent.name == 'adapters':
-                continue
             for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
                 if isinstance(node, ast.Import):
                     modules |= {alias.name.partition('.')[0] for alias in node.names}
@@ -118,6 +109,18 @@ def test_every_module_that_is_imported_is_declared():
     declared = depends('exec_depend', 'depend')
     needed = {KEYS.get(module, module) for module in imported_modules() - UNDECLARED}
     assert needed <= declared, f'package.xml lacks {sorted(needed - declared)}'
+
+
+def test_every_verb_of_ros2_that_launch_files_run_is_declared():
+    run_by = {}
+    for path in (ROOT / 'launch').glob('*.py'):
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            if isinstance(node, ast.List) and len(node.elts) > 1:
+                first, second = node.elts[:2]
+                if isinstance(first, ast.Constant) and first.value == 'ros2':
+                    run_by[f'ros2{ast.literal_eval(second)}'] = path.name
+    assert 'ros2topic' in run_by, 'the demo sends goals as from a shell'
+    assert run_by.keys() <= depends('exec_depend'), run_by
 
 
 def test_package_xml_never_names_the_wheels():
@@ -170,6 +173,7 @@ def test_pip_puts_commands_on_the_path_and_files_into_share(tmp_path):
         pytest.skip('setuptools older than 70.1 needs the package wheel')
     assert done.returncode == 0, done.stderr
     wheel = zipfile.ZipFile(next(tmp_path.glob('ik_node-*.whl')))
+    assert not [name for name in wheel.namelist() if name.startswith(('benchmark', 'test'))]
     entries = configparser.ConfigParser()
     name = next(name for name in wheel.namelist() if name.endswith('entry_points.txt'))
     entries.read_string(wheel.read(name).decode())

@@ -30,11 +30,12 @@ def edit(path, before, addition):
 
 
 def publish(tree, name, module):
-    """Export a task: from ik_core.tasks and from ik_core."""
-    edit(tree / 'ik_core/tasks/__init__.py', 'from .base', f'from .{module} import {name}\n')
-    edit(tree / 'ik_core/__init__.py', 'from .tracking', f'from .tasks import {name}\n')
-    for file in ('ik_core/tasks/__init__.py', 'ik_core/__init__.py'):
-        edit(tree / file, "'EndEffectorPatternTask',\n", f'    {name!r},\n')
+    """Export a task from ik_core.tasks, and list it on the API pages."""
+    tasks = tree / 'ik_core/tasks/__init__.py'
+    edit(tasks, 'from .base', f'from .{module} import {name}\n')
+    edit(tasks, "'EndEffectorPatternTask',\n", f'    {name!r},\n')
+    edit(tree / 'docs/api/index.md', '| `EndEffectorPatternTask`', f'| `{name}` | a task |\n')
+    edit(tree / 'docs/api/problems.rst', '.. autoclass:: EndEff', f'.. autoclass:: {name}\n\n')
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def contract(tree, name):
     options = ('-q', '-p', 'no:cacheprovider', 'test/core/tasks/test_task_contract.py')
     said = python(tree, '-m', 'pytest', *options, '-k', f'{name} or every_task_has')
     assert 'passed' in said
+    assert 'passed' in python(tree, '-m', 'pytest', *options[:-1], 'test/docs/test_api_pages.py')
 
 
 def test_a_solver_in_three_files(tree):
@@ -71,15 +73,15 @@ def test_a_solver_in_three_files(tree):
     assert 'all goals are reached' in said
 
 
-def test_a_task_in_four_files(tree):
+def test_a_task_in_five_files(tree):
     task, example = blocks('a new task')
     (tree / 'ik_core/tasks/distance.py').write_text(task)
     publish(tree, 'DistanceTask', 'distance')
-    edit(tree / EXAMPLES, 'ik.JointPatternTask', textwrap.indent(example, '    '))
+    edit(tree / EXAMPLES, 'ik.tasks.JointPatternTask', textwrap.indent(example, '    '))
     contract(tree, 'DistanceTask')
 
 
-def test_a_goal_in_four_files(tree):
+def test_a_goal_in_five_files(tree):
     goal, example = blocks('a new goal')
     edit(tree / 'ik_core/tasks/goals.py', 'def _not_negative', goal + '\n\n')
     publish(tree, 'PlaneTask', 'goals')

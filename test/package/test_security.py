@@ -99,7 +99,8 @@ def check(purpose, parameters, *, not_published=()):
         if 'urdf_path' not in parameters:
             it.send_description(PANDA.read_text())
         rights, options = read_policy(it.namespace)
-        installed = ['tf2_ros'] if importlib.util.find_spec('tf2_ros') else []
+        optional = 'tf2_ros', *['controller_manager_msgs'] * ('joint_trajectory' in purpose)
+        installed = [package for package in optional if importlib.util.find_spec(package)]
         for wanted in filter(None, [purpose, *installed]):
             rights |= next(part for key, part in options.items() if key.startswith(wanted))
         rights -= {Right('ik_node', 'publish', f'{it.namespace}/{t}') for t in not_published}

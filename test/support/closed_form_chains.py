@@ -21,12 +21,14 @@ def chain(spec, rng, reach=3.1):
         before = point
         axis = np.array(axis, float) / np.linalg.norm(axis)
         joints.append(
-            ik.Joint(f'j{i}', name, links[-1], f'l{i}', origin, axis, lower=-limit, upper=limit)
+            ik.robot.Joint(
+                f'j{i}', name, links[-1], f'l{i}', origin, axis, lower=-limit, upper=limit
+            )
         )
         links.append(f'l{i}')
     tool = np.eye(4)
     tool[:3, 3] = rng.normal(size=3) * 0.3
-    joints.append(ik.Joint('end', 'fixed', links[-1], 'tool', tool))
+    joints.append(ik.robot.Joint('end', 'fixed', links[-1], 'tool', tool))
     return ik.Robot.from_joints('chain', [*links, 'tool'], joints)
 
 

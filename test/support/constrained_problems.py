@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ik_core import IkProblem, LinearConstraint, PoseTask
+from ik_core import IkProblem, PoseTask
+from ik_core.robot import LinearConstraint
 from support import robots
 
 KEEPING = ('bfgs', 'sqp')

@@ -93,8 +93,10 @@ class Arm:
         return self.commanded[-1]
 
     def call(self, kind, service, **request):
-        """Call a service of the node, and insist."""
-        answer = self.client.call(kind, f'ik_node/{service}', kind.Request(**request))
+        """Call a service of the node, keep saying where it is meanwhile, and insist."""
+        future = self.client.ask(kind, f'ik_node/{service}', kind.Request(**request))
+        self.until(future.done, f'no answer from {service}')
+        answer = future.result()
         assert answer.success, answer.message
         return answer
 

@@ -24,10 +24,10 @@ def planar(*lengths, **joint):
     kind = {'kind': 'revolute' if joint else 'continuous', **joint}
     for i, length in enumerate(lengths):
         joints.append(
-            ik.Joint(f'j{i}', parent=parent, child=f'l{i}', origin=origin, axis=z, **kind)
+            ik.robot.Joint(f'j{i}', parent=parent, child=f'l{i}', origin=origin, axis=z, **kind)
         )
         parent, origin = f'l{i}', robots.transform(translation=[length, 0.0, 0.0])
-    joints.append(ik.Joint('end', 'fixed', parent, 'tip', origin))
+    joints.append(ik.robot.Joint('end', 'fixed', parent, 'tip', origin))
     return ik.Robot.from_joints('planar', ['base', *(j.child for j in joints)], joints)
 
 
@@ -36,7 +36,7 @@ def slides(*axes):
     its columns, wherever it is."""
     names = ['base', *(f'l{i}' for i in range(len(axes) - 1)), 'tip']
     joints = [
-        ik.Joint(f'j{i}', 'prismatic', names[i], names[i + 1], axis=np.array(axis, float))
+        ik.robot.Joint(f'j{i}', 'prismatic', names[i], names[i + 1], axis=np.array(axis, float))
         for i, axis in enumerate(axes)
     ]
     return ik.Robot.from_joints('slides', names, joints)

@@ -89,7 +89,7 @@ def slides(lower, upper):
     """A robot of prismatic joints with these limits (n,)."""
     n, axes = len(lower), np.eye(3)
     joints = [
-        ik.Joint(f'j{j}', 'prismatic', f'l{j}', f'l{j + 1}', axis=axes[j % 3],
+        ik.robot.Joint(f'j{j}', 'prismatic', f'l{j}', f'l{j + 1}', axis=axes[j % 3],
                  lower=lower[j], upper=upper[j])
         for j in range(n)
     ]  # fmt: skip

@@ -33,15 +33,10 @@ def stop_extent(v, a, mean, most, jerk, period):
         x = period * (v + (ticks * v - math.copysign(0.5 * step * ticks * (ticks + 1), v)
                            if ticks else 0.0))  # fmt: skip
         return min(x, 0.0), max(x, 0.0)
-    side = 1.0 if v + a * abs(a) / (2.0 * jerk) >= 0.0 else -1.0
+    side, phases = braking_phases(v, a, most, jerk)
     v, a = side * v, side * a
-    peak = min(most, math.sqrt(max(jerk * v + 0.5 * a * a, 0.0)))
-    first = (a + peak) / jerk
-    first_rate = -math.copysign(jerk, first)
-    left = v + a * abs(first) + 0.5 * first_rate * first**2 - 0.5 * peak**2 / jerk
-    hold = max(left / peak, 0.0) if peak > 0.0 else 0.0
     x, places = 0.0, [0.0]
-    for seconds, rate in ((abs(first), first_rate), (hold, 0.0), (peak / jerk, jerk)):
+    for seconds, rate in phases:
         for turn in turning_times(v, a, rate):
             if 0.0 < turn < seconds:
                 places.append(x + turn * (v + turn * (0.5 * a + turn * rate / 6.0)))
@@ -50,6 +45,31 @@ def stop_extent(v, a, mean, most, jerk, period):
         places.append(x)
     low, high = min(places), max(places)
     return (low, high) if side > 0.0 else (-high, -low)
+
+
+def braking_phases(v, a, most, jerk):
+    """The side to which the fastest stop leads, and its three phases there: (seconds, jerk)."""
+    side = 1.0 if v + a * abs(a) / (2.0 * jerk) >= 0.0 else -1.0
+    v, a = side * v, side * a
+    peak = min(most, math.sqrt(max(jerk * v + 0.5 * a * a, 0.0)))
+    first = (a + peak) / jerk
+    first_rate = -math.copysign(jerk, first)
+    left = v + a * abs(first) + 0.5 * first_rate * first**2 - 0.5 * peak**2 / jerk
+    hold = max(left / peak, 0.0) if peak > 0.0 else 0.0
+    return side, ((abs(first), first_rate), (hold, 0.0), (peak / jerk, jerk))
+
+
+def stop_of(v, a, most, jerk, period):
+    """Where the fastest stop from v, a ends [rad or m] and how long it takes [s]."""
+    if math.isinf(jerk):
+        low, high = stop_extent(v, a, v, most, jerk, period)
+        return low + high, period * math.ceil(abs(v) / (most * period) - 1e-9)
+    side, phases = braking_phases(v, a, most, jerk)
+    v, a, x = side * v, side * a, 0.0
+    for seconds, rate in phases:
+        x += seconds * (v + seconds * (0.5 * a + seconds * rate / 6.0))
+        v, a = v + seconds * (a + 0.5 * seconds * rate), a + seconds * rate
+    return side * x, sum(seconds for seconds, _ in phases)
 
 
 class Watch:

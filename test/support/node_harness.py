@@ -159,7 +159,13 @@ class Client:
         self.namespace = namespace
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=DOMAIN)
-        self.node = rclpy.create_node('client', namespace=namespace, context=self.context)
+        # Without a service that nobody calls here: once, destroying it ended the process.
+        self.node = rclpy.create_node(
+            'client',
+            namespace=namespace,
+            context=self.context,
+            parameter_overrides=overrides({'start_type_description_service': False}),
+        )
         self.inbox = Inbox()
         self._publishers = {}
         self._clients = {}
@@ -216,13 +222,17 @@ class Client:
         """Publish a robot description, latched."""
         self.publisher(String, 'robot_description', LATCHED).publish(String(data=text))
 
-    def call(self, kind, service, request):
-        """Call a service and wait for its answer."""
+    def ask(self, kind, service, request):
+        """Call a service; the future of its answer."""
         if service not in self._clients:
             self._clients[service] = self.node.create_client(kind, service)
         client = self._clients[service]
         self.until(client.service_is_ready, f'no service {service}')
-        future = client.call_async(request)
+        return client.call_async(request)
+
+    def call(self, kind, service, request):
+        """Call a service and wait for its answer."""
+        future = self.ask(kind, service, request)
         self.until(future.done, f'no answer from {service}')
         return future.result()
 
@@ -287,7 +297,7 @@ def values_of(status):
 @cache
 def compile_kernels():
     """On a busy machine that takes minutes, and no wait of a test is to last as long."""
-    load_robot(URDF / 'scara.urdf', snapshot())
+    load_robot((URDF / 'scara.urdf').read_bytes(), snapshot())
 
 
 class World(Client):

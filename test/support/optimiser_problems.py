@@ -14,7 +14,7 @@ from support import robots
 def cross(limit=10.0):
     """Three prismatic joints along x, y, z: q is where the tip is."""
     joints = [
-        ik.Joint(axis, 'prismatic', f'l{i}', f'l{i + 1}', axis=np.eye(3)[i], lower=-limit,
+        ik.robot.Joint(axis, 'prismatic', f'l{i}', f'l{i + 1}', axis=np.eye(3)[i], lower=-limit,
                  upper=limit)
         for i, axis in enumerate('xyz')
     ]  # fmt: skip

@@ -40,8 +40,8 @@ def furnish():
     """What the pages call the reader's own robot, motion and poses."""
     shutil.copy(URDF / 'ur5e.urdf', 'my_robot.urdf')
     panda = ik.load_urdf('panda')
-    still = ik.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
-    ik.save_motion(still, 'wave.csv')
+    still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
+    ik.motion.save_motion(still, 'wave.csv')
     Path('poses.csv').write_text('0.4,0,0.5\n0.4,0.1,0.5\n')
 
 

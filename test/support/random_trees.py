@@ -27,13 +27,15 @@ def trees(draw):
         if kind == 'mimic':
             kind = draw(st.sampled_from(('revolute', 'prismatic')))
             if drivers:
-                mimic = ik.Mimic(draw(st.sampled_from(drivers)), draw(numbers), draw(numbers))
+                mimic = ik.robot.Mimic(
+                    draw(st.sampled_from(drivers)), draw(numbers), draw(numbers)
+                )
         axis = np.array(draw(axes), float)
         origin = robots.transform(Rotation.from_euler('xyz', draw(vectors)), draw(vectors))
         parent = draw(st.sampled_from(links))
         links.append(f'L{i}')
         joints.append(
-            ik.Joint(f'J{i}', kind, parent, links[-1], origin, axis / np.linalg.norm(axis),
+            ik.robot.Joint(f'J{i}', kind, parent, links[-1], origin, axis / np.linalg.norm(axis),
                      mimic=mimic)
         )  # fmt: skip
     return draw(st.permutations(links)), draw(st.permutations(joints))

@@ -15,11 +15,11 @@ def chain(*joints, tool=(0.0, 0.0, 0.0)):
     """A robot l0 - l1 - ... - tool of (kind, origin, axis, lower, upper)."""
     links = [f'l{i}' for i in range(len(joints) + 1)]
     made = [
-        ik.Joint(f'j{i}', kind, links[i], links[i + 1], transform(None, origin), np.array(axis),
-                 lower=lower, upper=upper)
+        ik.robot.Joint(f'j{i}', kind, links[i], links[i + 1], transform(None, origin),
+                       np.array(axis), lower=lower, upper=upper)
         for i, (kind, origin, axis, lower, upper) in enumerate(joints)
     ]  # fmt: skip
-    made.append(ik.Joint('end', 'fixed', links[-1], 'tool', transform(None, tool)))
+    made.append(ik.robot.Joint('end', 'fixed', links[-1], 'tool', transform(None, tool)))
     return ik.Robot.from_joints('chain', [*links, 'tool'], made)
 
 

@@ -97,12 +97,12 @@ def _read_joint(element, scale):
     limits = {'revolute': ('lower', 'upper'), 'prismatic': ('lower', 'upper')}.get(kind, ())
     bounds = {key: float(element.find('limit').get(key, 0.0)) * unit for key in limits}
     follows = element.find('mimic')
-    mimic = follows is not None and ik.Mimic(
+    mimic = follows is not None and ik.robot.Mimic(
         follows.get('joint'),
         float(follows.get('multiplier', 1.0)),
         float(follows.get('offset', 0.0)) * unit,
     )
-    return ik.Joint(
+    return ik.robot.Joint(
         element.get('name'),
         kind,
         element.find('parent').get('link'),

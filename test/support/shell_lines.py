@@ -14,16 +14,23 @@ import shlex
 import pytest
 import yaml
 
+from benchmark import runner
 from ik_core.cli.main import _parser, _shield_negative_numbers
 from ik_core.cli.programs import PROGRAMS
 from support.places import ROOT
 
-FREE = {'rosdep', 'colcon', 'source', 'sudo', 'git', 'cd', 'xacro', 'eval'}
+FREE = {'rosdep', 'colcon', 'source', 'sudo', 'git', 'cd', 'xacro', 'eval', 'python3', 'export'}
 """Programs of others, whose arguments nothing here can check."""
 COMMANDS = set(re.findall(r"'(ik\w*) = ", (ROOT / 'setup.py').read_text('utf-8')))
 TARGETS = set(re.findall(r'^(\w+):', (ROOT / 'Makefile').read_text('utf-8'), re.M))
 VARIABLES = set(re.findall(r'\b([A-Z_]+)\b', (ROOT / 'Makefile').read_text('utf-8')))
 EXTRAS = set(re.findall(r"^        '([\w-]+)': ", (ROOT / 'setup.py').read_text('utf-8'), re.M))
+VIEWER = set(
+    re.findall(
+        r"'(\w+)[~=.\d]*'",
+        re.search(r"'viewer': \[(.*)\]", (ROOT / 'setup.py').read_text('utf-8'))[1],
+    )
+)
 PER_ROBOT = re.compile(
     r'joint_limits\.\w+\.(lower|upper|velocity|acceleration|jerk|following_error)'
     r'|tools\.\w+\.(xyz|rpy)|goal_kind\.\w+'
@@ -61,8 +68,10 @@ def make(words):
 
 
 def pip(words):
-    """Installing this package with extras that there are."""
+    """Installing this package with extras that there are, or what the viewer needs."""
     command, package = words[0], words[-1]
+    if set(words[1:]) == VIEWER:
+        return
     extras = re.fullmatch(r'(?:\.|ik_node)(?:\[([\w,-]+)\])?', package)
     assert command == 'install'
     assert extras, words
@@ -241,5 +250,6 @@ PROGRAM_CHECKS = {
     'play': viewer('ik_viewer.play.command'),
     'node': node,
     'demo': lambda words: None,
+    'bench': lambda words: runner._parser().parse_args(words),
 }
 """Programs that `ik` starts without parsing their arguments."""

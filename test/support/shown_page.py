@@ -14,11 +14,7 @@ pytest.importorskip('viser')
 pytest.importorskip('playwright')
 Image = pytest.importorskip('PIL.Image')
 
-from ik_viewer.page.goals import Goals
-from ik_viewer.page.page import PARTS, open_page
-from ik_viewer.page.scene import Scene
-from ik_viewer.page.stage import body_origins
-from ik_viewer.tools.browser import (
+from benchmark.pictures.browser import (
     NAMES,
     Hand,
     View,
@@ -28,6 +24,10 @@ from ik_viewer.tools.browser import (
     until_docked,
     wait_for,
 )
+from ik_viewer.page.goals import Goals
+from ik_viewer.page.page import PARTS, open_page
+from ik_viewer.page.scene import Scene
+from ik_viewer.page.stage import body_origins
 
 if not any(map(shutil.which, NAMES)):
     pytest.skip('Chromium is not installed', allow_module_level=True)

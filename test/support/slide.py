@@ -3,9 +3,9 @@
 from contextlib import contextmanager
 
 import numpy as np
+from soak.checker import Checker
+from soak.limits import read_description
 
-from ik_node.tools.soak.checker import Checker
-from ik_node.tools.soak.limits import read_description
 from support.node_harness import world
 
 RATE = 200.0
@@ -74,10 +74,11 @@ def assert_keeps_limits(messages, *limits, rate=RATE):
 @contextmanager
 def slide(acceleration=10.0, jerk=None, **parameters):
     """A node that moves it, known to publish."""
-    limits = {'joint_limits__x__acceleration': acceleration}
+    options = {'robot_description': URDF, 'rate': RATE}
+    options['joint_limits__x__acceleration'] = acceleration
     if jerk is not None:
-        limits['joint_limits__x__jerk'] = jerk
-    with world(robot_description=URDF, rate=RATE, **(limits | parameters)) as node:
+        options['joint_limits__x__jerk'] = jerk
+    with world(**(options | parameters)) as node:
         node.more_states(2)
         yield node
 

@@ -164,11 +164,12 @@ def chained_mimics():
     """One joint drives three of the four."""
     z, shift = np.array([0.0, 0.0, 1.0]), robots.transform(translation=[0.5, 0.0, 0.0])
     joints = [
-        ik.Joint('j1', 'revolute', 'a', 'b', axis=z, lower=-2, upper=2),
-        ik.Joint('j2', 'revolute', 'b', 'c', shift, z, -2, 2, mimic=ik.Mimic('j1', -1.5, 0.3)),
-        ik.Joint('j3', 'revolute', 'c', 'd', shift, z, lower=-2, upper=2),
-        ik.Joint('j4', 'prismatic', 'd', 'e', shift, -z[[2, 0, 1]], -1, 1,
-                 mimic=ik.Mimic('j1', 0.2)),
+        ik.robot.Joint('j1', 'revolute', 'a', 'b', axis=z, lower=-2, upper=2),
+        ik.robot.Joint('j2', 'revolute', 'b', 'c', shift, z, -2, 2,
+                       mimic=ik.robot.Mimic('j1', -1.5, 0.3)),
+        ik.robot.Joint('j3', 'revolute', 'c', 'd', shift, z, lower=-2, upper=2),
+        ik.robot.Joint('j4', 'prismatic', 'd', 'e', shift, -z[[2, 0, 1]], -1, 1,
+                 mimic=ik.robot.Mimic('j1', 0.2)),
     ]  # fmt: skip
     robot = ik.Robot.from_joints('mimics', list('abcde'), joints)
     goal = PositionTask('e', robot.forward_kinematics([0.7, -0.9], 'e')[:3, 3])
@@ -204,7 +205,7 @@ def all_pinned():
 
 def floating():
     links, joints = robots.read_joints('arm5')
-    base = ik.Joint('base', 'floating', 'world', links[0])
+    base = ik.robot.Joint('base', 'floating', 'world', links[0])
     robot = ik.Robot.from_joints('free', ['world', *links], [base, *joints], free_joints=['base'])
     rng = np.random.default_rng(19)
     q = rng.uniform(-0.5, 0.5, robot.n)

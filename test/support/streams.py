@@ -137,7 +137,7 @@ class StrangeSearch(Search):
         return ik.IkResult(q, status, errors, errors, 0.99**self.ticks, 1, 1, 0, 0.0)
 
 
-class StrangeSolver(ik.Solver):
+class StrangeSolver(ik.solvers.Solver):
     name = 'strange'
     Options = SearchOptions
     creep = 1e-4

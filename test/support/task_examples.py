@@ -25,7 +25,7 @@ GOALS = {
 
 def end_effector_pattern(robot, link, rng):
     """With all of its terms at work."""
-    task = ik.EndEffectorPatternTask(
+    task = ik.tasks.EndEffectorPatternTask(
         link, weights=(0.7, 0.4, 1.1), velocity_weight=0.3, acceleration_weight=0.1, period=0.5
     )
     return _moved(task, lambda q: robot.forward_kinematics(q, link)[:3, 3], robot, rng)
@@ -33,7 +33,7 @@ def end_effector_pattern(robot, link, rng):
 
 def joint_pattern(robot, link, rng):
     """With all of its terms at work."""
-    task = ik.JointPatternTask(velocity_weight=0.2, acceleration_weight=0.4, length=2.0)
+    task = ik.tasks.JointPatternTask(velocity_weight=0.2, acceleration_weight=0.4, length=2.0)
     return _moved(task, lambda q: q, robot, rng)
 
 
@@ -47,21 +47,21 @@ def _moved(task, value, robot, rng):
 
 
 OTHERS = {
-    ik.CentreOfMassTask: lambda robot, link, rng: ik.CentreOfMassTask(
+    ik.tasks.CentreOfMassTask: lambda robot, link, rng: ik.tasks.CentreOfMassTask(
         robot.centre_of_mass(robots.random_q(robot, rng)), weights=(2.0, 1.0, 0.0)
     ),
     ik.PostureTask: lambda robot, link, rng: ik.PostureTask(
         robots.random_q(robot, rng), weights=rng.uniform(0.1, 2.0, robot.n)
     ),
-    ik.SmoothnessTask: lambda robot, link, rng: ik.SmoothnessTask(
+    ik.tasks.SmoothnessTask: lambda robot, link, rng: ik.tasks.SmoothnessTask(
         robots.random_q(robot, rng), stiffness=rng.uniform(0.1, 2.0, robot.n), length=0.5
     ),
-    ik.LimitAvoidanceTask: lambda robot, link, rng: ik.LimitAvoidanceTask(weight=3.0),
-    ik.ManipulabilityTask: lambda robot, link, rng: ik.ManipulabilityTask(
+    ik.tasks.LimitAvoidanceTask: lambda robot, link, rng: ik.tasks.LimitAvoidanceTask(weight=3.0),
+    ik.tasks.ManipulabilityTask: lambda robot, link, rng: ik.tasks.ManipulabilityTask(
         link, weight=2.0, rows='pose' if robot.n > 5 else 'position', length=0.3
     ),
-    ik.EndEffectorPatternTask: end_effector_pattern,
-    ik.JointPatternTask: joint_pattern,
+    ik.tasks.EndEffectorPatternTask: end_effector_pattern,
+    ik.tasks.JointPatternTask: joint_pattern,
 }
 
 EXAMPLES = GOALS | OTHERS

@@ -57,9 +57,10 @@ def test_it_is_the_same_every_time():
 
 def test_an_arm_without_an_end_is_refused():
     joints = [
-        ik.Joint('rail', 'prismatic', 'world', 'cart', axis=np.eye(3)[0], lower=-np.inf,
+        ik.robot.Joint('rail', 'prismatic', 'world', 'cart', axis=np.eye(3)[0], lower=-np.inf,
                  upper=np.inf),
-        ik.Joint('turn', 'revolute', 'cart', 'tip', axis=np.eye(3)[2], lower=-1.0, upper=1.0),
+        ik.robot.Joint('turn', 'revolute', 'cart', 'tip', axis=np.eye(3)[2], lower=-1.0,
+                       upper=1.0),
     ]  # fmt: skip
     robot = ik.Robot.from_joints('endless', ['world', 'cart', 'tip'], joints)
     with pytest.raises(UnsupportedProblem, match='can be stretched'):

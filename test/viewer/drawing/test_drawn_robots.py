@@ -137,9 +137,9 @@ def chain(length=0.5):
     up = robots.transform(translation=(0.0, 0.0, 2 * length))
     z = np.array([0.0, 0.0, 1.0])
     joints = [
-        ik.Joint('first', 'revolute', 'base', 'a', up, z, -1.0, 1.0),
-        ik.Joint('second', 'revolute', 'a', 'b', ahead, z, -1.0, 1.0),
-        ik.Joint('end', 'fixed', 'b', 'tip', ahead),
+        ik.robot.Joint('first', 'revolute', 'base', 'a', up, z, -1.0, 1.0),
+        ik.robot.Joint('second', 'revolute', 'a', 'b', ahead, z, -1.0, 1.0),
+        ik.robot.Joint('end', 'fixed', 'b', 'tip', ahead),
     ]
     return ik.Robot.from_joints('chain', ['base', 'a', 'b', 'tip'], joints)
 
@@ -173,14 +173,14 @@ def test_a_housing_stands_at_each_joint_along_its_axis():
 
 
 def test_a_ball_joint_is_a_ball():
-    robot = ik.linkage(3, 'ball')
+    robot = ik.robot.linkage(3, 'ball')
     joints = [s for s in skeleton(robot) if np.array_equal(s.transform, np.eye(4))]
     assert len(joints) == 9
     assert all(isinstance(shape.solid, Sphere) for shape in joints)
 
 
 def test_a_prismatic_joint_has_a_rail_as_long_as_its_range():
-    slide = ik.Joint(
+    slide = ik.robot.Joint(
         'slide', 'prismatic', 'base', 'tip', np.eye(4), np.array([1.0, 0.0, 0.0]), -0.2, 0.6
     )
     robot = ik.Robot.from_joints('slide', ['base', 'tip'], [slide])
@@ -197,7 +197,7 @@ def test_bones_are_as_thick_as_the_robot_is_large(scale):
 
 
 def test_a_robot_without_extent_is_drawn_too():
-    turn = ik.Joint('turn', 'revolute', 'base', 'tip', lower=-1.0, upper=1.0)
+    turn = ik.robot.Joint('turn', 'revolute', 'base', 'tip', lower=-1.0, upper=1.0)
     robot = ik.Robot.from_joints('dot', ['base', 'tip'], [turn])
     assert skeleton(robot)
 

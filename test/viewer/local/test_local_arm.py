@@ -312,7 +312,7 @@ def test_it_refuses_tips_that_are_none():
     with pytest.raises(IkError, match='no_such'):
         LocalArm(Description(robots.shipped('panda')), ['no_such'])
     with pytest.raises(IkError):
-        LocalArm(Description(ik.linkage(2)), rate=-1.0)
+        LocalArm(Description(ik.robot.linkage(2)), rate=-1.0)
 
 
 def test_every_end_of_a_robot_is_a_tip_unless_some_are_named():

@@ -355,7 +355,7 @@ def test_a_part_that_cannot_be_made_leaves_the_others(viser_server):
 
 @pytest.mark.parametrize(
     'robot',
-    [ik.linkage(60), ik.linkage(5, 'ball'), robots.shipped('buss_double_y')],
+    [ik.robot.linkage(60), ik.robot.linkage(5, 'ball'), robots.shipped('buss_double_y')],
     ids=lambda r: r.name,
 )
 def test_robots_of_all_sorts_have_a_page(made, robot):

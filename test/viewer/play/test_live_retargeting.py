@@ -1,4 +1,4 @@
-"""What is solved while one looks is what `ik.retarget` answers, and changes where beta does."""
+"""What is solved while one looks is what `retarget` answers, and changes where beta does."""
 
 import time
 
@@ -31,11 +31,11 @@ def figures(tmp_path_factory):
     (folder / 'one.asf').write_text(text)
     longer = text.replace('length 7.0', 'length 8.75').replace('length 7.5', 'length 9.375')
     (folder / 'other.asf').write_text(longer)
-    source = ik.load_skeleton(folder / 'one.asf')
+    source = ik.motion.load_skeleton(folder / 'one.asf')
     phase = np.linspace(0.0, 3.0, FRAMES)[:, np.newaxis] + np.arange(source.n)
     q = source.middle_configuration + 0.15 * np.sin(phase)
-    motion = ik.Motion(source.joint_names, np.clip(q, source.lower, source.upper), 1 / 30)
-    return source, motion, ik.load_skeleton(folder / 'other.asf')
+    motion = ik.motion.Motion(source.joint_names, np.clip(q, source.lower, source.upper), 1 / 30)
+    return source, motion, ik.motion.load_skeleton(folder / 'other.asf')
 
 
 def live_of(figures, wish=None):
@@ -54,7 +54,9 @@ def finished(live):
 @pytest.mark.parametrize(('beta', 'keep'), [(0.0, True), (1e-5, True), (1.0, True), (1.0, False)])
 def test_in_the_end_it_is_what_retarget_answers(figures, beta, keep):
     source, motion, robot = figures
-    made = ik.retarget(motion, robot, LINKS, source=source, beta=beta, keep_limits=keep)
+    made = ik.retargeting.retarget(
+        motion, robot, LINKS, source=source, beta=beta, keep_limits=keep
+    )
     live = finished(live_of(figures, Wish(beta, keep)))
     np.testing.assert_allclose(live.positions, made.motion.positions, atol=1e-9)
     np.testing.assert_allclose(live.link_errors, made.link_errors, atol=1e-9)
@@ -82,7 +84,9 @@ def test_a_change_begins_at_the_frame_that_is_shown_and_ends_the_same(figures, m
     finished(live)
     assert noted == [*range(7, FRAMES), *range(FRAMES)]
     source, motion, robot = figures
-    made = ik.retarget(motion, robot, LINKS, source=source, beta=0.5, keep_limits=False)
+    made = ik.retargeting.retarget(
+        motion, robot, LINKS, source=source, beta=0.5, keep_limits=False
+    )
     np.testing.assert_allclose(live.positions, made.motion.positions, atol=1e-9)
     live.close()
 
@@ -113,14 +117,14 @@ def test_links_that_nobody_names_are_ends_of_the_same_name(figures, tmp_path):
     source, _, robot = figures
     assert usual_links(source, robot) == {name: name for name in sorted(source.tips())}
     (tmp_path / 'other.bvh').write_text(bvh_text(bvh_values()))
-    other = ik.load_skeleton(tmp_path / 'other.bvh')
+    other = ik.motion.load_skeleton(tmp_path / 'other.bvh')
     with pytest.raises(ik.InvalidOption, match='--links'):
         usual_links(source, other)
 
 
 def test_hands_feet_and_head_are_followed_where_a_figure_has_them(figures):
     joints = [
-        ik.Joint(name, 'revolute', 'base', name, axis=np.eye(3)[2], lower=-1.0, upper=1.0)
+        ik.robot.Joint(name, 'revolute', 'base', name, axis=np.eye(3)[2], lower=-1.0, upper=1.0)
         for name in ('rhand', 'tail', 'head')
     ]
     figure = ik.Robot.from_joints('it', ['base', 'rhand', 'tail', 'head'], joints)

@@ -67,8 +67,10 @@ FIGURE = ('--open-limits', '--links', 'foot=foot', 'spine=spine')
 def test_a_clip_and_its_imitator_are_played_frame_by_frame(page, clip):
     shown = page(clip, clip.with_name('figure.asf'), *FIGURE)
     finished(shown)
-    source, motion = ik.load_mocap(clip)
-    made = ik.retarget(motion, source, {'foot': 'foot', 'spine': 'spine'}, keep_limits=False)
+    source, motion = ik.motion.load_mocap(clip)
+    made = ik.retargeting.retarget(
+        motion, source, {'foot': 'foot', 'spine': 'spine'}, keep_limits=False
+    )
     np.testing.assert_allclose(shown.live.positions, made.motion.positions, atol=1e-9)
     for frame in range(6):
         assert shown.playhead.frame == frame
@@ -121,7 +123,7 @@ def test_a_captured_clip_is_stood_up_for_a_robot_whose_z_is_up(page, clip):
 def test_a_demonstration_on_one_robot_is_played_on_another(page, tmp_path):
     panda = ik.load_urdf(URDF / 'panda.urdf')
     wave = panda.middle_configuration + 0.1 * np.sin(np.arange(5))[:, None] * (np.arange(8) < 7)
-    ik.save_motion(ik.Motion(panda.joint_names, wave, 0.1), tmp_path / 'wave.csv')
+    ik.motion.save_motion(ik.motion.Motion(panda.joint_names, wave, 0.1), tmp_path / 'wave.csv')
     links = 'panda_hand=iiwa_link_ee'
     shown = page(tmp_path / 'wave.csv', 'iiwa14', '--source', 'panda', '--links', links)
     finished(shown)

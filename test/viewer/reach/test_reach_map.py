@@ -7,7 +7,7 @@ import pytest
 from support import robots
 
 import ik_core as ik
-from ik_core.analysis.reachability import reachability_map
+from ik_core.reachability import reachability_map
 from ik_viewer.arm import Description, Moment, TipState
 from ik_viewer.reach import mapping as mapping_module
 from ik_viewer.reach.mapping import RESTARTS, Mapper, Reach, colours_of
@@ -68,7 +68,7 @@ def test_it_says_how_far_it_is_and_ends_where_nobody_wants_it(monkeypatch):
 
 def test_a_rail_without_an_end_is_refused_with_a_sentence():
     joints = [
-        ik.Joint('rail', 'prismatic', 'world', 'tip', axis=np.eye(3)[0], lower=-np.inf,
+        ik.robot.Joint('rail', 'prismatic', 'world', 'tip', axis=np.eye(3)[0], lower=-np.inf,
                  upper=np.inf),
     ]  # fmt: skip
     robot = ik.Robot.from_joints('endless', ['world', 'tip'], joints)

@@ -17,7 +17,7 @@ from support.node_harness import DOMAIN
 from support.places import ROOT
 from support.robots import python_path
 
-from ik_node.tools.page_client import connected
+from benchmark.rate.page_client import connected
 
 pytestmark = pytest.mark.long
 MISSING = 'import sys; sys.modules[{!r}] = None; from ik_viewer.main import main; sys.exit(main())'

@@ -1,9 +1,14 @@
 """Settings are what the node's descriptors say, for every parameter that it has."""
 
+from collections import deque
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip('rclpy')
 
+from rcl_interfaces.msg import ListParametersResult, ParameterEvent
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import Parameter
 
 from ik_core import load_urdf
@@ -14,6 +19,7 @@ from ik_node.parameters.specs import (
     limit_specs,
     tool_specs,
 )
+from ik_viewer.ros.parameters import Parameters
 from ik_viewer.ros.settings import converted, parameters_of, setting_of
 
 PANDA = load_urdf('panda')
@@ -70,3 +76,21 @@ def test_what_is_set_is_accepted_as_what_it_was(spec):
 )
 def test_values_are_of_the_kind_of_their_setting(kind, told, value):
     assert converted(kind, told) == value
+
+
+def test_a_change_counts_that_is_told_before_an_older_answer():
+    calls = deque()
+    node = SimpleNamespace(create_subscription=lambda *arguments: None)
+    make = lambda kind, name, request, answered, failed: calls.append(answered)  # noqa: E731
+    parameters = Parameters(node, '/arm', SimpleNamespace(make=make), say=pytest.fail)
+    spec = next(spec for spec in SPECS if spec.name == 'goal_kind.panda_hand')
+    descriptor = spec.descriptor()
+    descriptor.name = spec.name
+    old, new = (Parameter(spec.name, value=value) for value in ('pose', 'axis'))
+    parameters._begin_to_read()
+    calls.popleft()(ListParameters.Response(result=ListParametersResult(names=[spec.name])))
+    calls.popleft()(DescribeParameters.Response(descriptors=[descriptor]))
+    event = ParameterEvent(node='/arm', changed_parameters=[new.to_parameter_msg()])
+    parameters._on_event(event)
+    calls.popleft()(GetParameters.Response(values=[old.get_parameter_value()]))
+    assert parameters.settings[spec.name].value == 'axis'

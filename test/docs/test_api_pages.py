@@ -1,0 +1,80 @@
+"""The public names of ik_core: the same in the code and on the API pages, each in one place."""
+
+import re
+import types
+
+import pytest
+from support.places import ROOT
+
+import ik_core as ik
+
+FOLDER = ROOT / 'docs' / 'api'
+MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'reachability',
+           'motion', 'retargeting')  # fmt: skip
+RESERVED = ('Collisions', 'Teleop', 'solve_path', 'KeyFrames', 'load_robot')
+
+
+def exported():
+    """{module: its public names}, those on top left out of the others."""
+    on_top = set(ik.__all__) - set(MODULES)
+    names = {module: set(getattr(ik, module).__all__) - on_top for module in MODULES}
+    return {'ik': on_top, **names}
+
+
+def listed():
+    """{module: names} of the tables of the overview."""
+    _, *sections = re.split(r'^## ', (FOLDER / 'index.md').read_text('utf-8'), flags=re.M)
+    rows = {}
+    for section in sections:
+        module = section.split('\n')[0].removeprefix('ik.')
+        rows[module] = re.findall(r'^\| `(\w+)` \| \S.* \|$', section, re.M)
+    return rows
+
+
+def described():
+    """(module, name) of all that the pages describe in full."""
+    for path in FOLDER.glob('*.rst'):
+        module = None
+        for what, name in re.findall(r'^\.\. (\w+):: ([\w.]+)$', path.read_text('utf-8'), re.M):
+            if what == 'currentmodule':
+                module = name.removeprefix('ik_core').removeprefix('.') or 'ik'
+            else:
+                yield module, name
+
+
+def test_the_overview_lists_every_public_name_once_in_its_module():
+    rows = listed()
+    assert {module: sorted(names) for module, names in rows.items()} == {
+        module: sorted(names) for module, names in exported().items()
+    }
+
+
+def test_the_pages_describe_every_public_name_once_in_its_module():
+    names = exported()
+    assert sorted(described()) == sorted(
+        (module, name) for module in names for name in names[module]
+    )
+
+
+def test_the_names_on_top_are_few_and_the_rest_is_in_modules():
+    assert len(exported()['ik'] - {'__version__'}) <= 30
+    for module in MODULES:
+        assert isinstance(getattr(ik, module), types.ModuleType)
+
+
+def test_no_name_is_public_in_two_modules():
+    names = [name for names in exported().values() for name in names]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_a_name_that_is_also_on_top_is_the_same_there(module):
+    own = getattr(ik, module)
+    for name in set(own.__all__) & set(ik.__all__):
+        assert getattr(own, name) is getattr(ik, name)
+
+
+@pytest.mark.parametrize('name', RESERVED)
+def test_reserved_names_are_neither_exported_nor_taken(name):
+    assert not hasattr(ik, name)
+    assert not any(hasattr(getattr(ik, module), name) for module in MODULES)
