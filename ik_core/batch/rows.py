@@ -11,45 +11,6 @@ from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
 
 
-class Room(NamedTuple):
-    """Room for a chunk of C problems with G goals, P parts and n variables.
-
-    frames (C, G, 12), starts (C, n) inside the limits, points (C, n) where searches begin, answers
-    (C, n), errors (C, P, 2), codes (C, 4) : see `search.solve_each`
-    """
-
-    frames: Array
-    starts: Array
-    points: Array
-    answers: Array
-    errors: Array
-    codes: IntArray
-
-    @classmethod
-    def of(cls, count: int, goals: int, parts: int, variables: int) -> Room:
-        """Room for so many problems."""
-        starts, points, answers = (np.empty((count, variables)) for _ in range(3))
-        return cls(
-            np.empty((count, goals, 12)),
-            starts,
-            points,
-            answers,
-            np.empty((count, parts, 2)),
-            np.empty((count, 4), np.int64),
-        )
-
-    def first(self, count: int) -> Room:
-        """The room of so many of the problems."""
-        return Room(
-            self.frames[:count],
-            self.starts[:count],
-            self.points[:count],
-            self.answers[:count],
-            self.errors[:count],
-            self.codes[:count],
-        )
-
-
 class Answers(NamedTuple):
     """The answers to N problems of a robot with m joints.
 

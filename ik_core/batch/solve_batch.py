@@ -9,7 +9,7 @@ chunks changes a result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED
+from .._records import Record
 from ..chunks import Progress, Work, check_progress, checked_threads, share_out
 from ..display import angle, counted, html_table, length
 from ..display import time as time_text
@@ -28,20 +29,15 @@ from ..maths.rotations import (
     transform_of,
 )
 from ..maths.transforms import checked_transforms, for_kernels
+from ..optim.workspace import STATUSES
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
-from ..solvers.damped_search.schedule import solve_many
-from ..solvers.damped_search.search import DONE, solve_each
-from ..solvers.damped_search.workspace import (
-    STATUSES,
-    DampedWorkspace,
-    crew_arguments,
-    room_aside,
-)
+from ..solvers.damped_search.run import solve_batch as solve_searches
+from ..solvers.damped_search.workspace import DampedWorkspace
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
-from .rows import Answers, Room, put_answers, take_problems
+from .rows import Answers, put_answers, take_problems
 
 LEAST, MOST = (256, 2048) if COMPILED else (1, 1)
 """Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
@@ -160,7 +156,7 @@ class ManySolves:
         self.problem = checked_problem(problem)
         self.solver = solver
         self.threads = checked_threads(threads)
-        self._workspaces: dict[int, tuple[Any, ...]] = {}
+        self._workspaces: dict[int, tuple[Record, Record]] = {}
         if getattr(solver.options, 'record_history', False):
             raise InvalidOption('record_history: a batch keeps no histories')
         if self.compiled:
@@ -176,11 +172,6 @@ class ManySolves:
         problem = self.problem
         known = not (problem.other_tasks or problem.secondary or problem.constraints)
         return known and isinstance(self.solver, LevenbergMarquardt)
-
-    @property
-    def _in_lanes(self) -> bool:
-        """Whether attempts are made in lanes: not the only ones, which are followed to the end."""
-        return LANES > 1 and self.solver.options.restarts > 0
 
     def run(
         self,
@@ -216,38 +207,28 @@ class ManySolves:
         progress: Progress | None,
     ) -> BatchResult:
         least = LEAST if seeds is None else LEAST_SEARCHES
-        if seeds is None:
-            seeds = np.full(count, self.solver.options.random_seed)
         given = _Given(
             self._own if transforms is None else transforms,
             starts,
             self.problem.packed.frozen_values(np.broadcast_to(starts, (count, starts.shape[1]))),
             None if near is None else near[self.problem.variables],
-            np.ascontiguousarray(seeds, np.int64),
+            None if seeds is None else np.ascontiguousarray(seeds, np.int64),
         )
         answers = Answers.of(count, len(self.problem.goals), starts.shape[1])
 
         def worker(k: int) -> Work:
-            chunk = min(count, MOST)
-            arrays, room = self._workspace(k), self._room(chunk)
-            if self._in_lanes:
-                arrays = *arrays, *room_aside(chunk, len(self.problem.variables))
-            return lambda first, last: self._solve(arrays, room, given, first, last, answers)
+            searches, lanes = self._records(k, min(count, MOST))
+            return lambda first, last: self._solve(searches, lanes, given, first, last, answers)
 
         share_out(count, MOST, self.threads, worker, progress, least=least)
         if progress is not None:
             progress(count, count)
         return _result_of(answers)
 
-    def _room(self, count: int) -> Room:
-        problem = self.problem
-        parts, variables = len(problem.packed.parts), len(problem.variables)
-        return Room.of(count, len(problem.goals), parts, variables)
-
     def _solve(
         self,
-        arrays: tuple[Any, ...],
-        room: Room,
+        searches: Record,
+        lanes: Record,
         given: _Given,
         first: int,
         last: int,
@@ -255,36 +236,44 @@ class ManySolves:
     ) -> Iterator[None]:
         """Solve the problems first..last-1 of N, in any thread; some steps, then yield."""
         packed, count = self.problem.packed, last - first
-        frames, starts, points, found, errors, codes = room.first(count)
+        searches['count'] = count
         bounds, moving = self.problem.limits.packed, packed.variables
+        starts, frames = searches['starts'][:count], searches['targets'][:count]
+        if not packed.is_plain:
+            frames = np.empty((count, len(self.problem.goals), 12))
         take_problems(given.transforms, given.starts, moving, bounds, first, frames, starts)
-        targets, beginning = packed.part_targets(frames), self._search.beginning
+        if not packed.is_plain:
+            searches['targets'][:count] = packed.part_targets(frames)
+        beginning = self._search.beginning
         if beginning is None:
-            points = starts
+            searches['first'][:count] = starts
         else:
+            targets, points = searches['targets'][:count], searches['first'][:count]
             beginning.fill(targets, starts, 0, count, points)
-        near = starts if given.near is None else np.tile(given.near, (count, 1))
-        kernel: Callable[..., int] = solve_many if self._in_lanes else solve_each
-        begun, begins = 0, True
-        while begun != DONE:
-            begun = kernel(
-                *arrays, packed.frozen, given.angles[first:last], targets, points, near,
-                given.seeds[first:last], begun, count, found, answers.cost[first:last], errors,
-                codes, begins, self._search.steps_at_once,
-            )  # fmt: skip
+        searches['nearby'][:count] = starts if given.near is None else given.near
+        if len(packed.frozen):
+            searches['angles'][:count] = given.angles[first:last]
+        seed = self.solver.options.random_seed
+        searches['seeds'][:count] = seed if given.seeds is None else given.seeds[first:last]
+        addresses = searches.address, self._search.constants.address, lanes.address
+        begins, steps = True, self._search.steps_at_once
+        while solve_searches(*addresses, begins, steps):
             begins = False
             yield
-        q, position, orientation, _, statuses, counts = answers
-        errors = packed.goal_errors(errors)
+        yield
+        q, position, orientation, costs, statuses, counts = answers
+        costs[first:last] = searches['costs'][:count]
+        errors = packed.goal_errors(searches['errors'][:count])
+        found, codes = searches['points'][:count], searches['codes'][:count]
         filled = q, position, orientation, statuses, counts
         put_answers(found, errors, codes, given.starts, moving, first, *filled)
 
-    def _workspace(self, k: int) -> tuple[Any, ...]:
-        """The arrays of thread k."""
-        if k not in self._workspaces:
-            search = self._search
-            own = crew_arguments(search, LANES) if self._in_lanes else search.copies()
-            self._workspaces[k] = own
+    def _records(self, k: int, count: int) -> tuple[Record, Record]:
+        """The records of thread k, for so many searches."""
+        known = self._workspaces.get(k)
+        if known is None or len(known[0]['starts']) < count:
+            lanes = self._search.make_lanes(LANES) if known is None else known[1]
+            self._workspaces[k] = self._search.make_searches(count, LANES), lanes
         return self._workspaces[k]
 
     def _run_one_by_one(
@@ -321,13 +310,13 @@ class ManySolves:
 class _Given(NamedTuple):
     """What differs from problem to problem, of N: transforms (N, goals, 4, 4) and starts (N, n),
     or one for all; angles (N, frozen) of joints that stand still; near (variables,), next to which
-    turns are chosen, if not to the starts; seeds (N,)."""
+    turns are chosen, if not to the starts; seeds (N,), if not the solver's."""
 
     transforms: Array
     starts: Array
     angles: Array
     near: Array | None
-    seeds: IntArray
+    seeds: IntArray | None
 
 
 STATUS_OF = np.array([None, *STATUSES.values()], object)

@@ -50,7 +50,7 @@ def bounded_step(
     bounded_steps(columns, residual, gradient, mu, x, bounds, dx, held, loose, normal, rhs, -1)
 
 
-@inner
+@inlined
 def bounded_steps(
     columns: Array,
     residual: Array,
@@ -382,7 +382,7 @@ def solve_positive(a: Array, b: Array, n: int) -> None:
         b[i] = select(bad == 0.0, b[i], 0.0)
 
 
-@inner
+@inlined
 def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
     """How much |r + J dx|^2 falls over dx: -(2 g'dx + |J dx|^2)."""
     n, m = columns.shape

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from .._compiling import compiling
 from ..exceptions import InvalidOption
 from ..maths.linalg import SHORTEST_COLUMN, STATIONARY
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
-from .memory import FOREVER, ITERATIONS, NEW, PHASE, X
+from .memory import FOREVER
 
 Clock = Callable[[], float]
 
@@ -224,9 +224,6 @@ class Workspace(ABC):
     problem: IkProblem
     steps_at_once: int
     """Iterations in a call of a kernel: see the function."""
-    counters: IntArray
-    vectors: Array
-    """One number for each variable, in rows; where the search stands is the row X."""
 
     def __reduce__(self) -> str:
         raise TypeError(
@@ -258,6 +255,16 @@ class Workspace(ABC):
         history: tuple[float, ...] = (),
     ) -> IkResult:
         """What was concluded, with the answer written into the start q (n,)."""
+
+    @property
+    @abstractmethod
+    def iterations(self) -> int:
+        """How many there were."""
+
+    @property
+    @abstractmethod
+    def x(self) -> Array | None:
+        """Where the search stands (variables,), a copy; None before it has begun."""
 
     @property
     @abstractmethod
@@ -313,14 +320,14 @@ class CompiledSearch(Search):
 
     def _note_cost(self) -> None:
         history = self._history
-        if history is not None and self.workspace.counters[ITERATIONS] > len(history):
+        if history is not None and self.workspace.iterations > len(history):
             history.append(self.workspace.cost)
 
     @property
     def x(self) -> Array:
         """See Search."""
-        workspace = self.workspace
-        return super().x if workspace.counters[PHASE] == NEW else workspace.vectors[X].copy()
+        x = self.workspace.x
+        return super().x if x is None else x
 
     @property
     def cost(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -30,44 +29,7 @@ NO_COST = 1e-24
 """[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
 
 
-class KernelWorkspace(Workspace):
-    """The arrays of a search that counts as `memory` says."""
-
-    packed: PackedGoals
-
-    @property
-    @abstractmethod
-    def concluded(self) -> tuple[Array, Array, float]:
-        """What `conclude` found: where (variables,), the errors (parts, 2) and the cost there."""
-
-    def result(
-        self,
-        q: Array,
-        solve_time: float,
-        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
-        history: tuple[float, ...] = (),
-    ) -> IkResult:
-        """See Workspace."""
-        x, errors, cost = self.concluded
-        errors = self.packed.goal_errors(errors).copy()
-        q[self.problem.columns] = x
-        counters = self.counters.tolist()
-        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
-        return IkResult(
-            q,
-            judged(self.problem, self.packed, status, errors, cost),
-            errors[:, 0],
-            errors[:, 1],
-            cost,
-            counters[memory.ITERATIONS],
-            counters[memory.EVALUATIONS],
-            counters[memory.ATTEMPT],
-            solve_time,
-            history,
-        )
-
-
-class MethodWorkspace(ProblemArrays, KernelWorkspace):
+class MethodWorkspace(ProblemArrays, Workspace):
     """The arrays of a method's search for one problem.
 
     `own` : the method's options, as numbers; `prepare` fills the method's own arrays where a
@@ -136,11 +98,42 @@ class MethodWorkspace(ProblemArrays, KernelWorkspace):
         if self.counters[memory.ANSWER_STATUS] == memory.FAILED:
             self.check()
 
+    def result(
+        self,
+        q: Array,
+        solve_time: float,
+        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
+        history: tuple[float, ...] = (),
+    ) -> IkResult:
+        """See Workspace."""
+        errors, cost = self.arrays.p.errors, self.values.item(memory.ANSWER_COST)
+        errors = self.packed.goal_errors(errors).copy()
+        q[self.problem.columns] = self.vectors[memory.ANSWER]
+        counters = self.counters.tolist()
+        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
+        return IkResult(
+            q,
+            judged(self.problem, self.packed, status, errors, cost),
+            errors[:, 0],
+            errors[:, 1],
+            cost,
+            counters[memory.ITERATIONS],
+            counters[memory.EVALUATIONS],
+            counters[memory.ATTEMPT],
+            solve_time,
+            history,
+        )
+
     @property
-    def concluded(self) -> tuple[Array, Array, float]:
-        """See KernelWorkspace."""
-        cost = self.values.item(memory.ANSWER_COST)
-        return self.vectors[memory.ANSWER], self.arrays.p.errors, cost
+    def iterations(self) -> int:
+        """See Workspace."""
+        return self.counters.item(memory.ITERATIONS)
+
+    @property
+    def x(self) -> Array | None:
+        """See Workspace."""
+        is_new = self.counters.item(memory.PHASE) == memory.NEW
+        return None if is_new else self.vectors[memory.X].copy()
 
     @property
     def cost(self) -> float:

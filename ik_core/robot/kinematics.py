@@ -38,7 +38,7 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
         first, second = frames[k, 0], frames[k, 1]
         if parent != k - 1 and parent >= 0:  # else it is at hand, in registers
             frame = frame_at(frames, parent)
-        frame = _moved(tree, k, compose(frame, own) if parent >= 0 else own, first, second)
+        frame = moved_frame(tree, k, compose(frame, own) if parent >= 0 else own, first, second)
         put_frame(frames, k, frame)
 
 
@@ -55,7 +55,7 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     frame = frame_at(geometry, k)
     if tree[k, PARENT] >= 0:
         frame = compose(frame_at(frames, tree[k, PARENT]), frame)
-    put_frame(frames, k, _moved(tree, k, frame, *_movement(tree, geometry, x, k)))
+    put_frame(frames, k, moved_frame(tree, k, frame, *_movement(tree, geometry, x, k)))
 
 
 @small
@@ -68,7 +68,7 @@ def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float,
 
 
 @small
-def _moved(tree: IntArray, k: int, frame: Frame, first: float, second: float) -> Frame:
+def moved_frame(tree: IntArray, k: int, frame: Frame, first: float, second: float) -> Frame:
     """The frame of body k, where that of its joint at 0 is `frame`, for its `_movement`."""
     if tree[k, KIND] == PRISMATIC:
         return _shifted(frame, first)

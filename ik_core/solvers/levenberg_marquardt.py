@@ -59,7 +59,7 @@ from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult
 from .base import LoopSolver
-from .damped_search.model import SMALLEST_DAMPING, SMALLEST_MOVE
+from .damped_search.decide import SMALLEST_DAMPING, SMALLEST_MOVE
 from .damped_search.workspace import DampedWorkspace
 from .rehearsals import wrist_problem
 

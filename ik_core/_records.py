@@ -1,0 +1,383 @@
+"""Records: blocks of memory with named fields, passed to kernels by their address.
+
+A `Layout` is a list of fields, written once. Numpy's views, the two views of kernels and those of
+plain Python without numba come from it. A field is (kind, *shape); a shape names sizes, which are
+numbers of the record, or has constants:
+
+    LANES = Layout('lanes', ('joints',), here=(INT,), nu=(LANE,), x=(LANE, 2, 'joints'))
+    record = LANES.make(width=8, joints=7)
+
+Of a field of kind LANE each of the `width` lanes has its own. Kernels see the same memory in two
+ways: in `LANES.lanes(8)` x[0, j] is eight numbers in a register, in `LANES.numbers(8)` x[0, j, w]
+is that of lane w. With one lane the former are floats.
+
+Numbers, and arrays of constant shape, are in the record itself; of the others it has the address,
+so that an array may be anywhere, and is exactly as long as it has to be. A record takes one
+integer to hand on; the same as a tuple of arrays takes 1.6 to 2 times as long, unless inlined.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import COMPILED
+
+INT, FLOAT, LANE, RECORD = 'int', 'float', 'lane', 'record'
+WIDTH = 'width'
+"""In a shape: the number of lanes."""
+LINE = 64
+"""[bytes] A line of the cache, and the largest register."""
+
+Field = tuple[Any, ...]
+
+
+class Layout:
+    """Where the fields of a record are; see the module."""
+
+    def __init__(self, name: str, sizes: tuple[str, ...], **fields: Field) -> None:
+        self.name, self.sizes = name, sizes
+        self.fields: dict[str, Field] = dict.fromkeys(sizes, (INT,)) | fields
+        self._views: dict[tuple[bool, int], Any] = {}
+
+    def places(self, width: int) -> tuple[dict[str, int], int]:
+        """The offset [bytes] of each field, or of its address; and how long the record is."""
+        places, place = {}, 0
+        # those of lanes first: their registers are aligned
+        for name in sorted(self.fields, key=lambda name: self.fields[name][0] != LANE):
+            kind, *shape = self.fields[name]
+            places[name] = place
+            place += (
+                8
+                * (_count(shape, {WIDTH: width}) if is_inside(kind, shape) else 1)
+                * (width if kind == LANE and is_inside(kind, shape) else 1)
+            )
+        return places, place
+
+    def make(
+        self, arrays: dict[str, NDArray[Any]] | None = None, width: int = 1, **sizes: int
+    ) -> Record:
+        """A record of zeros for so many lanes; `arrays` (C order) are used where they are."""
+        return Record(self, width, sizes, arrays or {})
+
+    def lanes(self, width: int = 1) -> Any:
+        """For kernels: the record at an address, lanes side by side."""
+        return self._view(True, width)
+
+    def numbers(self, width: int = 1) -> Any:
+        """For kernels: the record at an address, a number for each lane."""
+        return self._view(False, width)
+
+    def _view(self, together: bool, width: int) -> Any:
+        key = together, width
+        if key not in self._views:
+            make = _compiled_view if COMPILED else _plain_view
+            self._views[key] = make(self, together, width)
+        return self._views[key]
+
+
+def is_inside(kind: str, shape: list[Any]) -> bool:
+    """Whether a field is in the record itself."""
+    return all(size == WIDTH or isinstance(size, int) for size in shape)
+
+
+def _count(shape: list[Any], sizes: dict[str, int]) -> int:
+    return int(np.prod([sizes.get(size, size) for size in shape], dtype=int))
+
+
+class Record:
+    """A record, as Python sees it: `record['x']` is an array, with the lanes as its last axis."""
+
+    def __init__(
+        self, layout: Layout, width: int, sizes: dict[str, int], given: dict[str, NDArray[Any]]
+    ) -> None:
+        self.layout, self.width = layout, width
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._kept = {}
+        sizes = {**sizes, WIDTH: width}
+        places, length = layout.places(width)
+        spans, end = {}, _padded(length)
+        for name, (kind, *shape) in layout.fields.items():
+            if not is_inside(kind, shape) and name not in given and kind != RECORD:
+                spans[name] = end
+                # eights of numbers are read where fewer are left
+                lanes = width if kind == LANE else 1
+                end += _padded(8 * _count(shape, sizes) * lanes) + LINE
+        block = np.zeros(end + LINE, np.uint8)
+        first = -block.ctypes.data % LINE
+        self._block = block = block[first : first + end]
+        self.address: int = block.ctypes.data
+        for name, (kind, *shape) in layout.fields.items():
+            if kind == RECORD:
+                continue
+            whole = tuple(sizes.get(size, size) for size in shape)
+            whole += (width,) if kind == LANE else ()
+            dtype = np.int64 if kind == INT else np.float64
+            if is_inside(kind, shape):
+                place = places[name]
+            elif name in given:
+                self.point(name, given[name].reshape(whole))
+                continue
+            else:
+                place = spans[name]
+                self._word(places[name])[...] = self.address + place
+            size = 8 * _count(list(whole), {})
+            self._arrays[name] = block[place : place + size].view(dtype).reshape(whole)
+        for size in layout.sizes:
+            self._arrays[size][...] = sizes[size]
+        _RECORDS[self.address] = self
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._arrays[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Fill a field, or have another record in its place."""
+        if isinstance(value, Record):
+            self._word(self.layout.places(self.width)[0][name])[...] = value.address
+            self._kept[name] = value
+        else:
+            self._arrays[name][...] = value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def point(self, name: str, array: NDArray[Any]) -> None:
+        """Have a field at an array, in C order, which is used where it is."""
+        dtype = np.int64 if self.layout.fields[name][0] == INT else np.float64
+        if array.dtype != dtype or not array.flags.c_contiguous:
+            raise TypeError(f'{name}: {array.dtype} or its order is not what kernels read')
+        self._arrays[name] = array
+        self._word(self.layout.places(self.width)[0][name])[...] = array.ctypes.data
+
+    def part(self, name: str) -> Record:
+        """The record that a field has the address of."""
+        return self._kept[name]
+
+    def _word(self, place: int) -> NDArray[np.int64]:
+        return self._block[place : place + 8].view(np.int64)
+
+    def __reduce__(self) -> str:
+        raise TypeError('a record has addresses: it can be neither copied nor pickled')
+
+
+def _padded(size: int) -> int:
+    return -(-size // LINE) * LINE
+
+
+_RECORDS: weakref.WeakValueDictionary[int, Record] = weakref.WeakValueDictionary()
+"""By their addresses: what plain Python finds there."""
+
+
+# --- without numba -------------------------------------------------------------------------------
+
+
+class _Plain:
+    """The fields of a record as attributes, for kernels that run as plain Python."""
+
+    def __init__(self, record: Record, together: bool) -> None:
+        own = self.__dict__
+        own['_record'], own['_together'] = record, together
+        for name, (kind, *shape) in record.layout.fields.items():
+            if kind == RECORD:
+                own[name] = _Plain(record.part(name), True)
+            elif kind == LANE and together:
+                if shape:
+                    own[name] = _side_by_side(record[name])
+            elif shape or kind == LANE:
+                own[name] = record[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """A number, or one for each lane."""
+        value = self._record[name]
+        return value.item() if value.size == 1 else value.copy()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._record[name] = value
+
+
+def _side_by_side(array: NDArray[Any]) -> Any:
+    """An array (..., width) as one (...) of lanes, or of numbers where there is but one."""
+    from .maths.lanes import Rows
+
+    return array[..., 0] if array.shape[-1] == 1 else Rows(array)
+
+
+def _plain_view(layout: Layout, together: bool, width: int) -> Any:
+    def view(address: int) -> Any:
+        return _Plain(_RECORDS[address], together)
+
+    return view
+
+
+def eights_of(array: Any) -> Any:
+    """All numbers of a record's array, eight in a register, whatever the number of lanes.
+
+    In plain Python as they are.
+    """
+    return array
+
+
+def _fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any, ...]]:
+    """Of each field: name, offset, kind, shape with sizes by their offsets, and inside or not."""
+    places, _ = layout.places(width)
+    for name, (kind, *shape) in layout.fields.items():
+        if kind == RECORD:
+            part = shape[0]
+            yield name, places[name], RECORD, tuple(_fields_of(part, True, 1)), part.name
+            continue
+        inside = is_inside(kind, shape)
+        sizes = [
+            width if size == WIDTH else size if isinstance(size, int) else str(places[size])
+            for size in shape
+        ]
+        lanes = 0
+        if kind == LANE:
+            lanes = width if together and width > 1 else 0
+            if not together:
+                sizes.append(width)
+        yield name, places[name], (INT if kind == INT else FLOAT, lanes), tuple(sizes), inside
+
+
+if COMPILED:
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+    from numba.core.typing.templates import AttributeTemplate, infer_getattr
+    from numba.extending import intrinsic, models, register_model
+
+    BYTE, WORD = ir.IntType(8), ir.IntType(64)
+
+    class RecordType(types.Type):
+        """A record at an address; `fields` as `_fields_of` has them."""
+
+        def __init__(self, name: str, fields: tuple[Any, ...]) -> None:
+            self.fields = {field[0]: field[1:] for field in fields}
+            super().__init__(name=f'Record({name})')
+
+        def type_of(self, name: str) -> Any:
+            """numba's type of a field."""
+            if name not in self.fields:
+                return None
+            _, kind, shape, inside = self.fields[name]
+            if kind == RECORD:
+                return RecordType(_named(inside, True, 1), shape)
+            number = _number_type(*kind)
+            return types.Array(number, len(shape), 'C', aligned=kind[1] == 0) if shape else number
+
+    def _named(layout: str, together: bool, width: int) -> str:
+        return f'{layout}, {width} {"together" if together else "apart"}'
+
+    def _number_type(kind: str, lanes: int) -> Any:
+        if lanes:
+            from ._lanes import Lanes
+
+            return Lanes(lanes)
+        return types.int64 if kind == INT else types.float64
+
+    @register_model(RecordType)
+    class _RecordModel(models.PrimitiveModel):
+        def __init__(self, manager: Any, kind: RecordType) -> None:
+            super().__init__(manager, kind, BYTE.as_pointer())
+
+    @infer_getattr
+    class _Attributes(AttributeTemplate):
+        key = RecordType
+
+        def generic_resolve(self, record: RecordType, name: str) -> Any:
+            return record.type_of(name)
+
+    def _at(builder: Any, record: Any, place: int, kind: Any) -> Any:
+        """A pointer to what is at an offset."""
+        return builder.bitcast(builder.gep(record, [WORD(place)]), kind.as_pointer())
+
+    @lower_getattr_generic(RecordType)
+    def _get(context: Any, builder: Any, kind: RecordType, record: Any, name: str) -> Any:
+        place, field, shape, inside = kind.fields[name]
+        if field == RECORD:
+            return builder.inttoptr(
+                builder.load(_at(builder, record, place, WORD)), BYTE.as_pointer()
+            )
+        found = kind.type_of(name)
+        if not shape:
+            pointer = _at(builder, record, place, context.get_value_type(found))
+            return builder.load(pointer, align=8)
+        made = context.make_array(found)(context, builder)
+        sizes = [
+            WORD(size)
+            if isinstance(size, int)
+            else builder.load(_at(builder, record, int(size), WORD))
+            for size in shape
+        ]
+        item = 8 * max(field[1], 1)
+        strides, count = [], WORD(item)
+        for size in reversed(sizes):
+            strides.insert(0, count)
+            count = builder.mul(count, size)
+        if inside:
+            first = _at(builder, record, place, BYTE)
+        else:
+            address = builder.load(_at(builder, record, place, WORD))
+            first = builder.inttoptr(address, BYTE.as_pointer())
+        made.data = builder.bitcast(first, made.data.type)
+        made.shape = cgutils.pack_array(builder, sizes, ty=WORD)
+        made.strides = cgutils.pack_array(builder, strides, ty=WORD)
+        made.itemsize = WORD(item)
+        made.nitems = builder.udiv(count, WORD(item))
+        made.meminfo = cgutils.get_null_value(made.meminfo.type)
+        made.parent = cgutils.get_null_value(made.parent.type)
+        return made._getvalue()
+
+    @lower_setattr_generic(RecordType)
+    def _set(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
+        kind = signature.args[0]
+        place = kind.fields[name][0]
+        found = context.get_value_type(kind.type_of(name))
+        builder.store(arguments[1], _at(builder, arguments[0], place, found), align=8)
+
+    def _compiled_view(layout: Layout, together: bool, width: int) -> Any:
+        fields = tuple(_fields_of(layout, together, width))
+        record = RecordType(_named(layout.name, together, width), fields)
+
+        @intrinsic
+        def view(typing_context: Any, address: Any) -> Any:
+            def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+                return builder.inttoptr(arguments[0], BYTE.as_pointer())
+
+            return record(types.int64), generate
+
+        return view
+
+    def _eights() -> Any:
+        from ._lanes import Lanes
+
+        kind = types.Array(Lanes(8), 1, 'C', aligned=False)
+
+        @intrinsic
+        def view(typing_context: Any, array: Any) -> Any:
+            def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+                given = context.make_array(array)(context, builder, arguments[0])
+                made = context.make_array(kind)(context, builder)
+                numbers = getattr(array.dtype, 'count', 1)
+                count = builder.mul(given.nitems, WORD(numbers))
+                count = builder.lshr(builder.add(count, WORD(7)), WORD(3))
+                made.data = builder.bitcast(given.data, made.data.type)
+                made.shape = cgutils.pack_array(builder, [count], ty=WORD)
+                made.strides = cgutils.pack_array(builder, [WORD(64)], ty=WORD)
+                made.itemsize, made.nitems = WORD(64), count
+                made.meminfo, made.parent = given.meminfo, given.parent
+                return made._getvalue()
+
+            return kind(array), generate
+
+        return view
+
+    try:
+        eights_of = _eights()
+    except (ImportError, AttributeError):  # then there are no lanes
+        eights_of = intrinsic(
+            lambda typing_context, array: (array(array), lambda c, b, s, arguments: arguments[0])
+        )

@@ -1,0 +1,594 @@
+"""`decide`: what becomes of a lane's new point. Numbers, one lane at a time; all rules are here.
+
+Keep the point or go back; more or less damping; whether the attempt goes on, and what comes after
+it: another, the following of the best to their ends, the check of an answer, another search.
+The answer is that of the earliest attempt that reaches the goals, so the number of lanes changes
+no bit of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..._jit import inlined, inner
+from ...closed_form.nearest import nearest_solutions
+from ...maths.boxed_step import damping_factor, is_blocked
+from ...maths.lanes import HAS_LANES
+from ...maths.rotations import Array, IntArray
+from ...maths.vectors import copy_to, differ
+from ...robot.kinematics import OFFSET
+from ...robot.limits import TURN, random_configuration, take_nearest_turns
+from .layouts import (
+    ATTEMPTS,
+    CHECK,
+    CLOSEST,
+    DESCEND,
+    EVALUATIONS,
+    EXHAUSTED,
+    FOLLOW,
+    IDLE,
+    ITERATIONS,
+    POOL,
+    REACHED,
+    RUNNING,
+    STALLED,
+    STATUS,
+)
+from .model import Record, is_steep
+from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
+
+ROUNDING = 1e-13
+"""Changes of the cost below this share of it are noise."""
+
+SMALLEST_MOVE = 1e-13
+"""A step that moves no joint by more [rad or m] is none."""
+
+SMALLEST_DAMPING = 1e-9
+"""Where a step is refused, the damping grows from here on."""
+
+CLEAR_DROP = 0.8
+"""The cost must fall to this share within `patience` iterations, or the attempt is left."""
+
+SAME_COST = 1e-10
+"""Costs that differ by less than this share are those of the same closest point."""
+
+SETTLED = 5
+HOPE = 10.0
+"""After so many iterations an attempt that is followed is left where so many more decreases
+like its last would not take it below the best, as decreases become less and less."""
+
+SAME_POINT = 1e-6
+"""Points that are no further apart [rad or m] are the same."""
+
+
+@inner
+def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
+    """Decide about the new point of a lane; attempts after `last` are left to a later call."""
+    if lanes.phase[w] == CHECK:
+        _end_check(problem, searches, lanes, w)
+        return
+    if lanes.fresh[w] > 0.0:
+        ended = _begin_descent(problem, lanes, w)
+        goes_on = ended == RUNNING
+    else:
+        i = lanes.search[w]
+        lanes.steps[w] += 1
+        searches.iterations[i] += 1
+        searches.evaluations[i] += 1
+        ended = _judge(problem, searches, lanes, w)
+        goes_on = ended != REACHED and (
+            not _is_over(problem, lanes, w, ended) or _turns_round(problem, lanes, w)
+        )
+    if goes_on:
+        _note_exact(problem, lanes, w)
+    else:
+        _end_attempt(problem, searches, lanes, w, ended)
+        go_on(problem, searches, lanes, w, last)
+
+
+# --- a step --------------------------------------------------------------------------------------
+
+
+@inlined
+def _begin_descent(problem: Record, lanes: Record, w: int) -> int:
+    """Where an attempt begins: REACHED, or RUNNING with the first damping."""
+    cost = lanes.cost[1 - lanes.here, w]
+    lanes.fresh[w] = 0.0
+    lanes.mark[w], lanes.nu[w], lanes.growth[w] = cost, problem.damping, 2.0
+    if lanes.phase[w] == FOLLOW:  # far away the Hessian grows with the distance, not its square
+        lanes.nu[w] /= max(1.0, math.sqrt(cost))
+    return REACHED if _is_solved(problem, lanes, w) else RUNNING
+
+
+@inlined
+def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
+    """Keep the new point or go back, with the damping for it; how the attempt ends, or RUNNING."""
+    before, cost = lanes.cost[lanes.here, w], lanes.cost[1 - lanes.here, w]
+    if cost < before:
+        lanes.nu[w] *= damping_factor(before - cost, lanes.decrease[w])
+        lanes.growth[w], lanes.leaving[w] = 2.0, 0
+        if _is_solved(problem, lanes, w):
+            return REACHED
+        if _is_hopeless(searches, lanes, w, before - cost):
+            return STALLED
+        ended = CLOSEST if is_stationary(problem, lanes, w) else RUNNING
+    else:
+        _go_back(lanes, w)
+        if lanes.leaving[w] > 0:
+            return _try_further(problem, lanes, w)
+        if abs(lanes.decrease[w]) < ROUNDING * before:
+            ended = CLOSEST  # what is left to gain is below the rounding of the cost
+        elif lanes.largest[w] > SMALLEST_MOVE:
+            lanes.nu[w] = max(lanes.nu[w], SMALLEST_DAMPING) * lanes.growth[w]
+            lanes.growth[w] *= 2.0
+            return RUNNING
+        else:
+            ended = CLOSEST if is_stationary(problem, lanes, w) else STALLED
+    follows = lanes.phase[w] == FOLLOW
+    if ended == CLOSEST and follows and finds_descent(problem, lanes, w, False):
+        lanes.leaving[w] = 1
+        return RUNNING
+    return ended
+
+
+@inlined
+def _try_further(problem: Record, lanes: Record, w: int) -> int:
+    """After a step off a saddle that led nowhere: try another, or another way, or end."""
+    lanes.leaving[w] += 1
+    if lanes.leaving[w] % SADDLE_TRIALS != 1:
+        return RUNNING
+    if lanes.leaving[w] > 2 * SADDLE_TRIALS or finds_descent(problem, lanes, w, True):
+        return STALLED
+    return RUNNING if finds_descent_inside(problem, lanes, w) else CLOSEST
+
+
+@inlined
+def _go_back(lanes: Record, w: int) -> None:
+    """Have the last point in the place of the new one."""
+    here = lanes.here
+    copy_point(lanes, here, w, lanes, 1 - here, w)
+
+
+@inner
+def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -> None:
+    """Copy point a of lane v of a record to point b of lane w of another, or the same."""
+    target.cost[b, w] = source.cost[a, v]
+    x, gradient, squares = source.x, source.gradient, source.squares
+    residual, columns = source.residual, source.columns
+    for i in range(residual.shape[1]):
+        target.residual[b, i, w] = residual[a, i, v]
+    for j in range(x.shape[1]):
+        target.x[b, j, w] = x[a, j, v]
+        target.gradient[b, j, w] = gradient[a, j, v]
+        target.squares[b, j, w] = squares[a, j, v]
+        for i in range(columns.shape[2]):
+            target.columns[b, j, i, w] = columns[a, j, i, v]
+
+
+@inlined
+def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
+    """Whether the attempt has ended, stands still, or has had its steps; counts stagnant ones."""
+    cost = lanes.cost[1 - lanes.here, w]
+    if cost < CLEAR_DROP * lanes.mark[w]:
+        lanes.mark[w], lanes.stagnant[w] = cost, 0
+    else:
+        lanes.stagnant[w] += 1
+    if ended != RUNNING or lanes.steps[w] >= problem.max_iterations:
+        return True
+    return lanes.phase[w] == DESCEND and lanes.stagnant[w] >= problem.patience
+
+
+@inlined
+def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
+    """Turn joints that a limit blocks by a whole turn, where there is room; the attempt goes on.
+
+    The posture stays the same, but the joint is free to move on. Only where restarts are
+    allowed: who solves from a start wants the joints near it.
+    """
+    there, bounds, x, turned = 1 - lanes.here, problem.bounds, lanes.x, False
+    if problem.restarts == 0 or lanes.steps[w] >= problem.max_iterations:
+        return False
+    for j in range(x.shape[1]):
+        if bounds[4, j] > 0.0 and _slope(problem, lanes, w, j) < 0:
+            turn = TURN if lanes.gradient[there, j, w] > 0.0 else -TURN
+            x[there, j, w] = min(max(x[there, j, w] + turn, bounds[0, j]), bounds[1, j])
+            turned = True
+    if turned:
+        lanes.nu[w], lanes.growth[w], lanes.stagnant[w] = problem.damping, 2.0, 0
+    return turned
+
+
+@inlined
+def _note_exact(problem: Record, lanes: Record, w: int) -> None:
+    """Note whether the next step needs the Hessian, or leaves a saddle."""
+    slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
+    exact = 1 if slow or problem.weighed > 0 or lanes.leaving[w] > 0 else 0
+    lanes.special += exact - lanes.exact[w]
+    lanes.exact[w] = exact
+
+
+@inlined
+def _is_hopeless(searches: Record, lanes: Record, w: int, drop: float) -> bool:
+    """Whether an attempt that is followed will not end below the best one followed so far."""
+    i = lanes.search[w]
+    if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < SETTLED:
+        return False
+    cost = lanes.cost[1 - lanes.here, w]
+    return bool(cost - HOPE * drop > searches.best_cost[i] * (1.0 - SAME_COST))
+
+
+# --- a point -------------------------------------------------------------------------------------
+
+
+@inlined
+def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
+    """Whether all goals are reached. Weighed against other tasks, that alone is not the end."""
+    return problem.weighed == 0 and is_within(problem, lanes, w)
+
+
+@inlined
+def is_within(problem: Record, lanes: Record, w: int) -> bool:
+    """Whether all goals are within their tolerances; not so without any."""
+    errors, tolerance = lanes.errors, problem.tolerance
+    for g in range(errors.shape[0]):
+        if not errors[g, 0, w] <= tolerance[0] or not errors[g, 1, w] <= tolerance[1]:
+            return False
+    return errors.shape[0] > 0
+
+
+@inlined
+def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
+    """Whether the cost falls nowhere inside the limits: no column of a free variable leans on the
+    residual."""
+    for j in range(lanes.x.shape[1]):  # noqa: SIM110 (kernels have no generators)
+        if _slope(problem, lanes, w, j) > 0:
+            return False
+    return True
+
+
+@inlined
+def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
+    """Whether the cost falls along a variable: 1; -1 where only a limit is in the way; else 0."""
+    there, bounds = 1 - lanes.here, problem.bounds
+    gradient = lanes.gradient[there, j, w]
+    if not is_steep(gradient, lanes.squares[there, j, w], lanes.cost[there, w]):
+        return 0
+    blocked = is_blocked(lanes.x[there, j, w], bounds[0, j], bounds[1, j], gradient)
+    return -1 if blocked else 1
+
+
+# --- the end of an attempt -----------------------------------------------------------------------
+
+
+@inlined
+def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> None:
+    """Note how and where an attempt ended."""
+    i, k = lanes.search[w], lanes.attempt[w]
+    descended = lanes.phase[w] == DESCEND
+    if descended and searches.lanes[i] > 1:
+        for other in range(lanes.phase.shape[0]):
+            if _is_beside(lanes, w, other) and lanes.attempt[other] < k:
+                lanes.later[other] += lanes.steps[w]
+    if ended == REACHED:
+        if descended:
+            _call_off(searches, lanes, w)
+        _keep(problem, searches, lanes, w, REACHED)
+        searches.costs[i] = lanes.cost[1 - lanes.here, w]
+        for g in range(lanes.errors.shape[0]):
+            searches.errors[i, g, 0] = lanes.errors[g, 0, w]
+            searches.errors[i, g, 1] = lanes.errors[g, 1, w]
+    elif searches.best_status[i] != REACHED:  # by a later attempt
+        if ended == RUNNING:
+            ended = EXHAUSTED
+        cost, best = lanes.cost[1 - lanes.here, w], searches.best_cost[i]
+        if descended:
+            _pool(searches, lanes, w)
+            is_best = cost < best or (cost == best and k < searches.best[i])
+        else:  # of two that end in the same point, one known to be stationary is the better one
+            known = (1.0 if ended == CLOSEST else 0.0) - (
+                1.0 if searches.best_status[i] == CLOSEST else 0.0
+            )
+            is_best = cost < best * (1.0 + SAME_COST * known)
+        if is_best:
+            _keep(problem, searches, lanes, w, ended)
+
+
+@inlined
+def _is_beside(lanes: Record, w: int, other: int) -> bool:
+    """Whether another lane makes an attempt of the same search."""
+    same = lanes.search[other] == lanes.search[w]
+    return other != w and same and lanes.phase[other] == DESCEND
+
+
+@inlined
+def _call_off(searches: Record, lanes: Record, w: int) -> None:
+    """End, and begin no more of, the attempts that come after one that reached the goals.
+
+    The counts are those of attempts made one after the other, so without these.
+    """
+    i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later[w]
+    if searches.lanes[i] > 1:
+        for other in range(lanes.phase.shape[0]):
+            if not _is_beside(lanes, w, other):
+                continue
+            if lanes.attempt[other] > k:
+                dropped += lanes.steps[other]
+                _release(searches, lanes, other)
+            else:
+                lanes.later[other] -= lanes.later[w]
+    searches.iterations[i] -= dropped
+    searches.evaluations[i] -= dropped + searches.begun[i] - (k + 1)
+    searches.begun[i] = searches.needed[i] = k + 1
+
+
+@inlined
+def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int) -> None:
+    """Keep a lane's point as the best of its search."""
+    i, there = lanes.search[w], 1 - lanes.here
+    searches.best[i], searches.best_status[i] = lanes.attempt[w], status
+    searches.best_cost[i] = lanes.cost[there, w]
+    points, x = searches.points, lanes.x
+    for j in range(points.shape[1]):
+        points[i, j] = x[there, j, w]
+
+
+@inner
+def _pool(searches: Record, lanes: Record, w: int) -> None:
+    """Keep a lane's point among the best attempts, sorted by cost, of equals the earlier first."""
+    i, there, attempt = lanes.search[w], 1 - lanes.here, lanes.attempt[w]
+    cost, slot = lanes.cost[there, w], searches.slot[i]
+    costs, attempts, pool = searches.pool_costs, searches.pool_attempts, searches.pool
+    if slot < 0:
+        slot = 0
+        while searches.users[slot] != 0:
+            slot += 1
+        searches.slot[i], searches.users[slot] = slot, i + 1
+        for k in range(POOL):
+            costs[slot, k] = np.inf
+    place = POOL
+    if cost < np.inf:
+        while place > 0 and (
+            cost < costs[slot, place - 1]
+            or (cost == costs[slot, place - 1] and attempt < attempts[slot, place - 1])
+        ):
+            place -= 1
+    if place == POOL:
+        return
+    for k in range(POOL - 1, place, -1):
+        if costs[slot, k - 1] < np.inf:
+            costs[slot, k], attempts[slot, k] = costs[slot, k - 1], attempts[slot, k - 1]
+            copy_to(pool[slot, k - 1], pool[slot, k])
+    costs[slot, place], attempts[slot, place] = cost, attempt
+    for j in range(pool.shape[2]):
+        pool[slot, place, j] = lanes.x[there, j, w]
+
+
+# --- from one attempt to the next ----------------------------------------------------------------
+
+
+@inner
+def go_on(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
+    """Have a lane whose attempt is over do what its search needs next, or leave it."""
+    i = lanes.search[w]
+    if lanes.phase[w] == DESCEND:
+        begun, needed = searches.begun[i], searches.needed[i]
+        if begun < needed and begun <= last:
+            _begin_attempt(problem, searches, lanes, w)
+            return
+        if (
+            begun < needed
+            or searches.lanes[i] > 1
+            or (searches.best_status[i] != REACHED and lanes.follows == 0)
+        ):
+            _release(searches, lanes, w)
+            return
+    if searches.best_status[i] == REACHED or not _follow_next(searches, lanes, w):
+        _finish(problem, searches, lanes, w)
+
+
+@inlined
+def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> None:
+    """Begin the next attempt: at its given start, in closed form, or at random."""
+    i, bounds, point = lanes.search[w], problem.bounds, lanes.point
+    attempt = searches.begun[i]
+    searches.begun[i] += 1
+    lanes.attempt[w], lanes.later[w] = attempt, 0
+    if attempt == 0:
+        x, first = point.x, searches.first
+        for j in range(x.shape[0]):
+            x[j] = min(max(first[i, j], bounds[0, j]), bounds[1, j])
+    elif attempt > 1 or not _begins_elsewhere(problem, searches, lanes, w):
+        random_configuration(searches.seeds[i], attempt, bounds[2], bounds[3], point.x)
+    if problem.restarts == 0:  # the only attempt there is counts as one that is followed
+        searches.followed[i] = 1
+    _begin_at(searches, lanes, w, point.x, FOLLOW if problem.restarts == 0 else DESCEND)
+
+
+@inner
+def _stay(
+    plan: IntArray,
+    numbers: Array,
+    targets: Array,
+    starts: Array,
+    first: int,
+    last: int,
+    memory: Array,
+    points: Array,
+) -> None:
+    """What stands for `nearest_solutions` where there are no lanes, and so no plans."""
+
+
+choose_beginning = nearest_solutions if HAS_LANES else _stay
+
+
+@inner
+def _begins_elsewhere(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
+    """Whether the first restart begins at a solution in closed form: then at the point's x.
+
+    Where attempt 0 began at a start near the goal and led nowhere.
+    """
+    i, point = lanes.search[w], lanes.point
+    if searches.elsewhere == 0:
+        return False
+    target, apart = point.target, 0.0
+    copy_to(searches.targets[i, 0], target[0])
+    copy_to(searches.first[i], point.starts[0])
+    choose_beginning(
+        problem.plan, problem.everywhere, target, point.starts, 0, 1, lanes.room, point.answers
+    )
+    for j in range(point.x.shape[0]):
+        point.x[j] = point.answers[0, j]
+        apart = max(apart, abs(point.answers[0, j] - point.starts[0, j]))
+    return apart > SAME_POINT
+
+
+@inlined
+def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
+    """Begin to follow the next of the best attempts to its end; False where there is none."""
+    i = lanes.search[w]
+    place, slot, point = searches.followed[i], searches.slot[i], lanes.point
+    if slot < 0 or place == POOL or searches.pool_costs[slot, place] == np.inf:
+        return False
+    if place == 0:
+        searches.best_cost[i] = np.inf
+    searches.followed[i] = place + 1
+    copy_to(searches.pool[slot, place], point.x)
+    _begin_at(searches, lanes, w, point.x, FOLLOW)
+    return True
+
+
+@inner
+def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> None:
+    """Have a lane begin at x."""
+    there = 1 - lanes.here
+    for j in range(x.shape[0]):
+        lanes.x[there, j, w] = x[j]
+    lanes.phase[w], lanes.fresh[w], lanes.steps[w] = phase, 1.0, 0
+    lanes.stagnant[w] = lanes.leaving[w] = 0
+    lanes.special -= lanes.exact[w]
+    lanes.exact[w] = 0
+    if phase != CHECK:
+        searches.evaluations[lanes.search[w]] += 1
+
+
+@inlined
+def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
+    """The answer of a search: the best point by its turns next to the start, judged again."""
+    i, bounds, point = lanes.search[w], problem.bounds, lanes.point
+    answer = searches.points[i]
+    copy_to(answer, point.x)
+    take_nearest_turns(answer, searches.nearby[i], bounds[0], bounds[1], bounds[4])
+    turned = differ(answer, point.x)
+    if searches.best_status[i] == REACHED and not turned:
+        _write(searches, lanes, w, REACHED)  # as judged just now
+        return
+    lanes.turned[w] = 1 if turned else 0
+    _begin_at(searches, lanes, w, answer, CHECK)
+
+
+@inlined
+def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None:
+    """Note what an answer achieves."""
+    i = lanes.search[w]
+    status = searches.best_status[i]
+    searches.costs[i] = lanes.cost[1 - lanes.here, w]
+    for g in range(lanes.errors.shape[0]):
+        searches.errors[i, g, 0] = lanes.errors[g, 0, w]
+        searches.errors[i, g, 1] = lanes.errors[g, 1, w]
+    if is_within(problem, lanes, w):
+        status = REACHED
+    elif status == REACHED:  # lost to rounding in the last digit of a tolerance
+        status = STALLED
+    elif status == CLOSEST and lanes.turned[w] > 0 and not is_stationary(problem, lanes, w):
+        status = STALLED  # a limit that held it may hold it no more a whole turn away
+    _write(searches, lanes, w, status)
+
+
+@inner
+def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
+    """End a search."""
+    i = lanes.search[w]
+    searches.status[i] = searches.codes[i, STATUS] = status
+    searches.codes[i, ITERATIONS] = searches.iterations[i]
+    searches.codes[i, EVALUATIONS] = searches.evaluations[i]
+    searches.codes[i, ATTEMPTS] = searches.begun[i] - 1
+    if searches.slot[i] >= 0:
+        searches.users[searches.slot[i]] = 0
+    _release(searches, lanes, w)
+
+
+# --- lanes and searches --------------------------------------------------------------------------
+
+
+@inner
+def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
+    """Give an idle lane the next search, or an attempt of the one that has begun the fewest."""
+    if lanes.next < searches.count:
+        begin_search(problem, searches, lanes.next)
+        join(problem, searches, lanes, w, lanes.next)
+        lanes.next += 1
+        go_on(problem, searches, lanes, w, last)
+        return
+    found, fewest = -1, last + 1
+    for other in range(lanes.phase.shape[0]):
+        if lanes.phase[other] == DESCEND:
+            i = lanes.search[other]
+            if searches.begun[i] < min(fewest, searches.needed[i]):
+                found, fewest = i, searches.begun[i]
+    if found >= 0:
+        join(problem, searches, lanes, w, found)
+        go_on(problem, searches, lanes, w, last)
+
+
+@inner
+def begin_search(problem: Record, searches: Record, i: int) -> None:
+    """Begin a search anew."""
+    searches.status[i], searches.slot[i] = RUNNING, -1
+    searches.best_status[i], searches.best_cost[i] = STALLED, np.inf
+    searches.needed[i] = problem.restarts + 1
+    searches.begun[i] = searches.lanes[i] = searches.followed[i] = searches.best[i] = 0
+    searches.iterations[i] = searches.evaluations[i] = 0
+
+
+@inner
+def join(problem: Record, searches: Record, lanes: Record, w: int, i: int) -> None:
+    """Have a lane work for a search."""
+    geometry, frozen, offset, target = problem.geometry, problem.frozen, lanes.offset, lanes.target
+    searches.lanes[i] += 1
+    lanes.search[w], lanes.phase[w] = i, DESCEND
+    for g in range(target.shape[0]):
+        for c in range(12):
+            target[g, c, w] = searches.targets[i, g, c]
+    for k in range(offset.shape[0]):
+        offset[k, w] = geometry[k, OFFSET]
+    for k in range(frozen.shape[0]):
+        offset[frozen[k], w] = searches.angles[i, k]
+
+
+@inner
+def load_search(problem: Record, searches: Record, i: int, point: Record) -> None:
+    """Have the goals of a search, and its joints that stand still, in `POINT`."""
+    geometry, frozen = problem.geometry, problem.frozen
+    for g in range(point.target.shape[0]):
+        copy_to(searches.targets[i, g], point.target[g])
+    for k in range(point.offset.shape[0]):
+        point.offset[k] = geometry[k, OFFSET]
+    for k in range(frozen.shape[0]):
+        point.offset[frozen[k]] = searches.angles[i, k]
+
+
+@inner
+def _release(searches: Record, lanes: Record, w: int) -> None:
+    """A lane has nothing more to do for its search."""
+    searches.lanes[lanes.search[w]] -= 1
+    free(lanes, w)
+
+
+@inner
+def free(lanes: Record, w: int) -> None:
+    """A lane has nothing to do."""
+    lanes.phase[w], lanes.fresh[w] = IDLE, 1.0
+    lanes.special -= lanes.exact[w]
+    lanes.exact[w] = 0

@@ -1,0 +1,190 @@
+"""`evaluate`: the next point of every lane, a damped step from the last one, and the model there.
+
+    minimise |r + J dx|^2 + mu |dx|^2   subject to   lower <= x + dx <= upper,   mu = nu |r|^2
+
+One source for one lane and for several. The pose of a chain, the common case, has its own
+straight-line code (`_evaluate_pose`); goals of every other kind go by `tasks.kernels`.
+"""
+
+from __future__ import annotations
+
+from ..._jit import inlined, inner
+from ...maths.boxed_step import bounded_steps, cap_step, predicted_decrease
+from ...maths.lanes import Number, bits, least, most, root, select
+from ...maths.rotations import Array, Frame, compose, frame_at, relative_log
+from ...robot.kinematics import KIND, PRISMATIC, VARIABLE
+from ...tasks.kernels import SCALE
+from .model import (
+    Record,
+    add_joint_slopes,
+    joint_cost,
+    lengthen,
+    lifted,
+    miss,
+    model,
+    set_angles,
+)
+from .second_order import exact_step
+
+
+@inner
+def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
+    """Make the next point of every lane, and the model there.
+
+    lanes, numbers : the same record, lanes side by side and lane by lane
+    """
+    here, there = lanes.here, 1 - lanes.here
+    fresh = lanes.fresh > 0.0
+    stepping = bits(lanes.fresh == 0.0)
+    if stepping != 0:
+        if lanes.special < numbers.phase.shape[0]:
+            _damped_step(problem, lanes, here, stepping)
+        if lanes.special > 0:
+            for w in range(numbers.phase.shape[0]):
+                if numbers.exact[w] > 0 and numbers.fresh[w] == 0.0:
+                    exact_step(problem, numbers, w)
+    lanes.largest = _take_step(problem.bounds, lanes.dx, fresh, lanes.x[here], lanes.x[there])
+    before = lanes.cost[here]
+    if problem.pose > 0:
+        _evaluate_pose(problem, lanes, there, before, fresh)
+    else:
+        _evaluate_goals(problem, lanes, there)
+
+
+@inlined
+def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> None:
+    """dx = the minimiser of the damped linear model inside the bounds, at most max_step long."""
+    columns, gradient, dx = lanes.columns[here], lanes.gradient[here], lanes.dx
+    bounded_steps(
+        columns,
+        lanes.residual[here],
+        gradient,
+        lanes.nu * lanes.cost[here],
+        lanes.x[here],
+        problem.bounds,
+        dx,
+        lanes.held,
+        lanes.loose,
+        lanes.normal,
+        lanes.rhs,
+        stepping,
+    )
+    cap_step(dx, problem.max_step)
+    lanes.decrease = predicted_decrease(columns, gradient, dx)
+
+
+@inlined
+def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) -> Number:
+    """trial = x + dx, inside the bounds to the last bit, or x if fresh; return the largest move."""
+    largest = 0.0
+    for j in range(x.shape[0]):
+        moved = least(most(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+        trial[j] = select(fresh, x[j], moved)
+        largest = most(largest, abs(trial[j] - x[j]))
+    return largest
+
+
+# --- the pose of a chain -------------------------------------------------------------------------
+
+
+@inlined
+def _evaluate_pose(
+    problem: Record, lanes: Record, there: int, before: Number, fresh: Number
+) -> None:
+    """Residual and cost; where some lane goes on from there, the Jacobian, too."""
+    tip = _place_joints(problem, lanes, lanes.x[there])
+    residual, errors = lanes.residual[there], lanes.errors
+    cost = _pose_residual(problem.tools, lanes.target, tip, residual, errors)
+    if problem.weighed > 0:
+        cost = cost + joint_cost(problem, lanes.x[there])
+    lanes.cost[there] = cost
+    missed = (errors[0, 0] > problem.tolerance[0]) | (errors[0, 1] > problem.tolerance[1])
+    if problem.weighed > 0 or bits(((cost < before) | fresh) & missed) != 0:
+        _pose_jacobian(problem, lanes, there, tip)
+
+
+@inlined
+def _place_joints(problem: Record, lanes: Record, x: Array) -> Frame:
+    """Fill the axes and origins of all joints at x; return the tip's frame."""
+    tree, geometry, axis, origin = problem.tree, problem.geometry, lanes.axis, lanes.origin
+    angle, cosine, sine = lanes.angle, lanes.cosine, lanes.sine
+    set_angles(problem, lanes, x)
+    frame = lifted(frame_at(geometry, 0), cosine[0])
+    for k in range(tree.shape[0]):
+        if k > 0:
+            frame = compose(frame, frame_at(geometry, k))
+        a0, a1, a2, a3, a4, a5, a6, a7, a8, px, py, pz = frame
+        if tree[k, KIND] == PRISMATIC:
+            d = angle[k]
+            px, py, pz = px + d * a2, py + d * a5, pz + d * a8
+        else:
+            c, s = cosine[k], sine[k]
+            a0, a1 = c * a0 + s * a1, c * a1 - s * a0
+            a3, a4 = c * a3 + s * a4, c * a4 - s * a3
+            a6, a7 = c * a6 + s * a7, c * a7 - s * a6
+        axis[k, 0], axis[k, 1], axis[k, 2] = a2, a5, a8
+        origin[k, 0], origin[k, 1], origin[k, 2] = px, py, pz
+        frame = a0, a1, a2, a3, a4, a5, a6, a7, a8, px, py, pz
+    return compose(frame, frame_at(problem.tools, 0))
+
+
+@inlined
+def _pose_residual(
+    tools: Array, targets: Array, tip: Frame, residual: Array, errors: Array
+) -> Number:
+    """residual = where the tip is minus where it should be, scaled; its squared norm."""
+    target = frame_at(targets, 0)
+    x, y, z = tip[9] - target[9], tip[10] - target[10], tip[11] - target[11]
+    u, v, w = relative_log(target, tip)
+    errors[0, 0], errors[0, 1] = root(x * x + y * y + z * z), root(u * u + v * v + w * w)
+    a, b, c = tools[0, SCALE], tools[0, SCALE + 1], tools[0, SCALE + 2]
+    d = tools[0, SCALE + 3]
+    x, y, z, u, v, w = a * x, b * y, c * z, d * u, d * v, d * w
+    residual[0], residual[1], residual[2] = x, y, z
+    residual[3], residual[4], residual[5] = u, v, w
+    return x * x + y * y + z * z + u * u + v * v + w * w
+
+
+@inlined
+def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> None:
+    """The columns, with angular velocities in the target's axes; gradient and squares."""
+    tree, tools, axis, origin = problem.tree, problem.tools, lanes.axis, lanes.origin
+    x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
+    gradient, squares = lanes.gradient[there], lanes.squares[there]
+    t0, t1, t2, t3, t4, t5, t6, t7, t8, _, _, _ = frame_at(lanes.target, 0)
+    a, b, c = tools[0, SCALE], tools[0, SCALE + 1], tools[0, SCALE + 2]
+    d = tools[0, SCALE + 3]
+    r0, r1, r2 = residual[0], residual[1], residual[2]
+    r3, r4, r5 = residual[3], residual[4], residual[5]
+    for k in range(tree.shape[0]):
+        j, zx, zy, zz = tree[k, VARIABLE], axis[k, 0], axis[k, 1], axis[k, 2]
+        if tree[k, KIND] == PRISMATIC:
+            px, py, pz = a * zx, b * zy, c * zz
+            u = v = w = 0.0 * zx
+        else:
+            px, py, pz = tip[9] - origin[k, 0], tip[10] - origin[k, 1], tip[11] - origin[k, 2]
+            px, py, pz = (
+                a * (zy * pz - zz * py),
+                b * (zz * px - zx * pz),
+                c * (zx * py - zy * px),
+            )
+            u = d * (t0 * zx + t3 * zy + t6 * zz)
+            v = d * (t1 * zx + t4 * zy + t7 * zz)
+            w = d * (t2 * zx + t5 * zy + t8 * zz)
+        columns[j, 0], columns[j, 1], columns[j, 2] = px, py, pz
+        columns[j, 3], columns[j, 4], columns[j, 5] = u, v, w
+        gradient[j] = px * r0 + py * r1 + pz * r2 + u * r3 + v * r4 + w * r5
+        squares[j] = px * px + py * py + pz * pz + u * u + v * v + w * w
+    if problem.weighed > 0:
+        add_joint_slopes(problem, x, gradient, squares)
+    lengthen(squares)
+
+
+# --- goals of all kinds --------------------------------------------------------------------------
+
+
+@inner
+def _evaluate_goals(problem: Record, lanes: Record, there: int) -> None:
+    x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
+    lanes.cost[there] = miss(problem, lanes, x, residual)
+    model(problem, lanes, x, residual, columns, lanes.gradient[there], lanes.squares[there])

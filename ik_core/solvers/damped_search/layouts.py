@@ -1,0 +1,166 @@
+"""The records of a search, and the numbers that stand in them.
+
+`PROBLEM` is the same for all searches and threads, `SEARCHES` are the problems that are solved,
+one or many: what is asked, how far each is, and the best so far. `LANES` are attempts side by
+side. `POINT` is one point of one lane, with the Hessian there.
+"""
+
+from __future__ import annotations
+
+from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
+from ...closed_form import slots
+from ...optim.memory import CLOSEST, EXHAUSTED, REACHED, RUNNING, STALLED
+from ...tasks.kernels import CHAIN, COMPONENTS, CONE
+
+__all__ = ['CLOSEST', 'EXHAUSTED', 'REACHED', 'RUNNING', 'STALLED']
+
+POOL = 64
+"""How many of the best attempts are followed to their end where none reaches the goals.
+
+Far from a goal the costs at which attempts were left say little of where they would end.
+"""
+IDLE, DESCEND, FOLLOW, CHECK = range(4)
+"""What a lane does: nothing; an attempt that is left when it stagnates; one that is followed to
+its end; the evaluation of an answer."""
+NEW, ALONE, BESIDE, REST = range(4)
+"""Stages of a single search: it has not begun; its first attempt in one lane; the others in
+several; the rest in one again."""
+STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
+"""Columns of `codes`."""
+
+PROBLEM = Layout(
+    'problem',
+    ('joints', 'rows', 'bodies', 'goals', 'frozen_count', 'known', 'chain_rows'),
+    pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
+    weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
+    restarts=(INT,),
+    max_iterations=(INT,),
+    patience=(INT,),
+    max_step=(FLOAT,),
+    damping=(FLOAT,),
+    joint_cost=(FLOAT,),  # the constant part of the joint tasks' cost
+    tolerance=(FLOAT, 2),  # [m, rad]
+    tree=(INT, 'bodies', 3),
+    geometry=(FLOAT, 'bodies', 14),
+    table=(INT, 'goals', CHAIN + 1),
+    tools=(FLOAT, 'goals', CONE + 1),
+    bounds=(FLOAT, 5, 'joints'),  # as `JointLimits.packed`
+    weights=(FLOAT, 'joints'),  # of the joint tasks
+    rests=(FLOAT, 'joints'),
+    frozen=(INT, 'frozen_count'),  # bodies whose joints are no variables
+    plan=(INT, 'known'),  # of the closed form that attempts may begin at; of length 0: of none
+    near=(FLOAT, 'chain_rows', 12),  # its numbers, for attempt 0
+    everywhere=(FLOAT, 'chain_rows', 12),  # and for attempt 1
+)
+
+SEARCHES = Layout(
+    'searches',
+    ('count', 'joints', 'goals', 'frozen_count', 'slots'),
+    stage=(INT,),
+    begins=(INT,),  # 1: attempt 0 of a single search begins at the nearest solution
+    elsewhere=(INT,),  # 1: so may attempt 1, where attempt 0 began at the start
+    targets=(FLOAT, 'count', 'goals', 12),
+    angles=(FLOAT, 'count', 'frozen_count'),  # of the joints that are no variables [rad or m]
+    starts=(FLOAT, 'count', 'joints'),
+    first=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
+    nearby=(FLOAT, 'count', 'joints'),  # next to which full turns are chosen
+    seeds=(INT, 'count'),
+    status=(INT, 'count'),
+    lanes=(INT, 'count'),  # that work for a search
+    begun=(INT, 'count'),  # attempts
+    needed=(INT, 'count'),  # attempts; less, once one reaches the goals
+    best=(INT, 'count'),  # the attempt of the best point
+    best_status=(INT, 'count'),  # how it ended
+    best_cost=(FLOAT, 'count'),
+    followed=(INT, 'count'),  # attempts that are, or were, followed
+    slot=(INT, 'count'),  # in the pool; -1: none
+    iterations=(INT, 'count'),
+    evaluations=(INT, 'count'),
+    points=(FLOAT, 'count', 'joints'),  # the best so far, in the end the answer
+    costs=(FLOAT, 'count'),
+    errors=(FLOAT, 'count', 'goals', 2),
+    codes=(INT, 'count', 4),
+    users=(INT, 'slots'),  # which search has a slot, plus one
+    pool_costs=(FLOAT, 'slots', POOL),
+    pool_attempts=(INT, 'slots', POOL),
+    pool=(FLOAT, 'slots', POOL, 'joints'),
+)
+
+POINT = Layout(
+    'point',
+    ('joints', 'rows', 'bodies', 'goals', 'size'),
+    cost=(FLOAT,),
+    x=(FLOAT, 'joints'),
+    target=(FLOAT, 'goals', 12),
+    offset=(FLOAT, 'bodies'),
+    angle=(FLOAT, 'bodies'),
+    cosine=(FLOAT, 'bodies'),
+    sine=(FLOAT, 'bodies'),
+    frames=(FLOAT, 'bodies', 12),
+    tips=(FLOAT, 'goals', 12),
+    raw=(FLOAT, 'goals', COMPONENTS),
+    scales=(FLOAT, 'goals', COMPONENTS),
+    errors=(FLOAT, 'goals', 2),
+    residual=(FLOAT, 'rows'),
+    columns=(FLOAT, 'joints', 'rows'),
+    gradient=(FLOAT, 'joints'),
+    squares=(FLOAT, 'joints'),
+    dx=(FLOAT, 'joints'),
+    held=(FLOAT, 'joints'),
+    way=(FLOAT, 'joints'),
+    hessian=(FLOAT, 'joints', 'joints'),
+    normal=(FLOAT, 'size', 'size'),
+    rhs=(FLOAT, 'size'),
+    starts=(FLOAT, 1, 'joints'),  # of a closed form, and its answer
+    answers=(FLOAT, 1, 'joints'),
+)
+
+LANES = Layout(
+    'lanes',
+    ('joints', 'rows', 'bodies', 'goals', 'size', 'room_rows'),
+    here=(INT,),  # which of two points is the last one; the other is new
+    next=(INT,),  # search that no lane has begun
+    follows=(INT,),  # 0: attempts that are to be followed are left to other lanes
+    special=(INT,),  # lanes whose step is not the damped one
+    phase=(INT, WIDTH),
+    search=(INT, WIDTH),
+    attempt=(INT, WIDTH),
+    steps=(INT, WIDTH),
+    later=(INT, WIDTH),  # steps of attempts that are over and come after the lane's own
+    stagnant=(INT, WIDTH),
+    exact=(INT, WIDTH),  # 1 where the step needs the Hessian, or leaves a saddle
+    leaving=(INT, WIDTH),  # steps tried off a saddle, from 1 on; 0 at none
+    turned=(INT, WIDTH),  # 1 where the answer that is checked was turned round
+    fresh=(LANE,),  # 1 where x is given, not a step from the last point
+    nu=(LANE,),  # the damping relative to the cost
+    growth=(LANE,),  # what nu is multiplied by next, where a step is refused
+    mark=(LANE,),  # the cost at the last clear drop
+    decrease=(LANE,),  # of the cost, as predicted for the step
+    largest=(LANE,),  # move of a joint
+    cost=(LANE, 2),
+    x=(LANE, 2, 'joints'),
+    residual=(LANE, 2, 'rows'),
+    columns=(LANE, 2, 'joints', 'rows'),  # of the Jacobian
+    gradient=(LANE, 2, 'joints'),  # half the cost's
+    squares=(LANE, 2, 'joints'),  # of the columns' lengths; of vanishing ones more
+    dx=(LANE, 'joints'),
+    held=(LANE, 'joints'),
+    way=(LANE, 'joints'),  # down from a saddle
+    target=(LANE, 'goals', 12),
+    offset=(LANE, 'bodies'),
+    angle=(LANE, 'bodies'),
+    cosine=(LANE, 'bodies'),
+    sine=(LANE, 'bodies'),
+    axis=(LANE, 'bodies', 3),  # of a chain's joints, and their origins
+    origin=(LANE, 'bodies', 3),
+    frames=(LANE, 'bodies', 12),  # of other trees
+    tips=(LANE, 'goals', 12),
+    raw=(LANE, 'goals', COMPONENTS),
+    scales=(LANE, 'goals', COMPONENTS),
+    errors=(LANE, 'goals', 2),
+    loose=(LANE, 'joints', 'rows'),
+    normal=(LANE, 'size', 'size'),
+    rhs=(LANE, 'size'),
+    room=(FLOAT, 'room_rows', slots.WIDTH),  # of closed forms
+    point=(RECORD, POINT),
+)

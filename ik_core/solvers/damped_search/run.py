@@ -1,0 +1,244 @@
+"""`run`, the loop around `evaluate` and `decide`, and the kernels that Python calls.
+
+Single solves, whole or step by step, and batches are this loop over one lane, a few, or as many
+as the machine has. All state is in records, so it goes on where it was.
+"""
+
+from __future__ import annotations
+
+from ..._jit import inlined, inner, njit
+from ...maths.lanes import LANES as MANY
+from ...maths.rotations import Array
+from ...maths.vectors import copy_to
+from ...robot.limits import take_nearest_turns
+from . import layouts
+from .decide import (
+    assign,
+    choose_beginning,
+    copy_point,
+    decide,
+    free,
+    go_on,
+    join,
+    load_search,
+)
+from .evaluate import evaluate
+from .layouts import (
+    ALONE,
+    BESIDE,
+    DESCEND,
+    IDLE,
+    NEW,
+    REACHED,
+    REST,
+    RUNNING,
+)
+from .model import Record
+from .second_order import evaluate_point
+
+FEW = min(MANY, 4)
+"""Lanes of a single solve. One of the first restarts reaches a goal as a rule, and eight lanes
+take twice as long on processors whose registers are halved."""
+FIRST_STEPS = 8
+"""Steps of a single solve in one lane, where a step takes less time than in several: most first
+attempts need few."""
+
+searches_at = layouts.SEARCHES.lanes()
+problem_at = layouts.PROBLEM.lanes()
+one_lane, one_number = layouts.LANES.lanes(1), layouts.LANES.numbers(1)
+few_lanes, few_numbers = layouts.LANES.lanes(FEW), layouts.LANES.numbers(FEW)
+many_lanes, many_numbers = layouts.LANES.lanes(MANY), layouts.LANES.numbers(MANY)
+
+
+@inner
+def run(
+    problem: Record, searches: Record, lanes: Record, numbers: Record, last: int, steps: int
+) -> bool:
+    """Go on with searches until all have ended, or for so many steps; whether any goes on.
+
+    lanes, numbers : the same record, lanes side by side and lane by lane
+    last : later attempts than this one are left to a later call
+
+    To evaluate where attempts begin is no step.
+    """
+    width, some_idle = numbers.phase.shape[0], True
+    while True:
+        if some_idle:
+            working = 0
+            for w in range(width):
+                if numbers.phase[w] == IDLE:
+                    assign(problem, searches, numbers, w, last)
+                working += 0 if numbers.phase[w] == IDLE else 1
+            if working == 0:
+                return False
+            some_idle = False
+        fresh = True
+        for w in range(width):
+            fresh = fresh and numbers.fresh[w] > 0.0
+        if not fresh:
+            if steps <= 0:
+                return True
+            steps -= 1
+        numbers.here = 1 - numbers.here
+        evaluate(problem, lanes, numbers)
+        for w in range(width):
+            if numbers.phase[w] != IDLE:
+                decide(problem, searches, numbers, w, last)
+                some_idle = some_idle or numbers.phase[w] == IDLE
+
+
+Outcome = tuple[int, float, int, int, int]
+"""Status, cost, iterations, evaluations and restarts: what `IkResult` tells of a search."""
+
+
+@njit
+def solve(
+    searches_address: int,
+    problem_address: int,
+    one_address: int,
+    few_address: int,
+    steps: int,
+    q: Array,
+    columns: Array,
+) -> Outcome:
+    """Begin a single search, or go on with it, for at most so many steps after the first few.
+
+    few_address : 0 to make attempts one after the other
+    q (n,) : begin anew at these joints of the whole robot, and fill the `columns` of them with
+        the answer, if it is found in this call; of length 0 to go on
+    """
+    searches, problem = searches_at(searches_address), problem_at(problem_address)
+    lanes, one = one_lane(one_address), one_number(one_address)
+    if q.shape[0] > 0:
+        searches.stage = NEW
+        searches.begins = searches.elsewhere = 1 if problem.plan.shape[0] > 0 else 0
+        for j in range(columns.shape[0]):
+            searches.starts[0, j] = q[columns[j]]
+    if searches.stage == NEW:
+        begin_single(problem, searches, one)
+        searches.stage = ALONE if few_address != 0 and problem.restarts > 0 else REST
+    if searches.stage == ALONE:
+        run(problem, searches, lanes, one, 0, FIRST_STEPS)
+        if searches.status[0] == RUNNING:
+            few = few_numbers(few_address)
+            reset(few, 1)
+            few.follows = 0
+            _hand_over(problem, searches, one, few)
+            searches.stage = BESIDE
+    if searches.stage == BESIDE and searches.status[0] == RUNNING:
+        few = few_numbers(few_address)
+        beside = run(problem, searches, few_lanes(few_address), few, problem.restarts, steps)
+        if not beside and searches.status[0] == RUNNING:  # no attempt is left
+            join(problem, searches, one, 0, 0)
+            go_on(problem, searches, one, 0, problem.restarts)
+            searches.stage = REST
+    if searches.stage == REST and searches.status[0] == RUNNING:
+        run(problem, searches, lanes, one, problem.restarts, steps)
+    if searches.status[0] != RUNNING:
+        for j in range(min(q.shape[0], columns.shape[0])):
+            q[columns[j]] = searches.points[0, j]
+    return (
+        int(searches.status[0]),
+        float(searches.costs[0]),
+        int(searches.iterations[0]),
+        int(searches.evaluations[0]),
+        int(searches.begun[0]) - 1,
+    )
+
+
+@inlined
+def begin_single(problem: Record, searches: Record, one: Record) -> None:
+    """Begin at the starts, or, where that is asked for, at the nearest solution."""
+    starts = searches.starts
+    put_starts(problem, searches)
+    copy_to(starts[0], searches.first[0])
+    if searches.begins > 0:
+        choose_beginning(
+            problem.plan,
+            problem.near,
+            searches.targets[0],
+            starts,
+            0,
+            1,
+            one.room,
+            searches.first,
+        )
+    for k in range(searches.users.shape[0]):
+        searches.users[k] = 0
+    reset(one, 0)
+    searches.status[0] = RUNNING
+
+
+@inner
+def reset(lanes: Record, following: int) -> None:
+    """Have all lanes idle: a search may have been interrupted. following: the next search."""
+    for w in range(lanes.phase.shape[0]):
+        free(lanes, w)
+        lanes.exact[w] = 0
+    lanes.special, lanes.next, lanes.follows = 0, following, 1
+
+
+@inner
+def _hand_over(problem: Record, searches: Record, one: Record, few: Record) -> None:
+    """Go on with a single search in the first of several lanes, where it is."""
+    is_under_way = one.phase[0] == DESCEND
+    searches.lanes[0] = 0
+    join(problem, searches, few, 0, 0)
+    if not is_under_way:
+        go_on(problem, searches, few, 0, problem.restarts)
+        return
+    copy_point(one, 1 - one.here, 0, few, 1 - few.here, 0)
+    few.attempt[0], few.steps[0], few.later[0] = one.attempt[0], one.steps[0], 0
+    few.stagnant[0], few.leaving[0], few.fresh[0] = one.stagnant[0], 0, 0.0
+    few.nu[0], few.growth[0], few.mark[0] = one.nu[0], one.growth[0], one.mark[0]
+    free(one, 0)
+
+
+@njit
+def conclude(searches_address: int, problem_address: int, one_address: int) -> int:
+    """Judge the best so far of a search that goes on, by its turns next to the start: fill
+    `answers`, errors and cost of its `POINT`; REACHED or RUNNING."""
+    searches, problem = searches_at(searches_address), problem_at(problem_address)
+    one = one_number(one_address)
+    point, bounds, there = one.point, problem.bounds, 1 - one.here
+    if searches.stage == NEW:
+        put_starts(problem, searches)
+        copy_to(searches.nearby[0], point.x)
+    elif one.phase[0] != IDLE and one.cost[there, 0] <= searches.best_cost[0]:
+        for j in range(point.x.shape[0]):
+            point.x[j] = one.x[there, j, 0]
+    else:
+        copy_to(searches.points[0], point.x)
+    take_nearest_turns(point.x, searches.nearby[0], bounds[0], bounds[1], bounds[4])
+    load_search(problem, searches, 0, point)
+    evaluate_point(problem, point)
+    copy_to(point.x, point.answers[0])
+    for g in range(point.errors.shape[0]):
+        if not point.errors[g, 0] <= problem.tolerance[0]:
+            return RUNNING
+        if not point.errors[g, 1] <= problem.tolerance[1]:
+            return RUNNING
+    return REACHED if point.errors.shape[0] > 0 else RUNNING
+
+
+@inlined
+def put_starts(problem: Record, searches: Record) -> None:
+    """Have the answer of a single search next to its start, inside the limits."""
+    bounds, nearby, starts = problem.bounds, searches.nearby, searches.starts
+    for j in range(nearby.shape[1]):
+        nearby[0, j] = min(max(starts[0, j], bounds[0, j]), bounds[1, j])
+
+
+@njit
+def solve_batch(
+    searches_address: int, problem_address: int, many_address: int, begins: bool, steps: int
+) -> bool:
+    """Begin all searches, or go on with them, for so many steps of all lanes; whether any goes
+    on."""
+    searches, problem = searches_at(searches_address), problem_at(problem_address)
+    numbers = many_numbers(many_address)
+    if begins:
+        reset(numbers, 0)
+        for k in range(searches.users.shape[0]):
+            searches.users[k] = 0
+    return run(problem, searches, many_lanes(many_address), numbers, problem.restarts, steps)

@@ -1,0 +1,226 @@
+"""Steps with the exact Hessian, and off saddles, for one lane at a time.
+
+Gauss-Newton converges slowly where the residual stays large; there the exact Hessian is worth it.
+Stationary points that are no minima are arms stretched out towards or away from a goal.
+"""
+
+from __future__ import annotations
+
+from ..._jit import inlined, inner
+from ...maths.boxed_step import cap_step, is_blocked, predicted_decrease
+from ...maths.linalg import (
+    bounded_newton_step,
+    curves_down_inside,
+    free_block,
+    gauss_newton_hessian,
+    negative_curvature,
+    stiffness,
+)
+from ...maths.rotations import Array
+from ...maths.vectors import copy_to
+from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature
+from .layouts import FOLLOW
+from .model import Record, is_steep, miss, model, packed_of
+
+SLOW = 2
+"""Iterations without a clear drop of the cost until the exact Hessian is used."""
+
+SADDLE_STEP = 0.3
+"""First step off a saddle [rad or m]."""
+
+SADDLE_TRIALS = 16
+
+FLAT = 1e-7
+"""Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
+
+DIFFERENCE = 1e-5
+"""Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
+
+
+@inner
+def exact_step(problem: Record, lanes: Record, w: int) -> None:
+    """The step of a lane that needs the Hessian, or leaves a saddle, in the place of its own."""
+    point = lanes.point
+    load_lane(problem, lanes, w, lanes.here)
+    exact = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
+    has_hessian = exact or problem.weighed > 0
+    dx, gradient = point.dx, point.gradient
+    if has_hessian:
+        _fill_hessian(problem, point, exact)
+    if lanes.leaving[w] > 0:  # to one side and the other, ever shorter
+        trial = (lanes.leaving[w] - 1) % SADDLE_TRIALS
+        length = SADDLE_STEP * 0.5 ** (trial // 2)
+        for j in range(dx.shape[0]):
+            dx[j] = (-length if trial % 2 == 1 else length) * lanes.way[j, w]
+    else:
+        bounded_newton_step(
+            point.hessian,
+            gradient,
+            lanes.nu[w] * lanes.cost[lanes.here, w],
+            point.x,
+            problem.bounds,
+            dx,
+            point.held,
+            point.normal,
+            point.rhs,
+        )
+        cap_step(dx, problem.max_step)
+    if has_hessian:
+        lanes.decrease[w] = _modelled_decrease(point.hessian, gradient, dx)
+    else:
+        lanes.decrease[w] = predicted_decrease(point.columns, gradient, dx)
+    for j in range(dx.shape[0]):
+        lanes.dx[j, w] = dx[j]
+
+
+@inner
+def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
+    """Have one of a lane's two points in `POINT`, with the model there."""
+    point = lanes.point
+    x, target, offset = point.x, point.target, point.offset
+    for j in range(x.shape[0]):
+        x[j] = lanes.x[at, j, w]
+    for g in range(target.shape[0]):
+        for c in range(12):
+            target[g, c] = lanes.target[g, c, w]
+    for k in range(offset.shape[0]):
+        offset[k] = lanes.offset[k, w]
+    evaluate_point(problem, point)
+
+
+@inner
+def evaluate_point(problem: Record, point: Record) -> None:
+    """Cost and model where the point is."""
+    point.cost = miss(problem, point, point.x, point.residual)
+    model(
+        problem,
+        point,
+        point.x,
+        point.residual,
+        point.columns,
+        point.gradient,
+        point.squares,
+    )
+
+
+@inner
+def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
+    """hessian = half the cost's: of the Gauss-Newton model, or the exact one."""
+    hessian, weights = point.hessian, problem.weights
+    gauss_newton_hessian(point.columns, hessian)
+    if exact:
+        add_curvature(packed_of(problem, point), hessian)
+    for j in range(weights.shape[0]):
+        hessian[j, j] += weights[j]
+
+
+@inner
+def _fill_true_hessian(problem: Record, point: Record) -> None:
+    """The exact Hessian; where `add_curvature` does not know all of it, by differences."""
+    table = problem.table
+    for i in range(table.shape[0]):
+        kind = table[i, ROTATION]
+        if kind != NONE and (kind != VECTOR or table[i, GEOMETRIC] == 0):
+            _fill_by_differences(problem, point)
+            return
+    _fill_hessian(problem, point, True)
+
+
+@inner
+def _fill_by_differences(problem: Record, point: Record) -> None:
+    """The Hessian by central differences of the gradient."""
+    x, above, gradient = point.x, point.dx, point.gradient
+    for j in range(x.shape[0]):
+        here, step = x[j], DIFFERENCE * (1.0 + abs(x[j]))
+        for side in range(2):
+            x[j] = here - step if side == 1 else here + step
+            evaluate_point(problem, point)
+            if side == 0:
+                copy_to(gradient, above)
+        x[j] = here
+        for k in range(x.shape[0]):
+            point.normal[j, k] = (above[k] - gradient[k]) / (2.0 * step)
+    for j in range(x.shape[0]):
+        for k in range(j + 1):
+            point.hessian[j, k] = 0.5 * (point.normal[j, k] + point.normal[k, j])
+    evaluate_point(problem, point)
+
+
+@inlined
+def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
+    """How much a quadratic model falls over dx: -(2 g'dx + dx'H dx), H by its lower triangle."""
+    linear, quadratic = 0.0, 0.0
+    for j in range(dx.shape[0]):
+        linear += gradient[j] * dx[j]
+        quadratic += hessian[j, j] * dx[j] * dx[j]
+        for k in range(j):
+            quadratic += 2.0 * hessian[j, k] * dx[j] * dx[k]
+    return -(2.0 * linear + quadratic)
+
+
+# --- saddles -------------------------------------------------------------------------------------
+
+
+@inner
+def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -> bool:
+    """At a stationary point of a lane: `way` = one down along negative curvature.
+
+    False at a minimum. Joints that the slope presses against a limit stay there; or all that are
+    at one.
+    """
+    point = lanes.point
+    load_lane(problem, lanes, w, 1 - lanes.here)
+    _fill_true_hessian(problem, point)
+    held, normal, rhs, way = point.held, point.normal, point.rhs, point.way
+    _hold(problem, point, all_at_limits)
+    size = free_block(point.hessian, held, normal)
+    least = FLAT * stiffness(point.hessian)
+    for i in range(size):
+        normal[i, i] += least
+    if not negative_curvature(normal, rhs, size):
+        return False
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, abs(rhs[i]))
+    row = 0
+    for j in range(way.shape[0]):
+        way[j] = 0.0
+        if held[j] == 0.0:
+            way[j] = rhs[row] / largest
+            row += 1
+    _keep_way(lanes, w)
+    return True
+
+
+@inner
+def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
+    """The same, off a limit or several that the slope does not press against."""
+    point = lanes.point
+    load_lane(problem, lanes, w, 1 - lanes.here)
+    _fill_true_hessian(problem, point)
+    _hold(problem, point, False)
+    least = FLAT * stiffness(point.hessian)
+    if not curves_down_inside(
+        point.hessian, point.x, problem.bounds, point.held, least, point.way
+    ):
+        return False
+    _keep_way(lanes, w)
+    return True
+
+
+@inner
+def _keep_way(lanes: Record, w: int) -> None:
+    way = lanes.point.way
+    for j in range(way.shape[0]):
+        lanes.way[j, w] = way[j]
+
+
+@inner
+def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
+    bounds = problem.bounds
+    for j in range(point.x.shape[0]):
+        x, lower, upper, gradient = point.x[j], bounds[0, j], bounds[1, j], point.gradient[j]
+        steep = is_steep(gradient, point.squares[j], point.cost)
+        pressed = steep and is_blocked(x, lower, upper, gradient)
+        free = lower < x < upper or (not all_at_limits and not pressed and lower != upper)
+        point.held[j] = 0.0 if free else 1.0
