@@ -5,7 +5,7 @@ plain Python without numba come from it. A field is (kind, *shape); a shape name
 numbers of the record, or has constants:
 
     LANES = Layout('lanes', ('joints',), here=(INT,), nu=(LANE,), x=(LANE, 2, 'joints'))
-    record = LANES.make(width=8, joints=7)
+    record = LANES.make({'joints': 7}, width=8)
 
 Of a field of kind LANE each of the `width` lanes has its own. Kernels see the same memory in two
 ways: in `LANES.lanes(8)` x[0, j] is eight numbers in a register, in `LANES.numbers(8)` x[0, j, w]
@@ -18,6 +18,7 @@ integer to hand on; the same as a tuple of arrays takes 1.6 to 2 times as long, 
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -46,20 +47,24 @@ class Layout:
 
     def places(self, width: int) -> tuple[dict[str, int], int]:
         """The offset [bytes] of each field, or of its address; and how long the record is."""
-        places, place = {}, 0
+        places: dict[str, int] = {}
+        place = 0
         # those of lanes first: their registers are aligned
         for name in sorted(self.fields, key=lambda name: self.fields[name][0] != LANE):
             kind, *shape = self.fields[name]
+            if not is_inside(shape):
+                shape = []  # its address
+            elif kind == LANE:
+                shape = [*shape, WIDTH]
             places[name] = place
-            place += (
-                8
-                * (_count(shape, {WIDTH: width}) if is_inside(kind, shape) else 1)
-                * (width if kind == LANE and is_inside(kind, shape) else 1)
-            )
+            place += 8 * math.prod(_shape(shape, {WIDTH: width}))
         return places, place
 
     def make(
-        self, arrays: dict[str, NDArray[Any]] | None = None, width: int = 1, **sizes: int
+        self,
+        sizes: dict[str, int],
+        width: int = 1,
+        arrays: dict[str, NDArray[Any]] | None = None,
     ) -> Record:
         """A record of zeros for so many lanes; `arrays` (C order) are used where they are."""
         return Record(self, width, sizes, arrays or {})
@@ -80,13 +85,13 @@ class Layout:
         return self._views[key]
 
 
-def is_inside(kind: str, shape: list[Any]) -> bool:
+def is_inside(shape: list[Any]) -> bool:
     """Whether a field is in the record itself."""
     return all(size == WIDTH or isinstance(size, int) for size in shape)
 
 
-def _count(shape: list[Any], sizes: dict[str, int]) -> int:
-    return int(np.prod([sizes.get(size, size) for size in shape], dtype=int))
+def _shape(shape: list[Any], sizes: dict[str, int]) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else sizes[size] for size in shape)
 
 
 class Record:
@@ -97,16 +102,15 @@ class Record:
     ) -> None:
         self.layout, self.width = layout, width
         self._arrays: dict[str, NDArray[Any]] = {}
-        self._kept = {}
+        self._kept: dict[str, Record] = {}
         sizes = {**sizes, WIDTH: width}
         places, length = layout.places(width)
         spans, end = {}, _padded(length)
         for name, (kind, *shape) in layout.fields.items():
-            if not is_inside(kind, shape) and name not in given and kind != RECORD:
+            if not is_inside(shape) and name not in given and kind != RECORD:
                 spans[name] = end
-                # eights of numbers are read where fewer are left
-                lanes = width if kind == LANE else 1
-                end += _padded(8 * _count(shape, sizes) * lanes) + LINE
+                whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
+                end += _padded(8 * math.prod(whole))
         block = np.zeros(end + LINE, np.uint8)
         first = -block.ctypes.data % LINE
         self._block = block = block[first : first + end]
@@ -114,10 +118,9 @@ class Record:
         for name, (kind, *shape) in layout.fields.items():
             if kind == RECORD:
                 continue
-            whole = tuple(sizes.get(size, size) for size in shape)
-            whole += (width,) if kind == LANE else ()
+            whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
             dtype = np.int64 if kind == INT else np.float64
-            if is_inside(kind, shape):
+            if is_inside(shape):
                 place = places[name]
             elif name in given:
                 self.point(name, given[name].reshape(whole))
@@ -125,8 +128,8 @@ class Record:
             else:
                 place = spans[name]
                 self._word(places[name])[...] = self.address + place
-            size = 8 * _count(list(whole), {})
-            self._arrays[name] = block[place : place + size].view(dtype).reshape(whole)
+            length = 8 * math.prod(whole)
+            self._arrays[name] = block[place : place + length].view(dtype).reshape(whole)
         for size in layout.sizes:
             self._arrays[size][...] = sizes[size]
         _RECORDS[self.address] = self
@@ -229,7 +232,7 @@ def _fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any
             part = shape[0]
             yield name, places[name], RECORD, tuple(_fields_of(part, True, 1)), part.name
             continue
-        inside = is_inside(kind, shape)
+        inside = is_inside(shape)
         sizes = [
             width if size == WIDTH else size if isinstance(size, int) else str(places[size])
             for size in shape
@@ -313,7 +316,8 @@ if COMPILED:
             for size in shape
         ]
         item = 8 * max(field[1], 1)
-        strides, count = [], WORD(item)
+        strides: list[Any] = []
+        count = WORD(item)
         for size in reversed(sizes):
             strides.insert(0, count)
             count = builder.mul(count, size)

@@ -176,6 +176,17 @@ class IkProblem:
             self._q = q.copy()
         return q
 
+    def load_numbers(self, q0: ArrayLike | None = None) -> Array:
+        """As `load`, for a kernel that sees for itself whether the start is finite.
+
+        Only for problems with goals alone, and without frozen joints.
+        """
+        if q0 is None or self.check_jacobians:
+            return self.load(q0)
+        q = self.robot.numbers(q0, 'q0')
+        self.packed.load(q)
+        return q
+
     def at(self, x: Array) -> Evaluation:
         """The problem at variables x, for the targets and frozen joints of the last `start`."""
         cost = self.packed.update(x)

@@ -255,9 +255,8 @@ class ManySolves:
             searches['angles'][:count] = given.angles[first:last]
         seed = self.solver.options.random_seed
         searches['seeds'][:count] = seed if given.seeds is None else given.seeds[first:last]
-        addresses = searches.address, self._search.constants.address, lanes.address
         begins, steps = True, self._search.steps_at_once
-        while solve_searches(*addresses, begins, steps):
+        while solve_searches(searches.address, lanes.address, begins, steps):
             begins = False
             yield
         yield

@@ -200,6 +200,18 @@ class Robot:
 
     def checked(self, q: ArrayLike, name: str = 'q') -> Array:
         """`q` as a new array (n,) of finite floats; InvalidConfiguration otherwise."""
+        vector = self.numbers(q, name)
+        # An infinite or NaN number makes the sum so too; sums that overflow are looked at twice.
+        # A third of the time of looking at every number.
+        if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
+            bad = [
+                j for j, v in zip(self.joint_names, vector, strict=True) if not math.isfinite(v)
+            ]
+            raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
+        return vector
+
+    def numbers(self, q: ArrayLike, name: str = 'q') -> Array:
+        """`q` as a new array (n,) of floats, finite or not; InvalidConfiguration otherwise."""
         try:
             vector = np.array(q, float)
         except (TypeError, ValueError) as error:
@@ -209,13 +221,6 @@ class Robot:
                 f'{name} has shape {vector.shape}; {self.name!r} has {self.n} joints: '
                 f'{", ".join(self.joint_names)}'
             )
-        # An infinite or NaN number makes the sum so too; sums that overflow are looked at twice.
-        # A third of the time of looking at every number.
-        if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
-            bad = [
-                j for j, v in zip(self.joint_names, vector, strict=True) if not math.isfinite(v)
-            ]
-            raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
         return vector
 
     def checked_rows(self, q: ArrayLike, count: int, name: str = 'q') -> Array:

@@ -29,37 +29,18 @@ tasks weighed against the goals the same method is a step of the shared loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import inner
-from ..maths.boxed_step import bounded_step, cap_step, damping_factor, predicted_decrease
-from ..optim.arrays import sorted_tasks
-from ..optim.evaluation import evaluate, project, take_trial
-from ..optim.memory import (
-    COST,
-    DX,
-    GRADIENT,
-    HELD,
-    OWN_OPTIONS,
-    OWN_VALUES,
-    RESIDUAL,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
-from ..optim.search import Budget, SearchOptions, Workspace
-from ..optim.workspace import MethodWorkspace
+from ..optim.search import Budget, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult
 from .base import LoopSolver
-from .damped_search.decide import SMALLEST_DAMPING, SMALLEST_MOVE
 from .damped_search.workspace import DampedWorkspace
 from .rehearsals import wrist_problem
 
@@ -98,17 +79,11 @@ class LevenbergMarquardt(LoopSolver):
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     @classmethod
     def rehearsals(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a closed form to begin at."""
         return (wrist_problem(),)
-
-    @property
-    def variant(self) -> int:
-        """See Solver."""
-        return int(self.options.relative_change != 0.0)
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
@@ -116,69 +91,10 @@ class LevenbergMarquardt(LoopSolver):
         """As every solver's; what needs no second look at anything is one call of the kernel."""
         if budget is None and not problem.secondary and not self.options.record_history:
             workspace = self._workspace_for(problem)
-            if isinstance(workspace, DampedWorkspace):
-                return workspace.solve(q0, self.clock)
+            assert isinstance(workspace, DampedWorkspace)
+            return workspace.solve(q0, self.clock)
         return super().solve(problem, q0, budget)
 
-    def workspace(self, problem: IkProblem) -> Workspace:
-        """See LoopSolver: the shared loop's for tasks, or a stop rule, that `damped_search`
-        does not know."""
-        known = not sorted_tasks(problem.other_tasks).others
-        if known and self.variant == 0:
-            return DampedWorkspace(problem, self.options)
-        own = (self.options.damping, self.options.max_step)
-        return MethodWorkspace(problem, self.options, self.name, start, step, own)
-
-
-# --- the method in the shared loop -------------------------------------------------------------
-
-SHARED_DAMPING, SHARED_MAX_STEP = OWN_OPTIONS, OWN_OPTIONS + 1
-RELATIVE_DAMPING = OWN_VALUES
-
-TRIES = 40
-
-
-@inner
-def start(search: SearchArrays) -> None:
-    """Begin with the first damping."""
-    search.values[RELATIVE_DAMPING] = search.options[SHARED_DAMPING]
-
-
-@inner
-def step(search: SearchArrays) -> bool:
-    """One iteration in the shared loop: the damping rises until the cost falls."""
-    values, x, trial = search.values, search.vectors[X], search.vectors[TRIAL]
-    gradient, dx = search.vectors[GRADIENT], search.vectors[DX]
-    growth = 2.0
-    for _ in range(TRIES):
-        bounded_step(
-            search.columns,
-            search.rows[RESIDUAL],
-            gradient,
-            values[RELATIVE_DAMPING] * values[COST],
-            x,
-            search.bounds,
-            dx,
-            search.vectors[HELD],
-            search.own_columns,
-            search.normal,
-            search.rhs,
-        )
-        cap_step(dx, search.options[SHARED_MAX_STEP])
-        decrease = predicted_decrease(search.columns, gradient, dx)
-        moved = 0.0
-        for j in range(x.shape[0]):
-            trial[j] = x[j] + dx[j]
-        project(search, trial)
-        for j in range(x.shape[0]):
-            moved = max(moved, abs(trial[j] - x[j]))
-        cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
-        if cost < values[COST]:
-            values[RELATIVE_DAMPING] *= damping_factor(values[COST] - cost, decrease)
-            take_trial(search, cost)
-            return True
-        if moved < SMALLEST_MOVE:
-            break
-        values[RELATIVE_DAMPING] = max(values[RELATIVE_DAMPING], SMALLEST_DAMPING) * growth
-        growth *= 2.0
-    return False
+    def workspace(self, problem: IkProblem) -> DampedWorkspace:
+        """See LoopSolver."""
+        return DampedWorkspace(problem, self.options)

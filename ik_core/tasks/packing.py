@@ -48,6 +48,7 @@ class PackedGoals:
         self._pack_tree(robot)
         self._pack_goals(robot, orientation_length)
         self.targets = np.empty((len(self.parts), 12))  # parts that no goal asks for may be NaN
+        self._rows = list(zip(self.parts, self.targets, strict=True))
         self._make_buffers()
 
     def load(self, q: Array) -> None:
@@ -55,9 +56,9 @@ class PackedGoals:
 
         Raises InvalidGoal where a target is not set, or is in the frame of another link.
         """
-        for i, part in enumerate(self.parts):
+        for part, row in self._rows:
             part.check_target(self._root)
-            self.targets[i] = part.target
+            row[:] = part.target
         if self._patterns:
             self._load_patterns()
         if self._has_frozen:

@@ -114,6 +114,8 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
         if _is_hopeless(searches, lanes, w, before - cost):
             return STALLED
         ended = CLOSEST if is_stationary(problem, lanes, w) else RUNNING
+        if ended == RUNNING and _stands_still(problem, lanes, w):
+            return STALLED
     else:
         _go_back(lanes, w)
         if lanes.leaving[w] > 0:
@@ -131,6 +133,17 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
         lanes.leaving[w] = 1
         return RUNNING
     return ended
+
+
+@inlined
+def _stands_still(problem: Record, lanes: Record, w: int) -> bool:
+    """Whether a step moved no variable by more than the share of the largest that is asked for."""
+    largest, there = 0.0, 1 - lanes.here
+    if problem.relative_change == 0.0:
+        return False
+    for j in range(lanes.x.shape[1]):
+        largest = max(largest, abs(lanes.x[there, j, w]))
+    return bool(lanes.largest[w] <= problem.relative_change * largest)
 
 
 @inlined

@@ -13,16 +13,19 @@ from ...maths.boxed_step import bounded_steps, cap_step, predicted_decrease
 from ...maths.lanes import Number, bits, least, most, root, select
 from ...maths.rotations import Array, Frame, compose, frame_at, relative_log
 from ...robot.kinematics import KIND, PRISMATIC, VARIABLE
-from ...tasks.kernels import SCALE
+from ...tasks.kernels import SCALE, goal_jacobian
+from .layouts import IDLE, JACOBIAN, RESIDUAL
 from .model import (
     Record,
     add_joint_slopes,
+    ask,
     joint_cost,
     lengthen,
     lifted,
     miss,
-    model,
+    packed_of,
     set_angles,
+    slopes,
 )
 from .second_order import exact_step
 
@@ -48,7 +51,7 @@ def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
     if problem.pose > 0:
         _evaluate_pose(problem, lanes, there, before, fresh)
     else:
-        _evaluate_goals(problem, lanes, there)
+        _evaluate_goals(problem, lanes, numbers, there)
 
 
 @inlined
@@ -75,7 +78,7 @@ def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> No
 
 @inlined
 def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) -> Number:
-    """trial = x + dx, inside the bounds to the last bit, or x if fresh; return the largest move."""
+    """trial = x + dx, inside the bounds to the last bit, or x if fresh; the largest move."""
     largest = 0.0
     for j in range(x.shape[0]):
         moved = least(most(x[j] + dx[j], bounds[0, j]), bounds[1, j])
@@ -184,7 +187,33 @@ def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> No
 
 
 @inner
-def _evaluate_goals(problem: Record, lanes: Record, there: int) -> None:
+def _evaluate_goals(problem: Record, lanes: Record, numbers: Record, there: int) -> None:
+    """Residual, cost and model."""
     x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
+    if problem.tasks != 0:
+        _ask_in_lanes(problem, numbers, RESIDUAL)
     lanes.cost[there] = miss(problem, lanes, x, residual)
-    model(problem, lanes, x, residual, columns, lanes.gradient[there], lanes.squares[there])
+    goal_jacobian(packed_of(problem, lanes), 1, columns)
+    if problem.tasks != 0:
+        _ask_in_lanes(problem, numbers, JACOBIAN)
+    slopes(problem, x, residual, columns, lanes.gradient[there], lanes.squares[there])
+
+
+@inner
+def _ask_in_lanes(problem: Record, lanes: Record, wanted: int) -> None:
+    """Fill the rows of the tasks that no kernel knows, of all lanes that go on from there."""
+    there, asked, found, first = 1 - lanes.here, problem.asked, problem.found, problem.goal_rows
+    for w in range(lanes.phase.shape[0]):
+        cost, before = lanes.cost[there, w], lanes.cost[lanes.here, w]
+        goes_on = wanted == RESIDUAL or cost < before or lanes.fresh[w] > 0.0
+        if lanes.phase[w] == IDLE or not goes_on:
+            continue
+        for j in range(asked.shape[0]):
+            asked[j] = lanes.x[there, j, w]
+        ask(problem, wanted)
+        for i in range(found.shape[0]):
+            if wanted == RESIDUAL:
+                lanes.residual[there, first + i, w] = found[i, 0]
+                continue
+            for j in range(asked.shape[0]):
+                lanes.columns[there, j, first + i, w] = found[i, j]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
 from ...closed_form import slots
-from ...optim.memory import CLOSEST, EXHAUSTED, REACHED, RUNNING, STALLED
+from ...optim.memory import CLOSEST, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
 from ...tasks.kernels import CHAIN, COMPONENTS, CONE
 
-__all__ = ['CLOSEST', 'EXHAUSTED', 'REACHED', 'RUNNING', 'STALLED']
+__all__ = ['CLOSEST', 'EXHAUSTED', 'FAILED', 'REACHED', 'RUNNING', 'STALLED']
 
 POOL = 64
 """How many of the best attempts are followed to their end where none reaches the goals.
@@ -25,25 +25,42 @@ its end; the evaluation of an answer."""
 NEW, ALONE, BESIDE, REST = range(4)
 """Stages of a single search: it has not begun; its first attempt in one lane; the others in
 several; the rest in one again."""
+RESIDUAL, JACOBIAN = range(2)
 STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
 """Columns of `codes`."""
 
 PROBLEM = Layout(
     'problem',
-    ('joints', 'rows', 'bodies', 'goals', 'frozen_count', 'known', 'chain_rows'),
+    (
+        'joints',
+        'goal_rows',
+        'other_rows',
+        'bodies',
+        'goals',
+        'frozen_count',
+        'known',
+        'chain_rows',
+    ),
     pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
     weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
     restarts=(INT,),
     max_iterations=(INT,),
     patience=(INT,),
+    tasks=(INT,),  # address of the `Callback` for tasks that no kernel knows; 0: there are none
+    failed=(INT,),  # 1 where it raised
+    wanted=(INT,),  # of it: RESIDUAL or JACOBIAN
+    asked=(FLOAT, 'joints'),  # at these variables
+    found=(FLOAT, 'other_rows', 'joints'),  # what it answers; a residual in the first column
     max_step=(FLOAT,),
     damping=(FLOAT,),
+    relative_change=(FLOAT,),
     joint_cost=(FLOAT,),  # the constant part of the joint tasks' cost
     tolerance=(FLOAT, 2),  # [m, rad]
     tree=(INT, 'bodies', 3),
     geometry=(FLOAT, 'bodies', 14),
     table=(INT, 'goals', CHAIN + 1),
     tools=(FLOAT, 'goals', CONE + 1),
+    columns=(INT, 'joints'),  # which joints of the robot the variables are
     bounds=(FLOAT, 5, 'joints'),  # as `JointLimits.packed`
     weights=(FLOAT, 'joints'),  # of the joint tasks
     rests=(FLOAT, 'joints'),
@@ -56,6 +73,9 @@ PROBLEM = Layout(
 SEARCHES = Layout(
     'searches',
     ('count', 'joints', 'goals', 'frozen_count', 'slots'),
+    problem=(INT,),  # the address of `PROBLEM`
+    one=(INT,),  # and of `LANES`, for a single search: of one lane
+    few=(INT,),  # and of several; 0: attempts are made one after the other
     stage=(INT,),
     begins=(INT,),  # 1: attempt 0 of a single search begins at the nearest solution
     elsewhere=(INT,),  # 1: so may attempt 1, where attempt 0 began at the start

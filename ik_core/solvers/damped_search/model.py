@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._jit import inlined
+from ..._jit import call_back, inlined, inner
 from ..._records import eights_of
 from ...maths.lanes import Number, most, wave
 from ...maths.linalg import SHORTEST_COLUMN, STATIONARY
@@ -20,7 +20,7 @@ from ...robot.kinematics import (
     VARIABLE,
     moved_frame,
 )
-from ...tasks.kernels import Packed, goal_jacobian, goal_residuals
+from ...tasks.kernels import Packed, goal_residuals
 
 Record = Any
 """A record as kernels see it; see `layouts`."""
@@ -66,7 +66,7 @@ def lifted(f: Frame, like: Number) -> Frame:
 
 @inlined
 def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
-    """Place all bodies at x, fill the goals' residual; the cost."""
+    """Place all bodies at x, and fill the goals' rows of the residual; the cost of all rows."""
     tree, geometry, frames = problem.tree, problem.geometry, place.frames
     angle, cosine, sine = place.angle, place.cosine, place.sine
     set_angles(problem, place, x)
@@ -83,18 +83,10 @@ def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
 
 
 @inlined
-def model(
-    problem: Record,
-    place: Record,
-    x: Array,
-    residual: Array,
-    columns: Array,
-    gradient: Array,
-    squares: Array,
+def slopes(
+    problem: Record, x: Array, residual: Array, columns: Array, gradient: Array, squares: Array
 ) -> None:
-    """The Jacobian's columns, half the gradient, and the squares of the columns' lengths, of
-    vanishing ones more, where `miss` was called last."""
-    goal_jacobian(packed_of(problem, place), 1, columns)
+    """Half the cost's gradient, and the squares of the columns' lengths (`lengthen`)."""
     n, m = columns.shape
     for j in range(n):
         slope = square = 0.0
@@ -105,6 +97,14 @@ def model(
     if problem.weighed > 0:
         add_joint_slopes(problem, x, gradient, squares)
     lengthen(squares)
+
+
+@inner
+def ask(problem: Record, wanted: int) -> None:
+    """Have the tasks that no kernel knows fill `found`, for the variables in `asked`."""
+    problem.wanted = wanted
+    if call_back(problem.tasks) != 0:
+        problem.failed = 1
 
 
 @inlined

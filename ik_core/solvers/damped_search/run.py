@@ -27,6 +27,7 @@ from .layouts import (
     ALONE,
     BESIDE,
     DESCEND,
+    FAILED,
     IDLE,
     NEW,
     REACHED,
@@ -42,6 +43,9 @@ take twice as long on processors whose registers are halved."""
 FIRST_STEPS = 8
 """Steps of a single solve in one lane, where a step takes less time than in several: most first
 attempts need few."""
+
+NOT_FINITE = -1
+"""In the place of a status."""
 
 searches_at = layouts.SEARCHES.lanes()
 problem_at = layouts.PROBLEM.lanes()
@@ -85,6 +89,10 @@ def run(
             if numbers.phase[w] != IDLE:
                 decide(problem, searches, numbers, w, last)
                 some_idle = some_idle or numbers.phase[w] == IDLE
+        if problem.failed != 0:
+            for w in range(width):
+                searches.status[numbers.search[w]] = FAILED
+            return False
 
 
 Outcome = tuple[int, float, int, int, int]
@@ -92,42 +100,44 @@ Outcome = tuple[int, float, int, int, int]
 
 
 @njit
-def solve(
-    searches_address: int,
-    problem_address: int,
-    one_address: int,
-    few_address: int,
-    steps: int,
-    q: Array,
-    columns: Array,
-) -> Outcome:
+def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
     """Begin a single search, or go on with it, for at most so many steps after the first few.
 
-    few_address : 0 to make attempts one after the other
-    q (n,) : begin anew at these joints of the whole robot, and fill the `columns` of them with
+    address : of `SEARCHES`
+    q (n,) : begin a whole solve at these joints of the whole robot, and fill those that move with
         the answer, if it is found in this call; of length 0 to go on
+    errors (2, G) : of the goals [m, rad], filled with q
+
+    The status is NOT_FINITE where q is not.
     """
-    searches, problem = searches_at(searches_address), problem_at(problem_address)
-    lanes, one = one_lane(one_address), one_number(one_address)
+    searches = searches_at(address)
+    problem = problem_at(searches.problem)
+    lanes, one, columns = one_lane(searches.one), one_number(searches.one), problem.columns
     if q.shape[0] > 0:
+        total = 0.0
+        for j in range(q.shape[0]):
+            total += 0.0 * q[j]
+        if total != 0.0:  # 0 times what is not finite is no number
+            return NOT_FINITE, 0.0, 0, 0, 0
         searches.stage = NEW
         searches.begins = searches.elsewhere = 1 if problem.plan.shape[0] > 0 else 0
         for j in range(columns.shape[0]):
             searches.starts[0, j] = q[columns[j]]
     if searches.stage == NEW:
         begin_single(problem, searches, one)
-        searches.stage = ALONE if few_address != 0 and problem.restarts > 0 else REST
+        beside = q.shape[0] > 0 and searches.few != 0 and problem.restarts > 0
+        searches.stage = ALONE if beside else REST
     if searches.stage == ALONE:
         run(problem, searches, lanes, one, 0, FIRST_STEPS)
         if searches.status[0] == RUNNING:
-            few = few_numbers(few_address)
+            few = few_numbers(searches.few)
             reset(few, 1)
             few.follows = 0
             _hand_over(problem, searches, one, few)
             searches.stage = BESIDE
     if searches.stage == BESIDE and searches.status[0] == RUNNING:
-        few = few_numbers(few_address)
-        beside = run(problem, searches, few_lanes(few_address), few, problem.restarts, steps)
+        few = few_numbers(searches.few)
+        beside = run(problem, searches, few_lanes(searches.few), few, problem.restarts, steps)
         if not beside and searches.status[0] == RUNNING:  # no attempt is left
             join(problem, searches, one, 0, 0)
             go_on(problem, searches, one, 0, problem.restarts)
@@ -137,6 +147,8 @@ def solve(
     if searches.status[0] != RUNNING:
         for j in range(min(q.shape[0], columns.shape[0])):
             q[columns[j]] = searches.points[0, j]
+        for g in range(errors.shape[1]):
+            errors[0, g], errors[1, g] = searches.errors[0, g, 0], searches.errors[0, g, 1]
     return (
         int(searches.status[0]),
         float(searches.costs[0]),
@@ -195,11 +207,11 @@ def _hand_over(problem: Record, searches: Record, one: Record, few: Record) -> N
 
 
 @njit
-def conclude(searches_address: int, problem_address: int, one_address: int) -> int:
+def conclude(address: int) -> int:
     """Judge the best so far of a search that goes on, by its turns next to the start: fill
     `answers`, errors and cost of its `POINT`; REACHED or RUNNING."""
-    searches, problem = searches_at(searches_address), problem_at(problem_address)
-    one = one_number(one_address)
+    searches = searches_at(address)
+    problem, one = problem_at(searches.problem), one_number(searches.one)
     point, bounds, there = one.point, problem.bounds, 1 - one.here
     if searches.stage == NEW:
         put_starts(problem, searches)
@@ -230,13 +242,14 @@ def put_starts(problem: Record, searches: Record) -> None:
 
 
 @njit
-def solve_batch(
-    searches_address: int, problem_address: int, many_address: int, begins: bool, steps: int
-) -> bool:
+def solve_batch(address: int, many_address: int, begins: bool, steps: int) -> bool:
     """Begin all searches, or go on with them, for so many steps of all lanes; whether any goes
-    on."""
-    searches, problem = searches_at(searches_address), problem_at(problem_address)
-    numbers = many_numbers(many_address)
+    on.
+
+    address : of `SEARCHES`; many_address : of `LANES`
+    """
+    searches, numbers = searches_at(address), many_numbers(many_address)
+    problem = problem_at(searches.problem)
     if begins:
         reset(numbers, 0)
         for k in range(searches.users.shape[0]):

@@ -18,9 +18,9 @@ from ...maths.linalg import (
 )
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature
-from .layouts import FOLLOW
-from .model import Record, is_steep, miss, model, packed_of
+from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature, goal_jacobian
+from .layouts import FOLLOW, JACOBIAN, RESIDUAL
+from .model import Record, ask, is_steep, miss, packed_of, slopes
 
 SLOW = 2
 """Iterations without a clear drop of the cost until the exact Hessian is used."""
@@ -91,16 +91,21 @@ def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
 @inner
 def evaluate_point(problem: Record, point: Record) -> None:
     """Cost and model where the point is."""
-    point.cost = miss(problem, point, point.x, point.residual)
-    model(
-        problem,
-        point,
-        point.x,
-        point.residual,
-        point.columns,
-        point.gradient,
-        point.squares,
-    )
+    x, residual, columns = point.x, point.residual, point.columns
+    first, found = problem.goal_rows, problem.found
+    if problem.tasks != 0:
+        copy_to(x, problem.asked)
+        ask(problem, RESIDUAL)
+        for i in range(found.shape[0]):
+            residual[first + i] = found[i, 0]
+    point.cost = miss(problem, point, x, residual)
+    goal_jacobian(packed_of(problem, point), 1, columns)
+    if problem.tasks != 0:
+        ask(problem, JACOBIAN)
+        for i in range(found.shape[0]):
+            for j in range(x.shape[0]):
+                columns[j, first + i] = found[i, j]
+    slopes(problem, x, residual, columns, point.gradient, point.squares)
 
 
 @inner
@@ -118,6 +123,9 @@ def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
 def _fill_true_hessian(problem: Record, point: Record) -> None:
     """The exact Hessian; where `add_curvature` does not know all of it, by differences."""
     table = problem.table
+    if problem.tasks != 0:
+        _fill_by_differences(problem, point)
+        return
     for i in range(table.shape[0]):
         kind = table[i, ROTATION]
         if kind != NONE and (kind != VECTOR or table[i, GEOMETRIC] == 0):

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._jit import Callback
 from ..._records import Record
 from ...closed_form.beginning import Beginning, beginning_of
 from ...closed_form.nearest import ROOM
@@ -19,6 +19,7 @@ from ...optim.arrays import (
     packed_with,
     position_tolerance,
     problem_joint_rows,
+    rows_of,
     sorted_tasks,
 )
 from ...optim.search import Clock, Workspace, steps_at_once
@@ -29,10 +30,10 @@ from ...robot.kinematics import MULTIPLIER
 from ...tasks.kernels import CHAIN, CONE, GEOMETRIC, SLACK
 from . import layouts
 from .layouts import NEW, RUNNING
-from .run import FEW, conclude, solve
+from .run import FEW, NOT_FINITE, conclude, solve
 
-TO_GO_ON = np.empty(0)
-"""In the place of q: see `run.solve`."""
+TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
+"""In the place of q and of errors: see `run.solve`."""
 NOTHING = np.empty(0, np.int64), np.empty((0, 12))
 
 
@@ -50,33 +51,46 @@ class DampedWorkspace(Workspace):
 
     def __init__(self, problem: IkProblem, options: Any) -> None:
         problem.check_without_constraints()
-        self.problem = problem
-        self._joint_tasks, patterns, _ = sorted_tasks(problem.other_tasks)
-        self.packed = packed = packed_with(problem, patterns)
+        self.problem, self._options = problem, options
+        self._joint_tasks, patterns, self._others = sorted_tasks(problem.other_tasks)
+        self._tasks = Callback(self._evaluate_others) if self._others else None
+        self.packed = packed_with(problem, patterns)
+        self.beginning = beginning_for(problem, options)
+        # what a solve without tasks, of goals as they are packed, is given and reports needs no
+        # second look
+        self._is_plain = not problem.other_tasks and self.packed.is_plain
+        self._is_plain = self._is_plain and not len(self.packed.frozen)
+        self._shape = 2, len(self.packed.parts)
+        self._looked = self._begins = False
+        self._make_records(0)
+
+    def _make_records(self, other_rows: int) -> None:
+        """All records, for so many rows of tasks that no kernel knows."""
+        packed, joints = self.packed, len(self.problem.variables)
+        rows = packed.rows + other_rows
         self._sizes = {
-            'joints': len(problem.variables),
-            'rows': packed.rows,
+            'joints': joints,
+            'rows': rows,
             'bodies': len(packed.tree),
             'goals': len(packed.parts),
+            'size': max(joints, rows),
+            'room_rows': ROOM,
+            'goal_rows': packed.rows,
+            'other_rows': other_rows,
+            'frozen_count': len(packed.frozen),
         }
-        self.steps_at_once = steps_at_once(self._sizes['joints'], packed.rows)
-        self.beginning = beginning_for(problem, options)
-        self.constants = self._constants(options)
+        self.steps_at_once = steps_at_once(joints, rows)
+        self.constants = self._make_constants()
         self._tolerances = 0.0, 0.0
         self._note_tolerances()
         self.searches = self.make_searches(1, 1, targets=packed.targets)
         self._one = self.make_lanes(1)
         self._start, self._angles = self.searches['starts'][0], self.searches['angles'][0]
-        self._errors = self.searches['errors'][0]
-        self._columns = np.array(problem.variables, np.int64)
-        self._addresses = tuple(
-            record.address for record in (self.searches, self.constants, self._one)
-        )
-        # what a solve without tasks, of goals as they are packed, reports needs no second look
-        self._is_plain = not problem.other_tasks and packed.is_plain
-        self._looked = self._begins = False
+        self.searches['one'] = self._one.address
+        self._few: Record | None = None
+        self._address = self.searches.address
 
-    def _constants(self, options: Any) -> Record:
+    def _make_constants(self) -> Record:
         packed, problem, beginning = self.packed, self.problem, self.beginning
         plan, everywhere = NOTHING
         near = everywhere
@@ -87,26 +101,22 @@ class DampedWorkspace(Workspace):
             'geometry': packed.geometry,
             'table': packed.table,
             'tools': packed.tools,
+            'columns': np.array(problem.variables, np.int64),
             'bounds': problem.limits.packed,
             'frozen': np.array(packed.frozen, np.int64),
             'plan': plan,
             'near': near,
             'everywhere': everywhere,
         }
-        record = layouts.PROBLEM.make(
-            arrays,
-            **self._sizes,
-            frozen_count=len(packed.frozen),
-            known=len(plan),
-            chain_rows=len(near),
-        )
+        sizes = {**self._sizes, 'known': len(plan), 'chain_rows': len(near)}
+        record, options = layouts.PROBLEM.make(sizes, arrays=arrays), self._options
         weighed = bool(problem.other_tasks)
         # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
         record['restarts'] = 0 if weighed else options.restarts
-        record['weighed'], record['pose'] = weighed, self._is_pose
-        for name in ('max_iterations', 'patience', 'max_step', 'damping'):
+        record['weighed'], record['pose'] = weighed, self._is_pose and not self._others
+        for name in ('max_iterations', 'patience', 'max_step', 'damping', 'relative_change'):
             record[name] = getattr(options, name)
-        self.random_seed = options.random_seed
+        record['tasks'] = 0 if self._tasks is None else self._tasks.address
         return record
 
     @property
@@ -124,23 +134,17 @@ class DampedWorkspace(Workspace):
 
     def make_searches(self, count: int, slot_count: int, **given: Array) -> Record:
         """Records for so many searches, of which so many go on at a time."""
-        record = layouts.SEARCHES.make(
-            given,
-            count=count,
-            joints=self._sizes['joints'],
-            goals=self._sizes['goals'],
-            frozen_count=len(self.packed.frozen),
-            slots=slot_count,
-        )
-        record['seeds'] = self.random_seed
+        sizes = {**self._sizes, 'count': count, 'slots': slot_count}
+        record = layouts.SEARCHES.make(sizes, arrays=given)
+        record['seeds'] = self._options.random_seed
+        record['problem'] = self.constants.address
         record['elsewhere'] = self.beginning is not None
         return record
 
     def make_lanes(self, width: int) -> Record:
         """Records for attempts side by side."""
-        size = max(self._sizes['joints'], self._sizes['rows'])
-        record = layouts.LANES.make(width=width, **self._sizes, size=size, room_rows=ROOM)
-        record['point'] = layouts.POINT.make(**self._sizes, size=size)
+        record = layouts.LANES.make(self._sizes, width)
+        record['point'] = layouts.POINT.make(self._sizes)
         record['fresh'] = 1.0
         return record
 
@@ -156,9 +160,8 @@ class DampedWorkspace(Workspace):
             self.beginning.set_tolerances(problem)
 
     def _read(self, q0: ArrayLike | None) -> Array:
-        """What may have changed since the last search: the start (n,), targets, tolerances."""
+        """What may have changed since the last search: the start (n,), targets, tasks."""
         q = self.problem.load(q0)
-        self._note_tolerances()
         if len(self._angles):
             self._angles[:] = self.packed.frozen_values(q)
         if self.problem.other_tasks:
@@ -167,6 +170,8 @@ class DampedWorkspace(Workspace):
 
     def _load_tasks(self, q: Array) -> None:
         load_patterns(self.problem, self.packed, q)
+        if self._others:
+            self._load_others(q[self.problem.columns])
         constant, own = self.packed.constant, self.constants
         if self._joint_tasks:
             own['weights'], own['rests'], more = problem_joint_rows(
@@ -175,24 +180,55 @@ class DampedWorkspace(Workspace):
             constant += more
         own['joint_cost'] = constant
 
+    def _load_others(self, x: Array) -> None:
+        """Make room for as many rows as the tasks that no kernel knows have now."""
+        rows = len(self.problem.rows_of(self._others, x)[0])
+        if rows != self._sizes['other_rows']:
+            self._make_records(rows)
+        self._is_first, self.constants['failed'] = True, 0
+
+    def _evaluate_others(self) -> None:
+        """What the callback does: the rows that no kernel knows, or their Jacobian."""
+        own, rows = self.constants, self._sizes['other_rows']
+        residual, jacobian = rows_of(
+            self.problem, self._others, own['asked'], rows, self._is_first
+        )
+        self._is_first = False
+        if own['wanted'] == layouts.RESIDUAL:
+            own['found'][:, 0] = residual
+        else:
+            own['found'] = jacobian
+
+    def _check(self, status: int, q: ArrayLike | None = None) -> None:
+        """Raise what a task raised, or what is wrong with a start."""
+        if status == NOT_FINITE:
+            self.problem.load(q)
+        if status == layouts.FAILED and self._tasks is not None:
+            self._tasks.check()
+            raise RuntimeError('a task raised an error in this search; begin another')
+
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
-        started = clock()
-        q, given = self._read(q0), self._whole
-        outcome = solve(*given, self.steps_at_once, q, self._columns)
-        if outcome[0] == RUNNING:
-            while outcome[0] == RUNNING:  # Ctrl-C is heard in between
-                outcome = solve(*given, self.steps_at_once, TO_GO_ON, self._columns)
+        started, is_plain = clock(), self._is_plain
+        if self._few is None and LANES > 1:  # they take room that a search step by step needs not
+            self._few = self.make_lanes(FEW)
+            self.searches['few'] = self._few.address
+        q = self.problem.load_numbers(q0) if is_plain else self._read(q0)
+        self._note_tolerances()
+        errors = np.empty(self._shape)
+        outcome = solve(self._address, self.steps_at_once, q, errors)
+        while outcome[0] == RUNNING:  # Ctrl-C is heard in between
+            outcome = solve(self._address, self.steps_at_once, TO_GO_ON, errors)
             q[self.problem.columns] = self.searches['points'][0]
-        if not self._is_plain:
-            return self.result(q, clock() - started)
         status, cost, iterations, evaluations, restarts = outcome
-        errors = self._errors.copy()
+        if not is_plain or status not in STATUSES:
+            self._check(status, q)
+            return self.result(q, clock() - started)
         return IkResult(
             q,
             STATUSES[status],
-            errors[:, 0],
-            errors[:, 1],
+            errors[0],
+            errors[1],
             cost,
             iterations,
             evaluations,
@@ -200,20 +236,12 @@ class DampedWorkspace(Workspace):
             clock() - started,
         )
 
-    @cached_property
-    def _whole(self) -> tuple[int, ...]:
-        """What `solve` is given for a whole solve: with lanes, which take room that a search step
-        by step does not need."""
-        if LANES == 1:
-            return *self._addresses, 0
-        self._few = self.make_lanes(FEW)
-        return *self._addresses, self._few.address
-
     # --- step by step ---
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
         q, own = self._read(q0), self.searches
+        self._note_tolerances()
         self._start[:] = q[self.problem.columns]
         own['stage'], own['status'] = NEW, RUNNING
         own['begun'] = own['iterations'] = own['evaluations'] = 0
@@ -234,7 +262,9 @@ class DampedWorkspace(Workspace):
         own['begins'] = self._begins and not looks
         if not looks:
             self._begins = False
-        status = STATUSES.get(solve(*self._addresses, 0, iterations, TO_GO_ON, self._columns)[0])
+        code = solve(self._address, iterations, TO_GO_ON, NO_ERRORS)[0]
+        self._check(code)
+        status = STATUSES.get(code)
         if looks and status is None:
             own['begun'] = own['evaluations'] = 0
             self._looked = True
@@ -242,7 +272,9 @@ class DampedWorkspace(Workspace):
 
     def conclude(self) -> None:
         """See Workspace."""
-        self._status = conclude(*self._addresses)
+        self._status = conclude(self._address)
+        if self.constants['failed']:
+            self._check(layouts.FAILED)
 
     def result(
         self,

@@ -132,18 +132,18 @@ def test_an_interrupted_solve_leaves_nothing_to_the_next_one(calls, monkeypatch)
     problem.goals[0].set_target(targets[0])
     fresh = ik.solve(problem, restarts=4)
     monkeypatch.setattr(search, 'MOST_STEPS', 1)
-    used, run, made = ik.make_solver('levenberg_marquardt', restarts=4), workspace.run, []
+    used, solve, made = ik.make_solver('levenberg_marquardt', restarts=4), workspace.solve, []
 
     def interrupted(*arguments):
         made.append(arguments)
         if len(made) > calls:
             raise KeyboardInterrupt
-        return run(*arguments)
+        return solve(*arguments)
 
-    monkeypatch.setattr(workspace, 'run', interrupted)
+    monkeypatch.setattr(workspace, 'solve', interrupted)
     with pytest.raises(KeyboardInterrupt):
         used.solve(problem)
-    monkeypatch.setattr(workspace, 'run', run)
+    monkeypatch.setattr(workspace, 'solve', solve)
     again = used.solve(problem)
     np.testing.assert_array_equal(again.q, fresh.q)
     assert (again.iterations, again.restarts) == (fresh.iterations, fresh.restarts)

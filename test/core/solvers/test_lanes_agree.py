@@ -10,18 +10,13 @@ import pytest
 from support import fresh_python
 
 import ik_core as ik
-from ik_core._jit import COMPILED, inner, with_kernels
-from ik_core.batch.solve_batch import ManySolves
+from ik_core._jit import COMPILED, with_kernels
 from ik_core.maths.boxed_step import bounded_step
-from ik_core.maths.lanes import HAS_LANES, LANES, in_lanes
+from ik_core.maths.lanes import HAS_LANES, LANES
 from ik_core.optim.memory import FOREVER
 from ik_core.optim.search import Budget
-from ik_core.solvers.damped_search import schedule
-from ik_core.solvers.damped_search.workspace import (
-    DampedWorkspace,
-    crew_arguments,
-    room_aside,
-)
+from ik_core.solvers.damped_search import layouts, run
+from ik_core.solvers.damped_search.workspace import DampedWorkspace
 
 pytestmark = pytest.mark.long  # kernels in other lanes are compiled here
 needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are no lanes')
@@ -43,77 +38,59 @@ def random_problems(name, count, seed=0, goal=ik.PoseTask):
     return problem, frames, starts
 
 
-@inner
-def not_reached(
-    tree, geometry, table, tools, targets, bounds, counters, memory, iterations, attempts
-):
-    """In the place of `run`, by far the largest: what no attempt solves is left as it is."""
-    return 0
-
-
 def in_other_lanes(count):
-    """The kernel with so many lanes, which are not those that this machine has.
+    """The kernel with so many lanes, which are not those that this machine has."""
+    source = getattr(run.solve_batch, 'py_func', run.solve_batch)
+    views = {
+        'many_lanes': layouts.LANES.lanes(count),
+        'many_numbers': layouts.LANES.numbers(count),
+    }
+    return with_kernels(source, f'solve_in_{count}_lanes', entry=True, **views)
 
-    For problems that are all solved by attempts in lanes.
-    """
-    source = getattr(schedule.solve_many, 'py_func', schedule.solve_many)
-    name = f'solve_in_{count}_lanes'
-    return with_kernels(source, name, entry=True, lanes_of=in_lanes[count], run=not_reached)
 
-
-def in_so_many_lanes(count, problem, frames, starts, desks=None, **options):
-    """Answers (N, variables) and codes (N, 4) of a kernel with so many lanes."""
+def in_so_many_lanes(count, problem, frames, starts, steps=FOREVER, **options):
+    """Answers (N, variables), codes (N, 4) and errors of a kernel with so many lanes, which is
+    called for so many steps at a time."""
     solver = ik.make_solver('levenberg_marquardt', **options)
     search = DampedWorkspace(problem, solver.options)
-    crew = crew_arguments(search, desks or count, count)
-    kernel = schedule.solve_many if count == LANES else in_other_lanes(count)
-    total, n = starts.shape
-    answers, costs = np.empty((total, n)), np.empty(total)
-    errors, codes = np.empty((total, 1, 2)), np.zeros((total, 4), np.int64)
-    nothing = np.empty(0, np.int64)
-    kernel(
-        *crew, *room_aside(total, n), nothing, np.empty((total, 0)), frames, starts, starts,
-        np.zeros(total, np.int64), 0, total, answers, costs, errors, codes, True, FOREVER,
-    )  # fmt: skip
-    return answers, codes, errors
+    kernel = run.solve_batch if count == LANES else in_other_lanes(count)
+    searches, lanes = search.make_searches(len(starts), count), search.make_lanes(count)
+    searches['targets'] = frames
+    for name in ('starts', 'first', 'nearby'):
+        searches[name] = starts
+    searches['elsewhere'] = 0
+    begins = True
+    while kernel(searches.address, lanes.address, begins, steps):
+        begins = False
+    assert not lanes['phase'].any()  # all lanes are idle
+    assert not searches['users'].any()
+    return searches['points'], searches['codes'], searches['errors']
 
 
 @needs_lanes
-@pytest.mark.parametrize('name', ['panda', 'scara'])
+@pytest.mark.parametrize('name', ['panda', 'scara', 'ur5e'])
 def test_the_number_of_lanes_changes_no_bit(name):
-    given = random_problems(name, 150)
-    first = in_so_many_lanes(8, *given, restarts=20)
-    assert (first[1][:, 0] == schedule.REACHED).all()
+    problem, frames, starts = random_problems(name, 150)
+    frames[::10, :, 9:] += 0.6  # some are out of reach
+    first = in_so_many_lanes(8, problem, frames, starts, restarts=20)
+    assert (first[1][:, 0] == layouts.REACHED).sum() > 130
+    assert (first[1][:, 0] == layouts.CLOSEST).any()
     assert (first[1][:, 3] > 0).any()  # some took restarts
     for count in (4, 1):
-        for one, other in zip(first, in_so_many_lanes(count, *given, restarts=20), strict=True):
-            np.testing.assert_array_equal(one, other)
+        other = in_so_many_lanes(count, problem, frames, starts, restarts=20)
+        for mine, its in zip(first, other, strict=True):
+            np.testing.assert_array_equal(mine, its)
 
 
 @needs_lanes
-def test_desks_that_are_fewer_than_lanes_share_them():
-    """Restarts side by side, as of a single solve, for a whole batch."""
-    given = random_problems('panda', 60, seed=1)
-    for one, other in zip(
-        in_so_many_lanes(8, *given), in_so_many_lanes(8, *given, desks=2), strict=True
-    ):
+@pytest.mark.parametrize('steps', [1, 7])
+def test_a_batch_goes_on_where_it_was(steps):
+    problem, frames, starts = random_problems('panda', 40, seed=1)
+    frames[::10, :, 9:] += 0.6
+    whole = in_so_many_lanes(LANES, problem, frames, starts)
+    parts = in_so_many_lanes(LANES, problem, frames, starts, steps)
+    for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@needs_lanes
-def test_the_schedule_leaves_nothing_on_the_board():
-    problem, frames, starts = random_problems('panda', 20, seed=2)
-    solver = ik.make_solver('levenberg_marquardt', closed_form=False)
-    many = ManySolves(problem, solver, threads=1)
-    transforms = np.tile(np.eye(4), (20, 1, 1, 1))
-    transforms[:, 0, :3, :3] = frames[:, 0, :9].reshape(-1, 3, 3)
-    transforms[:, 0, :3, 3] = frames[:, 0, 9:]
-    first = many.run(transforms, starts)
-    board = many._workspaces[0][9]
-    assert (board[schedule.PROBLEM] == -1).all()
-    assert (board[schedule.STATE] == schedule.IDLE).all()
-    again = many.run(transforms, starts)
-    np.testing.assert_array_equal(first.q, again.q)
 
 
 @pytest.mark.parametrize('name', ['panda', 'ur5e', 'scara'])
