@@ -9,8 +9,9 @@ An experiment is a module, of this folder or, for those of the papers, of `paper
 
 Only `rows` must be there; the papers' experiments have the first three. Claims and figures are of
 rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
-robot), `mocap` (a folder, or None), and for the peers `peers` and `peers_venv`. Times are taken
-side by side in one run: compare ratios, not times of different days or machines.
+robot), `mocap` (a folder, or None), and for the peers `peers` and `peers_venv`, and for `hot`
+`beside`. Times are taken side by side in one run: compare ratios, not times of different days or
+machines.
 
 `runner` is the command, `results` prints and writes rows, `robots` and `problems` make what is
 measured.
@@ -19,6 +20,7 @@ measured.
 BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
     'closest': 'goals out of reach: which closest points are none, by perturbation and scipy',
+    'hot': 'a single solve with warm caches and with cold ones, beside another checkout',
     'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
     'closed_form': 'all solutions in closed form beside searches; the sweep of a seventh joint',
     'closed_form_proof': 'solutions in closed form that others find not, and the other way',

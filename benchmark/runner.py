@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     text = f'papers: the folder with motion capture (or {MOCAP_VARIABLE})'
     add('--mocap', type=Path, metavar='DIR', help=text)
     add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
+    add('--beside', type=Path, metavar='DIR', help='hot: another checkout, measured in turns')
     add('--peers', metavar='NAMES', help='peers: only these, with commas between')
     text = 'peers: where to keep what is installed'
     add('--peers-venv', type=Path, metavar='DIR', help=text)
