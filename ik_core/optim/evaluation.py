@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._jit import call_back, inner
 from ..maths.boxed_step import is_blocked
-from ..maths.linalg import SHORTEST_COLUMN, STATIONARY
+from ..maths.linalg import SHORTEST_COLUMN
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..tasks.kernels import goal_jacobian, update
@@ -34,6 +34,7 @@ from .memory import (
     SearchArrays,
     X,
 )
+from .rules import descent_along, is_steep, is_within
 
 
 @inner
@@ -115,11 +116,10 @@ def differentiate_here(search: SearchArrays) -> None:
 @inner
 def within_tolerances(search: SearchArrays) -> bool:
     """Whether all goals are reached where they were evaluated last; not so without any."""
-    errors = search.p.errors
-    for i in range(errors.shape[0]):  # what is no number is not within
-        if not errors[i, 0] <= search.options[POSITION_TOLERANCE]:
-            return False
-        if not errors[i, 1] <= search.options[ORIENTATION_TOLERANCE]:
+    errors, options = search.p.errors, search.options
+    position, orientation = options[POSITION_TOLERANCE], options[ORIENTATION_TOLERANCE]
+    for i in range(errors.shape[0]):
+        if not is_within(errors[i, 0], errors[i, 1], position, orientation):
             return False
     return errors.shape[0] > 0
 
@@ -134,7 +134,7 @@ def is_solved(search: SearchArrays) -> bool:
 def leans(search: SearchArrays, j: int) -> bool:
     """Whether the cost's slope along a variable is more than nothing."""
     gradient, square = search.vectors[GRADIENT, j], search.vectors[SQUARES, j]
-    return gradient * gradient > STATIONARY * STATIONARY * square * search.values[COST]
+    return is_steep(gradient, square, search.values[COST])
 
 
 @inner
@@ -146,9 +146,18 @@ def is_held(search: SearchArrays, j: int) -> bool:
 
 @inner
 def at_stationary_point(search: SearchArrays) -> bool:
-    """Whether no column of a free variable leans on the residual (first-order, scale-free)."""
-    for j in range(search.vectors.shape[1]):
-        if leans(search, j) and not is_held(search, j):
+    """Whether the cost falls nowhere inside the limits."""
+    vectors, bounds = search.vectors, search.bounds
+    for j in range(vectors.shape[1]):
+        slope = descent_along(
+            vectors[X, j],
+            bounds[0, j],
+            bounds[1, j],
+            vectors[GRADIENT, j],
+            vectors[SQUARES, j],
+            search.values[COST],
+        )
+        if slope > 0:
             return False
     return True
 

@@ -78,6 +78,7 @@ from .memory import (
     X,
     carve,
 )
+from .rules import answer_status
 from .second_order import leave_or_conclude
 
 STANDSTILL = 1e-12
@@ -231,11 +232,8 @@ def _conclude(search: SearchArrays) -> None:
     take_nearest_turns(answer, vectors[START], lower, upper, turning)
     status = counters[STATUS]
     values[ANSWER_COST] = evaluate(search, answer, search.rows[TRIAL_RESIDUAL])
-    if within_tolerances(search):
-        status = REACHED
-    elif status == REACHED:  # lost to rounding in the last digit of a tolerance
-        status = STALLED
-    elif status == CLOSEST and differ(answer, vectors[BEST]):
+    status = answer_status(status, within_tolerances(search))
+    if status == CLOSEST and differ(answer, vectors[BEST]):
         # a limit that held the closest point may hold it no more a whole turn away
         copy_to(answer, vectors[X])
         copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])

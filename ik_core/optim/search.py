@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike
 
 from .._compiling import compiling
 from ..exceptions import InvalidOption
-from ..maths.linalg import SHORTEST_COLUMN, STATIONARY
+from ..maths.linalg import SHORTEST_COLUMN
 from ..maths.rotations import Array
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from .memory import FOREVER
+from .rules import descent_along
 
 Clock = Callable[[], float]
 
@@ -355,13 +356,10 @@ class CompiledSearch(Search):
 
 
 def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
-    """Whether the cost has no descent left inside the limits (first-order, scale-free).
-
-    The residual is at right angles to every column of the Jacobian whose variable is not held
-    by a limit.
-    """
+    """Whether the cost falls nowhere inside the limits."""
     gradient = at.jacobian.T @ at.residual
-    held = problem.limits.active(at.x, -gradient)
-    lengths = np.linalg.norm(at.jacobian, axis=0)
-    scale = np.maximum(lengths, SHORTEST_COLUMN * lengths.max()) * np.sqrt(at.cost)
-    return bool((held | (np.abs(gradient) <= STATIONARY * scale)).all())
+    squares = np.square(at.jacobian).sum(axis=0)
+    squares = np.maximum(squares, SHORTEST_COLUMN**2 * squares.max())
+    limits = problem.limits
+    each = zip(at.x, limits.lower, limits.upper, gradient, squares, strict=True)
+    return all(descent_along(*numbers, at.cost) <= 0 for numbers in each)

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..._jit import inlined, inner
 from ...closed_form.nearest import nearest_solutions
-from ...maths.boxed_step import damping_factor, is_blocked
+from ...maths.boxed_step import damping_factor
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to, differ
+from ...optim.rules import answer_status, descent_along, is_within
 from ...robot.kinematics import OFFSET
 from ...robot.limits import TURN, random_configuration, take_nearest_turns
 from .layouts import (
@@ -36,7 +37,7 @@ from .layouts import (
     STALLED,
     STATUS,
 )
-from .model import Record, is_steep
+from .model import Record
 from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
 
 ROUNDING = 1e-13
@@ -238,23 +239,22 @@ def _is_hopeless(searches: Record, lanes: Record, w: int, drop: float) -> bool:
 @inlined
 def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
     """Whether all goals are reached. Weighed against other tasks, that alone is not the end."""
-    return problem.weighed == 0 and is_within(problem, lanes, w)
+    return problem.weighed == 0 and _is_reached(problem, lanes, w)
 
 
 @inlined
-def is_within(problem: Record, lanes: Record, w: int) -> bool:
+def _is_reached(problem: Record, lanes: Record, w: int) -> bool:
     """Whether all goals are within their tolerances; not so without any."""
     errors, tolerance = lanes.errors, problem.tolerance
     for g in range(errors.shape[0]):
-        if not errors[g, 0, w] <= tolerance[0] or not errors[g, 1, w] <= tolerance[1]:
+        if not is_within(errors[g, 0, w], errors[g, 1, w], tolerance[0], tolerance[1]):
             return False
     return errors.shape[0] > 0
 
 
 @inlined
 def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether the cost falls nowhere inside the limits: no column of a free variable leans on the
-    residual."""
+    """Whether the cost falls nowhere inside the limits."""
     for j in range(lanes.x.shape[1]):  # noqa: SIM110 (kernels have no generators)
         if _slope(problem, lanes, w, j) > 0:
             return False
@@ -263,13 +263,16 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
 
 @inlined
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
-    """Whether the cost falls along a variable: 1; -1 where only a limit is in the way; else 0."""
+    """See `descent_along`."""
     there, bounds = 1 - lanes.here, problem.bounds
-    gradient = lanes.gradient[there, j, w]
-    if not is_steep(gradient, lanes.squares[there, j, w], lanes.cost[there, w]):
-        return 0
-    blocked = is_blocked(lanes.x[there, j, w], bounds[0, j], bounds[1, j], gradient)
-    return -1 if blocked else 1
+    return descent_along(
+        lanes.x[there, j, w],
+        bounds[0, j],
+        bounds[1, j],
+        lanes.gradient[there, j, w],
+        lanes.squares[there, j, w],
+        lanes.cost[there, w],
+    )
 
 
 # --- the end of an attempt -----------------------------------------------------------------------
@@ -510,11 +513,9 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
     for g in range(lanes.errors.shape[0]):
         searches.errors[i, g, 0] = lanes.errors[g, 0, w]
         searches.errors[i, g, 1] = lanes.errors[g, 1, w]
-    if is_within(problem, lanes, w):
-        status = REACHED
-    elif status == REACHED:  # lost to rounding in the last digit of a tolerance
-        status = STALLED
-    elif status == CLOSEST and lanes.turned[w] > 0 and not is_stationary(problem, lanes, w):
+    status = answer_status(status, _is_reached(problem, lanes, w))
+    turned = lanes.turned[w] > 0
+    if status == CLOSEST and turned and not is_stationary(problem, lanes, w):
         status = STALLED  # a limit that held it may hold it no more a whole turn away
     _write(searches, lanes, w, status)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..._jit import call_back, inlined, inner
 from ..._records import eights_of
 from ...maths.lanes import Number, most, wave
-from ...maths.linalg import SHORTEST_COLUMN, STATIONARY
+from ...maths.linalg import SHORTEST_COLUMN
 from ...maths.rotations import Array, Frame, compose, frame_at, put_frame
 from ...robot.kinematics import (
     KIND,
@@ -135,9 +135,3 @@ def lengthen(squares: Array) -> None:
         longest = most(longest, squares[j])
     for j in range(squares.shape[0]):
         squares[j] = most(squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
-
-
-@inlined
-def is_steep(gradient: float, square: float, cost: float) -> bool:
-    """Whether the slope along a column is more than nothing: its cosine with the residual."""
-    return gradient * gradient > STATIONARY * STATIONARY * square * cost

@@ -10,6 +10,7 @@ from ..._jit import inlined, inner, njit
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
+from ...optim.rules import answer_status, is_within
 from ...robot.limits import take_nearest_turns
 from . import layouts
 from .decide import (
@@ -30,7 +31,6 @@ from .layouts import (
     FAILED,
     IDLE,
     NEW,
-    REACHED,
     REST,
     RUNNING,
 )
@@ -225,12 +225,11 @@ def conclude(address: int) -> int:
     load_search(problem, searches, 0, point)
     evaluate_point(problem, point)
     copy_to(point.x, point.answers[0])
-    for g in range(point.errors.shape[0]):
-        if not point.errors[g, 0] <= problem.tolerance[0]:
-            return RUNNING
-        if not point.errors[g, 1] <= problem.tolerance[1]:
-            return RUNNING
-    return REACHED if point.errors.shape[0] > 0 else RUNNING
+    errors, tolerance, is_reached = point.errors, problem.tolerance, point.errors.shape[0] > 0
+    for g in range(errors.shape[0]):
+        within = is_within(errors[g, 0], errors[g, 1], tolerance[0], tolerance[1])
+        is_reached = is_reached and within
+    return answer_status(RUNNING, is_reached)
 
 
 @inlined

@@ -7,7 +7,7 @@ Stationary points that are no minima are arms stretched out towards or away from
 from __future__ import annotations
 
 from ..._jit import inlined, inner
-from ...maths.boxed_step import cap_step, is_blocked, predicted_decrease
+from ...maths.boxed_step import cap_step, predicted_decrease
 from ...maths.linalg import (
     bounded_newton_step,
     curves_down_inside,
@@ -18,9 +18,10 @@ from ...maths.linalg import (
 )
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
+from ...optim.rules import descent_along
 from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature, goal_jacobian
 from .layouts import FOLLOW, JACOBIAN, RESIDUAL
-from .model import Record, ask, is_steep, miss, packed_of, slopes
+from .model import Record, ask, miss, packed_of, slopes
 
 SLOW = 2
 """Iterations without a clear drop of the cost until the exact Hessian is used."""
@@ -228,7 +229,7 @@ def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
     bounds = problem.bounds
     for j in range(point.x.shape[0]):
         x, lower, upper, gradient = point.x[j], bounds[0, j], bounds[1, j], point.gradient[j]
-        steep = is_steep(gradient, point.squares[j], point.cost)
-        pressed = steep and is_blocked(x, lower, upper, gradient)
+        slope = descent_along(x, lower, upper, gradient, point.squares[j], point.cost)
+        pressed = slope < 0
         free = lower < x < upper or (not all_at_limits and not pressed and lower != upper)
         point.held[j] = 0.0 if free else 1.0
