@@ -7,7 +7,8 @@ numbers of the record, or has constants:
     LANES = Layout('lanes', ('joints',), here=(INT,), nu=(LANE,), x=(LANE, 2, 'joints'))
     record = LANES.make({'joints': 7}, width=8)
 
-Of a field of kind LANE each of the `width` lanes has its own. Kernels see the same memory in two
+Of a field of kind LANE each of the `width` lanes has its own, and its arrays are aligned, and as
+long as whole registers are. Kernels see the same memory in two
 ways: in `LANES.lanes(8)` x[0, j] is eight numbers in a register, in `LANES.numbers(8)` x[0, j, w]
 is that of lane w. With one lane the former are floats.
 
@@ -108,9 +109,10 @@ class Record:
         spans, end = {}, _padded(length)
         for name, (kind, *shape) in layout.fields.items():
             if not is_inside(shape) and name not in given and kind != RECORD:
-                spans[name] = end
                 whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
-                end += _padded(8 * math.prod(whole))
+                spans[name] = end = _padded(end) if kind == LANE else end
+                end += 8 * math.prod(whole)
+                end = _padded(end) if kind == LANE else end
         block = np.zeros(end + LINE, np.uint8)
         first = -block.ctypes.data % LINE
         self._block = block = block[first : first + end]
@@ -217,7 +219,7 @@ def _plain_view(layout: Layout, together: bool, width: int) -> Any:
 
 
 def eights_of(array: Any) -> Any:
-    """All numbers of a record's array, eight in a register, whatever the number of lanes.
+    """All numbers of an array of lanes, eight in a register, whatever the number of lanes.
 
     In plain Python as they are.
     """

@@ -22,7 +22,7 @@ ORDERS = {
         {'_compiling'},
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
-        {'chunks', '_addresses'},
+        {'chunks', '_records'},
         {'robot', 'result'},
         {'tasks'},
         {'problem'},

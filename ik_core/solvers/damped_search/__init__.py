@@ -1,10 +1,9 @@
-"""The compiled search of `levenberg_marquardt`; everything that it knows is in a few flat arrays.
+"""The compiled search of `levenberg_marquardt`: data, and two functions.
 
-`memory` says what is where in them, `model` evaluates and steps, `saddles` leaves stationary
-points that are no minima, `attempts` begins, ends and collects the attempts, `beginnings` has
-them begin at solutions in closed form, and `search` is the loop of one. `crew` makes attempts side
-by side in lanes, `schedule` says which lane makes which and notes it on the `board`, and
-`first_attempts` takes those that come first straight from a batch. `single` runs a problem that
-comes alone, whole or step by step, and `workspace` has the arrays. The method itself is described
-in `solvers.levenberg_marquardt`.
+`layouts` lists the records: the problem, the searches, the lanes in which attempts are made.
+`evaluate` makes the next point of every lane, with the model there (`model`) and, for a lane that
+needs it, a step with the Hessian (`second_order`). `decide` says what becomes of a lane's point:
+all rules of a search are there. `run` is the loop around the two, and has the kernels that Python
+calls; `workspace` makes the records. The method itself is described in
+`solvers.levenberg_marquardt`.
 """

@@ -61,6 +61,7 @@ class DampedWorkspace(Workspace):
         self._is_plain = not problem.other_tasks and self.packed.is_plain
         self._is_plain = self._is_plain and not len(self.packed.frozen)
         self._shape = 2, len(self.packed.parts)
+        self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
         self._looked = self._begins = False
         self._make_records(0)
 
@@ -210,7 +211,7 @@ class DampedWorkspace(Workspace):
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started, is_plain = clock(), self._is_plain
-        if self._few is None and LANES > 1:  # they take room that a search step by step needs not
+        if self._few is None and self._uses_lanes:  # a search step by step does not
             self._few = self.make_lanes(FEW)
             self.searches['few'] = self._few.address
         q = self.problem.load_numbers(q0) if is_plain else self._read(q0)
