@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 try:
     import numba
     from llvmlite import ir
-    from numba.core import cgutils, event
+    from numba.core import event
     from numba.core.options import DefaultOptions
     from numba.extending import intrinsic
 
@@ -45,8 +45,11 @@ _OTHERS = 'others'
 """Where a kernel made of others keeps `_others`."""
 
 
-_MARKS = (b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic', b'(_Library)')
-"""What the file of a kernel has in it, or that of how they are compiled."""
+_MARKS = (
+    b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic', b'(_Library)',
+    b'= Layout(',
+)  # fmt: skip
+"""What the file of a kernel has in it, or that of its records, or of how they are compiled."""
 
 
 def _kernel_hash() -> str:
@@ -287,17 +290,6 @@ _UNCOMPILED: dict[int, weakref.WeakMethod[Callable[[], int]]] = {}
 """The callbacks by address, where kernels are plain Python."""
 
 
-def _matrix_in(memory: Any, first: int, rows: int, columns: int) -> Any:
-    """So many rows and columns of a memory, from a place on; the array shares it."""
-    return memory[first : first + rows * columns].reshape(rows, columns)
-
-
-def in_python(kernel: Any) -> Any:
-    """The source of a kernel that Python may call, where it uses `matrix_in`."""
-    source = getattr(kernel, 'py_func', kernel)
-    return FunctionType(source.__code__, {**source.__globals__, 'matrix_in': _matrix_in})
-
-
 def _call_back(address: int) -> int:
     """Call the function of a `Callback`; 1 where it raised, else 0."""
     call = _UNCOMPILED[address]()
@@ -316,27 +308,5 @@ if COMPILED:
 
         return numba.int64(numba.int64), generate
 
-    @intrinsic
-    def matrix_in(typing_context: Any, memory: Any, first: Any, rows: Any, columns: Any) -> Any:
-        """So many rows and columns of a memory, from a place on; the array shares it.
-
-        numba's slices and `reshape` check, which takes longer than a kernel's small step.
-        """
-        kind = memory.copy(ndim=2)
-
-        def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-            whole = context.make_array(memory)(context, builder, arguments[0])
-            place, *shape = arguments[1:]
-            made = context.make_array(kind)(context, builder)
-            size = whole.itemsize
-            made.data = builder.gep(whole.data, [place])
-            made.shape = cgutils.pack_array(builder, shape)
-            made.strides = cgutils.pack_array(builder, [builder.mul(shape[1], size), size])
-            made.itemsize, made.nitems = size, builder.mul(*shape)
-            made.meminfo, made.parent = whole.meminfo, whole.parent
-            return made._getvalue()
-
-        return kind(memory, numba.intp, numba.intp, numba.intp), generate
-
 else:
-    call_back, matrix_in = _call_back, _matrix_in
+    call_back = _call_back

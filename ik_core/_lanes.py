@@ -264,24 +264,6 @@ def in_lanes(count: int) -> Any:
     return lanes_of
 
 
-@intrinsic
-def numbers_of(typing_context: Any, array: Any) -> Any:
-    """An array (...) of lanes as a float array (..., lanes)."""
-    if not isinstance(array, types.Array):
-        return None
-    count = getattr(array.dtype, 'count', 1)
-    seen = types.Array(types.float64, array.ndim + 1, 'C')
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        given = context.make_array(array)(context, builder, arguments[0])
-        one, many = (context.get_constant(types.intp, number) for number in (8, count))
-        shape = [*cgutils.unpack_tuple(builder, given.shape), many]
-        strides = [*cgutils.unpack_tuple(builder, given.strides), one]
-        return _seen(context, builder, seen, given, shape, strides)
-
-    return signature(seen, array), generate
-
-
 def _seen(
     context: Any, builder: Any, kind: Any, given: Any, shape: list[Any], strides: list[Any]
 ) -> Any:

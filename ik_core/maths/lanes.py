@@ -113,12 +113,6 @@ class Rows:
         return Rows(self.array.reshape(*shape, self.array.shape[-1]))
 
 
-def numbers_of(lanes: Any) -> NDArray[np.float64]:
-    """An array (...) of lanes as a float array (..., L)."""
-    array: NDArray[np.float64] = lanes.array
-    return array
-
-
 in_lanes: dict[int, Any] = {1: Rows, 4: Rows, 8: Rows}
 """For each number of lanes: what shows an array (..., L) as an array (...) of lanes to kernels."""
 
@@ -134,7 +128,6 @@ if COMPILED:
 
         _lanes.teach(root, floor, least, most, select, bits)
         in_lanes = {count: _lanes.in_lanes(count) for count in in_lanes}
-        numbers_of = _lanes.numbers_of
         LANES = _lanes.natural_count()
     except (ImportError, AttributeError):
         HAS_LANES = False

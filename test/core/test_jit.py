@@ -37,8 +37,8 @@ def test_the_cache_is_keyed_by_all_kernel_sources(copy):
     seen = {hash_of(copy)}
     assert seen == {_jit._kernel_hash()}
     kernels = [path for path in sorted((copy / 'ik_core').rglob('*.py')) if has_kernels(path)]
-    assert {'rotations.py', 'kinematics.py', 'kernels.py', 'limits.py', 'linalg.py', 'attempts.py',
-            'memory.py', 'search.py'} <= {p.name for p in kernels}  # fmt: skip
+    assert {'rotations.py', 'kinematics.py', 'kernels.py', 'limits.py', 'linalg.py', 'layouts.py',
+            'memory.py', 'decide.py', 'run.py'} <= {p.name for p in kernels}  # fmt: skip
     for path in kernels:
         append(path)
         seen.add(hash_of(copy))
@@ -136,7 +136,7 @@ def test_no_inner_kernel_is_called_from_python():
     inner = {}
     for path in kernel_files():
         inner.setdefault(path.stem, set()).update(inner_kernels(ast.parse(path.read_text())))
-    assert '_iterate' in inner['search']
+    assert '_judge' in inner['decide']
     paths = [*sorted(CORE.rglob('*.py')), *sorted((ROOT / 'test').rglob('*.py'))]
     texts = {path: path.read_text() for path in paths}
     made = [ast.parse(text) for text in texts.values() if 'with_kernels' in text]

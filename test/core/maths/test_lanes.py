@@ -16,7 +16,6 @@ from ik_core.maths.lanes import (
     in_lanes,
     least,
     most,
-    numbers_of,
     root,
     select,
     wave,
@@ -50,14 +49,6 @@ def _in_lanes(x, y, out):
 def _bits(x):
     lanes = as_lanes(x)
     return bits(lanes[0] > 0.0), bits((lanes[0] != lanes[0]) & (lanes[0] == lanes[0]))
-
-
-@njit
-def _there_and_back(x):
-    lanes = as_lanes(x)
-    numbers = numbers_of(lanes)
-    numbers[1, 3] = 5.0
-    return lanes.shape[0], numbers.shape[1]
 
 
 @pytest.mark.parametrize('scale', [1e-9, 1.0, 30.0, 1e5])
@@ -119,13 +110,6 @@ def test_angles_on_the_axes_and_between(x, y):
 def test_bits_are_those_of_the_lanes():
     x = np.array([[1.0, -1.0, 2.0, 0.0, np.nan, 3.0, -0.0, 1e-300]])
     assert _bits(x) == (0b10100101, 0)
-
-
-def test_lanes_and_numbers_share_their_memory():
-    x = np.zeros((4, 8))
-    assert _there_and_back(x) == (4, 8)
-    assert x[1, 3] == 5.0
-    assert x.sum() == 5.0
 
 
 def test_numbers_alone_where_numba_has_no_vectors():
