@@ -33,7 +33,7 @@ where it had none, or none where it had one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -87,7 +87,6 @@ class ClosedFormSolver(Solver):
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
     successor: ClassVar[str] = 'levenberg_marquardt'
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -107,11 +106,6 @@ class ClosedFormSolver(Solver):
         upper = np.full(6, STANDS - 1e-5)
         pressed = IkProblem(wrist.robot, wrist.goals, upper=upper)
         return wrist, pressed, pose_problem([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
-
-    @property
-    def variant(self) -> int:
-        """See Solver."""
-        return int(self.options.relative_change != 0.0)
 
     def hand_over_to(self, successor: type[Solver]) -> None:
         """See Solver."""

@@ -154,7 +154,7 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         float(searches.costs[0]),
         int(searches.iterations[0]),
         int(searches.evaluations[0]),
-        int(searches.begun[0]) - 1,
+        max(int(searches.begun[0]) - 1, 0),
     )
 
 

@@ -30,10 +30,11 @@ from ...robot.kinematics import MULTIPLIER
 from ...tasks.kernels import CHAIN, CONE, GEOMETRIC, SLACK
 from . import layouts
 from .layouts import NEW, RUNNING
-from .run import FEW, NOT_FINITE, conclude, solve
+from .run import FEW, NOT_FINITE, Outcome, conclude, solve
 
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """In the place of q and of errors: see `run.solve`."""
+NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0)
 NOTHING = np.empty(0, np.int64), np.empty((0, 12))
 
 
@@ -62,7 +63,8 @@ class DampedWorkspace(Workspace):
         self._is_plain = self._is_plain and not len(self.packed.frozen)
         self._shape = 2, len(self.packed.parts)
         self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
-        self._looked = self._begins = False
+        self._begins = self._may_begin = self._has_looked = False
+        self._outcome = NOT_BEGUN
         self._make_records(0)
 
     def _make_records(self, other_rows: int) -> None:
@@ -221,7 +223,7 @@ class DampedWorkspace(Workspace):
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
             outcome = solve(self._address, self.steps_at_once, TO_GO_ON, errors)
             q[self.problem.columns] = self.searches['points'][0]
-        status, cost, iterations, evaluations, restarts = outcome
+        self._outcome = status, cost, iterations, evaluations, restarts = outcome
         if not is_plain or status not in STATUSES:
             self._check(status, q)
             return self.result(q, clock() - started)
@@ -244,10 +246,11 @@ class DampedWorkspace(Workspace):
         q, own = self._read(q0), self.searches
         self._note_tolerances()
         self._start[:] = q[self.problem.columns]
-        own['stage'], own['status'] = NEW, RUNNING
-        own['begun'] = own['iterations'] = own['evaluations'] = 0
-        self._looked, self._begins = False, self.beginning is not None
-        own['elsewhere'] = self._begins
+        own['stage'], self._outcome = NEW, NOT_BEGUN
+        self._begins = self._may_begin = self.beginning is not None
+        self._has_looked = False
+        if self._begins:
+            own['elsewhere'] = 1
         return q
 
     def stay_on_branch(self) -> None:
@@ -256,19 +259,18 @@ class DampedWorkspace(Workspace):
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
-        own = self.searches
         looks = self._begins and iterations == 0  # whether the start reaches the goals
-        if self._looked and not looks:
-            own['stage'], self._looked = NEW, False
-        own['begins'] = self._begins and not looks
-        if not looks:
-            self._begins = False
-        code = solve(self._address, iterations, TO_GO_ON, NO_ERRORS)[0]
-        self._check(code)
-        status = STATUSES.get(code)
+        if self._may_begin:
+            self.searches['begins'] = self._begins and not looks
+            if self._begins:
+                self.searches['stage'] = NEW  # whatever was seen at the start
+            self._begins = looks
+        self._outcome = outcome = solve(self._address, iterations, TO_GO_ON, NO_ERRORS)
+        self._check(outcome[0])
+        status = STATUSES.get(outcome[0])
         if looks and status is None:
-            own['begun'] = own['evaluations'] = 0
-            self._looked = True
+            self.searches['stage'], self._outcome = NEW, NOT_BEGUN
+        self._has_looked = looks
         return status
 
     def conclude(self) -> None:
@@ -286,12 +288,12 @@ class DampedWorkspace(Workspace):
     ) -> IkResult:
         """See Workspace."""
         own, point = self.searches, self._one.part('point')
-        status = own['status'].item(0)
+        status, cost, iterations, evaluations, restarts = self._outcome
         if status == RUNNING:
             status, x = self._status, point['answers'][0]
             errors, cost = point['errors'], point['cost'].item()
         else:
-            x, errors, cost = own['points'][0], own['errors'][0], own['costs'].item(0)
+            x, errors = own['points'][0], own['errors'][0]
         errors = self.packed.goal_errors(errors).copy()
         q[self.problem.columns] = x
         return IkResult(
@@ -300,9 +302,9 @@ class DampedWorkspace(Workspace):
             errors[:, 0],
             errors[:, 1],
             cost,
-            own['iterations'].item(0),
-            own['evaluations'].item(0),
-            max(own['begun'].item(0) - 1, 0),
+            iterations,
+            evaluations,
+            restarts,
             solve_time,
             history,
         )
@@ -310,25 +312,29 @@ class DampedWorkspace(Workspace):
     @property
     def iterations(self) -> int:
         """See Workspace."""
-        return self.searches['iterations'].item(0)
+        return self._outcome[2]
+
+    @property
+    def _is_new(self) -> bool:
+        return bool(self.searches['stage'] == NEW)
 
     @property
     def x(self) -> Array | None:
         """See Workspace."""
-        if self.searches['stage'] == NEW or self._looked:
+        if self._is_new:
             return None
-        if self.searches['status'][0] != RUNNING:
+        if self._outcome[0] != RUNNING:
             return self.searches['points'][0].copy()
         return self._one['x'][1 - self._one['here'].item(), :, 0].copy()
 
     @property
     def cost(self) -> float:
         """See Workspace."""
-        if self.searches['status'][0] != RUNNING:
-            return self.searches['costs'].item(0)
+        if self._outcome[0] != RUNNING:
+            return self._outcome[1]
         return self._one['cost'].item(1 - self._one['here'].item(), 0)
 
     @property
     def between_attempts(self) -> bool:
         """See Workspace."""
-        return not self._looked and self.searches['stage'].item() == NEW
+        return self._is_new and not self._has_looked
