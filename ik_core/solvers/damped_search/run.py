@@ -6,6 +6,8 @@ as the machine has. All state is in records, so it goes on where it was.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..._jit import inlined, inner, njit
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
@@ -114,11 +116,9 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
     problem = problem_at(searches.problem)
     lanes, one, columns = one_lane(searches.one), one_number(searches.one), problem.columns
     if q.shape[0] > 0:
-        total = 0.0
         for j in range(q.shape[0]):
-            total += 0.0 * q[j]
-        if total != 0.0:  # 0 times what is not finite is no number
-            return NOT_FINITE, 0.0, 0, 0, 0
+            if not abs(q[j]) < np.inf:
+                return NOT_FINITE, 0.0, 0, 0, 0
         searches.stage = NEW
         searches.begins = searches.elsewhere = 1 if problem.plan.shape[0] > 0 else 0
         for j in range(columns.shape[0]):
