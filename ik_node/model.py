@@ -191,14 +191,16 @@ class Model:
         """Where the joints (n,) are commanded to be, a copy."""
         return self.governor.q[: self.robot.n].copy()
 
-    def with_mimics(self, q: Array, mimics: Mapping[str, float]) -> Array:
-        """q (n,) with columns for mimic joints: where they are, by name, or were commanded."""
-        values = self.robot.joint_values(q)
-        if self._alignment is not None:
-            out_of_line = self._alignment.positions
-            values.update((name, out_of_line[name]) for name in self.robot.mimic_joints)
-        values.update(mimics)
-        return np.append(q, [values[name] for name in self.robot.mimic_joints])
+    @property
+    def all_positions(self) -> Array:
+        """Commanded positions (n + m,) of the joints of q and of the m mimic joints, a copy."""
+        return self.with_mimics(self.governor.q)
+
+    def with_mimics(self, q: Array) -> Array:
+        """Append the positions of the m mimic joints to q (n,); copy q where it has them."""
+        if q.size > self.robot.n or not self.robot.mimic_joints:
+            return q.copy()
+        return np.array(list(self.robot.joint_values(q).values()))
 
     @property
     def at_rest(self) -> bool:

@@ -360,7 +360,8 @@ class Motion:
             message = output.write(model.governor, moment)
         if self._start_state.may_publish(model, self._rested):
             self._publisher.publish(message)
-        sent = self._start_state.take_return()
+        sent = self._start_state.due_return
         if sent is not None:
             self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))
+            self._start_state.note_return_sent()
         return due
