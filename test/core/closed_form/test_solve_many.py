@@ -62,7 +62,7 @@ def test_each_pose_has_the_solutions_of_a_careful_solve_in_order(name):
     for i, pose in enumerate(poses):
         goal.set_target(pose)
         form.solve(q[i])
-        assert_same(many[i], form._solve_carefully(q[i], form._value_to_hold(q[i], None)))
+        assert_same(many[i], form._solve_carefully(q[i], form._redundancy_value(q[i], None)))
         assert np.abs(many[i] - q[i]).max(axis=1).min() < 1e-6
         assert (np.diff(np.linalg.norm(many[i] - q[i], axis=1)) >= -1e-9).all()
         assert np.isnan(many.q[i, len(many[i]) :]).all()
