@@ -108,7 +108,7 @@ def _tracker(
         options=TrackerOptions(**options),
         q0=q,
     )
-    tracker.warm()
+    tracker.warm_up()
     return tracker
 
 

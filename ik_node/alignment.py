@@ -127,9 +127,9 @@ class Alignment:
         else:
             self._step()
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo the last step."""
-        self.governor.take_back()
+        self.governor.undo_step()
 
     def _step(self) -> None:
         brakes, self._brakes = self._brakes or not self.is_on, False

@@ -72,7 +72,7 @@ def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
         raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
-    model.tracker.warm()
+    model.tracker.warm_up()
     make_ready(kernels_of(*_solver(parameters)))
     return robot
 

@@ -25,7 +25,7 @@ import numpy as np
 from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.progress import bar
-from ik_core.retargeting import Retargeted, retarget
+from ik_core.retargeting import RetargetResult, retarget
 from ik_core.robot.mocap.load import load_mocap, load_skeleton
 from ik_core.robot.motion import Motion
 from ik_core.robot.robot import Robot
@@ -92,7 +92,9 @@ class Throw:
         self.joints = [name for i, name in enumerate(norman.joint_names) if i not in places]
         self.jerk = jerk(motion, self.joints)
 
-    def imitated(self, figure: Robot, motion: Motion | None = None, **asked: Any) -> Retargeted:
+    def imitated(
+        self, figure: Robot, motion: Motion | None = None, **asked: Any
+    ) -> RetargetResult:
         """The throw by another figure."""
         asked = {'keep_limits': False, **asked}
         links = {end: end for end in ENDS}
@@ -103,7 +105,7 @@ class Throw:
         made = {beta: self.imitated(figure, beta=beta, **asked) for beta in BETAS}
         return [self.row(name, figure, beta, result) for beta, result in made.items()]
 
-    def row(self, name: str, figure: Robot, beta: float, made: Retargeted, **more: Any) -> Row:
+    def row(self, name: str, figure: Robot, beta: float, made: RetargetResult, **more: Any) -> Row:
         """The errors of one run."""
         error = float(made.link_errors.mean())
         angles = [i for i, joint in enumerate(made.joints) if joint in self.joints]
@@ -158,7 +160,7 @@ class Throw:
         rows = [row for beta, one in made.items() for row in self.curve(name, beta, one, 'warm')]
         return [*rows, *self.snapshots(name, figure, made[1e-5].motion)]
 
-    def curve(self, name: str, beta: float, made: Retargeted, start: str) -> list[Row]:
+    def curve(self, name: str, beta: float, made: RetargetResult, start: str) -> list[Row]:
         """The shoulder angle of one run over time."""
         motion = made.motion.unwrapped([SHOULDER])
         angles = motion.positions[:, motion.joint_names.index(SHOULDER)].tolist()

@@ -76,7 +76,7 @@ def _compile(name: str, constraints: bool) -> tuple[str, float]:
     if name == TRACKER:
         robot = two_joints()
         problem = IkProblem(robot, [PoseTask('tip')])
-        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm()
+        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm_up()
         return name, time.perf_counter() - started
     for kernels in all_kernels(name):
         make_ready(kernels)

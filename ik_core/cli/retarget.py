@@ -23,7 +23,7 @@ import numpy as np
 from ..display import length
 from ..maths.rotations import Array, matrix_from_rpy
 from ..progress import ProgressLine
-from ..retargeting import Retargeted, retarget
+from ..retargeting import RetargetResult, retarget
 from ..retargeting.sources import load_clip
 from ..robot.load import load_robot
 from ..robot.motion_files import check_suffix, save_motion
@@ -116,7 +116,7 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         '--solver', metavar='NAME', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}'
     )
     solver.completer = solvers  # type: ignore[attr-defined]
-    add('--open-limits', action='store_true', help='joints may leave their limits')
+    add('--ignore-limits', action='store_true', help='joints may leave their limits')
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -186,7 +186,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         'scale': arguments.scale,
         'transform': transform_of(arguments.xyz, arguments.rpy),
         'base_link': arguments.base_link,
-        'keep_limits': not arguments.open_limits,
+        'keep_limits': not arguments.ignore_limits,
         'solver': arguments.solver,
     }
 
@@ -226,7 +226,7 @@ def transform_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
     return transform
 
 
-def _data(made: Retargeted, path: Path) -> dict[str, Any]:
+def _data(made: RetargetResult, path: Path) -> dict[str, Any]:
     return {
         'motion': str(path),
         'frames': len(made.motion),

@@ -6,15 +6,15 @@ finds the one whose path is nearest to some goals. `sources` reads files of any 
 """
 
 from .guide import Demonstration, ExampleGuide
-from .library import LibraryMotion, MotionLibrary, Nearest
-from .retarget import Retargeted, retarget
+from .library import LibraryMotion, MotionLibrary, NearestMotion
+from .retarget import RetargetResult, retarget
 
 __all__ = [
     'Demonstration',
     'ExampleGuide',
     'LibraryMotion',
     'MotionLibrary',
-    'Nearest',
-    'Retargeted',
+    'NearestMotion',
+    'RetargetResult',
     'retarget',
 ]

@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 from .example import link_paths
 from .library_file import FILE, Entry, read_entries
 from .paths import checked_path, has_shape, path_distance
-from .retarget import Retargeted, retarget
+from .retarget import RetargetResult, retarget
 from .sources import load_clip
 
 
@@ -37,7 +37,7 @@ class LibraryMotion:
     scale: float
     transform: Array
 
-    def retarget(self, robot: Robot, **options: Any) -> Retargeted:
+    def retarget(self, robot: Robot, **options: Any) -> RetargetResult:
         """`retarget` with this example; options go before what the library says."""
         given: dict[str, Any] = {
             'links': self.links,
@@ -60,7 +60,7 @@ class LibraryMotion:
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestMotion:
     """The motion of a library whose path is nearest to some goals.
 
     `distance` [m] to it. `distances` [m]: of every motion that leads the link, nearest first.
@@ -110,7 +110,7 @@ class MotionLibrary:
                 raise InvalidMotion(f'{where}: {error}') from None
         return self._loaded[name]
 
-    def nearest(self, path: ArrayLike, link: str, *, by_shape: bool = False) -> Nearest:
+    def nearest(self, path: ArrayLike, link: str, *, by_shape: bool = False) -> NearestMotion:
         """The motion in which `link` goes most nearly where the goals are.
 
         path : (k, 3) [m] the goals' positions in their order, at least two, in the robot's root
@@ -134,7 +134,7 @@ class MotionLibrary:
         }
         distances = dict(sorted(found.items(), key=lambda item: item[1]))
         name, distance = next(iter(distances.items()))
-        return Nearest(name, distance, distances)
+        return NearestMotion(name, distance, distances)
 
     def _leading(self, link: str) -> list[str]:
         """The names of the motions that lead a link of the robot."""

@@ -32,7 +32,7 @@ from .imitation import Imitation, Progress, Weights
 
 
 @dataclass(frozen=True, eq=False)
-class Retargeted:
+class RetargetResult:
     """A motion for another robot, and how far it is from its example in every frame.
 
     `link_errors` (frames, links) [m]: |e - E|. `joint_errors` (frames, joints) [rad or m]:
@@ -53,7 +53,7 @@ class Retargeted:
         errors = self.link_errors
         worst = f', links off by {length(errors.max())} at most' if errors.size else ''
         return (
-            f'<Retargeted: {counted(len(self.motion), "frame")} in {time(self.seconds)}, '
+            f'<RetargetResult: {counted(len(self.motion), "frame")} in {time(self.seconds)}, '
             f'{int(self.converged.sum()):,} at their least; by {listed(self.links)}{worst}>'
         )
 
@@ -85,7 +85,7 @@ def retarget(
     solver: str = DEFAULT_SOLVER,
     solver_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Retargeted:
+) -> RetargetResult:
     """Imitate a motion with a robot of other proportions; see the module.
 
     motion, source : what to imitate, and the robot that it was made on, as `load_mocap` returns
@@ -143,7 +143,7 @@ def retarget(
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
     seconds = default_clock() - started
     joints_led = np.flatnonzero(example.mapped)
-    return Retargeted(
+    return RetargetResult(
         motion=Motion(robot.joint_names, positions, example.period),
         links=example.links,
         joints=tuple(robot.joint_names[i] for i in joints_led),

@@ -65,8 +65,8 @@ def make_solver(
             **options,
         }
     solver = kind(**options)
-    if kind.successor:
-        solver.hand_over_to(SOLVERS[kind.successor])
+    if kind.fallback:
+        solver.set_fallback(SOLVERS[kind.fallback])
     return solver
 
 

@@ -40,9 +40,9 @@ class Solver(ABC):
     Options: ClassVar[type[OptionSet]]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
     """Options that choose other kernels: one set of options for each set of kernels."""
-    successor: ClassVar[str] = ''
+    fallback: ClassVar[str] = ''
     """By name, the solver that answers what this one has no answer to; the registry gives it."""
 
     def __init__(self, *, clock: Clock = default_clock, **options: Any) -> None:
@@ -56,17 +56,17 @@ class Solver(ABC):
         self.clock = clock
 
     @property
-    def variant(self) -> int:
-        """Which of `variants` these options are like."""
+    def kernel_set(self) -> int:
+        """Which of `kernel_sets` these options are like."""
         return 0
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
         """Problems whose solves need kernels that a goal for an arm of two joints does not."""
         return ()
 
-    def hand_over_to(self, successor: type[Solver]) -> None:  # noqa: B027 (most need none)
-        """Let `successor` answer what this one has no answer to; called where it is made."""
+    def set_fallback(self, fallback: type[Solver]) -> None:  # noqa: B027 (most need none)
+        """Let `fallback` answer what this one has no answer to; called where it is made."""
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None

@@ -248,7 +248,7 @@ class Governor:
         advance(self._joints, False, self.period)
         self._steps += 1
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo the last step, which nobody heard of: the next begins where that one did."""
         self._joints[:] = self._before
         self._adopted = False
@@ -284,7 +284,7 @@ class Governor:
         """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
         return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial = Governor(self._limits, self.period, self._q)
         trial.follow(self._q, self._dq, True)

@@ -76,7 +76,7 @@ class NextFrame(NamedTuple):
     """See `Tracker.next_frame`."""
 
     examples: Sequence[ArrayLike] = ()
-    anew: bool = False
+    restart: bool = False
 
 
 class Pause(NamedTuple):
@@ -99,8 +99,8 @@ class SkipTick(NamedTuple):
     braking: bool
 
 
-class TakeBack(NamedTuple):
-    """See `Tracker.take_back`."""
+class UndoStep(NamedTuple):
+    """See `Tracker.undo_step`."""
 
 
 class Reset(NamedTuple):
@@ -129,7 +129,7 @@ Instruction = (
     | Stop
     | Brake
     | SkipTick
-    | TakeBack
+    | UndoStep
     | Reset
     | MoveTo
 )

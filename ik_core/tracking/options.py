@@ -76,12 +76,12 @@ class TrackerOptions(OptionSet):
     twist_timeout: float = option(
         0.1, 'a twist older than this ends: the tip stops', unit='s', bounds=(0.0, math.inf)
     )
-    singularity_slow: float = option(
+    lower_singularity_threshold: float = option(
         17.0,
         'condition number from which twists towards a singularity slow down',
         bounds=(1.0, math.inf),
     )
-    singularity_stop: float = option(
+    hard_stop_singularity_threshold: float = option(
         30.0,
         'condition number at which twists towards a singularity stop',
         bounds=(1.0, math.inf),

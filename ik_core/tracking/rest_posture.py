@@ -94,7 +94,7 @@ class RestPosture:
         """Take over a snapshot."""
         self.at_rest, self._rows[VELOCITY] = values['at_rest'], values['velocity']
 
-    def warm(self, q: Array) -> None:
+    def warm_up(self, q: Array) -> None:
         """Run once what `step` runs, at q (n,), so that it is compiled; changes nothing."""
         trial = copy.copy(self)
         trial._rows = self._rows.copy()

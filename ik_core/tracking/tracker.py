@@ -83,7 +83,7 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
-    TakeBack,
+    UndoStep,
     check_instruction,
     check_time,
 )
@@ -108,8 +108,8 @@ class Tracker:
 
     `now` [s], a finite number, is only compared with other `now`s: for the ages of goals and
     twists, and `replan_period`. What is set between two ticks applies from the next one on. For
-    ticks in time, `warm` it before the first one. Not thread-safe: one thread, or one lock. Raises
-    InvalidOption, InvalidConfiguration, UnsupportedProblem.
+    ticks in time, call `warm_up` before the first one. Not thread-safe: one thread, or one lock.
+    Raises InvalidOption, InvalidConfiguration, UnsupportedProblem.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Tracker:
         return f'<Tracker of {self._robot.name!r} at {self.rate:g} Hz, {state}: {listed(tips)}>'
 
     @classmethod
-    def resume(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:
+    def from_snapshot(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:
         """A tracker that goes on from a snapshot of another one, and does the same."""
         arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
         tracker = cls(snapshot.problem, snapshot.rate, clock=clock, **arguments)
@@ -298,18 +298,18 @@ class Tracker:
         """
         self.apply(SetProblem(checked_problem(problem)))
 
-    def next_frame(self, examples: Sequence[ArrayLike] = (), *, anew: bool = False) -> None:
+    def next_frame(self, examples: Sequence[ArrayLike] = (), *, restart: bool = False) -> None:
         """Go on to the next frame, for the tasks that look back at the frames before.
 
         examples : of each example motion of the problem, first those that are weighed, then
             secondary ones: its value in this frame; see `ReferenceMotionTask.next_frame`. The
             problem that a tracker is made with has a first one
-        anew : the example begins again, so its frames before are forgotten
+        restart : forget the frames before, since the example begins again
 
         The frame before ends where the joints are commanded to be; a `SmoothnessTask` stays near
         that. Raises InvalidGoal, and keeps the last frame, where the examples are others.
         """
-        self.apply(NextFrame(examples, anew))
+        self.apply(NextFrame(examples, restart))
 
     def pause(self, paused: bool = True) -> None:
         """Decelerate to rest and keep the goals; or, with False, go on with them.
@@ -337,12 +337,12 @@ class Tracker:
         """
         self.apply(SkipTick(braking))
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo the last step of the joints: the robot does not hear of it in time.
 
         The goals stay as they are.
         """
-        self.apply(TakeBack())
+        self.apply(UndoStep())
 
     def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
         """Drop all goals and begin again at a measured q (n,), at rest.
@@ -395,7 +395,7 @@ class Tracker:
             observer.begin(self.snapshot())
         return observer
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing.
 
         For before the first tick, and after another solver or problem: else the tick that first
@@ -403,7 +403,7 @@ class Tracker:
         """
         self._clock.observer = None  # it is not for a tick that the clock is read
         try:
-            self._parts.warm()
+            self._parts.warm_up()
         finally:
             self._clock.observer = self._observer
 

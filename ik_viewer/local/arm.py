@@ -128,7 +128,7 @@ class LocalArm:
 
     def get_ready(self) -> None:
         """Compile what is not, before the first tick."""
-        self._tracker.warm()
+        self._tracker.warm_up()
         make_ready(kernels_of(*solver_of(self.settings)))
 
     def tick(self, now: float) -> None:

@@ -1,7 +1,7 @@
 """`ik play`: a motion in the browser, and beside it the robot that imitates it, solved live.
 
     ik play 124_01.amc                                # a clip of the CMU database alone
-    ik play 124_01.amc 141.asf --scale length --open-limits
+    ik play 124_01.amc 141.asf --scale length --ignore-limits
     ik play wave.csv iiwa14 --source panda --links panda_hand_tcp=iiwa_link_ee
     ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \\
         --links lhand=gripper_left_base_link rhand=gripper_right_base_link
@@ -75,7 +75,7 @@ def page_of(arguments: argparse.Namespace) -> PlayPage:
     live = None
     if arguments.robot is not None:
         imitator = _imitator(arguments, clip, motion, description.robot)
-        live = LiveRetargeting(imitator, Wish(arguments.beta, not arguments.open_limits))
+        live = LiveRetargeting(imitator, Wish(arguments.beta, not arguments.ignore_limits))
     server = start_server(arguments.host, arguments.port)
     return PlayPage(server, _title(arguments), clip, description, live)
 
@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     add_source(parser)
     add_maps(parser, links_needed=False)
     add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
-    add('--open-limits', action='store_true', help='begin without the limits of the joints')
+    add('--ignore-limits', action='store_true', help='begin without the limits of the joints')
     add_place(parser)
     add_mesh_folders(parser)
     add_address(parser)

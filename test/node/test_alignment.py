@@ -115,7 +115,7 @@ def act(bench, random, changes_limits):
     elif what == 3:
         model.stop()
     elif what == 4:
-        model.mover.take_back()  # and the step of this tick is not published
+        model.mover.undo_step()  # and the step of this tick is not published
         bench.samples.pop()
         bench.tick()
     elif what == 5:

@@ -39,7 +39,7 @@ def model_of(panda, **options):
     example = ExampleOptions(**options)
     model = Model(panda, replace(parameters, default_limits=limits, example=example))
     # Its clock stands still, so that a busy machine ends no solve early.
-    model.tracker = ik.Tracker.resume(model.tracker.snapshot(), lambda: 0.0)
+    model.tracker = ik.Tracker.from_snapshot(model.tracker.snapshot(), lambda: 0.0)
     return model
 
 

@@ -380,7 +380,7 @@ def test_a_step_that_is_taken_back_has_not_been(synchronized):
             governor.follow(-target, target, not synchronized)
         else:
             governor.brake()
-        governor.take_back()
+        governor.undo_step()
         np.testing.assert_array_equal(governor.state, state)
         for each in (governor, other):
             each.follow(target, None, synchronized)

@@ -54,7 +54,7 @@ class Driver:
             self.move()
 
     def take_back(self):
-        self.governor.take_back()
+        self.governor.undo_step()
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,8 @@ def test_a_step_is_taken_back_whatever_raises(monkeypatch):
     for tick in range(20):
         before = tracker.governor.q.copy()
         tracker.tick(0.01 * tick)
-    let_fail(monkeypatch, Coordinator, '_take_back', late=True)
-    monkeypatch.setattr(tracker, 'take_back', lambda: tracker._parts._take_back(None))
-    SureSteps(tracker, told.append).take_back()
+    let_fail(monkeypatch, Coordinator, '_undo_step', late=True)
+    monkeypatch.setattr(tracker, 'undo_step', lambda: tracker._parts._undo_step(None))
+    SureSteps(tracker, told.append).undo_step()
     np.testing.assert_array_equal(tracker.governor.q, before)
     assert 'Injected' in told[0]
