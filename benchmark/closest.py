@@ -19,8 +19,8 @@ from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.result import IkResult, IkStatus
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import SOLVERS, make_solver
 from ik_core.solvers.base import Solver
 from ik_core.tasks import PoseTask, PositionTask

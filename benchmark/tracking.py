@@ -31,8 +31,8 @@ from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.limits import random_configuration
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import make_solver
 from ik_core.solvers.base import KernelSolver
 from ik_core.tasks import PoseTask, PositionTask

@@ -18,8 +18,8 @@ from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
 from .tasks import Task
 from .tasks.base import JointTask
-from .tasks.check import check_finite, check_task, residual_of_task, rows_of_task
 from .tasks.goals import GoalTask
+from .tasks.jacobian_check import check_finite, check_task, residual_of_task, rows_of_task
 from .tasks.packing import PackedGoals
 
 

@@ -19,7 +19,7 @@ from ik_core.maths.rotations import Array
 
 from .arm import Description
 from .drawing.description import describe
-from .local.arm import RATE, LocalArm
+from .local.local_arm import RATE, LocalArm
 from .page.page import open_page
 from .page.program import (
     BAD_INPUT,

@@ -26,7 +26,7 @@ from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.progress import bar
 from ik_core.retargeting import RetargetResult, retarget
-from ik_core.robot.mocap.load import load_mocap, load_skeleton
+from ik_core.robot.mocap.mocap_files import load_mocap, load_skeleton
 from ik_core.robot.motion import Motion
 from ik_core.robot.robot import Robot
 

@@ -35,7 +35,7 @@ from ik_core.optim.workspace import MethodWorkspace
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.retargeting.example import link_paths
-from ik_core.robot.mocap.load import load_mocap
+from ik_core.robot.mocap.mocap_files import load_mocap
 from ik_core.robot.robot import Robot
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks import PositionTask

@@ -24,7 +24,7 @@ from ik_core.figures import look, name_values, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks import PositionTask
 

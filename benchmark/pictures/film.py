@@ -15,7 +15,7 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 from ik_viewer.arm import Description, GoalKind
-from ik_viewer.page.goals import Goals
+from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 from ik_viewer.page.server import start_server

@@ -50,7 +50,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from ik_core.maths.rotations import Array
-from ik_node.tools.process import running
+from ik_node.tools.node_process import running
 from ik_node.tools.viewer import viewing
 
 from .partners import Arm, bare, echo, figure, panda, publish_goals

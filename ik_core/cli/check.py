@@ -17,8 +17,8 @@ from typing import Any
 from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
-from .command import add_json, add_robot, add_tip, check_writable, new_parser
 from .first_limits import suggested_yaml
+from .parser import add_json, add_robot, add_tip, check_writable, new_parser
 from .self_test import Report, TipReport, check
 from .text import as_json, quantity, table
 

@@ -29,8 +29,8 @@ from ..solvers.readiness import (
 )
 from ..tasks import PoseTask
 from ..tracking import MotionLimits, Tracker
-from .command import REACHED, new_parser
 from .completion import solvers
+from .parser import REACHED, new_parser
 
 TRACKER = 'tracker'
 FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form', TRACKER)

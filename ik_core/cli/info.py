@@ -18,10 +18,10 @@ from ..closed_form.beginning import expected_beginning
 from ..closed_form.chain import expected_family
 from ..exceptions import UnsupportedProblem
 from ..problem import IkProblem
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..tasks import PoseTask
-from .command import REACHED, add_json, add_robot, add_tip, new_parser
+from .parser import REACHED, add_json, add_robot, add_tip, new_parser
 from .text import as_json, quantity, table
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..robot.linkage import ORDERS, linkage
 from ..robot.urdf_text import urdf_text
-from .command import REACHED, check_writable, new_parser
+from .parser import REACHED, check_writable, new_parser
 
 
 def add_parser(commands: Any) -> None:

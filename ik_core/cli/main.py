@@ -30,8 +30,8 @@ from collections.abc import Iterable, Sequence
 from ..exceptions import IkError
 from ..version import __version__
 from . import check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
-from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
 from .completion import complete
+from .parser import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
 from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..retargeting.example import link_paths
-from ..robot.mocap.load import load_mocap, load_skeleton
+from ..robot.mocap.mocap_files import load_mocap, load_skeleton
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..robot.urdf_text import urdf_text
-from .command import REACHED, add_json, check_writable, new_parser
+from .parser import REACHED, add_json, check_writable, new_parser
 from .text import as_json
 
 

@@ -25,13 +25,13 @@ from ..progress import ProgressLine
 from ..reachability.bounds import reach_bounds
 from ..reachability.figure3d import draw_workspace
 from ..reachability.maps import Progress, ReachabilityMap, reachability_map
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..tasks import PositionTask
 from ..tracking.recording import read_recording
 from ..tracking.recording.figure import draw_errors
 from ..tracking.recording.history import histories
-from .command import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser
+from .parser import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser
 from .programs import imported
 
 VOXELS = 12.0

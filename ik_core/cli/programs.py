@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from ..robot.shipped import TREE
-from .command import UsageError
 from .completion import robots
+from .parser import UsageError
 
 PROGRAMS = {
     'view': ('ik_viewer.view:main', 'a robot in the browser, to drag and to watch; needs no ROS'),

@@ -20,8 +20,8 @@ from typing import Any
 from ..progress import ProgressLine
 from ..reachability.figure import draw
 from ..reachability.maps import Progress, ReachabilityMap, reachability_map
-from ..robot.load import load_robot
-from .command import (
+from ..robot.robot_sources import load_robot
+from .parser import (
     REACHED,
     add_json,
     add_robot,

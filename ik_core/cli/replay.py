@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tracking.recording import Recording, Replay, draw_replay, read_recording, replay, versions
-from .command import NOT_REACHED, REACHED, add_json, check_drawable, new_parser
+from .parser import NOT_REACHED, REACHED, add_json, check_drawable, new_parser
 from .text import as_json, table
 
 

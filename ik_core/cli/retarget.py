@@ -25,10 +25,11 @@ from ..maths.rotations import Array, matrix_from_rpy
 from ..progress import ProgressLine
 from ..retargeting import RetargetResult, retarget
 from ..retargeting.sources import load_clip
-from ..robot.load import load_robot
 from ..robot.motion_files import check_suffix, save_motion
+from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS
-from .command import (
+from .completion import solvers
+from .parser import (
     NOT_REACHED,
     REACHED,
     UsageError,
@@ -37,7 +38,6 @@ from .command import (
     check_writable,
     new_parser,
 )
-from .completion import solvers
 from .text import as_json, is_number
 
 

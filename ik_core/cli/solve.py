@@ -29,14 +29,14 @@ from ..batch.solve_best import CHOICES, solve_best
 from ..maths.rotations import Array
 from ..optim.search import Budget
 from ..problem import IkProblem
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
-from .command import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser
 from .completion import joints, links, solvers
-from .goals import Goal, add_goals, task_of
+from .goal_arguments import Goal, add_goals, task_of
+from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser
 from .solve_poses import solve_poses
 from .solved import result_data, result_text, solutions_data, solutions_text
 from .text import as_json, is_number

@@ -21,8 +21,8 @@ from ..robot.robot import Robot
 from ..solvers.base import Solver
 from ..tasks import PoseTask, PositionTask
 from .angles import Angles
-from .command import NOT_REACHED, REACHED, UsageError, check_writable
-from .poses import Poses, read_poses
+from .parser import NOT_REACHED, REACHED, UsageError, check_writable
+from .pose_files import Poses, read_poses
 from .text import as_json
 
 BLOCK = 512

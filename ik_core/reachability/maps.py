@@ -23,9 +23,9 @@ from ..robot.robot import Robot
 from ..tasks import PoseTask, PositionTask
 from .bounds import reach_bounds
 from .cells import Cells
+from .chunk_files import Parts, Settings, stored_settings
 from .engines import solve_here, solve_on_cluster
 from .grid import Grid
-from .parts import Parts, Settings, stored_settings
 
 CHUNK_CELLS = 8192
 """Cells in a chunk: what is in memory at a time, and what a kill loses."""

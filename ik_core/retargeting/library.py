@@ -15,7 +15,7 @@ from ..robot.motion import Motion
 from ..robot.robot import Robot
 from .example import link_paths
 from .library_file import FILE, Entry, read_entries
-from .paths import checked_path, has_shape, path_distance
+from .path_distance import checked_path, has_shape, path_distance
 from .retarget import RetargetResult, retarget
 from .sources import load_clip
 

@@ -28,7 +28,7 @@ from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER
 from ..tasks.reference_motion import total_link_length
 from .example import Scale, example_of, link_paths
-from .imitation import Imitation, Progress, Weights
+from .frame_solver import Imitation, Progress, Weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from .base import Task
 from .centre_of_mass import CentreOfMassTask
-from .check import check_task
 from .goals import (
     AxisTask,
     OrientationTask,
@@ -11,6 +10,7 @@ from .goals import (
     PositionTask,
     TwoAxisTask,
 )
+from .jacobian_check import check_task
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
 from .reference_motion import (

@@ -12,7 +12,7 @@ from ..robot.kinematics import MULTIPLIER, OFFSET
 from ..robot.relative import relative_chain
 from ..robot.robot import Robot
 from . import kernels
-from .parts import Goal, Part, Pattern, PatternPart, parts_of
+from .goal_parts import Goal, Part, Pattern, PatternPart, parts_of
 
 
 class PackedGoals:

@@ -3,9 +3,9 @@
 The tracker decides, its parts each do one thing; they may import solvers, never `batch`.
 """
 
-from .limits import MotionLimits
-from .options import TrackerOptions
+from .motion_limits import MotionLimits
 from .status import Command, TrackStatus
 from .tracker import Tracker
+from .tracker_options import TrackerOptions
 
 __all__ = ['Command', 'MotionLimits', 'TrackStatus', 'Tracker', 'TrackerOptions']

@@ -34,10 +34,10 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
+from .example_frames import go_on_to, take_over
 from .finer import finer_problem
-from .frames import go_on_to, take_over
 from .instructions import NextFrame
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values, take_values, values_of
 
 SOLVING_SHARE = 0.5

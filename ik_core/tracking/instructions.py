@@ -16,10 +16,10 @@ from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem
 from ..solvers import Solver
-from .limits import MotionLimits
-from .options import TrackerOptions
+from .motion_limits import MotionLimits
 from .snapshot import Snapshot
 from .status import Command
+from .tracker_options import TrackerOptions
 
 
 class SetGoal(NamedTuple):

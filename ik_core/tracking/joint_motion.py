@@ -15,7 +15,7 @@ import numpy as np
 from ..maths.rotations import Array
 from .approach import Approach
 from .governor import Governor
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values, take_values, values_of
 from .speed_scale import CREEP, SpeedScale
 

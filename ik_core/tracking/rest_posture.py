@@ -24,7 +24,7 @@ from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 from ..tasks.packing import PackedGoals
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values
 
 SPEED_SHARE = 0.25

@@ -87,10 +87,10 @@ from .instructions import (
     check_instruction,
     check_time,
 )
-from .limits import MotionLimits, checked_limits
-from .options import TrackerOptions, checked_options
+from .motion_limits import MotionLimits, checked_limits
 from .snapshot import Snapshot
 from .status import Command
+from .tracker_options import TrackerOptions, checked_options
 
 
 class Tracker:

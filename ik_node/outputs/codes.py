@@ -15,7 +15,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from ik_core.tracking import Command, TrackStatus
 
-from ..model import Model
+from ..robot_model import Model
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE

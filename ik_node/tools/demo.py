@@ -37,7 +37,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.robot.shipped import shared_file
 
 from ..conversions import transform_to_pose
-from .process import running
+from .node_process import running
 from .viewer import viewing
 
 RATE = 250.0

@@ -9,7 +9,7 @@ from ik_core.maths.rotations import Array
 from ..arm import Moment, TipState
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY
-from ..drawing.figure import Figure
+from ..drawing.drawn_robot import Figure
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
 from .server import light
 from .stage import Stage, tip_poses

@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from ik_core import Robot
-from ik_core.cli.command import UsageError
+from ik_core.cli.parser import UsageError
 from ik_core.cli.retarget import add_maps, add_place, add_source, mapping_of, transform_of
 from ik_core.exceptions import IkError
 from ik_core.motion import Motion
-from ik_core.retargeting.imitation import Weights
+from ik_core.retargeting.frame_solver import Weights
 from ik_core.retargeting.sources import CAPTURED, load_clip
 
 from ..arm import Description
@@ -41,7 +41,7 @@ from ..page.program import (
 from ..page.server import start_server
 from .clip import Clip, Imitator, imitator_of, usual_links
 from .live import LiveRetargeting, Wish
-from .page import PlayPage
+from .play_page import PlayPage
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ik_core import IkResult
 from ik_core.maths.rotations import Array
-from ik_core.retargeting.imitation import Imitation, Weights
+from ik_core.retargeting.frame_solver import Imitation, Weights
 from ik_core.solvers import DEFAULT_SOLVER
 from ik_core.solvers.readiness import Kernels, is_ready, make_ready
 

@@ -20,9 +20,9 @@ from support.node_harness import snapshot
 
 import ik_core as ik
 from ik_core.tracking.recording import Recorder, read_recording, replay
-from ik_node.model import Begin, Model
 from ik_node.outputs.joint_rows import JointRows
-from ik_node.parameters.options import Limits
+from ik_node.parameters.node_options import Limits
+from ik_node.robot_model import Begin, Model
 
 NAMES = ('f1', 'f2', 'f3')
 LONG = 4000  # ticks

@@ -16,11 +16,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from ik_node.clocks import Moment
-from ik_node.inputs.goals import Goals
+from ik_node.control_loop import Motion
+from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import StartState
-from ik_node.model import Model
-from ik_node.motion import Motion
 from ik_node.outputs.commands import make_output
+from ik_node.robot_model import Model
 from support.jtc_simulation import SECOND, Controller, State, Trajectory
 from support.node_harness import snapshot
 

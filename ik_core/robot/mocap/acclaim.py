@@ -17,8 +17,8 @@ import numpy as np
 
 from ..joints import WORLD, Joint
 from ..motion import Motion
-from .figure import MAX_BONES, Figure, make_figure, moving, rotation, translation
-from .lines import Lines, shown
+from .captured_skeleton import MAX_BONES, Figure, make_figure, moving, rotation, translation
+from .text_lines import Lines, shown
 
 ROOT = 'root'
 INCH = 0.0254

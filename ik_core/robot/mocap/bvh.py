@@ -17,8 +17,8 @@ import numpy as np
 
 from ..joints import WORLD, Joint
 from ..motion import Motion
-from .figure import MAX_BONES, Figure, make_figure, moving, translation
-from .lines import Lines, shown
+from .captured_skeleton import MAX_BONES, Figure, make_figure, moving, translation
+from .text_lines import Lines, shown
 
 CENTIMETRE = 0.01
 CHANNELS = {

@@ -14,7 +14,7 @@ from support.robots import python_path
 import ik_core as ik
 from ik_core.cli import info, solve
 from ik_core.cli.main import main
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.urdf import load_urdf
 from ik_core.solvers import SOLVERS
 

@@ -17,10 +17,10 @@ from support.robots import python_path
 import ik_core as ik
 from ik_core.cli import solve_poses
 from ik_core.cli.angles import DEGREES, RADIANS, configuration, joint_value
-from ik_core.cli.command import UsageError
 from ik_core.cli.main import main
-from ik_core.cli.poses import read_poses
-from ik_core.robot.load import load_robot
+from ik_core.cli.parser import UsageError
+from ik_core.cli.pose_files import read_poses
+from ik_core.robot.robot_sources import load_robot
 
 XYZ = ('--xyz', '0.45', '0.1', '0.5')
 

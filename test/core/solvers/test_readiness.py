@@ -11,7 +11,7 @@ from ik_core.solvers.readiness import Kernels, all_kernels, kernels_of
 
 LOOPS_OF = """
 from ik_core import IkProblem, PositionTask, make_solver
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers.damped_search import single
 from ik_core.solvers.readiness import kernels_of, make_ready
 problem = IkProblem(load_robot('arm5'), [PositionTask(load_robot('arm5').default_tip())])

@@ -32,7 +32,7 @@ from support.motion_checks import (
 from ik_core import _jit
 from ik_core.exceptions import InvalidConfiguration, InvalidOption
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 
 ROOT = Path(__file__).parents[3]
 FIXED = settings(deadline=None, derandomize=True)

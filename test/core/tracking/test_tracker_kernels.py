@@ -22,7 +22,7 @@ import sys
 import numpy as np
 import ik_core as ik
 from ik_core.optim.memory import ITERATIONS
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 
 def compiled():

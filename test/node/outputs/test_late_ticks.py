@@ -11,10 +11,10 @@ from support.panda_world import TIP
 
 from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.joint_motion import JointMotion
+from ik_node.control_loop import Motion
 from ik_node.inputs.joint_states import StartState
-from ik_node.model import Model
-from ik_node.motion import Motion
 from ik_node.outputs.diagnostics import Diagnostics
+from ik_node.robot_model import Model
 from ik_node.sure_steps import SureSteps
 
 PERIOD = 10_000_000

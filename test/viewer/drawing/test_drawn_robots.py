@@ -13,7 +13,7 @@ pytest.importorskip('trimesh')
 
 import ik_core as ik
 from ik_core.maths.rotations import transform_of
-from ik_viewer.drawing.figure import Figure, linear, size_of, unit_solid
+from ik_viewer.drawing.drawn_robot import Figure, linear, size_of, unit_solid
 from ik_viewer.drawing.shapes import Box, Cylinder, Mesh, Shape, Sphere
 from ik_viewer.drawing.skeleton import skeleton
 

@@ -14,7 +14,7 @@ from ik_core.maths.rotations import Array
 from ..arm import Description, error_text
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY, hex_of
-from ..drawing.figure import Figure, wxyz_of
+from ..drawing.drawn_robot import Figure, wxyz_of
 from ..drawing.skeleton import skeleton
 from ..page.server import Surroundings
 from ..page.stage import Notices, Requests

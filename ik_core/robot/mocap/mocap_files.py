@@ -10,7 +10,7 @@ from ..motion import Motion
 from ..robot import Robot
 from .acclaim import read_motion, read_skeleton
 from .bvh import read_bvh, read_frames
-from .figure import Figure, checked_positive
+from .captured_skeleton import Figure, checked_positive
 
 SUFFIXES = ('.asf', '.amc', '.bvh')
 

@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 from ..tasks import OrientationTask, PoseTask, PositionTask
 from ..tasks.goals import GoalTask
 from .angles import RADIANS, Angles
-from .command import UsageError
+from .parser import UsageError
 
 MOST_RADIANS = 2.0 * math.tau
 """Beyond two turns an angle of a goal is more likely one in degrees."""

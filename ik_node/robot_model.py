@@ -28,9 +28,9 @@ from ik_core.tracking.instructions import Brake, Instruction
 from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
-from .imitation import Imitation, drawing
-from .limits import following_errors, missing_limits, motion_limits
-from .parameters.options import GOAL_KINDS, NodeParameters, Tool
+from .example_following import Imitation, drawing
+from .joint_limits import following_errors, missing_limits, motion_limits
+from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .sure_steps import Mover
 from .texts import cut
 
