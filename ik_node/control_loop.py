@@ -49,7 +49,7 @@ DELIVERY = Duration(seconds=1.0)
 """How long an ending publisher waits until what it published last has arrived."""
 
 
-class Motion:
+class ControlLoop:
     """Moves a model, and publishes where its joints are to be.
 
     Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The

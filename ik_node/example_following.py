@@ -22,7 +22,7 @@ REST_RATE = 2.0
 """[1/s] How fast joints are drawn to the example where `rest_rate` is 0."""
 
 
-class Imitation:
+class ExampleFollowing:
     """An example for the goals of a tracker.
 
     problem : its goals are the tips', with their tools

@@ -9,7 +9,7 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ik_core import Robot
 
-from .control_loop import Motion
+from .control_loop import ControlLoop
 from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
@@ -27,7 +27,7 @@ class Installation:
         node: Node,
         settings: Parameters,
         health: Diagnostics,
-        motion: Motion,
+        motion: ControlLoop,
         goals: Goals,
         start_state: StartState,
         interactive: InteractiveGoals,

@@ -31,7 +31,7 @@ from ik_core import IkError
 from ik_core.tracking import Command
 
 from .clocks import NodeClock
-from .control_loop import Motion
+from .control_loop import ControlLoop
 from .conversions import Refused
 from .guarded import GuardedNode
 from .inputs.examples import Examples
@@ -101,7 +101,7 @@ class IkNode(GuardedNode):
 
     def _make_motion(self) -> None:
         self._recording = RecordService(self, self._moved, lambda: self._description.source)
-        self._motion = Motion(
+        self._motion = ControlLoop(
             self,
             self._gate.lock,
             self._clock_source,

@@ -28,7 +28,7 @@ from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER
 from ..tasks.reference_motion import total_link_length
 from .example import Scale, example_of, link_paths
-from .frame_solver import Imitation, Progress, Weights
+from .frame_solver import FrameSolver, Progress, Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def retarget(
         acceleration=acceleration_weights,
         stiffness=stiffness,
     )
-    imitation = Imitation(robot, example, weights, length, keep_limits=keep_limits)
+    imitation = FrameSolver(robot, example, weights, length, keep_limits=keep_limits)
     started = default_clock()
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
     seconds = default_clock() - started

@@ -14,7 +14,7 @@ from ik_core.maths.rotations import Array
 
 from ..arm import Moment
 from ..drawing.colours import hex_of
-from ..drawing.drawn_robot import Figure
+from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
@@ -101,7 +101,9 @@ class Ghost:
         scene, robot = stage.server.scene, stage.robot
         name, colour = f'/compare/ghost_{index}', COLOURS[index]
         self.run, self._goal, self._robot = run, goal, robot
-        self._figure = Figure(scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY)
+        self._figure = DrawnRobot(
+            scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY
+        )
         self._trace = Trace(scene, f'{name}_trace', TRACE_STEP * stage.size, colour)
 
     def show(self) -> None:

@@ -58,7 +58,7 @@ def random_arm(random):
 
 
 class Bench:
-    """A model in ticks as `Motion` calls them; `samples` are what it publishes."""
+    """A model in ticks as `ControlLoop` calls them; `samples` are what it publishes."""
 
     def __init__(self, model):
         self.samples = []

@@ -11,7 +11,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from support.node_harness import URDF, check_states, is_still, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world
 
-from ik_node.control_loop import Motion
+from ik_node.control_loop import ControlLoop
 from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.robot_description import Description
 from ik_node.inputs.tf_frames import TfFrames
@@ -131,7 +131,16 @@ def names_of(node):
     }
 
 
-PARTS = [RecordService, Motion, Description, Goals, Controls, ComputeIk, TfFrames, Installation]
+PARTS = [
+    RecordService,
+    ControlLoop,
+    Description,
+    Goals,
+    Controls,
+    ComputeIk,
+    TfFrames,
+    Installation,
+]
 
 
 @pytest.mark.parametrize('part', PARTS, ids=lambda part: part.__name__)

@@ -10,7 +10,7 @@ from ..motion import Motion
 from ..robot import Robot
 from .acclaim import read_motion, read_skeleton
 from .bvh import read_bvh, read_frames
-from .captured_skeleton import Figure, checked_positive
+from .captured_skeleton import CapturedSkeleton, checked_positive
 
 SUFFIXES = ('.asf', '.amc', '.bvh')
 
@@ -59,7 +59,7 @@ def load_skeleton(path: str | os.PathLike[str], *, scale: float | None = None) -
     figures = {'.asf': read_skeleton, '.bvh': lambda p, s: read_bvh(p, s)[0]}
     if _kind(path) not in figures:
         raise MocapError(f'{path.name} has no skeleton: give its ASF file')
-    figure: Figure = figures[_kind(path)](path, scale)
+    figure: CapturedSkeleton = figures[_kind(path)](path, scale)
     return figure.robot
 
 

@@ -11,7 +11,7 @@ from support.panda_world import TIP
 
 from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.joint_motion import JointMotion
-from ik_node.control_loop import Motion
+from ik_node.control_loop import ControlLoop
 from ik_node.inputs.joint_states import StartState
 from ik_node.outputs.diagnostics import Diagnostics
 from ik_node.robot_model import Model
@@ -44,7 +44,7 @@ def tick(motion, due):
 
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
-    [(Motion, '_send', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
+    [(ControlLoop, '_send', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
 )
 def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owner, name, late):
     with controlled('joint_trajectory') as node:
