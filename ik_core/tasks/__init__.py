@@ -1,4 +1,4 @@
-"""What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
+"""Tasks: each is a residual, its exact Jacobian and weights."""
 
 from .base import Task
 from .centre_of_mass import CentreOfMassTask
