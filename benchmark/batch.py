@@ -92,7 +92,7 @@ def _rows(
 def _timed(
     head: Row, way: str, threads: int, count: int, call: Callable[[], Any]
 ) -> tuple[Any, Row]:
-    """What `call` returns, and a row with its rates over `count` goals."""
+    """The return value of `call`, and a row with its rates over `count` goals."""
     wall, cores = time.perf_counter(), time.process_time()
     answer = call()
     wall, cores = time.perf_counter() - wall, time.process_time() - cores

@@ -56,14 +56,14 @@ TABLE_1 = {
 }
 """Its average end-effector errors over the total link length, by figure and beta."""
 MORE = 1.2
-"""By so much a share is larger that is said to be."""
+"""Factor by which a fraction that is said to be larger is larger."""
 FACTOR = 2.0
 """A measured number holds within this factor of the source's."""
 COLOURS = (BLACK, BLUE, GREEN, PINK, ORANGE, RED)
 CURVES = {0.0: (BLACK, '-'), 1e-5: (BLUE, '--'), 1.0: (RED, ':')}
-"""By beta, as in Fig. 6."""
+"""Colours and line styles by beta, as in Fig. 6."""
 SMALLEST_BETA = 1e-7
-"""Where beta = 0 is drawn."""
+"""Position of beta = 0 on the axis."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -313,7 +313,7 @@ def _smooth_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _drop_claim(rows: Sequence[Row]) -> Claim:
-    """Of Fig. 5: beta from 1 to 0.5."""
+    """Claim of Fig. 5: beta from 1 to 0.5."""
     left = []
     for figure in TABLE_1:
         errors = _errors(rows, figure)
