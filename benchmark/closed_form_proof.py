@@ -267,7 +267,7 @@ class Proof:
         counts[name, 'theirs'] += int((case.regular & have).sum()) + missing
 
     def _solutions_among(self, q: Array, pose: Array) -> int:
-        """Numbers of solutions, and of regular ones, among q (k, n); coinciding ones count once."""
+        """Number of regular solutions among q (k, n); coinciding ones count once."""
         q = q[[_error(self.pose_of(one), pose) <= CLOSE for one in q]] if len(q) else q
         q = q[self._are_regular(q)]
         same = np.tril(self._gaps(q, q) <= NEAR, -1)

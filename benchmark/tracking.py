@@ -188,7 +188,7 @@ def _rms_of_tracker(name: str, seed: int) -> float:
 
 
 def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
-    """RMS of steps: of one of the method per tick, or of joints that follow these within limits."""
+    """RMS of the method's step in each tick, or of joints that follow it within limits."""
     problem, q = _beyond_reach(name, seed)
     solver = make_solver('pseudoinverse', max_iterations=10**9)
     assert isinstance(solver, KernelSolver)

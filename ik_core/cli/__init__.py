@@ -2,5 +2,5 @@
 
 Each subcommand has `add_parser(commands)`, which adds its arguments and sets `run`, and
 `run(arguments)`, which prints and returns the exit code. `parser` has their common arguments,
-`text` prints. Stands on top of the library: nothing in it imports this folder.
+`text` prints. No other part of the library imports this folder.
 """

@@ -1,4 +1,4 @@
-"""`ik check`: what a robot description lacks or gets wrong before it drives hardware.
+"""`ik check`: find faults of a robot description before it drives hardware.
 
     ik check my_robot.urdf
     ik check my_robot.urdf --tip tool0 --yaml my_robot.yaml     # parameters for ik_node
@@ -33,7 +33,13 @@ def add_parser(commands: Any) -> None:
     add_robot(parser)
     add_tip(parser, several=True)
     add = parser.add_argument
-    add('--goals', type=_count, default=200, metavar='N', help='random poses to solve for')
+    add(
+        '--goals',
+        type=_count,
+        default=200,
+        metavar='N',
+        help='number of random poses to solve for',
+    )
     add(
         '--yaml',
         type=Path,

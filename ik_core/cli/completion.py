@@ -1,4 +1,4 @@
-"""What a shell completes behind `ik`, by argcomplete where it is installed (extra `complete`).
+"""Completion of `ik` in a shell, by argcomplete where it is installed (extra `complete`).
 
 eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc
 """

@@ -43,8 +43,8 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
     tip = goal(
         '--tip',
         metavar='LINK',
-        help='the link to move (default: the end of the longest chain); a second --tip begins a '
-        'second goal',
+        help='the link to move (default: the end of the longest chain); a second --tip adds '
+        'a second goal',
     )
     tip.completer = links
     goal('--xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'), help='its position [m]')

@@ -45,7 +45,7 @@ def solve_poses(
     started = default_clock()
     with _output(arguments) as file, ProgressLine('solve') as line:
         try:
-            run.write(csv.writer(file, lineterminator='\n'), q0, arguments.path, line)
+            run.write(csv.writer(file, lineterminator='\n'), q0, arguments.warm_start, line)
         except KeyboardInterrupt:
             line.end()
             print(

@@ -355,7 +355,7 @@ def _parser() -> argparse.ArgumentParser:
         '--duration',
         type=float,
         default=float(os.environ.get('DURATION') or 'nan'),
-        help=f'seconds of driving, after the node is ready ({DURATION:g}), and then the end',
+        help=f'seconds of driving once the node is ready (default: {DURATION:g})',
     )
     parser.add_argument(
         '--no-viewer',

@@ -6,8 +6,8 @@
     ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \\
         --links lhand=gripper_left_base_link rhand=gripper_right_base_link
 
-The page solves anew as the slider of beta moves, from the frame that is shown on; `ik retarget`
-writes the same motion into a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
+Moving the slider of beta solves again from the current frame on; `ik retarget` writes the same
+motion to a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
 """
 
 from __future__ import annotations
@@ -130,12 +130,17 @@ def _parser() -> argparse.ArgumentParser:
         'robot',
         metavar='ROBOT',
         nargs='?',
-        help='imitates it: a URDF file, a shipped robot, or a figure: .asf, .bvh',
+        help='the robot that imitates it: a URDF file, a shipped robot, or a skeleton: .asf, .bvh',
     )
     add_source(parser)
     add_maps(parser, links_needed=False)
-    add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
-    add('--ignore-limits', action='store_true', help='begin without the limits of the joints')
+    add(
+        '--beta',
+        type=float,
+        default=1e-5,
+        help='initial weight of joints against links: 0 links only, 1 joints only',
+    )
+    add('--ignore-limits', action='store_true', help='start without joint limits')
     add_place(parser)
     add_mesh_folders(parser)
     add_address(parser)

@@ -435,7 +435,7 @@ def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
 # --- figures -----------------------------------------------------------------------------------
 
 DRAWING = {
-    'replay': ['replay', 'no_such_recording.npz', '--plot', '{}'],
+    'replay': ['replay', 'no_such_recording.npz', '--figure', '{}'],
     'reach': ['reach', 'no_such_robot', '--out', 'unwritten.npz', '--figure', '{}'],
 }
 """Commands whose work would fail: a figure that can't be drawn is refused before it begins."""
