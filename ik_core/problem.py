@@ -134,7 +134,7 @@ class IkProblem:
         """The links of the goals, each with the link that it is relative to; None for the root."""
         return [(goal.link, goal.relative_to) for goal in self.goals]
 
-    def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
+    def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """Copy with the same variables and limits, but only these tasks, which are no goals."""
         other = copy.copy(self)
         vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
@@ -149,7 +149,7 @@ class IkProblem:
                 'not by others, with secondary tasks, in solve_all, or by a Tracker'
             )
 
-    def whole(self, x: Array) -> Array:
+    def configuration(self, x: Array) -> Array:
         """Configuration (n,) with x (variables,) and the other joints of the last `start`.
 
         Only for problems with tasks other than goals.

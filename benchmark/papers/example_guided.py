@@ -207,7 +207,7 @@ def figure_length(figure: Robot, links: Sequence[str]) -> float:
     bodies = {body for link in links for body in figure.body_path(link)}
     places = figure.root_joints[:-1]
     offsets = [figure.geometry[k, 9:12] for k in bodies if figure.tree[k, 2] not in places]
-    ends = [figure.place(link).transform[:3, 3] for link in links]
+    ends = [figure.placement(link).transform[:3, 3] for link in links]
     return float(np.linalg.norm([*offsets, *ends], axis=1).sum())
 
 
@@ -229,7 +229,7 @@ def bones(figure: Robot, q: Array) -> list[tuple[Array, Array]]:
     ]
     for link in figure.tips():
         end = figure.link_transform(frames, link)[:3, 3]
-        found.append((frames[figure.place(link).body, 9:], end))
+        found.append((frames[figure.placement(link).body, 9:], end))
     return [(start, end) for start, end in found if not np.allclose(start, end)]
 
 

@@ -167,7 +167,7 @@ def _load(name: str, entry: Entry) -> LibraryMotion:
     )
     motion.positions_of(source)  # raises where the file lacks a joint
     for link in entry.links:
-        source.place(link)
+        source.placement(link)
     for joint in entry.joints or ():
         source.joint_index(joint)
     return LibraryMotion(

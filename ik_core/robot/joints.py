@@ -106,7 +106,7 @@ class JointGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class LinkPlace:
+class LinkPlacement:
     """Where a link is: its body (-1: the root's), its transform (4, 4) in the body's frame,
     and by how many fixed joints it is away from the body's first link."""
 
@@ -278,12 +278,12 @@ def clear_of_singularity(order: str, middle: float, lower: float, upper: float) 
 
 def fold(
     root: str, joints: Sequence[Joint]
-) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlace]]:
+) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlacement]]:
     """Moving joints (parents first), their parent bodies and frames in them; all link places."""
     below: dict[str, list[Joint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
-    places = {root: LinkPlace(-1, np.eye(4), 0)}
+    places = {root: LinkPlacement(-1, np.eye(4), 0)}
     bodies: list[Joint] = []
     parents: list[int] = []
     frames: list[Array] = []
@@ -299,9 +299,9 @@ def fold(
                 bodies.append(joint)
                 parents.append(place.body)
                 frames.append(frame_of(transform @ onto_axis))
-                places[joint.child] = LinkPlace(len(bodies) - 1, onto_axis.T, 0)
+                places[joint.child] = LinkPlacement(len(bodies) - 1, onto_axis.T, 0)
             else:
-                places[joint.child] = LinkPlace(place.body, transform, place.depth + 1)
+                places[joint.child] = LinkPlacement(place.body, transform, place.depth + 1)
             waiting.append(joint.child)
     return bodies, parents, frames, places
 

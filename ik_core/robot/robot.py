@@ -22,7 +22,7 @@ from .joints import (
     Joint,
     JointGroup,
     JointLimits,
-    LinkPlace,
+    LinkPlacement,
     Mimic,
     body_arrays,
     clear_of_singularity,
@@ -75,7 +75,7 @@ class Robot:
     body_names: tuple[str, ...]
     tree: NDArray[np.int64]
     geometry: Array
-    places: Mapping[str, LinkPlace]
+    places: Mapping[str, LinkPlacement]
     inertials: Mapping[str, Inertial] = field(default_factory=dict)
     mimic_limits: Mapping[str, JointLimits] = field(default_factory=dict)
 
@@ -262,7 +262,7 @@ class Robot:
                 folded[driver] = min(folded[driver], limit / abs(mimic.multiplier))
         return folded
 
-    def place(self, link: str) -> LinkPlace:
+    def placement(self, link: str) -> LinkPlacement:
         """Body and fixed offset of `link`; FrameNotFound, with the closest names, if unknown."""
         try:
             return self.places[link]
@@ -282,7 +282,7 @@ class Robot:
 
     def body_path(self, link: str) -> list[int]:
         """The bodies from the root to `link`, parents first."""
-        return self._path(self.place(link).body)
+        return self._path(self.placement(link).body)
 
     def chain(self, link: str, base_link: str | None = None) -> list[int]:
         """Indices into q of the joints that move `link`, ascending.
@@ -344,7 +344,7 @@ class Robot:
 
     def link_transform(self, frames: Array, link: str) -> Array:
         """The transform (4, 4) of `link` in the root link's frame, from `frames(q)`."""
-        place = self.place(link)
+        place = self.placement(link)
         if place.body < 0:
             return np.broadcast_to(place.transform, (*frames.shape[:-2], 4, 4)).copy()
         return transform_of(frames[..., place.body, :]) @ place.transform
@@ -364,9 +364,9 @@ class Robot:
         frames = self._frames(q)
         link = self._default_tip if link is None else link
         origin = self.link_transform(frames, link)[..., :3, 3]
-        columns = self._columns_of(frames, self.place(link).body, origin)
+        columns = self._columns_of(frames, self.placement(link).body, origin)
         if base_link is not None:
-            columns -= self._columns_of(frames, self.place(base_link).body, origin)
+            columns -= self._columns_of(frames, self.placement(base_link).body, origin)
             axes = self.link_transform(frames, base_link)[..., np.newaxis, :3, :3]
             vectors = columns.reshape(*columns.shape[:-1], 2, 3)
             columns = (vectors @ axes).reshape(columns.shape)

@@ -154,7 +154,7 @@ class PackedGoals:
         """The packed body (-1: none) that a part's link is on, and where on it."""
         if part.relative_to is not None:
             return self._relative[part.link, part.relative_to]
-        where = robot.place(part.link)
+        where = robot.placement(part.link)
         return self._bodies.index(where.body) if where.body >= 0 else -1, where.transform
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
