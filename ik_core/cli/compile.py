@@ -1,10 +1,10 @@
-"""`ik compile`: compile the solvers now, so that nobody waits for it later.
+"""`ik compile`: compile the solvers before they are first used.
 
     ik compile                              # all solvers, and the tracker: a minute or two, once
     ik compile damped_least_squares sqp
-    ik compile --constraints                # what linear constraints need too: half a minute more
+    ik compile --constraints                # also for linear constraints: half a minute more
 
-There is one process for each core. What is compiled stays in ~/.cache/ik_core.
+One process per core compiles. The kernels are cached in ~/.cache/ik_core.
 Exit codes: 0 done, 2 bad input.
 """
 
@@ -29,8 +29,8 @@ from ..solvers.readiness import (
 )
 from ..tasks import PoseTask
 from ..tracking import MotionLimits, Tracker
-from .command import REACHED, new_parser
 from .completion import solvers
+from .parser import REACHED, new_parser
 
 TRACKER = 'tracker'
 FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form', TRACKER)
@@ -39,11 +39,13 @@ FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form', TRACKER)
 
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'compile', 'compile the solvers, once for each version', __doc__)
-    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='by default all')
+    parser = new_parser(commands, 'compile', 'compile the solvers; once per version', __doc__)
+    names = parser.add_argument(
+        'names', metavar='SOLVER', nargs='*', help='solvers to compile (default: all)'
+    )
     names.completer = solvers  # type: ignore[attr-defined]
     parser.add_argument(
-        '--constraints', action='store_true', help='also what linear constraints need'
+        '--constraints', action='store_true', help='also the kernels of linear constraints'
     )
     parser.set_defaults(run=run)
 
@@ -76,7 +78,7 @@ def _compile(name: str, constraints: bool) -> tuple[str, float]:
     if name == TRACKER:
         robot = two_joints()
         problem = IkProblem(robot, [PoseTask('tip')])
-        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm()
+        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm_up()
         return name, time.perf_counter() - started
     for kernels in all_kernels(name):
         make_ready(kernels)

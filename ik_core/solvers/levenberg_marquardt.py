@@ -61,7 +61,7 @@ from ..result import IkResult
 from .base import LoopSolver
 from .damped_search.model import SMALLEST_DAMPING, SMALLEST_MOVE
 from .damped_search.workspace import DampedWorkspace
-from .rehearsals import wrist_problem
+from .warm_up_problems import wrist_problem
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,15 @@ class LevenbergMarquardt(LoopSolver):
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a closed form to begin at."""
         return (wrist_problem(),)
 
     @property
-    def variant(self) -> int:
+    def kernel_set(self) -> int:
         """See Solver."""
         return int(self.options.relative_change != 0.0)
 
@@ -124,7 +124,7 @@ class LevenbergMarquardt(LoopSolver):
         """See LoopSolver: the shared loop's for tasks, or a stop rule, that `damped_search`
         does not know."""
         known = not sorted_tasks(problem.other_tasks).others
-        if known and self.variant == 0:
+        if known and self.kernel_set == 0:
             return DampedWorkspace(problem, self.options)
         own = (self.options.damping, self.options.max_step)
         return MethodWorkspace(problem, self.options, self.name, start, step, own)

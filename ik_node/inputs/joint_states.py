@@ -40,13 +40,13 @@ from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake, Instruction, MoveTo, Stop
 
 from ..conversions import Refused, read_joint_state
-from ..limits import limits_with_mimics
-from ..model import Begin, Model
+from ..joint_limits import limits_with_mimics
 from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
 from ..outputs.joint_trajectories import JointTrajectoryWriter
+from ..robot_model import Begin, Model
 from .controller_activity import ControllerActivity
-from .following import LEFT, Following
+from .following_error import LEFT, Following
 from .measured_state import LEAST_TOLERANCE, Joints, MeasuredState
 from .state_clock import StateClock
 from .subscriptions import Inputs

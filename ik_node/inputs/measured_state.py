@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 
-from ..limits import mimic_unit
+from ..joint_limits import mimic_unit
 
 REST_TIME = 0.2
 """[s] Over at least this time the samples of a joint at rest agree,"""

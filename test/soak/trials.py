@@ -22,11 +22,11 @@ from std_srvs.srv import SetBool
 from ik_node.conversions import transform_to_pose
 
 from .actions import ACTIVATE, DEACTIVATE, Actions
-from .arm import Driver
+from .expected_limits import Array
 from .faulty import CALM, EXCITED
-from .limits import Array
-from .poses import pinocchio
+from .link_poses import pinocchio
 from .robots import TURNS
+from .simulated_robot import Driver
 from .trajectories import Controller
 
 FAST = 0.8

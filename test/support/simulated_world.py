@@ -1,7 +1,7 @@
 """A node's motion between simulated states and a simulated controller: no ROS, no clock of ours.
 
-What the node is made of is real: model, tracker, goals, measured states, outputs, `Motion`. Time
-goes in steps of a millisecond. The node ticks, its message comes a millisecond later; the
+The parts of the node are real: model, tracker, goals, measured states, outputs, `ControlLoop`.
+Time goes in steps of a millisecond. The node ticks, its message comes a millisecond later; the
 controller cycles in between, reads the hardware, which is where it was commanded to be one cycle
 before, and its state comes a millisecond later, into a queue of five.
 """
@@ -16,11 +16,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from ik_node.clocks import Moment
-from ik_node.inputs.goals import Goals
+from ik_node.control_loop import ControlLoop
+from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import StartState
-from ik_node.model import Model
-from ik_node.motion import Motion
 from ik_node.outputs.commands import make_output
+from ik_node.robot_model import Model
 from support.jtc_simulation import SECOND, Controller, State, Trajectory
 from support.node_harness import snapshot
 
@@ -107,7 +107,7 @@ class World:
         )
         self.states = StartState(self.node, self.health, self.seconds)
         self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None)
-        self.motion = Motion(
+        self.motion = ControlLoop(
             self.node,
             None,
             clock,

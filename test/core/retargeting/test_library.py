@@ -21,7 +21,7 @@ from support.mocap_figures import (
 
 import ik_core as ik
 from ik_core.exceptions import InvalidMotion, InvalidOption
-from ik_core.retargeting.paths import path_distance
+from ik_core.retargeting.path_distance import path_distance
 
 JOINT = (
     '<joint name="{axis}" type="prismatic"><parent link="{parent}"/><child link="{child}"/>'

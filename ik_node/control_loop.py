@@ -22,16 +22,16 @@ from ik_core.tracking import Command
 from .clocks import NodeClock
 from .conversions import Refused
 from .inputs.examples import Examples
-from .inputs.goals import Goals
+from .inputs.goal_topics import Goals
 from .inputs.joint_states import StartState
 from .inputs.tf_frames import TfFrames
-from .model import STOP_MARGIN, Model
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
 from .outputs.output import Output
 from .outputs.rivals import rivals
-from .parameters.options import NodeParameters
+from .parameters.node_options import NodeParameters
 from .parameters.store import Parameters
+from .robot_model import STOP_MARGIN, Model
 from .services.recording import RecordService
 from .sure_steps import SureSteps
 from .texts import EVERY_MESSAGE
@@ -49,7 +49,7 @@ DELIVERY = Duration(seconds=1.0)
 """How long an ending publisher waits until what it published last has arrived."""
 
 
-class Motion:
+class ControlLoop:
     """Moves a model, and publishes where its joints are to be.
 
     Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The

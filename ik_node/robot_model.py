@@ -28,9 +28,9 @@ from ik_core.tracking.instructions import Brake, Instruction
 from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
-from .imitation import Imitation, drawing
-from .limits import following_errors, missing_limits, motion_limits
-from .parameters.options import GOAL_KINDS, NodeParameters, Tool
+from .example_following import ExampleFollowing, drawing
+from .joint_limits import following_errors, missing_limits, motion_limits
+from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .sure_steps import Mover
 from .texts import cut
 
@@ -72,7 +72,7 @@ def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
         raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
-    model.tracker.warm()
+    model.tracker.warm_up()
     make_ready(kernels_of(*_solver(parameters)))
     return robot
 
@@ -321,11 +321,11 @@ class Model:
         for tip, goal in goals.items():
             self.set_goal(tip, goal, received[tip])
 
-    def _new_imitation(self) -> Imitation | None:
+    def _new_imitation(self) -> ExampleFollowing | None:
         options = self.parameters.example
         if self._demonstration is None or options.beta == 0.0:
             return None
-        return Imitation(self.problem(self._goals()), self._demonstration, options)
+        return ExampleFollowing(self.problem(self._goals()), self._demonstration, options)
 
     def _demonstration_in_file(self) -> Demonstration | None:
         path = self.parameters.example.file

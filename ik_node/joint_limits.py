@@ -12,7 +12,7 @@ from ik_core.maths.rotations import Array
 from ik_core.robot.kinematics import KIND, PRISMATIC
 from ik_core.tracking import MotionLimits
 
-from .parameters.options import Limits, NodeParameters
+from .parameters.node_options import Limits, NodeParameters
 
 
 def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionLimits) -> Array:

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 
 from test_measured_state import ROBOT
 
-from ik_node.inputs.following import (
+from ik_node.inputs.following_error import (
     AGREEING,
     AGREEING_TIME,
     WINDOW,

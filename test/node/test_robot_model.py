@@ -13,8 +13,8 @@ import ik_core as ik
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.recording import Recorder
-from ik_node.model import Model, goal_topic, read_file
-from ik_node.parameters.options import Limits
+from ik_node.parameters.node_options import Limits
+from ik_node.robot_model import Model, goal_topic, read_file
 
 
 @pytest.mark.parametrize(
