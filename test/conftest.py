@@ -1,11 +1,17 @@
-"""Makes `support` importable, lets long files run first, and lets children hear SIGINT.
+"""Makes `support` importable and hypothesis repeatable, lets long files run first, and lets
+children hear SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
 
 import signal
 
+import hypothesis
 import pytest
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile('same_and_patient', deadline=None, derandomize=True)
+hypothesis.settings.load_profile('same_and_patient')
 
 pytest.register_assert_rewrite('support')
 
