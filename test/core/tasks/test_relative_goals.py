@@ -91,7 +91,7 @@ def test_the_jacobian_is_the_derivative(kind):
 
 
 @given(trees(), st.integers(0, 2**31))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_two_links_of_any_tree(tree, seed):
     links, joints = tree
     robot = ik.Robot.from_joints('tree', links, joints, free_joints=free_joints_of(joints))

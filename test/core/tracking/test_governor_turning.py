@@ -50,7 +50,7 @@ def follow(governor, random_):
         yield
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.sampled_from([0.001, 0.005, 0.02]), st.booleans())
 def test_no_stop_turns_round_outside_the_limits(seed, period, may_change):
     random_ = random.Random(seed)

@@ -12,7 +12,6 @@ import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 from ik_core.tracking.recording import Recorder, read_recording, replay
 
-FIXED = settings(deadline=None, derandomize=True)
 RATE = 100.0
 TIMEOUT = 1e3  # [s] of goals and twists, by a clock that only tests of timeouts set forward
 GANTRY = f"""
@@ -268,7 +267,7 @@ def in_motion(random, limits, tight, rate):
     return arm
 
 
-@settings(FIXED, max_examples=150)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     jerky=st.booleans(),
@@ -294,7 +293,7 @@ def test_a_stop_is_the_shortest_one_wherever_the_limits_are(seed, jerky, rate, s
     assert_stays(arm, 20)
 
 
-@settings(FIXED, max_examples=150)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     jerky=st.tuples(st.booleans(), st.booleans()),

@@ -50,7 +50,7 @@ def watch(commanded, measured, watched=(0, 1, 2)):
     return None
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.floats(-5.0, 5.0), st.floats(0.0, 0.3)), min_size=1, max_size=60),
     st.floats(0.05, 1.0),

@@ -49,7 +49,7 @@ def test_every_link_is_drawn_where_it_is(name):
             np.testing.assert_allclose(places[link], truth[link], atol=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(trees(), st.integers(0, 1000))
 def test_so_are_the_links_of_random_trees(tree, seed):
     robot = ik.Robot.from_joints('tree', *tree)
