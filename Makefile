@@ -24,13 +24,16 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
+# Else each of the hundreds of processes that tests start would compile all the Python it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all docs lint format bench papers pictures soak clean help
 
 help:
 	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table, in the browser, too;'
 	@echo '                          VIEWER=0 without'
 	@echo 'make test [K=urdf]        build with colcon, run the tests; only those whose names have a word'
-	@echo 'make test-all             those of the experiments in benchmark/, too'
+	@echo 'make test-all [K=..]      those that take long, of the experiments in benchmark/, and a soak, too'
 	@echo 'make docs                 the documentation, into build/docs; a warning is an error'
 	@echo 'make lint                 ruff and mypy'
 	@echo 'make format               let ruff rewrite the sources'
@@ -50,11 +53,10 @@ demo:
 	$(if $(DURATION),--duration $(DURATION)) $(if $(filter 0,$(VIEWER)),--no-viewer)
 
 test:
-	@python=$$(scripts/environment test) && \
-	exec scripts/test "$$python" $(if $(K),-k '$(K)',--ignore test/benchmark)
+	@python=$$(scripts/environment test) && exec scripts/test "$$python" $(if $(K),-k '$(K)')
 
 test-all:
-	@python=$$(scripts/environment test) && exec scripts/test "$$python"
+	@python=$$(scripts/environment test) && exec scripts/test "$$python" -m '' $(if $(K),-k '$(K)')
 
 docs:
 	@python=$$(scripts/environment docs) && \

@@ -15,7 +15,7 @@ tracker = ik.Tracker(
         feed_forward=True
     ),  # no lag behind a goal that moves evenly
 )
-tracker.warm()  # so that no tick waits for a kernel to be loaded or compiled
+tracker.warm_up()  # so that no tick waits for a kernel to be loaded or compiled
 errors = []
 for tick in range(1, 4 * RATE):
     now = tick / RATE

@@ -9,13 +9,13 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ik_core import Robot
 
-from .inputs.goals import Goals
+from .control_loop import ControlLoop
+from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
-from .model import Model, goal_topic, tip_links, twist_topic
-from .motion import Motion
 from .outputs.diagnostics import Diagnostics
 from .parameters.store import Parameters
+from .robot_model import Model, goal_topic, tip_links, twist_topic
 from .texts import cut
 
 
@@ -27,7 +27,7 @@ class Installation:
         node: Node,
         settings: Parameters,
         health: Diagnostics,
-        motion: Motion,
+        motion: ControlLoop,
         goals: Goals,
         start_state: StartState,
         interactive: InteractiveGoals,

@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
-    from .ros.arm import RosArm
+    from .ros.ros_arm import RosArm
 
     check_mesh_folders(arguments.mesh_folder)
     os.nice(NICENESS)

@@ -19,7 +19,7 @@ from ik_core.maths.rotations import Array
 
 from .arm import Description
 from .drawing.description import describe
-from .local.arm import RATE, LocalArm
+from .local.local_arm import RATE, LocalArm
 from .page.page import open_page
 from .page.program import (
     BAD_INPUT,
@@ -72,12 +72,20 @@ def _parser() -> argparse.ArgumentParser:
         'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'
     )
     parser.add_argument(
-        '--tip', action='append', default=[], metavar='LINK', help='to move; may be repeated'
+        '--tip',
+        action='append',
+        default=[],
+        metavar='LINK',
+        help='a link to move; may be repeated',
     )
     add_mesh_folders(parser)
     add_address(parser)
-    parser.add_argument('--rate', type=float, default=RATE, help=f'ticks per second ({RATE:g})')
-    parser.add_argument('--solver', choices=sorted(SOLVERS), help='levenberg_marquardt by default')
+    parser.add_argument(
+        '--rate', type=float, default=RATE, help=f'ticks per second (default: {RATE:g})'
+    )
+    parser.add_argument(
+        '--solver', choices=sorted(SOLVERS), help='the solver (default: levenberg_marquardt)'
+    )
     return parser
 
 

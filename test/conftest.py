@@ -1,11 +1,18 @@
-"""Makes `support` importable, lets long files run first, and lets children hear SIGINT.
+"""Makes `support` importable and hypothesis repeatable, lets long files run first, leaves what is
+thorough to `make test-all`, and lets children hear SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
 
 import signal
+from pathlib import Path
 
+import hypothesis
 import pytest
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile('same_and_patient', deadline=None, derandomize=True)
+hypothesis.settings.load_profile('same_and_patient')
 
 pytest.register_assert_rewrite('support')
 
@@ -15,6 +22,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: None)
 
 
+BENCHMARK = Path(__file__).parent / 'benchmark'
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
     """Files side by side: what is long must not be what runs last, alone."""
+    for item in items:
+        if BENCHMARK in item.path.parents:
+            item.add_marker('thorough')
     items.sort(key=lambda item: item.get_closest_marker('long') is None)

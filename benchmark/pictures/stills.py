@@ -142,7 +142,7 @@ def is_ahead(compare: Compare) -> bool:
 
 
 def reach(chromium: Any, description: Description, path: Path) -> None:
-    """What the tip reaches, cut open."""
+    """Reachability of the tip, cut open."""
     with still(chromium, description) as it:
         it.click('Reach', 'tab')
         it.click('Map what the tip reaches')

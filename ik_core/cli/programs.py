@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from ..robot.shipped import TREE
-from .command import UsageError
 from .completion import robots
+from .parser import UsageError
 
 PROGRAMS = {
     'view': ('ik_viewer.view:main', 'a robot in the browser, to drag and to watch; needs no ROS'),
@@ -26,7 +26,7 @@ PROGRAMS = {
     'demo': ('ik_node.tools.demo:main', 'the ROS 2 node drives a Panda through goals'),
     'bench': ('benchmark.runner:main', 'the experiments, in a clone of the project'),
 }
-"""Where the program of each word is, and what it does."""
+"""Program and summary of each word."""
 
 VIEWER = "pip install 'ik_node[viewer]'"
 ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or pip install 'ik_node[ros]'"

@@ -42,10 +42,10 @@ def default_clock() -> float:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a solve, or one `run` of it, may take: `seconds`, `iterations`, or both.
+    """Limits of a solve, or of one `run` of a search: `seconds`, `iterations`, or both.
 
-    Iterations are those of all attempts, and of secondary tasks; the option `max_iterations` of a
-    solver bounds each attempt at the goals alone.
+    `iterations` counts all attempts and secondary tasks; a solver's option `max_iterations` limits
+    each attempt at the goals alone.
     """
 
     seconds: float | None = None

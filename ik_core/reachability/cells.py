@@ -186,7 +186,7 @@ class Cells:
         """A hash of the robot, the goals and the limits, equal on every machine."""
         problem, robot = self.problem, self.problem.robot
         parts = [
-            *(robot.tree, robot.geometry, robot.place(problem.goals[0].link).transform),
+            *(robot.tree, robot.geometry, robot.placement(problem.goals[0].link).transform),
             *(problem.variables, problem.limits.packed, self.q0),
         ]
         for goal in problem.goals:

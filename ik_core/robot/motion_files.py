@@ -25,7 +25,7 @@ SUFFIXES = ('.csv', '.npz')
 
 
 def save_motion(motion: Motion, path: str | Path) -> None:
-    """Write a motion, as the suffix says: .csv or .npz. Raises InvalidMotion, OSError."""
+    """Save a motion as .csv or .npz, by the suffix. Raises InvalidMotion, OSError."""
     path = Path(path)
     check_suffix(path)
     if path.suffix == '.npz':
@@ -45,9 +45,9 @@ def save_motion(motion: Motion, path: str | Path) -> None:
 
 
 def load_motion(path: str | Path) -> Motion:
-    """Read a motion that `save_motion` wrote, or another program as it does.
+    """Load a motion from a .csv or .npz file, as `save_motion` or another program writes it.
 
-    Raises InvalidMotion, with the line where a CSV file is wrong.
+    Raises InvalidMotion, with the line of a CSV file.
     """
     path = Path(path)
     check_suffix(path)

@@ -26,7 +26,7 @@ weighs against them is taken as it is):
    `normalised_columns` each column of J K^1/2 is divided by its length before the method sees it.
 4. The coursework's angle steps (section 3.2): where `step_norm` is finite, every step is given
    that length, less at the beginning and at the end of the way: in proportion to the share of it
-   that is behind, or left, by the error's length, over `slow_share` of it (slow-in, slow-out).
+   that is behind, or left, by the error's length, over `slow_fraction` of it (slow-in, slow-out).
    Then ClampMaxAbs [BussKim2005]: the step is scaled so that no joint moves further than
    `max_step`.
 5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
@@ -131,7 +131,7 @@ class JacobianMethodOptions(SearchOptions):
         unit='rad or m',
         bounds=(1e-9, np.inf),
     )
-    slow_share: float = option(
+    slow_fraction: float = option(
         0.0,
         'share of the way at its beginning and its end over which step_norm grows and shrinks',
         bounds=(0.0, 0.5),
@@ -408,7 +408,7 @@ class JacobianMethod(KernelSolver):
             o.limits == 'at_the_end',
             o.normalised_columns,
             o.step_norm,
-            o.slow_share,
+            o.slow_fraction,
             o.slow_distance,
             *self.method_numbers(),
         )

@@ -118,7 +118,7 @@ class JacobianTranspose(JacobianMethod):
             'jacobian': 'central_difference',
             'normalised_columns': True,
             'step_norm': 0.05,
-            'slow_share': 0.2,
+            'slow_fraction': 0.2,
             'slow_distance': 0.1,
             'max_step': np.inf,
         },

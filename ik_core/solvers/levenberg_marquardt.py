@@ -42,7 +42,7 @@ from ..problem import IkProblem
 from ..result import IkResult
 from .base import LoopSolver
 from .damped_search.workspace import DampedWorkspace
-from .rehearsals import wrist_problem
+from .warm_up_problems import wrist_problem
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LevenbergMarquardt(LoopSolver):
     Options: ClassVar = LevenbergMarquardtOptions
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a closed form to begin at."""
         return (wrist_problem(),)
 

@@ -115,16 +115,16 @@ class TrustRegion(IterativeSolver[State]):
 
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
 
     @property
-    def variant(self) -> int:
+    def kernel_set(self) -> int:
         """See Solver."""
         return int(self.options.method != 'dogbox')
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""
-        if self.variant == 0:
+        if self.kernel_set == 0:
             return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
         return super().workspace(problem)
 

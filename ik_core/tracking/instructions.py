@@ -16,10 +16,10 @@ from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem
 from ..solvers import Solver
-from .limits import MotionLimits
-from .options import TrackerOptions
+from .motion_limits import MotionLimits
 from .snapshot import Snapshot
 from .status import Command
+from .tracker_options import TrackerOptions
 
 
 class SetGoal(NamedTuple):
@@ -76,7 +76,7 @@ class NextFrame(NamedTuple):
     """See `Tracker.next_frame`."""
 
     examples: Sequence[ArrayLike] = ()
-    anew: bool = False
+    restart: bool = False
 
 
 class Pause(NamedTuple):
@@ -99,8 +99,8 @@ class SkipTick(NamedTuple):
     braking: bool
 
 
-class TakeBack(NamedTuple):
-    """See `Tracker.take_back`."""
+class UndoStep(NamedTuple):
+    """See `Tracker.undo_step`."""
 
 
 class Reset(NamedTuple):
@@ -129,7 +129,7 @@ Instruction = (
     | Stop
     | Brake
     | SkipTick
-    | TakeBack
+    | UndoStep
     | Reset
     | MoveTo
 )

@@ -19,8 +19,8 @@ from ik_core.retargeting import Demonstration
 
 from ..conversions import Refused
 from ..jobs import Job
-from ..model import Model
 from ..outputs.diagnostics import Diagnostics
+from ..robot_model import Model
 from .subscriptions import Inputs
 
 TOPIC = 'example_trajectory'

@@ -34,10 +34,10 @@ from ik_core.exceptions import InvalidGoal
 from ik_core.maths.rotations import Array
 
 from ..conversions import Refused, transform_to_pose
-from ..model import Model
 from ..outputs.diagnostics import Diagnostics
+from ..robot_model import Model
 from ..texts import MIDDLEWARE_ERRORS, sentence
-from .goals import Goals
+from .goal_topics import Goals
 
 TOPIC = '~/interactive_goals'
 """RViz's display InteractiveMarkers asks for this as its namespace."""

@@ -31,7 +31,7 @@ from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform
 from ..counters import WARNING_PERIOD
 from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
-from .frames import Pending
+from .goal_frames import Pending
 from .subscriptions import take
 
 MISSING = 'tf2_ros, which may know it, is missing'

@@ -2,8 +2,8 @@
 
 A code is a name and a number. Numbers below 10 are those of MoveIt Servo's StatusCode, where it
 has the same; they warn, while goals are followed: of singularities, by the condition number of
-the goals' Jacobian (`singularity_slow`, `singularity_stop`), and of joints at their bound
-(`joint_limit_margin`). The others say what the node does.
+the goals' Jacobian (`lower_singularity_threshold`, `hard_stop_singularity_threshold`), and of
+joints at their bound (`joint_limit_margin`). The others say what the node does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from ik_core.tracking import Command, TrackStatus
 
-from ..model import Model
+from ..robot_model import Model
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
@@ -109,9 +109,9 @@ def hazards(model: Model, command: Command) -> Hazards:
     options = model.parameters.tracker
     condition = model.tracker.condition_number()
     joints = _joints_at_bound(model, command)
-    if condition >= options.singularity_stop:
+    if condition >= options.hard_stop_singularity_threshold:
         worst = Hazard.AT_SINGULARITY
-    elif condition >= options.singularity_slow:
+    elif condition >= options.lower_singularity_threshold:
         worst = Hazard.APPROACHING_SINGULARITY
     else:
         worst = Hazard.JOINT_BOUND if joints else Hazard.NONE

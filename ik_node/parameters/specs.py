@@ -19,7 +19,7 @@ from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
-from .options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
+from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1

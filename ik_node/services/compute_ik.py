@@ -29,8 +29,8 @@ from ik_core.maths.rotations import Array
 from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
-from ..inputs.frames import Frames, FrameSource, Pending
-from ..model import Model
+from ..inputs.goal_frames import Frames, FrameSource, Pending
+from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'

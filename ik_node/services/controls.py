@@ -18,7 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from ..clocks import NodeClock
 from ..inputs.joint_states import StartState
-from ..model import Model
+from ..robot_model import Model
 
 ANSWER_PERIOD = 0.02
 """[s] How often to look whether calls that wait can be answered."""

@@ -37,7 +37,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.robot.shipped import shared_file
 
 from ..conversions import transform_to_pose
-from .process import running
+from .node_process import running
 from .viewer import viewing
 
 RATE = 250.0
@@ -355,7 +355,7 @@ def _parser() -> argparse.ArgumentParser:
         '--duration',
         type=float,
         default=float(os.environ.get('DURATION') or 'nan'),
-        help=f'seconds of driving, after the node is ready ({DURATION:g}), and then the end',
+        help=f'seconds of driving once the node is ready (default: {DURATION:g})',
     )
     parser.add_argument(
         '--no-viewer',

@@ -19,7 +19,7 @@ import numpy as np
 
 import ik_core as ik
 from ik_core.ending import end_process
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 
 from ..main import stop_on_signals
 

@@ -14,15 +14,15 @@ from ik_core.maths.rotations import Array
 
 from ..arm import Moment
 from ..drawing.colours import hex_of
-from ..drawing.figure import Figure
+from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
 from ..page.stage import Stage
 from .contestants import COLOURS, LINE_SEARCH, Contestant, all_contestants, contestant_named
 from .race import UNTIL_THE_END, Race
-from .run import Run
 from .start import Goal, Start, goals_of, stretched_arm
+from .stepped_solve import Run
 from .table import plotted, table
 
 RATE, BUDGET = 30.0, 0.015
@@ -101,7 +101,9 @@ class Ghost:
         scene, robot = stage.server.scene, stage.robot
         name, colour = f'/compare/ghost_{index}', COLOURS[index]
         self.run, self._goal, self._robot = run, goal, robot
-        self._figure = Figure(scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY)
+        self._figure = DrawnRobot(
+            scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY
+        )
         self._trace = Trace(scene, f'{name}_trace', TRACE_STEP * stage.size, colour)
 
     def show(self) -> None:

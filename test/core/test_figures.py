@@ -21,7 +21,7 @@ from ik_core.reachability import figure as slices
 from ik_core.reachability.cloud import reach_cloud
 from ik_core.reachability.figure3d import draw_workspace
 from ik_core.reachability.maps import reachability_map
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.recording import Recorder, read_recording, replay
 from ik_core.tracking.recording.figure import draw_errors

@@ -31,14 +31,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from ik_node.tools.process import running
+from ik_node.tools.node_process import running
 
 from . import actions, trials
 from .actions import LATCHED
-from .arm import Arm
 from .client import PATIENCE
 from .listener import Listener
 from .robots import ACCELERATION, VELOCITY, variants
+from .simulated_robot import Arm
 from .trajectories import Controller
 from .trials import Trials
 

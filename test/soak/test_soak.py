@@ -16,8 +16,8 @@ from support.node_harness import DOMAIN, URDF
 
 from soak.__main__ import RATES, main
 from soak.campaign import Deck, Memory, weights
+from soak.expected_limits import read_description
 from soak.faulty import AFTER, PLACES
-from soak.limits import read_description
 from soak.listener import HOLE, Listener, Numbers, Robot, Sample
 from soak.robots import variants
 from soak.trials import Trials, distance_from_line

@@ -15,7 +15,7 @@ from ...maths.rotations import Array
 from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
 
-FORMAT = 5
+FORMAT = 6
 COLUMNS = ('now', 'q', 'status', 'iterations', 'clock', 'numbers')
 
 

@@ -269,7 +269,7 @@ def read_by_the_node(path, text, file):
     from rclpy.lifecycle import LifecycleNode
     from support.node_harness import DOMAIN, unique_namespace
 
-    from ik_node.limits import motion_limits
+    from ik_node.joint_limits import motion_limits
     from ik_node.parameters.store import Parameters
 
     file.write_text(text)

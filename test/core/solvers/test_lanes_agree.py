@@ -18,7 +18,7 @@ from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search import layouts, run
 from ik_core.solvers.damped_search.workspace import DampedWorkspace
 
-pytestmark = pytest.mark.long  # kernels in other lanes are compiled here
+pytestmark = pytest.mark.long
 needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are no lanes')
 
 
@@ -67,6 +67,7 @@ def in_so_many_lanes(count, problem, frames, starts, steps=FOREVER, **options):
     return searches['points'], searches['codes'], searches['errors']
 
 
+@pytest.mark.thorough  # compiles the largest kernel for two more numbers of lanes
 @needs_lanes
 @pytest.mark.parametrize('name', ['panda', 'scara', 'ur5e'])
 def test_the_number_of_lanes_changes_no_bit(name):
@@ -129,7 +130,7 @@ def test_plain_python_gives_the_same_to_a_billionth():
     here = os.path.dirname(__file__)
     output = fresh_python.run(PLAIN, NUMBA_DISABLE_JIT='1', PYTHONPATH=python_path(here))
     answers, codes = json.loads(output)
-    expected, counts, _ = in_so_many_lanes(4, *random_problems('scara', 6), restarts=20)
+    expected, counts, _ = in_so_many_lanes(LANES, *random_problems('scara', 6), restarts=20)
     np.testing.assert_allclose(answers, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(np.array(codes)[:, [0, 3]], counts[:, [0, 3]])
 
@@ -164,6 +165,7 @@ def steps():
     return ' '.join(float(number).hex() for number in found)
 
 
+@pytest.mark.thorough  # compiles kernels that else only a numba without lanes needs
 @needs_lanes
 def test_kernels_without_lanes_give_the_same_bits():
     """Compiled, with `one_lane`; steps alone, since a whole search compiles for half a minute."""

@@ -26,7 +26,7 @@ from support.node_harness import URDF, Client, check_states, load, node_process,
 from ik_core.maths.rotations import matrix_from_rpy
 from ik_node.conversions import Refused, transform_to_pose
 from ik_node.inputs import tf_frames
-from ik_node.inputs.frames import Pending
+from ik_node.inputs.goal_frames import Pending
 from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
 
 TIP = 'panda_hand'

@@ -7,11 +7,11 @@ import pytest
 from support import robots
 
 from ik_viewer.arm import Description, GoalKind, Moment, TipState
-from ik_viewer.compare import run as run_module
+from ik_viewer.compare import stepped_solve as run_module
 from ik_viewer.compare.contestants import LINE_SEARCH
 from ik_viewer.compare.race import Race
-from ik_viewer.compare.run import Curve, RunState, Standing
 from ik_viewer.compare.start import stretched_arm
+from ik_viewer.compare.stepped_solve import Curve, RunState, Standing
 from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
 
 pytest.importorskip('viser')

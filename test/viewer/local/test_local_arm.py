@@ -13,8 +13,8 @@ import ik_core as ik
 from ik_core.exceptions import IkError
 from ik_core.solvers.readiness import kernels_of, make_ready
 from ik_viewer.arm import Description, GoalKind
-from ik_viewer.local import arm as arm_module
-from ik_viewer.local.arm import LocalArm
+from ik_viewer.local import local_arm as arm_module
+from ik_viewer.local.local_arm import LocalArm
 
 PATIENCE = 120.0
 """[s] Compiling is part of it where nothing is compiled yet."""

@@ -17,7 +17,7 @@ import ik_core as ik
 from ik_viewer.arm import Setting
 from ik_viewer.page import fields
 from ik_viewer.page.gizmos import Gizmos
-from ik_viewer.page.goals import Goals
+from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 

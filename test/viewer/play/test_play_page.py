@@ -61,7 +61,7 @@ def finished(page):
         time.sleep(0.001)
 
 
-FIGURE = ('--open-limits', '--links', 'foot=foot', 'spine=spine')
+FIGURE = ('--ignore-limits', '--links', 'foot=foot', 'spine=spine')
 
 
 def test_a_clip_and_its_imitator_are_played_frame_by_frame(page, clip):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .mocap.load import load_skeleton
+from .mocap.mocap_files import load_skeleton
 from .robot import Robot
 from .shipped import robot_path
 from .urdf import load_urdf

@@ -42,7 +42,7 @@ class Weights:
             raise InvalidOption(f'beta {self.beta!r} must be from 0 to 1: alpha is 1 - beta')
 
 
-class Imitation:
+class FrameSolver:
     """A robot that imitates an example, one frame after the other.
 
     length [m] : L of section 4.3; keep_limits : False opens the limits of the joints

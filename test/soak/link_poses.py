@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .limits import Array
+from .expected_limits import Array
 
 try:
     import pinocchio

@@ -14,8 +14,8 @@ import ik_core as ik
 from ik_core.exceptions import InvalidGoal, InvalidOption
 from ik_core.maths.rotations import matrix_from_quaternion
 from ik_core.tracking.recording import Recorder, read_recording, replay
-from ik_node.model import Model
-from ik_node.parameters.options import ExampleOptions, Limits
+from ik_node.parameters.node_options import ExampleOptions, Limits
+from ik_node.robot_model import Model
 from ik_node.tools.elbow_out import DOWN, RAISED, TIP, demonstration, position
 
 RATE = 100.0
@@ -39,7 +39,7 @@ def model_of(panda, **options):
     example = ExampleOptions(**options)
     model = Model(panda, replace(parameters, default_limits=limits, example=example))
     # Its clock stands still, so that a busy machine ends no solve early.
-    model.tracker = ik.Tracker.resume(model.tracker.snapshot(), lambda: 0.0)
+    model.tracker = ik.Tracker.from_snapshot(model.tracker.snapshot(), lambda: 0.0)
     return model
 
 

@@ -1,4 +1,4 @@
-"""The limits of every commanded step."""
+"""Limits of every commanded step."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..robot.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class MotionLimits:
-    """The limits of every commanded step: (n,) each, one value per joint, inf where there is none.
+    """Limits of every commanded step: arrays (n,), one value per joint, inf for no limit.
 
-    `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s] and `acceleration` [rad/s^2 or m/s^2]
-    positive; `jerk` [rad/s^3 or m/s^3] too, none by default.
-    A joint that must not move is one of the problem's `frozen_joints`. Raises InvalidOption for
-    NaN, a wrong length or sign, or lower > upper.
+    `lower`, `upper` [rad or m]; `velocity` [rad/s or m/s], `acceleration` [rad/s^2 or m/s^2] and
+    `jerk` [rad/s^3 or m/s^3], by default unlimited, are positive. List a joint that must not move
+    in the problem's `frozen_joints`. Raises InvalidOption for NaN, a wrong length or sign, or
+    lower > upper.
     """
 
     lower: Array
@@ -51,7 +51,7 @@ class MotionLimits:
         acceleration: ArrayLike = np.inf,
         jerk: ArrayLike = np.inf,
     ) -> MotionLimits:
-        """The robot's own limits, its velocities lowered to `velocity`; a number or (n,)."""
+        """The robot's own limits with these rates, one number or (n,); the lower velocity wins."""
         if not isinstance(robot, Robot):
             raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
         given = {'velocity': velocity, 'acceleration': acceleration, 'jerk': jerk}
@@ -72,17 +72,17 @@ class MotionLimits:
 
     @property
     def has_jerk(self) -> bool:
-        """Whether the jerk of a joint is limited."""
+        """Whether the jerk of any joint is limited."""
         return bool(np.isfinite(self.jerk).any())
 
     def is_same(self, other: MotionLimits) -> bool:
-        """Whether all numbers are the same."""
+        """Whether all limits are equal."""
         return all(
             np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
         )
 
     def check_size(self, n: int) -> None:
-        """Raise InvalidOption where these are not the limits of n joints."""
+        """Raise InvalidOption if these limits are not for n joints."""
         if self.lower.size != n:
             raise InvalidOption(f'limits for {self.lower.size} joints; the robot has {n}')
 
@@ -108,7 +108,7 @@ def _row(given: ArrayLike, name: str) -> Array:
 
 
 def checked_limits(limits: object) -> MotionLimits:
-    """The limits; InvalidOption where they are none."""
+    """Return `limits`; raise InvalidOption if they are no MotionLimits."""
     if not isinstance(limits, MotionLimits):
         raise InvalidOption(
             f'limits is {limits!r}: MotionLimits are needed, as MotionLimits.of(robot) makes them'

@@ -22,16 +22,16 @@ from ik_core.tracking import Command
 from .clocks import NodeClock
 from .conversions import Refused
 from .inputs.examples import Examples
-from .inputs.goals import Goals
+from .inputs.goal_topics import Goals
 from .inputs.joint_states import StartState
 from .inputs.tf_frames import TfFrames
-from .model import STOP_MARGIN, Model
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
 from .outputs.output import Output
 from .outputs.rivals import rivals
-from .parameters.options import NodeParameters
+from .parameters.node_options import NodeParameters
 from .parameters.store import Parameters
+from .robot_model import STOP_MARGIN, Model
 from .services.recording import RecordService
 from .sure_steps import SureSteps
 from .texts import EVERY_MESSAGE
@@ -49,7 +49,7 @@ DELIVERY = Duration(seconds=1.0)
 """How long an ending publisher waits until what it published last has arrived."""
 
 
-class Motion:
+class ControlLoop:
     """Moves a model, and publishes where its joints are to be.
 
     Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The
@@ -360,7 +360,8 @@ class Motion:
             message = output.write(model.governor, moment)
         if self._start_state.may_publish(model, self._rested):
             self._publisher.publish(message)
-        sent = self._start_state.take_return()
+        sent = self._start_state.due_return
         if sent is not None:
             self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))
+            self._start_state.note_return_sent()
         return due

@@ -22,10 +22,10 @@ from ik_core.robot.urdf_filter import MAX_BYTES
 from ik_core.solvers.readiness import when_it_compiles
 
 from ..jobs import Job
-from ..model import load_robot, read_description, read_file
 from ..outputs.diagnostics import Diagnostics
-from ..parameters.options import NodeParameters
+from ..parameters.node_options import NodeParameters
 from ..parameters.store import Parameters
+from ..robot_model import load_robot, read_description, read_file
 from .subscriptions import Inputs
 
 TOPIC = 'robot_description'

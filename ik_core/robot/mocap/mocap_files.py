@@ -10,7 +10,7 @@ from ..motion import Motion
 from ..robot import Robot
 from .acclaim import read_motion, read_skeleton
 from .bvh import read_bvh, read_frames
-from .figure import Figure, checked_positive
+from .captured_skeleton import CapturedSkeleton, checked_positive
 
 SUFFIXES = ('.asf', '.amc', '.bvh')
 
@@ -22,20 +22,20 @@ def load_mocap(
     rate: float | None = None,
     scale: float | None = None,
 ) -> tuple[Robot, Motion]:
-    """The figure and the motion of an AMC or a BVH file.
+    """Load the skeleton and the motion of an AMC or BVH file.
 
-    skeleton : the ASF file of an AMC file; by default that of the same name, or of the part of
-               the name before the underscore, as CMU calls them: 124_01.amc, 124.asf
-    rate     : frames per second [Hz]; by default what the file says, and 120 for AMC files
-               that say nothing, as CMU's do
-    scale    : metres per unit of length; by default what an ASF file says, and 0.01 for BVH
+    skeleton : the ASF file of an AMC file; by default the file of the same name, or of the part
+        before the underscore, as CMU names them: 124_01.amc, 124.asf
+    rate : frames per second [Hz]; by default the file's, or 120 for AMC files without one, as
+        CMU's
+    scale : metres per unit of length; by default that of the ASF file, or 0.01 for BVH
 
     Lengths are metres, angles radians; the root link, 'world', is the file's world, usually with y
-    up. The figure floats in it: six joints (x, y, z, then three angles). A joint of several angles
-    is one of `Robot.joint_groups`, stacked in the order in which it turns. Limits are those of
-    an ASF file; a motion keeps its angles though they break the limits. Links that goals can be
-    set for: 'root' and the far ends of the bones, as 'lhand' (ASF); the joints, and the end
-    sites as 'lHand_end' (BVH). Raises MocapError, with the line, for a broken file.
+    up. The skeleton floats in it: six joints (x, y, z, then three angles). A joint of several
+    angles is one of `Robot.joint_groups`, stacked in the order in which it turns. Limits are those
+    of an ASF file; a motion keeps its angles even if they break the limits. Links for goals:
+    'root' and the far ends of the bones, as 'lhand' (ASF); the joints, and the end sites as
+    'lHand_end' (BVH). Raises MocapError, with the line, for a broken file.
     """
     path = Path(path)
     period = None if rate is None else 1.0 / checked_positive(rate, 'rate', 'Hz')
@@ -53,13 +53,13 @@ def load_mocap(
 
 
 def load_skeleton(path: str | os.PathLike[str], *, scale: float | None = None) -> Robot:
-    """The figure alone, of an ASF or BVH file, as `load_mocap` makes it. Raises MocapError."""
+    """Load the skeleton of an ASF or BVH file, as `load_mocap` makes it. Raises MocapError."""
     path = Path(path)
     scale = None if scale is None else checked_positive(scale, 'scale', 'm')
     figures = {'.asf': read_skeleton, '.bvh': lambda p, s: read_bvh(p, s)[0]}
     if _kind(path) not in figures:
         raise MocapError(f'{path.name} has no skeleton: give its ASF file')
-    figure: Figure = figures[_kind(path)](path, scale)
+    figure: CapturedSkeleton = figures[_kind(path)](path, scale)
     return figure.robot
 
 

@@ -1,4 +1,4 @@
-"""Is a task's Jacobian the derivative of its residual? For those who write tasks of their own."""
+"""A task's Jacobian compared with central differences of its residual, for authors of tasks."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def check_task(
 ) -> None:
     """Compare a task's Jacobian with central differences of its residual.
 
-    q (n,) : where; by default at three configurations inside the limits
-    tolerance : how far an entry may be off, as a share of the Jacobian's largest one or of 1
+    q (n,) : configuration of the comparison; by default three inside the limits
+    tolerance : largest error of an entry, relative to the Jacobian's largest entry or to 1
 
-    Raises UnsupportedProblem that names the entry that is worst, and both values. Where a residual
-    has a kink, as at the wall of a box, there is no derivative, and another q has to do.
+    Raises UnsupportedProblem, which names the worst entry and both values. At a kink of the
+    residual, such as the wall of a box, there is no derivative: choose another q.
     """
     for point in _inside(robot) if q is None else [robot.checked(q)]:
         residual, jacobian = rows_of_task(task, robot, point)

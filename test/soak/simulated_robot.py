@@ -19,7 +19,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from .limits import Array
+from .expected_limits import Array
 
 LAG = 0.03
 """[s] From a command to the moment in which the joints are there."""

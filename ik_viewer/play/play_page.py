@@ -14,7 +14,7 @@ from ik_core.maths.rotations import Array
 from ..arm import Description, error_text
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY, hex_of
-from ..drawing.figure import Figure, wxyz_of
+from ..drawing.drawn_robot import DrawnRobot, wxyz_of
 from ..drawing.skeleton import skeleton
 from ..page.server import Surroundings
 from ..page.stage import Notices, Requests
@@ -57,15 +57,15 @@ class Scene:
         _look_at(server, clip, description.up)
         self._aside = _sideways(clip, description.up)
         self._stand = scene.add_frame('/clip', show_axes=False, wxyz=wxyz_of(clip.placed[:3, :3]))
-        self._figure = Figure(
+        self._figure = DrawnRobot(
             scene, '/clip/figure', clip.source, skeleton(clip.source), colour=SKY
         )
-        self._robot: Figure | None = None
+        self._robot: DrawnRobot | None = None
         self.paths: Paths | None = None
         self.notices: list[str] = []
         if live is not None:
             shapes, self.notices = shapes_of(description)
-            self._robot = Figure(scene, '/robot', live.imitator.robot, shapes)
+            self._robot = DrawnRobot(scene, '/robot', live.imitator.robot, shapes)
             self.paths = Paths(scene, live.imitator, BALL * self.size)
         self.apart = APART * self.size if live is not None else 0.0
 

@@ -22,7 +22,7 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
 
 from ..conversions import transform_to_pose
-from ..model import Model
+from ..robot_model import Model
 from .joint_rows import JointRows
 
 SOLUTION_PERIOD = 1.0 / 30.0

@@ -23,8 +23,8 @@ from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_re
 from ik_core.tracking import Command, Tracker
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
-from .model import limits_of, problem_of, solver_of, tracker_options, unlimited
 from .settings import all_settings, changed
+from .tracker_setup import limits_of, problem_of, solver_of, tracker_options, unlimited
 
 RATE = 100.0
 """[Hz] Ticks; a page shows 60 of them in a second."""
@@ -128,7 +128,7 @@ class LocalArm:
 
     def get_ready(self) -> None:
         """Compile what is not, before the first tick."""
-        self._tracker.warm()
+        self._tracker.warm_up()
         make_ready(kernels_of(*solver_of(self.settings)))
 
     def tick(self, now: float) -> None:

@@ -16,13 +16,13 @@ from ik_core.maths.rotations import Array
 from ik_core.retargeting import Demonstration, ExampleGuide
 from ik_core.tracking import TrackerOptions
 
-from .parameters.options import ExampleOptions
+from .parameters.node_options import ExampleOptions
 
 REST_RATE = 2.0
 """[1/s] How fast joints are drawn to the example where `rest_rate` is 0."""
 
 
-class Imitation:
+class ExampleFollowing:
     """An example for the goals of a tracker.
 
     problem : its goals are the tips', with their tools

@@ -20,7 +20,7 @@ AXES = 'XYZ'
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class CapturedSkeleton:
     """A robot, and how the values of a motion file become its q.
 
     columns : for every joint of the file that moves, the indices into q of its values, in the
@@ -47,12 +47,12 @@ def make_figure(
     channels: Mapping[str, Sequence[str]],
     scale: float,
     radians: float,
-) -> Figure:
+) -> CapturedSkeleton:
     """The figure of joints from WORLD, the capture volume, downwards, in metres and radians.
 
     channels : what moves a joint, in the order of its values: 'TX', 'TY', 'TZ' (a floating
                joint's place) and 'RX', 'RY', 'RZ'
-    scale, radians : see Figure
+    scale, radians : see CapturedSkeleton
     """
     links = [WORLD, *(joint.child for joint in joints)]
     _check_names(name, 'link', links)
@@ -63,7 +63,7 @@ def make_figure(
         group.name: _columns(group.indices, group.rotation_order, channels[group.name])
         for group in robot.joint_groups
     }
-    return Figure(robot, columns, scale, radians)
+    return CapturedSkeleton(robot, columns, scale, radians)
 
 
 def _columns(indices: Sequence[int], order: str, channels: Sequence[str]) -> tuple[int, ...]:

@@ -15,11 +15,11 @@ from ..tasks.reference_motion import ReferenceMotionTask
 
 
 def go_on_to(
-    problem: IkProblem, examples: Sequence[ArrayLike], achieved: Array, *, anew: bool
+    problem: IkProblem, examples: Sequence[ArrayLike], achieved: Array, *, restart: bool
 ) -> None:
     """Go on to the next frame: of every example motion, in order, and from q `achieved` (n,).
 
-    anew : the history begins again. Raises InvalidGoal, and changes nothing, where the examples
+    restart : the history begins again. Raises InvalidGoal, and changes nothing, where the examples
     are not those of the problem's tasks.
     """
     patterns = _patterns(problem)
@@ -32,7 +32,7 @@ def go_on_to(
     before = [pattern.history for pattern in patterns]
     try:
         for pattern, example in zip(patterns, examples, strict=True):
-            begins = anew or not pattern.has_example
+            begins = restart or not pattern.has_example
             pattern.next_frame(example, problem.robot, None if begins else achieved)
     except Exception:
         for pattern, history in zip(patterns, before, strict=True):

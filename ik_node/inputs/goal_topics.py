@@ -25,10 +25,10 @@ from ..conversions import (
     time_to_seconds,
     twist_to_vectors,
 )
-from ..model import Model, twist_topic
 from ..outputs.diagnostics import Diagnostics
-from ..parameters.options import NodeParameters
-from .frames import Frames, FrameSource, Pending
+from ..parameters.node_options import NodeParameters
+from ..robot_model import Model, twist_topic
+from .goal_frames import Frames, FrameSource, Pending
 from .planar import complete
 from .subscriptions import LARGEST, Inputs
 

@@ -43,7 +43,7 @@ class Poses(NamedTuple):
         return cls(rotations, np.concatenate([np.zeros((1, 3)), frames[:, 9:]]))
 
 
-class Figure:
+class DrawnRobot:
     """A robot at a configuration.
 
     name : of its node in the scene

@@ -8,7 +8,7 @@ pytest.importorskip('rclpy')
 from support.node_harness import load
 
 from ik_node.conversions import Refused
-from ik_node.inputs.frames import Frames
+from ik_node.inputs.goal_frames import Frames
 
 
 class Tf:

@@ -28,9 +28,9 @@ from ik_core.tracking.instructions import Brake, Instruction
 from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
-from .imitation import Imitation, drawing
-from .limits import following_errors, missing_limits, motion_limits
-from .parameters.options import GOAL_KINDS, NodeParameters, Tool
+from .example_following import ExampleFollowing, drawing
+from .joint_limits import following_errors, missing_limits, motion_limits
+from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .sure_steps import Mover
 from .texts import cut
 
@@ -72,7 +72,7 @@ def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
         raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
-    model.tracker.warm()
+    model.tracker.warm_up()
     make_ready(kernels_of(*_solver(parameters)))
     return robot
 
@@ -191,14 +191,16 @@ class Model:
         """Where the joints (n,) are commanded to be, a copy."""
         return self.governor.q[: self.robot.n].copy()
 
-    def with_mimics(self, q: Array, mimics: Mapping[str, float]) -> Array:
-        """q (n,) with columns for mimic joints: where they are, by name, or were commanded."""
-        values = self.robot.joint_values(q)
-        if self._alignment is not None:
-            out_of_line = self._alignment.positions
-            values.update((name, out_of_line[name]) for name in self.robot.mimic_joints)
-        values.update(mimics)
-        return np.append(q, [values[name] for name in self.robot.mimic_joints])
+    @property
+    def all_positions(self) -> Array:
+        """Commanded positions (n + m,) of the joints of q and of the m mimic joints, a copy."""
+        return self.with_mimics(self.governor.q)
+
+    def with_mimics(self, q: Array) -> Array:
+        """Append the positions of the m mimic joints to q (n,); copy q where it has them."""
+        if q.size > self.robot.n or not self.robot.mimic_joints:
+            return q.copy()
+        return np.array(list(self.robot.joint_values(q).values()))
 
     @property
     def at_rest(self) -> bool:
@@ -319,11 +321,11 @@ class Model:
         for tip, goal in goals.items():
             self.set_goal(tip, goal, received[tip])
 
-    def _new_imitation(self) -> Imitation | None:
+    def _new_imitation(self) -> ExampleFollowing | None:
         options = self.parameters.example
         if self._demonstration is None or options.beta == 0.0:
             return None
-        return Imitation(self.problem(self._goals()), self._demonstration, options)
+        return ExampleFollowing(self.problem(self._goals()), self._demonstration, options)
 
     def _demonstration_in_file(self) -> Demonstration | None:
         path = self.parameters.example.file

@@ -12,7 +12,7 @@ from ik_core.maths.rotations import Array
 from ik_core.robot.kinematics import KIND, PRISMATIC
 from ik_core.tracking import MotionLimits
 
-from .parameters.options import Limits, NodeParameters
+from .parameters.node_options import Limits, NodeParameters
 
 
 def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionLimits) -> Array:
@@ -80,9 +80,12 @@ def _rate_limits(
 
 
 def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
-    """How far (n,) [rad or m] joints may be behind: their own limit, or else the default."""
-    rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
-    own = np.array([row.following_error for row in rows])
+    """Return the largest allowed following errors (n + m,) [rad or m], mimic joints last.
+
+    Each is the joint's own limit, or else the default.
+    """
+    names = (*robot.joint_names, *robot.mimic_joints)
+    own = np.array([parameters.joint_limits.get(name, Limits()).following_error for name in names])
     return np.where(np.isfinite(own), own, parameters.default_limits.following_error)
 
 

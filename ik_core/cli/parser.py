@@ -1,4 +1,4 @@
-"""What the subcommands of `ik` share: exit codes, arguments, and how wrong usage is refused."""
+"""Exit codes, arguments and usage errors of the subcommands of `ik`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def new_parser(
 
 
 def examples(doc: str | None) -> str:
-    """What follows the first line of a docstring, which begins with examples."""
+    """The docstring after its first line, if it begins with examples."""
     text = (doc or '').partition('\n\n')[2]
     return f'examples:\n{text}' if text.startswith('    ik ') else text
 

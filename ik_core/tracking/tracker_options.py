@@ -1,4 +1,4 @@
-"""The options of a tracker."""
+"""Options of a tracker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..options import OptionSet, option
 
 @dataclass(frozen=True)
 class TrackerOptions(OptionSet):
-    """How goals are followed."""
+    """Options of a tracker: how it follows goals."""
 
     updates_per_tick: int = option(
         0, 'solver iterations per tick; 0 solves to convergence in every tick', bounds=(0, 10**6)
@@ -76,12 +76,12 @@ class TrackerOptions(OptionSet):
     twist_timeout: float = option(
         0.1, 'a twist older than this ends: the tip stops', unit='s', bounds=(0.0, math.inf)
     )
-    singularity_slow: float = option(
+    lower_singularity_threshold: float = option(
         17.0,
         'condition number from which twists towards a singularity slow down',
         bounds=(1.0, math.inf),
     )
-    singularity_stop: float = option(
+    hard_stop_singularity_threshold: float = option(
         30.0,
         'condition number at which twists towards a singularity stop',
         bounds=(1.0, math.inf),
@@ -89,7 +89,7 @@ class TrackerOptions(OptionSet):
 
     @property
     def speeds(self) -> Array:
-        """(4,) Linear and angular velocity, then accelerations, of straight lines and twists."""
+        """Linear and angular velocity, then accelerations, of straight lines and twists (4,)."""
         return np.array(
             [
                 self.linear_velocity,

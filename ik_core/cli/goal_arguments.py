@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 from ..tasks import OrientationTask, PoseTask, PositionTask
 from ..tasks.goals import GoalTask
 from .angles import RADIANS, Angles
-from .command import UsageError
+from .parser import UsageError
 
 MOST_RADIANS = 2.0 * math.tau
 """Beyond two turns an angle of a goal is more likely one in degrees."""
@@ -43,8 +43,8 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
     tip = goal(
         '--tip',
         metavar='LINK',
-        help='the link to move (default: the end of the longest chain); a second --tip begins a '
-        'second goal',
+        help='the link to move (default: the end of the longest chain); a second --tip adds '
+        'a second goal',
     )
     tip.completer = links
     goal('--xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'), help='its position [m]')

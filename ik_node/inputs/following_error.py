@@ -13,11 +13,12 @@ count.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ik_core import Robot
 from ik_core.maths.rotations import Array
 
 from .measured_state import Differences, Joints
@@ -132,24 +133,32 @@ class UsualLag:
 
 
 class Following:
-    """Watches the following errors of the joints `watched` (indices); `period` [s] of commands.
+    """Watches the following errors of commanded joints, from their first sample on.
+
+    continuous (k,) : joints with endless turns, of all k
+    commanded : indices of the joints that commands are published for
+    period : [s] between commands
 
     Times [s] are of one clock: of commands when they hold, of samples when they were measured.
     """
 
-    def __init__(self, robot: Robot, watched: list[int], period: float) -> None:
-        self._history = CommandHistory(robot.n, WINDOW + PERIODS * period, period)
-        self._differences = Differences(robot.continuous)
-        self._every = np.arange(robot.n)
-        self._watched = np.isin(self._every, watched)
-        self._counts = np.zeros(robot.n, np.intp)
-        self._since = np.full(robot.n, math.inf)  # the first sample of each run beyond
+    def __init__(
+        self, continuous: NDArray[np.bool_], commanded: Sequence[int], period: float
+    ) -> None:
+        n = continuous.size
+        self._history = CommandHistory(n, WINDOW + PERIODS * period, period)
+        self._differences = Differences(continuous)
+        self._every = np.arange(n)
+        self._commanded = np.isin(self._every, commanded)
+        self._watched = np.zeros(n, bool)
+        self._counts = np.zeros(n, np.intp)
+        self._since = np.full(n, math.inf)  # the first sample of each run beyond
         self._lag = UsualLag()
         self._still: tuple[Array, float] | None = None  # where joints stand, since when
-        self._sag = np.zeros(robot.n)  # how far off they were then
+        self._sag = np.zeros(n)  # how far off they were then
         self._stood: tuple[Array, float] | None = None  # where they stood; when they had to leave
         self._latest = math.inf
-        self.errors = np.zeros(robot.n)
+        self.errors = np.zeros(n)
         """[rad or m] The last following error of each joint."""
         self.behind: list[int] = []
         """The joints that do not follow: several samples in a row say so."""
@@ -157,13 +166,17 @@ class Following:
         """Whether the robot stands although it would have begun to move, as it usually does."""
 
     def command(self, q: Array, now: float) -> None:
-        """Take what is commanded (n,) now [s]."""
+        """Take what is commanded (k,) now [s]."""
         self._history.add(q, now)
+
+    def watch(self, joints: Joints) -> None:
+        """Watch these joints from now on, where they are commanded: they are measured."""
+        self._watched[joints] = self._commanded[joints]
 
     def measure(
         self, q: Array, joints: Joints, allowed: Array, time: float, *, standstill: bool = True
     ) -> None:
-        """Compare the measured positions (n,) of some joints with what was commanded.
+        """Compare the measured positions (k,) of some joints with what was commanded.
 
         standstill : find out whether the robot stands, too
         """
@@ -196,7 +209,7 @@ class Following:
             self._stood = None
 
     def is_at(self, q: Array, measured: Array, allowed: Array) -> bool:
-        """Whether the watched joints are, but for the errors allowed, measured at q (n,)."""
+        """Whether the watched joints are, but for the errors allowed, measured at q (k,)."""
         apart = np.abs(self._differences.between(measured, q, self._every))
         return bool((apart <= allowed)[self._watched].all())
 

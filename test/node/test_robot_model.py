@@ -13,8 +13,8 @@ import ik_core as ik
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.recording import Recorder
-from ik_node.model import Model, goal_topic, read_file
-from ik_node.parameters.options import Limits
+from ik_node.parameters.node_options import Limits
+from ik_node.robot_model import Model, goal_topic, read_file
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_following_errors_are_a_joints_own_or_the_default():
     robot, parameters = load('panda'), snapshot(tip_links=('panda_hand',))
     parameters = replace(parameters, default_limits=Limits(following_error=0.2))
     model = Model(robot, parameters)
-    np.testing.assert_array_equal(model.following_errors, np.full(8, 0.2))
+    np.testing.assert_array_equal(model.following_errors, np.full(9, 0.2))  # a mimic joint last
     own = {'panda_joint3': Limits(following_error=0.5), 'panda_joint4': Limits(velocity=1.0)}
     model.apply(replace(parameters, joint_limits=own))
-    np.testing.assert_array_equal(model.following_errors, [0.2, 0.2, 0.5, *[0.2] * 5])
+    np.testing.assert_array_equal(model.following_errors, [0.2, 0.2, 0.5, *[0.2] * 6])
 
 
 def test_what_a_controller_is_sent_is_what_has_to_be_measured():

@@ -25,7 +25,7 @@ from .connection import Connection
 from .messages import Status
 from .parameters import Parameters
 from .presence import Presence
-from .robots import Robots
+from .robot_loader import Robots
 from .sending import Sending
 from .watch import Watch
 
