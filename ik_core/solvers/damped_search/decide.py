@@ -153,9 +153,11 @@ def _try_further(problem: Record, lanes: Record, w: int) -> int:
     lanes.leaving[w] += 1
     if lanes.leaving[w] % SADDLE_TRIALS != 1:
         return RUNNING
-    if lanes.leaving[w] > 2 * SADDLE_TRIALS or finds_descent(problem, lanes, w, True):
+    if lanes.leaving[w] > 2 * SADDLE_TRIALS:
         return STALLED
-    return RUNNING if finds_descent_inside(problem, lanes, w) else CLOSEST
+    if finds_descent(problem, lanes, w, True) or finds_descent_inside(problem, lanes, w):
+        return RUNNING
+    return CLOSEST
 
 
 @inlined

@@ -403,7 +403,7 @@ def test_it_is_made_with_its_successor_only():
 def test_its_kernels_are_made_ready_with_those_of_its_fallback():
     make_ready(kernels_of('closed_form', {'restarts': 3}))
     assert is_ready(Kernels('closed_form'))
-    assert kernels_of('closed_form', {'relative_change': 0.1}) == Kernels('closed_form', 1)
+    assert kernels_of('closed_form', {'relative_change': 0.1}) == Kernels('closed_form')
 
 
 READY = """
