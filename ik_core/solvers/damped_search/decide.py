@@ -1,4 +1,4 @@
-"""`decide`: what becomes of a lane's new point. Numbers, one lane at a time; all rules are here.
+"""`decide`: all rules of a search, applied to the new point of one lane. Plain scalar code.
 
 Keep the point or go back; more or less damping; whether the attempt goes on, and what comes after
 it: another, the following of the best to their ends, the check of an answer, another search.
@@ -44,7 +44,7 @@ ROUNDING = 1e-13
 """Changes of the cost below this share of it are noise."""
 
 SMALLEST_MOVE = 1e-13
-"""A step that moves no joint by more [rad or m] is none."""
+"""A step that moves no joint by more [rad or m] counts as a standstill."""
 
 SMALLEST_DAMPING = 1e-9
 """Where a step is refused, the damping grows from here on."""
@@ -57,16 +57,16 @@ SAME_COST = 1e-10
 
 SETTLED = 5
 HOPE = 10.0
-"""After so many iterations an attempt that is followed is left where so many more decreases
-like its last would not take it below the best, as decreases become less and less."""
+"""From this iteration on a followed attempt is dropped if HOPE more decreases like its last one
+would not take it below the best: decreases become smaller and smaller."""
 
 SAME_POINT = 1e-6
-"""Points that are no further apart [rad or m] are the same."""
+"""Points within this distance [rad or m] count as one."""
 
 
 @inner
 def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Decide about the new point of a lane; attempts after `last` are left to a later call."""
+    """Decide about the new point of a lane; attempts after `last` wait for a later call."""
     if lanes.phase[w] == CHECK:
         _end_check(problem, searches, lanes, w)
         return
@@ -94,7 +94,7 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
 
 @inlined
 def _begin_descent(problem: Record, lanes: Record, w: int) -> int:
-    """Where an attempt begins: REACHED, or RUNNING with the first damping."""
+    """Set the damping where an attempt begins; return REACHED or RUNNING."""
     cost = lanes.cost[1 - lanes.here, w]
     lanes.fresh[w] = 0.0
     lanes.mark[w], lanes.nu[w], lanes.growth[w] = cost, problem.damping, 2.0
@@ -105,7 +105,7 @@ def _begin_descent(problem: Record, lanes: Record, w: int) -> int:
 
 @inlined
 def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
-    """Keep the new point or go back, with the damping for it; how the attempt ends, or RUNNING."""
+    """Keep the new point or go back, and adapt the damping; return the attempt's status."""
     before, cost = lanes.cost[lanes.here, w], lanes.cost[1 - lanes.here, w]
     if cost < before:
         lanes.nu[w] *= damping_factor(before - cost, lanes.decrease[w])
@@ -138,7 +138,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
 
 @inlined
 def _stands_still(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether a step moved no variable by more than the share of the largest that is asked for."""
+    """Whether a step moved all variables by less than `relative_change` of the largest one."""
     largest, there = 0.0, 1 - lanes.here
     if problem.relative_change == 0.0:
         return False
@@ -149,7 +149,7 @@ def _stands_still(problem: Record, lanes: Record, w: int) -> bool:
 
 @inlined
 def _try_further(problem: Record, lanes: Record, w: int) -> int:
-    """After a step off a saddle that led nowhere: try another, or another way, or end."""
+    """After a failed step off a saddle: try a shorter one, or another direction, or end."""
     lanes.leaving[w] += 1
     if lanes.leaving[w] % SADDLE_TRIALS != 1:
         return RUNNING
@@ -162,14 +162,14 @@ def _try_further(problem: Record, lanes: Record, w: int) -> int:
 
 @inlined
 def _go_back(lanes: Record, w: int) -> None:
-    """Have the last point in the place of the new one."""
+    """Replace the new point by the last one."""
     here = lanes.here
     copy_point(lanes, here, w, lanes, 1 - here, w)
 
 
 @inner
 def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -> None:
-    """Copy point a of lane v of a record to point b of lane w of another, or the same."""
+    """Copy point a of lane v in one record to point b of lane w in another, or the same."""
     target.cost[b, w] = source.cost[a, v]
     x, gradient, squares = source.x, source.gradient, source.squares
     residual, columns = source.residual, source.columns
@@ -185,7 +185,7 @@ def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -
 
 @inlined
 def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
-    """Whether the attempt has ended, stands still, or has had its steps; counts stagnant ones."""
+    """Whether the attempt has ended, stagnates, or has used its steps; counts stagnant ones."""
     cost = lanes.cost[1 - lanes.here, w]
     if cost < CLEAR_DROP * lanes.mark[w]:
         lanes.mark[w], lanes.stagnant[w] = cost, 0
@@ -198,10 +198,10 @@ def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
 
 @inlined
 def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
-    """Turn joints that a limit blocks by a whole turn, where there is room; the attempt goes on.
+    """Turn joints that a limit blocks by a whole turn, inside the limits; return whether any.
 
-    The posture stays the same, but the joint is free to move on. Only where restarts are
-    allowed: who solves from a start wants the joints near it.
+    The posture stays the same, but the joint can move on. Only if restarts are allowed: without
+    them the joints should stay near the start.
     """
     there, bounds, x, turned = 1 - lanes.here, problem.bounds, lanes.x, False
     if problem.restarts == 0 or lanes.steps[w] >= problem.max_iterations:
@@ -218,7 +218,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
 
 @inlined
 def _note_exact(problem: Record, lanes: Record, w: int) -> None:
-    """Note whether the next step needs the Hessian, or leaves a saddle."""
+    """Mark the lane if its next step needs the Hessian or leaves a saddle."""
     slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
     exact = 1 if slow or problem.weighed > 0 or lanes.leaving[w] > 0 else 0
     lanes.special += exact - lanes.exact[w]
@@ -227,7 +227,7 @@ def _note_exact(problem: Record, lanes: Record, w: int) -> None:
 
 @inlined
 def _is_hopeless(searches: Record, lanes: Record, w: int, drop: float) -> bool:
-    """Whether an attempt that is followed will not end below the best one followed so far."""
+    """Whether a followed attempt is unlikely to end below the best one followed so far."""
     i = lanes.search[w]
     if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < SETTLED:
         return False
@@ -246,7 +246,7 @@ def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
 
 @inlined
 def _is_reached(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether all goals are within their tolerances; not so without any."""
+    """Whether there are goals and all are within their tolerances."""
     errors, tolerance = lanes.errors, problem.tolerance
     for g in range(errors.shape[0]):
         if not is_within(errors[g, 0, w], errors[g, 1, w], tolerance[0], tolerance[1]):
@@ -265,7 +265,7 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
 
 @inlined
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
-    """See `descent_along`."""
+    """The sign of `descent_along` a variable at a lane's point."""
     there, bounds = 1 - lanes.here, problem.bounds
     return descent_along(
         lanes.x[there, j, w],
@@ -282,7 +282,7 @@ def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
 
 @inlined
 def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> None:
-    """Note how and where an attempt ended."""
+    """Record the status and the point of a finished attempt."""
     i, k = lanes.search[w], lanes.attempt[w]
     descended = lanes.phase[w] == DESCEND
     if descended and searches.lanes[i] > 1:
@@ -322,9 +322,9 @@ def _is_beside(lanes: Record, w: int, other: int) -> bool:
 
 @inlined
 def _call_off(searches: Record, lanes: Record, w: int) -> None:
-    """End, and begin no more of, the attempts that come after one that reached the goals.
+    """Cancel all attempts after one that reached the goals.
 
-    The counts are those of attempts made one after the other, so without these.
+    The counts stay those of attempts made one after the other: without the cancelled ones.
     """
     i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later[w]
     if searches.lanes[i] > 1:
@@ -343,7 +343,7 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
 
 @inlined
 def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int) -> None:
-    """Keep a lane's point as the best of its search."""
+    """Store a lane's point as the best of its search."""
     i, there = lanes.search[w], 1 - lanes.here
     searches.best[i], searches.best_status[i] = lanes.attempt[w], status
     searches.best_cost[i] = lanes.cost[there, w]
@@ -354,7 +354,7 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
 
 @inner
 def _pool(searches: Record, lanes: Record, w: int) -> None:
-    """Keep a lane's point among the best attempts, sorted by cost, of equals the earlier first."""
+    """Insert a lane's point into the pool of its search, sorted by cost, then by attempt."""
     i, there, attempt = lanes.search[w], 1 - lanes.here, lanes.attempt[w]
     cost, slot = lanes.cost[there, w], searches.slot[i]
     costs, attempts, pool = searches.pool_costs, searches.pool_attempts, searches.pool
@@ -388,7 +388,7 @@ def _pool(searches: Record, lanes: Record, w: int) -> None:
 
 @inner
 def go_on(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Have a lane whose attempt is over do what its search needs next, or leave it."""
+    """Give a lane whose attempt is over the next task of its search, or release it."""
     i = lanes.search[w]
     if lanes.phase[w] == DESCEND:
         begun, needed = searches.begun[i], searches.needed[i]
@@ -435,7 +435,7 @@ def _stay(
     memory: Array,
     points: Array,
 ) -> None:
-    """What stands for `nearest_solutions` where there are no lanes, and so no plans."""
+    """Replacement for `nearest_solutions` without lanes, and so without plans: does nothing."""
 
 
 choose_beginning = nearest_solutions if HAS_LANES else _stay
@@ -443,9 +443,9 @@ choose_beginning = nearest_solutions if HAS_LANES else _stay
 
 @inner
 def _begins_elsewhere(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
-    """Whether the first restart begins at a solution in closed form: then at the point's x.
+    """Put the initial guess of restart 1 into `POINT`, at the nearest closed-form solution.
 
-    Where attempt 0 began at a start near the goal and led nowhere.
+    Only if attempt 0 began at a start near the goal, and failed; return whether it is so.
     """
     i, point = lanes.search[w], lanes.point
     if searches.elsewhere == 0:
@@ -464,7 +464,7 @@ def _begins_elsewhere(problem: Record, searches: Record, lanes: Record, w: int) 
 
 @inlined
 def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
-    """Begin to follow the next of the best attempts to its end; False where there is none."""
+    """Begin to follow the next attempt of the pool to its end; return False without one."""
     i = lanes.search[w]
     place, slot, point = searches.followed[i], searches.slot[i], lanes.point
     if slot < 0 or place == POOL or searches.pool_costs[slot, place] == np.inf:
@@ -479,7 +479,7 @@ def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
 
 @inner
 def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> None:
-    """Have a lane begin at x."""
+    """Put a lane's next evaluation at x."""
     there = 1 - lanes.here
     for j in range(x.shape[0]):
         lanes.x[there, j, w] = x[j]
@@ -493,7 +493,7 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
 
 @inlined
 def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
-    """The answer of a search: the best point by its turns next to the start, judged again."""
+    """Turn the best point next to the start, and have it evaluated again if that moved it."""
     i, bounds, point = lanes.search[w], problem.bounds, lanes.point
     answer = searches.points[i]
     copy_to(answer, point.x)
@@ -508,7 +508,7 @@ def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
 
 @inlined
 def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None:
-    """Note what an answer achieves."""
+    """Record cost, errors and status of an answer that was evaluated again."""
     i = lanes.search[w]
     status = searches.best_status[i]
     searches.costs[i] = lanes.cost[1 - lanes.here, w]
@@ -524,7 +524,7 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
 
 @inner
 def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
-    """End a search."""
+    """Write the result of a search, and end it."""
     i = lanes.search[w]
     searches.status[i] = searches.codes[i, STATUS] = status
     searches.codes[i, ITERATIONS] = searches.iterations[i]
@@ -560,7 +560,7 @@ def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
 
 @inner
 def begin_search(problem: Record, searches: Record, i: int) -> None:
-    """Begin a search anew."""
+    """Reset the state of a search."""
     searches.status[i], searches.slot[i] = RUNNING, -1
     searches.best_status[i], searches.best_cost[i] = STALLED, np.inf
     searches.needed[i] = problem.restarts + 1
@@ -570,7 +570,7 @@ def begin_search(problem: Record, searches: Record, i: int) -> None:
 
 @inner
 def join(problem: Record, searches: Record, lanes: Record, w: int, i: int) -> None:
-    """Have a lane work for a search."""
+    """Assign a lane to a search, with its targets."""
     geometry, frozen, offset, target = problem.geometry, problem.frozen, lanes.offset, lanes.target
     searches.lanes[i] += 1
     lanes.search[w], lanes.phase[w] = i, DESCEND
@@ -585,7 +585,7 @@ def join(problem: Record, searches: Record, lanes: Record, w: int, i: int) -> No
 
 @inner
 def load_search(problem: Record, searches: Record, i: int, point: Record) -> None:
-    """Have the goals of a search, and its joints that stand still, in `POINT`."""
+    """Copy the targets of a search, and its joints that do not move, to `POINT`."""
     geometry, frozen = problem.geometry, problem.frozen
     for g in range(point.target.shape[0]):
         copy_to(searches.targets[i, g], point.target[g])
@@ -597,14 +597,14 @@ def load_search(problem: Record, searches: Record, i: int, point: Record) -> Non
 
 @inner
 def _release(searches: Record, lanes: Record, w: int) -> None:
-    """A lane has nothing more to do for its search."""
+    """Take a lane off its search."""
     searches.lanes[lanes.search[w]] -= 1
     free(lanes, w)
 
 
 @inner
 def free(lanes: Record, w: int) -> None:
-    """A lane has nothing to do."""
+    """Make a lane idle."""
     lanes.phase[w], lanes.fresh[w] = IDLE, 1.0
     lanes.special -= lanes.exact[w]
     lanes.exact[w] = 0

@@ -94,7 +94,7 @@ def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) 
 def _evaluate_pose(
     problem: Record, lanes: Record, there: int, before: Number, fresh: Number
 ) -> None:
-    """Residual and cost; where some lane goes on from there, the Jacobian, too."""
+    """Fill residual and cost, and the Jacobian if some lane keeps its point."""
     tip = _place_joints(problem, lanes, lanes.x[there])
     residual, errors = lanes.residual[there], lanes.errors
     cost = _pose_residual(problem.tools, lanes.target, tip, residual, errors)
@@ -150,7 +150,7 @@ def _pose_residual(
 
 @inlined
 def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> None:
-    """The columns, with angular velocities in the target's axes; gradient and squares."""
+    """Fill columns (angular velocities in the target's axes), gradient and squares."""
     tree, tools, axis, origin = problem.tree, problem.tools, lanes.axis, lanes.origin
     x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
     gradient, squares = lanes.gradient[there], lanes.squares[there]
@@ -188,7 +188,7 @@ def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> No
 
 @inner
 def _evaluate_goals(problem: Record, lanes: Record, numbers: Record, there: int) -> None:
-    """Residual, cost and model."""
+    """Fill residual, cost and model for goals of any kind."""
     x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
     if problem.tasks != 0:
         _ask_in_lanes(problem, numbers, RESIDUAL)
@@ -201,7 +201,7 @@ def _evaluate_goals(problem: Record, lanes: Record, numbers: Record, there: int)
 
 @inner
 def _ask_in_lanes(problem: Record, lanes: Record, wanted: int) -> None:
-    """Fill the rows of the tasks that no kernel knows, of all lanes that go on from there."""
+    """Fill the rows of tasks without a kernel, in all lanes that keep their points."""
     there, asked, found, first = 1 - lanes.here, problem.asked, problem.found, problem.goal_rows
     for w in range(lanes.phase.shape[0]):
         cost, before = lanes.cost[there, w], lanes.cost[lanes.here, w]

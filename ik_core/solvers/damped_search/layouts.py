@@ -1,8 +1,8 @@
 """The records of a search, and the numbers that stand in them.
 
-`PROBLEM` is the same for all searches and threads, `SEARCHES` are the problems that are solved,
-one or many: what is asked, how far each is, and the best so far. `LANES` are attempts side by
-side. `POINT` is one point of one lane, with the Hessian there.
+`PROBLEM` is shared by all searches and threads. `SEARCHES` has the targets, starts, state and
+best points of one search or many. `LANES` are attempts side by side. `POINT` is one point of one
+lane, with the Hessian there.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ...tasks.kernels import CHAIN, COMPONENTS, CONE
 __all__ = ['CLOSEST', 'EXHAUSTED', 'FAILED', 'REACHED', 'RUNNING', 'STALLED']
 
 POOL = 64
-"""How many of the best attempts are followed to their end where none reaches the goals.
+"""Number of best attempts that are followed to their end if none reaches the goals.
 
-Far from a goal the costs at which attempts were left say little of where they would end.
+Far from a goal the cost of an attempt that was left says little about where it would end.
 """
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
-"""What a lane does: nothing; an attempt that is left when it stagnates; one that is followed to
-its end; the evaluation of an answer."""
+"""Phases of a lane: idle; an attempt that is left when it stagnates; one that is followed to its
+end; the evaluation of an answer."""
 NEW, ALONE, BESIDE, REST = range(4)
 """Stages of a single search: it has not begun; its first attempt in one lane; the others in
 several; the rest in one again."""

@@ -28,7 +28,7 @@ Record = Any
 
 @inlined
 def set_angles(problem: Record, place: Record, x: Array) -> None:
-    """Where each body's joint stands, with its cosine and sine."""
+    """Fill the position of each body's joint, with its cosine and sine."""
     tree, geometry, angle, offset = problem.tree, problem.geometry, place.angle, place.offset
     for k in range(tree.shape[0]):
         angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
@@ -56,7 +56,7 @@ def packed_of(problem: Record, place: Record) -> Packed:
 
 @inlined
 def lifted(f: Frame, like: Number) -> Frame:
-    """The same frame for all lanes."""
+    """One frame for all lanes, in registers."""
     o = 0.0 * like
     return (
         o + f[0], o + f[1], o + f[2], o + f[3], o + f[4], o + f[5],
@@ -101,7 +101,7 @@ def slopes(
 
 @inner
 def ask(problem: Record, wanted: int) -> None:
-    """Have the tasks that no kernel knows fill `found`, for the variables in `asked`."""
+    """Call the tasks without a kernel: they fill `found`, for the variables in `asked`."""
     problem.wanted = wanted
     if call_back(problem.tasks) != 0:
         problem.failed = 1
@@ -109,7 +109,7 @@ def ask(problem: Record, wanted: int) -> None:
 
 @inlined
 def joint_cost(problem: Record, x: Array) -> Number:
-    """What the tasks about joints cost at x."""
+    """Cost of the joint tasks at x."""
     weights, rests = problem.weights, problem.rests
     cost = problem.joint_cost
     for j in range(x.shape[0]):
@@ -120,7 +120,7 @@ def joint_cost(problem: Record, x: Array) -> Number:
 
 @inlined
 def add_joint_slopes(problem: Record, x: Array, gradient: Array, squares: Array) -> None:
-    """Add what the tasks about joints have to half the gradient, and to the squares."""
+    """Add the joint tasks to half the gradient, and to the squares."""
     weights, rests = problem.weights, problem.rests
     for j in range(x.shape[0]):
         gradient[j] = gradient[j] + weights[j] * (x[j] - rests[j])
@@ -129,7 +129,7 @@ def add_joint_slopes(problem: Record, x: Array, gradient: Array, squares: Array)
 
 @inlined
 def lengthen(squares: Array) -> None:
-    """Have columns that vanish beside the longest one count as longer."""
+    """Raise the squares of columns that vanish beside the longest one."""
     longest = 0.0
     for j in range(squares.shape[0]):
         longest = most(longest, squares[j])

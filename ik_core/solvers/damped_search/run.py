@@ -47,7 +47,7 @@ FIRST_STEPS = 8
 attempts need few."""
 
 NOT_FINITE = -1
-"""In the place of a status."""
+"""Status of a start that is not finite."""
 
 searches_at = layouts.SEARCHES.lanes()
 problem_at = layouts.PROBLEM.lanes()
@@ -60,10 +60,10 @@ many_lanes, many_numbers = layouts.LANES.lanes(MANY), layouts.LANES.numbers(MANY
 def run(
     problem: Record, searches: Record, lanes: Record, numbers: Record, last: int, steps: int
 ) -> bool:
-    """Go on with searches until all have ended, or for so many steps; whether any goes on.
+    """Continue searches until all have ended, or for so many steps; return whether any runs.
 
     lanes, numbers : the same record, lanes side by side and lane by lane
-    last : later attempts than this one are left to a later call
+    last : attempts after this one wait for a later call
 
     To evaluate where attempts begin is no step.
     """
@@ -98,12 +98,12 @@ def run(
 
 
 Outcome = tuple[int, float, int, int, int]
-"""Status, cost, iterations, evaluations and restarts: what `IkResult` tells of a search."""
+"""Status, cost, iterations, evaluations and restarts of a search."""
 
 
 @njit
 def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
-    """Begin a single search, or go on with it, for at most so many steps after the first few.
+    """Begin or continue a single search, for at most so many steps after the first few.
 
     address : of `SEARCHES`
     q (n,) : begin a whole solve at these joints of the whole robot, and fill those that move with
@@ -160,7 +160,7 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
 
 @inlined
 def begin_single(problem: Record, searches: Record, one: Record) -> None:
-    """Begin at the starts, or, where that is asked for, at the nearest solution."""
+    """Choose the initial guess of attempt 0: the start, or the nearest closed-form solution."""
     starts = searches.starts
     put_starts(problem, searches)
     copy_to(starts[0], searches.first[0])
@@ -183,7 +183,7 @@ def begin_single(problem: Record, searches: Record, one: Record) -> None:
 
 @inner
 def reset(lanes: Record, following: int) -> None:
-    """Have all lanes idle: a search may have been interrupted. following: the next search."""
+    """Make all lanes idle: a search may have been interrupted. following: the next search."""
     for w in range(lanes.phase.shape[0]):
         free(lanes, w)
         lanes.exact[w] = 0
@@ -192,7 +192,7 @@ def reset(lanes: Record, following: int) -> None:
 
 @inner
 def _hand_over(problem: Record, searches: Record, one: Record, few: Record) -> None:
-    """Go on with a single search in the first of several lanes, where it is."""
+    """Continue a single search, at the same point, in the first of several lanes."""
     is_under_way = one.phase[0] == DESCEND
     searches.lanes[0] = 0
     join(problem, searches, few, 0, 0)
@@ -208,8 +208,8 @@ def _hand_over(problem: Record, searches: Record, one: Record, few: Record) -> N
 
 @njit
 def conclude(address: int) -> int:
-    """Judge the best so far of a search that goes on, by its turns next to the start: fill
-    `answers`, errors and cost of its `POINT`; REACHED or RUNNING."""
+    """Evaluate the best point so far of a running search, turned next to the start: fill
+    `answers`, errors and cost of its `POINT`; return REACHED or RUNNING."""
     searches = searches_at(address)
     problem, one = problem_at(searches.problem), one_number(searches.one)
     point, bounds, there = one.point, problem.bounds, 1 - one.here
@@ -234,7 +234,7 @@ def conclude(address: int) -> int:
 
 @inlined
 def put_starts(problem: Record, searches: Record) -> None:
-    """Have the answer of a single search next to its start, inside the limits."""
+    """Set the reference for full turns to the start, inside the limits."""
     bounds, nearby, starts = problem.bounds, searches.nearby, searches.starts
     for j in range(nearby.shape[1]):
         nearby[0, j] = min(max(starts[0, j], bounds[0, j]), bounds[1, j])
@@ -242,8 +242,7 @@ def put_starts(problem: Record, searches: Record) -> None:
 
 @njit
 def solve_batch(address: int, many_address: int, begins: bool, steps: int) -> bool:
-    """Begin all searches, or go on with them, for so many steps of all lanes; whether any goes
-    on.
+    """Begin or continue all searches, for so many steps of all lanes; return whether any runs.
 
     address : of `SEARCHES`; many_address : of `LANES`
     """

@@ -40,7 +40,7 @@ DIFFERENCE = 1e-5
 
 @inner
 def exact_step(problem: Record, lanes: Record, w: int) -> None:
-    """The step of a lane that needs the Hessian, or leaves a saddle, in the place of its own."""
+    """Replace a lane's step by one with the Hessian, or one off a saddle."""
     point = lanes.point
     load_lane(problem, lanes, w, lanes.here)
     exact = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
@@ -76,7 +76,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
 
 @inner
 def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
-    """Have one of a lane's two points in `POINT`, with the model there."""
+    """Copy one of a lane's two points to `POINT`, and evaluate the model there."""
     point = lanes.point
     x, target, offset = point.x, point.target, point.offset
     for j in range(x.shape[0]):
@@ -91,7 +91,7 @@ def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
 
 @inner
 def evaluate_point(problem: Record, point: Record) -> None:
-    """Cost and model where the point is."""
+    """Fill cost and model at the point."""
     x, residual, columns = point.x, point.residual, point.columns
     first, found = problem.goal_rows, problem.found
     if problem.tasks != 0:
@@ -111,7 +111,7 @@ def evaluate_point(problem: Record, point: Record) -> None:
 
 @inner
 def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
-    """hessian = half the cost's: of the Gauss-Newton model, or the exact one."""
+    """hessian = that of half the cost, exact or of the Gauss-Newton model."""
     hessian, weights = point.hessian, problem.weights
     gauss_newton_hessian(point.columns, hessian)
     if exact:
@@ -122,7 +122,7 @@ def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
 
 @inner
 def _fill_true_hessian(problem: Record, point: Record) -> None:
-    """The exact Hessian; where `add_curvature` does not know all of it, by differences."""
+    """hessian = the exact one; by differences if `add_curvature` leaves a part out."""
     table = problem.table
     if problem.tasks != 0:
         _fill_by_differences(problem, point)
@@ -137,7 +137,7 @@ def _fill_true_hessian(problem: Record, point: Record) -> None:
 
 @inner
 def _fill_by_differences(problem: Record, point: Record) -> None:
-    """The Hessian by central differences of the gradient."""
+    """hessian = central differences of the gradient."""
     x, above, gradient = point.x, point.dx, point.gradient
     for j in range(x.shape[0]):
         here, step = x[j], DIFFERENCE * (1.0 + abs(x[j]))
@@ -172,10 +172,10 @@ def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
 
 @inner
 def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -> bool:
-    """At a stationary point of a lane: `way` = one down along negative curvature.
+    """At a stationary point of a lane: `way` = a descent direction of negative curvature.
 
-    False at a minimum. Joints that the slope presses against a limit stay there; or all that are
-    at one.
+    Return False at a minimum. Joints that the slope presses against a limit stay there; with
+    `all_at_limits` every joint at a limit does.
     """
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
@@ -203,7 +203,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
 
 @inner
 def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
-    """The same, off a limit or several that the slope does not press against."""
+    """As `finds_descent`, off limits that the slope does not press against."""
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
