@@ -363,8 +363,11 @@ class StartState:
         return (Stop(),)
 
     def _hold(self) -> tuple[Due, ...]:
-        """Brake in the next tick too, where goals are kept that are not to be followed yet."""
-        return (Brake(),) if self._keeps_goals else ()
+        """Keep the command where it is in the next tick, too, until the controller is there.
+
+        Neither goals that are kept nor limits that the robot is outside of move it meanwhile.
+        """
+        return (Brake(),) if self._sends_trajectories else ()
 
     def _come_back(self, measured: MeasuredState, model: Model, now: float) -> tuple[Due, ...]:
         """Take the command to where the robot rests, and go on from there."""
@@ -388,7 +391,7 @@ class StartState:
             return ()
         self._returns_until = now
         if not self._has_published:
-            return (self._begin(model),)
+            return (self._begin(model), *self._hold())
         if not self._sends_trajectories:  # in a pause nothing moves
             return () if tracker.paused else (MoveTo(measured.q),)
         if self._is_apart and self._led_to is None:
@@ -398,8 +401,7 @@ class StartState:
     def _is_led_to(self, model: Model) -> bool:
         """Whether a Return led the controller to where the command is now.
 
-        It may move once more before it is held there: where an error comes between, or for mimic
-        joints that have to get into line.
+        Where an error comes between, it moves once more before it is held there.
         """
         return self._has_led and bool((model.all_positions == self._led_to).all())
 
