@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='ik_viewer',
         usage='%(prog)s [NODE] [options] [--ros-args ...]',
-        description='A running ik_node in the browser: watch it, drag its tips, set it.',
+        description='Show a running ik_node in the browser: watch it, drag its tips, change its '
+        'parameters.',
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar='NODE',
         nargs='?',
         default='ik_node',
-        help='the name of the node, also with its namespace (ik_node)',
+        help='the name of the node, with its namespace if it has one (ik_node)',
     )
     add_address(parser)
     add_mesh_folders(parser)

@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog='ik view', description='a robot in the browser', allow_abbrev=False
+        prog='ik view', description='show a robot in the browser', allow_abbrev=False
     )
     parser.add_argument(
         'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'

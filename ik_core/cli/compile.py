@@ -40,10 +40,10 @@ FIRST, LAST = ('levenberg_marquardt', 'bfgs', 'sqp'), ('closed_form', TRACKER)
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
     parser = new_parser(commands, 'compile', 'compile the solvers, once for each version', __doc__)
-    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='by default all')
+    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='default: all')
     names.completer = solvers  # type: ignore[attr-defined]
     parser.add_argument(
-        '--constraints', action='store_true', help='also what linear constraints need'
+        '--constraints', action='store_true', help='also the kernels for linear constraints'
     )
     parser.set_defaults(run=run)
 

@@ -95,7 +95,7 @@ def _joint_rows(robot: Robot) -> list[tuple[str, ...]]:
 
 
 def _mimic_rows(robot: Robot) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [('mimic joint', 'stands at')]
+    rows: list[tuple[str, ...]] = [('mimic joint', 'position')]
     for name, m in robot.mimic_joints.items():
         rows.append((name, f'{m.multiplier:g} * {m.joint} + {m.offset:g}'))
     return rows

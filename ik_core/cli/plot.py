@@ -43,7 +43,7 @@ GOALS = 200
 def add_parser(commands: Any) -> None:
     """Add `plot` to the subcommands of `ik`."""
     parser = new_parser(commands, 'plot', 'draw a workspace, a recorded run, or solvers', __doc__)
-    text = 'its own options are behind `ik plot WHAT --help`'
+    text = '`ik plot WHAT --help` lists the options of each'
     kinds = parser.add_subparsers(metavar='WHAT', required=True, help=text)
     _add_workspace(kinds)
     _add_errors(kinds)
@@ -67,7 +67,7 @@ def _add(kinds: Any, name: str, summary: str, run: Callable[[argparse.Namespace]
 
 
 def _add_workspace(kinds: Any) -> None:
-    parser = _add(kinds, 'workspace', 'what a link reaches', _workspace)
+    parser = _add(kinds, 'workspace', 'the workspace of a link', _workspace)
     add_robot(parser)
     add_tip(parser)
     add = parser.add_argument
@@ -77,9 +77,9 @@ def _add_workspace(kinds: Any) -> None:
         type=int,
         default=1,
         metavar='N',
-        help='poses tried in each voxel; 1: the position alone (default)',
+        help='orientations tried in each voxel; 1: any orientation (default)',
     )
-    add('--map', type=Path, metavar='FILE', help='a map of `ik reach` in place of a new one')
+    add('--map', type=Path, metavar='FILE', help='a map of `ik reach` instead of a new one')
 
 
 def _add_errors(kinds: Any) -> None:
@@ -93,7 +93,7 @@ def _add_solvers(kinds: Any) -> None:
     parser = _add(kinds, 'solvers', 'success and time of every solver', _solvers)
     add = parser.add_argument
     add('file', metavar='CSV', type=Path, nargs='?', help='rows of `ik bench solve`')
-    text = f'without CSV: random goals per robot that are measured (default {GOALS})'
+    text = f'without CSV: number of random goals per robot (default {GOALS})'
     add('--count', type=int, default=GOALS, help=text)
 
 

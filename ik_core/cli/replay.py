@@ -20,7 +20,7 @@ from .text import as_json, table
 
 def add_parser(commands: Any) -> None:
     """Add `replay` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'replay', 'run again what a node recorded', __doc__)
+    parser = new_parser(commands, 'replay', 'repeat a recording of a node', __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='a recording of the node, .npz')
     parser.add_argument(
         '--plot',

@@ -56,7 +56,9 @@ def add_parser(commands: Any) -> None:
     _add_choice(parser)
     _add_solver(parser.add_argument_group('solver'))
     parser.add_argument(
-        '--degrees', action='store_true', help='angles in degrees, given and shown, not in radians'
+        '--degrees',
+        action='store_true',
+        help='angles of input and output in degrees, not in radians',
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -130,8 +132,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_file(group: Any) -> None:
     add = group.add_argument
     add('--poses', type=Path, metavar='FILE', help='a CSV file of poses for one tip, see below')
-    add('--out', type=Path, metavar='FILE', help='where their joint values go (default: printed)')
-    add('--path', action='store_true', help='start each pose where the one before it ended')
+    add('--out', type=Path, metavar='FILE', help='file for the joint values (default: printed)')
+    add('--path', action='store_true', help='start each pose at the solution of the one before')
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
@@ -146,7 +148,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
         'where to start: a number for each joint in the order of `ik info`, or JOINT=VALUE for '
         'some; the others start in the middle of their limits',
     )
-    start('--near', 'start there, and of many solutions take the one nearest to it')
+    start('--near', 'start there, and return the nearest of many solutions')
     frozen = group.add_argument(
         '--frozen', nargs='+', default=[], metavar='JOINT', help='joints that stay at the start'
     )
@@ -174,7 +176,9 @@ def _add_solver(group: Any) -> None:
     )
     solver.completer = solvers
     group.add_argument(
-        '--preset', metavar='NAME', help="a paper's own options of the solver, as in buss_pure"
+        '--preset',
+        metavar='NAME',
+        help='options of the solver as in a paper, for example buss_pure',
     )
     group.add_argument(
         '--option',

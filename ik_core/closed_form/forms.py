@@ -478,7 +478,7 @@ class ClosedForm:
         if held is not None:
             raise InvalidConfiguration(
                 f'held = {held!r}: no joint is held ({self.family}); leave it out, or freeze a '
-                'joint of the problem (frozen_joints=), which then stands as in q0'
+                'joint of the problem (frozen_joints=), which then keeps its value in q0'
             )
 
     def _values_to_hold(self, starts: Array, held: ArrayLike | None, count: int) -> Array:

@@ -172,8 +172,8 @@ def _values(form: ClosedForm, samples: int) -> Array:
     """The values of the held joint from limit to limit."""
     if form.held is None:
         raise UnsupportedProblem(
-            f'no joint is held ({form.family}), so there are no values of one to go through: '
-            'solve() has all solutions'
+            f'no joint is held ({form.family}), so there are no values to search: solve() '
+            'returns all solutions'
         )
     return _spread(*form.held_range, whole_number(samples, 'samples', 2))
 

@@ -49,7 +49,7 @@ class Parts:
         there = path if self.finished else manifest
         if there.exists() and not resume:
             raise InvalidOption(
-                f'{there} exists: go on with it by `resume` (--resume), remove '
+                f'{there} exists: continue it with `resume` (--resume), remove '
                 f'{path if self.finished else self.folder}, or name another file'
             )
         if self.finished:

@@ -127,7 +127,7 @@ class MotionLibrary:
         """
         points = checked_path(path)
         if by_shape and not has_shape(points):
-            raise InvalidMotion('the path stands still: it has no shape to compare')
+            raise InvalidMotion('the path does not move: it has no shape to compare')
         found = {
             name: path_distance(points, self._path(name, link), by_shape=by_shape)
             for name in self._leading(link)

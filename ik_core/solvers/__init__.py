@@ -151,7 +151,7 @@ def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
     """One link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(
-            'pose is None: solve(robot, pose) needs where the tip should be, a transform (4, 4)'
+            'pose is None: solve(robot, pose) needs the pose of the tip, a transform (4, 4)'
         )
     link = robot.default_tip() if tip is None else tip
     return IkProblem(robot, [PoseTask(link, transform=pose)])

@@ -328,7 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
     domain = 60 + os.getpid() % 40
     os.environ['ROS_DOMAIN_ID'] = str(domain)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    print(f'ik_node and this demo talk on ROS_DOMAIN_ID={domain}, on this machine only')
+    print(f'ik_node and this demo use ROS_DOMAIN_ID={domain}, on this machine only')
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     for ending in (signal.SIGINT, signal.SIGTERM):  # else the node and the page would go on
@@ -355,14 +355,14 @@ def _parser() -> argparse.ArgumentParser:
         '--duration',
         type=float,
         default=float(os.environ.get('DURATION') or 'nan'),
-        help=f'seconds of driving, after the node is ready ({DURATION:g}), and then the end',
+        help=f'seconds to drive once the node is ready, then end ({DURATION:g})',
     )
     parser.add_argument(
         '--no-viewer',
         dest='viewer',
         action='store_false',
         default=os.environ.get('VIEWER', '1') != '0',
-        help='no page in the browser',
+        help='open no page in the browser',
     )
     return parser
 

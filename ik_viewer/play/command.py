@@ -130,12 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         'robot',
         metavar='ROBOT',
         nargs='?',
-        help='imitates it: a URDF file, a shipped robot, or a figure: .asf, .bvh',
+        help='robot that imitates it: a URDF file, a shipped robot, or a skeleton: .asf, .bvh',
     )
     add_source(parser)
     add_maps(parser, links_needed=False)
-    add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
-    add('--open-limits', action='store_true', help='begin without the limits of the joints')
+    add('--beta', type=float, default=1e-5, help='initial value; 0: links, 1: joints')
+    add('--open-limits', action='store_true', help='begin without joint limits')
     add_place(parser)
     add_mesh_folders(parser)
     add_address(parser)

@@ -247,7 +247,7 @@ def _check_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
             way.append(name)
             name = bones[name].parent
         if name not in hanging:
-            raise lines.error(f'bone {bone.name!r} does not hang from the root', bone.line)
+            raise lines.error(f'bone {bone.name!r} is not connected to the root', bone.line)
         hanging.update(way)
 
 

@@ -132,7 +132,7 @@ def test_a_description_that_is_no_robot_is_told_and_opens_nothing():
         with watched(client) as watch:
             topic = 'ik_node/robot_description'
             client.publisher(String, topic, LATCHED).publish(String(data='panda'))
-            watch.until_notice('robot_description', 'no XML')
+            watch.until_notice('robot_description', 'not XML')
             broken = '<robot name="broken"><link name="a"/><joint name="j"/></robot>'
             client.publisher(String, topic, LATCHED).publish(String(data=broken))
             watch.until_notice('robot_description', "'j'")
