@@ -19,18 +19,22 @@ from launch_ros.actions import Node
 
 IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
 ARGUMENTS = [
-    ('host', '127.0.0.1', 'address that the page is served at: 0.0.0.0 for other machines, too'),
+    ('host', '127.0.0.1', 'address that serves the page; 0.0.0.0: also to other machines'),
     ('port', '', 'port of the page; empty: the first free one from 8080 on'),
-    ('mesh_folders', '', 'where meshes are, beside the package of urdf: folders, with blanks'),
+    (
+        'mesh_folders',
+        '',
+        'folders with meshes, besides the package of urdf, with blanks between',
+    ),
 ]
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What ros2 launch runs."""
+    """Describe the launch: its arguments and actions."""
     return LaunchDescription(
         [
             *(DeclareLaunchArgument(n, default_value=v, description=d) for n, v, d in ARGUMENTS),
-            OpaqueFunction(function=check),  # first: what has started would be left running
+            OpaqueFunction(function=check),  # first, before any process is started
             IncludeLaunchDescription(PythonLaunchDescriptionSource(str(IK_LAUNCH))),
             OpaqueFunction(function=viewer),
         ]
