@@ -1,10 +1,10 @@
-"""The command `ik_viewer`: the page about a running node, in the browser.
+"""The command `ik_viewer`: show a running node in the browser.
 
-    ik_viewer                                         # of /ik_node
+    ik_viewer                                         # for /ik_node
     ros2 run ik_node ik_viewer --ros-args -r __ns:=/left
     ik_viewer /left/ik_node --port 8081 --mesh-folder ~/ros/src/my_robot_description
 
-It needs a ROS 2 and viser; where one of them is missing, a sentence says so.
+It needs a ROS 2 and viser; an error message names a missing one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ik view ROBOT`: a robot in the browser, dragged by its tips, without ROS.
+"""`ik view ROBOT`: show a robot in the browser and drag its tips, without ROS.
 
 ik view panda
 ik view my_robot.urdf --mesh-folder ~/ros/src/my_robot_description

@@ -1,7 +1,7 @@
 """The Panda in RViz moves from goal to goal: `ros2 launch ik_node demo.launch.py`.
 
-Takes the arguments of ik.launch.py as well. The goals go out with `ros2 topic pub`, as they could
-from any shell; with `goals:=false` the arm waits for yours.
+It also takes the arguments of ik.launch.py. `ros2 topic pub` publishes the goals, as in a shell;
+with `goals:=false` the arm waits for yours.
 """
 
 import math

@@ -2,8 +2,8 @@
 
     ros2 launch ik_node example_guided.launch.py
 
-Takes arguments of ik.launch.py: `urdf`, `base_link`, `tip_links` and `example` for your own robot
-and motion, with `goals:=false`, since the goals that are sent are the Panda's.
+It also takes arguments of ik.launch.py: `urdf`, `base_link`, `tip_links` and `example` for your
+own robot and motion, with `goals:=false`, since the published goals are for the Panda.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Start ik_node for a robot: `ros2 launch ik_node ik.launch.py urdf:=my_robot.urdf`.
 
-`ros2 launch ik_node ik.launch.py --show-args` lists the arguments. One that is left empty is not
-passed on, so that params_file, or else the node's own default, decides.
+`ros2 launch ik_node ik.launch.py --show-args` lists the arguments. An empty argument is not passed
+on: the value of params_file or the node's default applies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ik_node for ros2_control: `ros2 launch ik_node ros2_control.launch.py urdf:=my_robot.urdf`.
 
-ik_node publishes joint trajectories to a JointTrajectoryController and starts where joint_states
-says that the robot is. As it stands, the hardware is a mock that follows every command: try a
-robot this way first. `hardware:=urdf` runs the hardware that the URDF names in its <ros2_control>,
+ik_node publishes joint trajectories to a JointTrajectoryController and starts at the measured
+joint_states. By default the hardware is a mock that follows every command: try a robot this way
+first. `hardware:=urdf` runs the hardware of the URDF's <ros2_control> element,
 `hardware:=running` starts ik_node alone, for a controller_manager that runs already.
 """
 

@@ -1,7 +1,7 @@
-"""Start ik_node, and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
+"""Start ik_node and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
 
-Takes the arguments of ik.launch.py as well; `rviz:=true` opens RViz beside. It needs viser, which
-has no rosdep key: docs/viewer.md says how to install it. For a node that runs already:
+It also takes the arguments of ik.launch.py; `rviz:=true` also opens RViz. It needs viser, which
+has no rosdep key: see docs/viewer.md for its installation. For a node that runs already:
 `ros2 run ik_node ik_viewer`.
 """
 

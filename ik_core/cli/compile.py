@@ -1,10 +1,10 @@
-"""`ik compile`: compile the solvers now, so that nobody waits for it later.
+"""`ik compile`: compile the solvers ahead of their first use.
 
     ik compile                              # all solvers, and the tracker: a minute or two, once
     ik compile damped_least_squares sqp
-    ik compile --constraints                # what linear constraints need too: half a minute more
+    ik compile --constraints                # also for linear constraints: half a minute more
 
-There is one process for each core. What is compiled stays in ~/.cache/ik_core.
+It runs one process for each core and stores the compiled kernels in ~/.cache/ik_core.
 Exit codes: 0 done, 2 bad input.
 """
 

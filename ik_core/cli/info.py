@@ -1,8 +1,8 @@
-"""`ik info`: the joints, limits and tips of a robot.
+"""`ik info`: show the joints, limits and tips of a robot.
 
     ik info panda
     ik info my_robot.urdf --json
-    ik info panda --tip panda_hand     # for this link, in the place of the ends of chains
+    ik info panda --tip panda_hand     # for this link, instead of the ends of chains
 
 The order of the joints is that of `ik solve --q0`, and of q in Python.
 Exit codes: 0 read, 2 bad input.

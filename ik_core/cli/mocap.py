@@ -1,6 +1,6 @@
-"""`ik mocap`: show the contents of a motion capture file, and its figure as a URDF.
+"""`ik mocap`: show the contents of a motion capture file, and write its skeleton as a URDF.
 
-    ik mocap 124_01.amc                       # with 124.asf beside it
+    ik mocap 124_01.amc                       # with 124.asf in the same folder
     ik mocap walk.amc --skeleton 02.asf --rate 60
     ik mocap 124.asf --urdf figure.urdf       # for `ik solve figure.urdf`, RViz, ...
 

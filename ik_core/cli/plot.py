@@ -1,13 +1,13 @@
-"""`ik plot`: pictures of a robot's reach, of a recorded run, and of the solvers.
+"""`ik plot`: draw a robot's reach, a recorded run, or a comparison of the solvers.
 
-    ik plot workspace panda                         # what the tip reaches, cut open
+    ik plot workspace panda                         # the reach of the tip, cut open
     ik plot workspace ur5e --step 0.05 --orientations 16 --out ur5e.svg
-    ik plot workspace panda --map panda.npz         # of a map that `ik reach` made
+    ik plot workspace panda --map panda.npz         # from a map of `ik reach`
     ik plot errors ik_node_panda_20261121_120000.npz
-    ik plot solvers                                 # measures them, a minute
-    ik plot solvers benchmark/solve.csv             # or draws what `ik bench solve` wrote
+    ik plot solvers                                 # measures them, for a minute
+    ik plot solvers benchmark/solve.csv             # rows of `ik bench solve`
 
-Without --out the picture is WHAT.png in this folder. Drawing needs matplotlib (extra `figures`).
+Without --out the picture is WHAT.png in the current folder. Drawing needs matplotlib (extra `figures`).
 Exit codes: 0 drawn, 2 bad input.
 """
 

@@ -2,7 +2,7 @@
 
     ik reach panda --out panda.npz                          # positions, voxels of 5 cm
     ik reach panda --orientations 32 --out panda.npz --figure panda.png
-    ik reach panda --orientations 32 --out panda.npz --resume        # after a kill
+    ik reach panda --orientations 32 --out panda.npz --resume        # continues
     ik reach panda --orientations 200 --out panda.npz --scheduler tcp://10.0.0.1:8786
 
 `ik plot workspace` draws a map in three dimensions.

@@ -1,9 +1,9 @@
-"""`ik replay`: run again, tick by tick, what a node recorded.
+"""`ik replay`: repeat a recording of a node, tick by tick.
 
     ik replay ik_node_panda_20261121_120000.npz
     ik replay ik_node_panda_20261121_120000.npz --plot joints.svg
 
-Exit codes: 0 the same to the last bit, 1 it differs, 2 bad input.
+Exit codes: 0 the same to the last bit, 1 different, 2 bad input.
 """
 
 from __future__ import annotations

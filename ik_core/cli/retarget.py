@@ -1,4 +1,4 @@
-"""`ik retarget`: a motion of one robot, or of a person, for a robot of other proportions.
+"""`ik retarget`: transfer a motion of a robot or person to a robot of other proportions.
 
     ik retarget 124_01.amc 141.asf --out throw.npz \\
         --links lhand=lhand rhand=rhand lfoot=lfoot rfoot=rfoot head=head

@@ -7,14 +7,14 @@
     ik solve ur5e --xyz 0.4 0 0.5 --rpy 3.14 0 0 --all
     ik solve panda --poses poses.csv --out joints.csv
 
-Goals are in the root link's frame. Without --rpy and --quat any orientation will do. A second
+Goals are in the root link's frame. Without --rpy and --quat the orientation is free. A second
 --tip begins a second goal; the options of a goal follow its --tip.
 
-A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw. A
-heading that names its columns lets them come in any order. Joint values come out as CSV, a line
-for each pose, with its status and its errors. After Ctrl-C what is solved by then is in the file.
+A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw.
+With a header line the columns may have any order. The joint values are written as CSV, a line for
+each pose, with its status and its errors. After Ctrl-C the file has the poses solved so far.
 
-Exit codes: 0 reached (of a file: all poses), 1 not reached, 2 bad input.
+Exit codes: 0 reached (for a file: all poses), 1 not reached, 2 bad input.
 """
 
 from __future__ import annotations

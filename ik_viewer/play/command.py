@@ -1,4 +1,4 @@
-"""`ik play`: a motion in the browser, and beside it the robot that imitates it, solved live.
+"""`ik play`: show a motion in the browser, and a robot that imitates it, solved live.
 
     ik play 124_01.amc                                # a clip of the CMU database alone
     ik play 124_01.amc 141.asf --scale length --open-limits
@@ -6,7 +6,7 @@
     ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \\
         --links lhand=gripper_left_base_link rhand=gripper_right_base_link
 
-The page solves anew as the slider of beta moves, from the frame that is shown on; `ik retarget`
+When the slider of beta moves, the page solves again, from the displayed frame on. `ik retarget`
 writes the same motion into a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
 """
 
