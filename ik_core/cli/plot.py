@@ -7,7 +7,8 @@
     ik plot solvers                                 # measures them, for a minute
     ik plot solvers benchmark/solve.csv             # rows of `ik bench solve`
 
-Without --out the picture is WHAT.png in the current folder. Drawing needs matplotlib (extra `figures`).
+Without --out the picture is WHAT.png in the current folder. Drawing needs matplotlib (extra
+`figures`).
 Exit codes: 0 drawn, 2 bad input.
 """
 
