@@ -108,8 +108,8 @@ def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) ->
     for own, other in indices.items():
         if robot.joint_units[own] != source.joint_units[other]:
             raise InvalidOption(
-                f'joints: {source.joint_names[other]!r} and {robot.joint_names[own]!r} are a '
-                'revolute and a prismatic joint: neither can imitate the other'
+                f'joints: {source.joint_names[other]!r} and {robot.joint_names[own]!r} are of '
+                'different kinds, revolute and prismatic: neither can imitate the other'
             )
     return indices
 
