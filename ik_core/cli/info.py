@@ -119,7 +119,7 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
     problem = IkProblem(robot, [PoseTask(tip)])
     nearly = expected_beginning(problem)
-    begun = '' if nearly is None else f'; searches begin at {nearly}'
+    begun = '' if nearly is None else f'; searches begin at the closed form of {nearly}'
     try:
         return expected_family(problem) + begun
     except UnsupportedProblem as reason:

@@ -470,7 +470,7 @@ class ClosedForm:
             return start.item(self._held)
         value = exact_number(held, float)
         if value is None or not np.isfinite(value):
-            raise InvalidConfiguration(f'held = {held!r} is no position of a joint')
+            raise InvalidConfiguration(f'held = {held!r} is not a position of a joint')
         return float(value)
 
     def _refuse(self, held: Any) -> None:

@@ -56,7 +56,7 @@ def held_values(held: ArrayLike, count: int) -> Array:
     try:
         values = np.atleast_1d(np.ascontiguousarray(held, float))
     except (TypeError, ValueError) as error:
-        raise InvalidConfiguration(f'held = {held!r} is no position of a joint') from error
+        raise InvalidConfiguration(f'held = {held!r} is not a position of a joint') from error
     if values.shape not in {(1,), (count,)}:
         raise InvalidConfiguration(
             f'held has shape {values.shape}; a number or ({count},) is needed'

@@ -142,7 +142,9 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
         q0 = pose if q0 is None else q0
     if isinstance(solver, Solver):
         if preset is not None or options:
-            raise InvalidOption(f'{solver.name} has its options already: they go with a name')
+            raise InvalidOption(
+                f'{solver.name} has its options already: options need the name of a solver'
+            )
         return solver.solve(problem, q0, budget)
     return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
 

@@ -220,7 +220,7 @@ def _read_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
             continue
         for name in words:
             if name not in skeleton.bones and (name != ROOT or name in children):
-                raise lines.error(f'{shown(name)} is no bone of :bonedata')
+                raise lines.error(f'{shown(name)} is not a bone of :bonedata')
         for child in children:
             if skeleton.bones[child].parent:
                 raise lines.error(f'bone {child!r} has a second parent')

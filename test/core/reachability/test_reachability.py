@@ -453,7 +453,7 @@ def test_a_file_that_is_no_map_is_refused(tmp_path):
     file = tmp_path / 'notes.npz'
     file.write_text('shopping')
     with pytest.raises(
-        InvalidOption, match=r'notes\.npz is no reachability map: not a numpy archive'
+        InvalidOption, match=r'notes\.npz is not a reachability map: not a numpy archive'
     ):
         ReachabilityMap.load(file)
     with pytest.raises(InvalidOption, match='no reachability map'):

@@ -159,7 +159,7 @@ def test_a_rate_or_scale_that_can_not_be_is_refused(amc, bvh, option):
         ('    hip thigh', '    hip thigh\n    thigh hip', r"bone 'hip' has a second parent"),
         ('    hip thigh', '    thigh hip', r"'hip' has a second parent"),
         ('    root hip spine\n', '    root spine\n', r"bone 'hip' is not connected to the root"),
-        ('  thigh shin', '  thigh fin', r"'fin' is no bone of :bonedata"),
+        ('  thigh shin', '  thigh fin', r"'fin' is not a bone of :bonedata"),
         ('order TX TY', 'order TX TX', r'line 11: order: TX TY TZ RX RY RZ are needed'),
         ('orientation 0 0 0', 'orientation 0 9 0', r'orientation: only 0 0 0'),
         ('angle deg', 'angle gon', r"angle 'gon': deg or rad"),
