@@ -35,7 +35,7 @@ def test_pause_and_reset(made):
     hands.press('Pause')
     arm.code = 'paused'
     page.frame()
-    hands.press('Go on')
+    hands.press('Resume')
     hands.press('Drop the goals')
     assert arm.calls == [('pause', True), ('pause', False), ('reset',)]
 
