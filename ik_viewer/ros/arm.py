@@ -227,7 +227,7 @@ class RosArm:
         self._parameters.read()
 
     def _on_vanished(self) -> None:
-        self._notices.append(f'{self.name} has ended; waiting for it')
+        self._notices.append(f'{self.name} is no longer available; waiting for it')
         self._calls.drop()
         self._parameters.forget()
         self._watch.forget()

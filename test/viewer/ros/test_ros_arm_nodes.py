@@ -60,7 +60,7 @@ def test_a_node_that_comes_goes_and_comes_again(client):
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0
         watch.until(lambda: watch.moment is None, 'nothing known')
-        watch.until_notice('has ended')
+        watch.until_notice('no longer available')
         watch.arm.set_settings({'rest_rate': 1.0})
         watch.until_notice('not available')
         with node_process(client.namespace, *ARGUMENTS, '-p', 'rest_rate:=0.75') as process:
