@@ -27,7 +27,7 @@ from .text import as_json, quantity, table
 
 def add_parser(commands: Any) -> None:
     """Add `info` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'info', 'the joints, limits and tips of a robot', __doc__)
+    parser = new_parser(commands, 'info', 'show the joints, limits and tips of a robot', __doc__)
     add_robot(parser)
     add_tip(parser, several=True)
     add_json(parser)

@@ -47,7 +47,7 @@ OF_ALL = 'closed_form', DEFAULT_SOLVER
 
 def add_parser(commands: Any) -> None:
     """Add `solve` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'solve', 'joint values that reach goals', __doc__)
+    parser = new_parser(commands, 'solve', 'find joint values that reach goals', __doc__)
     parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y] [options]'
     add_robot(parser)
     add_goals(parser.add_argument_group('goals'), links)
