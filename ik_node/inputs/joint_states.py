@@ -249,8 +249,8 @@ class StartState:
             side = 'behind' if difference > 0.0 else 'ahead of'
             self._health.warn(
                 'clocks',
-                f'joint_states are stamped by a clock {abs(difference):.3g} s {side} this one: '
-                'joints will not move smoothly; let chrony or the like keep the clocks together',
+                f'the stamps of joint_states are {abs(difference):.3g} s {side} this clock: '
+                'joints will not move smoothly; synchronise the clocks, for example with chrony',
             )
 
     def _watch(
@@ -336,7 +336,7 @@ class StartState:
         texts = [
             f'{names[i]} is {errors[i]:.3g} {units[i]} behind, {allowed[i]:.3g} is allowed'
             for i in self._following.behind
-        ] or ['it stood again where it had stopped before']
+        ] or ['it stopped again where it had stopped before']
         self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
         return self._part(StatusCode.NOT_FOLLOWING, *texts)
 
@@ -345,7 +345,7 @@ class StartState:
         is_off = self._controller.is_off
         if self._resumed_at is not None and not is_off:
             return self._stop_alone(model)
-        what = 'its controller is not active' if is_off else 'it stands still'
+        what = 'its controller is not active' if is_off else 'it does not move'
         text = f'the robot does not follow, {what}: goals are kept for {KEPT:g} s'
         self._health.warn('standstill', text)
         self._part(StatusCode.NOT_FOLLOWING, f'{what}; its goals are kept for {KEPT:g} s')
@@ -373,7 +373,7 @@ class StartState:
         """Take the command to where the robot rests, and go on from there."""
         tracker, tolerance = model.tracker, _tolerance(model)
         if self._keeps_goals and now > self._kept_until:
-            return self._part(StatusCode.NOT_FOLLOWING, 'it stood too long to keep its goals')
+            return self._part(StatusCode.NOT_FOLLOWING, 'it rested too long to keep its goals')
         if self._controller.is_off or not measured.rests(tolerance):
             return self._hold()
         if not model.at_rest or now < self._returns_until:

@@ -209,10 +209,10 @@ def test_a_pause_takes_the_shortest_way(jerk):
 def test_a_pause_that_is_taken_back_says_so():
     with fast() as node:
         first = pause_begins(node)
-        assert call(node, SetBool, 'pause', data=False).message == 'going on'
+        assert call(node, SetBool, 'pause', data=False).message == 'resumed'
         answer = answer_of(node, first)
         assert not answer.success
-        assert 'taken back' in answer.message
+        assert 'cancelled' in answer.message
         node.until(lambda: speed_of(node) > 1.0, 'motion again')
 
 
