@@ -262,7 +262,7 @@ class IkProblem:
         tasks = (*self.goals, *self.other_tasks, *self.secondary)
         for task in tasks:
             if not isinstance(task, Task):
-                raise UnsupportedProblem(f'{type(task).__name__} is no task; see ik_core.tasks')
+                raise UnsupportedProblem(f'{type(task).__name__} is not a task; see ik_core.tasks')
         if not (self.goals or self.other_tasks):
             raise UnsupportedProblem('a problem needs at least one goal or task')
         frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
@@ -374,7 +374,7 @@ def _checked_constraints(
     given = tuple(constraints)
     for one in given:
         if not isinstance(one, LinearConstraint):
-            raise InvalidOption(f'constraints: {one!r} is no LinearConstraint')
+            raise InvalidOption(f'constraints: {one!r} is not a LinearConstraint')
     return ConstraintRows(given, robot, variables)
 
 

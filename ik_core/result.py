@@ -14,7 +14,7 @@ class IkStatus(Enum):
 
     REACHED = 'all goals are reached within their tolerances'
     CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
-    LEAST = 'the cost of the tasks is at its least: there is no goal to reach'
+    LEAST = 'the cost of the tasks is at its minimum: there is no goal to reach'
     STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
     ITERATION_LIMIT = 'not reached: the iterations ended first'
     TIME_LIMIT = 'not reached: the time budget ended first'

@@ -43,7 +43,7 @@ PATIENCE = 2.0
 """[s] How long goals wait until a robot rests that somebody else moves."""
 LED_BY_OTHERS = Refused(
     'led_by_others',
-    f'somebody else moves the robot, which did not rest within {PATIENCE:g} s',
+    f'others move the robot, and it did not rest within {PATIENCE:g} s',
 )
 DELIVERY = Duration(seconds=1.0)
 """How long an ending publisher waits until what it published last has arrived."""

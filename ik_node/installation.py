@@ -82,7 +82,9 @@ class Installation:
             log.warning(cut(text))
         lost, unread = self._settings.drop_lost(), self._settings.unread()
         if lost:
-            log.warning(cut(f'set while running, and not possible any more: {", ".join(lost)}'))
+            log.warning(
+                cut(f'set while running, but not possible for this robot: {", ".join(lost)}')
+            )
         if unread:
             log.warning(cut(f'there are no such parameters: {", ".join(unread)}'))
         goals = ', '.join(self._node.resolve_topic_name(topic) for topic in model.goal_topics)

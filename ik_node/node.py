@@ -125,7 +125,7 @@ class IkNode(GuardedNode):
         menu = {
             'Reset: drop the goals': self._controls.reset,
             'Pause': lambda: self._controls.pause(True),
-            'Go on': lambda: self._controls.pause(False),
+            'Resume': lambda: self._controls.pause(False),
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
         self._installation = Installation(

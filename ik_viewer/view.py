@@ -1,4 +1,4 @@
-"""`ik view ROBOT`: a robot in the browser, dragged by its tips, without ROS.
+"""`ik view ROBOT`: show a robot in the browser and drag its tips, without ROS.
 
 ik view panda
 ik view my_robot.urdf --mesh-folder ~/ros/src/my_robot_description
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog='ik view', description='a robot in the browser', allow_abbrev=False
+        prog='ik view', description='show a robot in the browser', allow_abbrev=False
     )
     parser.add_argument(
         'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'

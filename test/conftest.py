@@ -1,9 +1,10 @@
 """Makes `support` importable and hypothesis repeatable, lets long files run first, leaves what is
-thorough to `make test-all`, and lets children hear SIGINT.
+thorough to `make test-all`, and gives children no options of pytest and ears for SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
 
+import os
 import signal
 from pathlib import Path
 
@@ -16,11 +17,12 @@ hypothesis.settings.load_profile('same_and_patient')
 
 pytest.register_assert_rewrite('support')
 
+os.environ.pop('PYTEST_ADDOPTS', None)  # from `make test`, for this run and its workers only
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Programs that tests start would inherit it, and those
     # that wait for SIGINT would never end; a handler, though, is never inherited.
     signal.signal(signal.SIGINT, lambda *_: None)
-
 
 BENCHMARK = Path(__file__).parent / 'benchmark'
 

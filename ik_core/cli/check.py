@@ -1,7 +1,7 @@
 """`ik check`: find faults of a robot description before it drives hardware.
 
     ik check my_robot.urdf
-    ik check my_robot.urdf --tip tool0 --yaml my_robot.yaml     # parameters for ik_node
+    ik check my_robot.urdf --tip tool0 --yaml my_robot.yaml     # also writes parameters
 
 Exit codes: 0 no problems, 1 problems found, 2 bad input.
 """

@@ -1,10 +1,10 @@
-"""`ik compile`: compile the solvers before they are first used.
+"""`ik compile`: compile the solvers ahead of their first use.
 
     ik compile                              # all solvers, batches and the tracker: a minute or two
     ik compile damped_least_squares sqp
     ik compile --constraints                # also for linear constraints: half a minute more
 
-One process per core compiles. The kernels are cached in ~/.cache/ik_core.
+It runs one process for each core and stores the compiled kernels in ~/.cache/ik_core.
 Exit codes: 0 done, 2 bad input.
 """
 
@@ -40,13 +40,11 @@ FIRST, LAST = ('levenberg_marquardt', 'bfgs', BATCHES, 'sqp'), ('closed_form', T
 
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'compile', 'compile the solvers; once per version', __doc__)
-    names = parser.add_argument(
-        'names', metavar='SOLVER', nargs='*', help='solvers to compile (default: all)'
-    )
+    parser = new_parser(commands, 'compile', 'compile the solvers, once for each version', __doc__)
+    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='default: all')
     names.completer = solvers  # type: ignore[attr-defined]
     parser.add_argument(
-        '--constraints', action='store_true', help='also the kernels of linear constraints'
+        '--constraints', action='store_true', help='also the kernels for linear constraints'
     )
     parser.set_defaults(run=run)
 

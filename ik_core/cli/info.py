@@ -1,8 +1,8 @@
-"""`ik info`: the joints, limits and tips of a robot.
+"""`ik info`: show the joints, limits and tips of a robot.
 
     ik info panda
     ik info my_robot.urdf --json
-    ik info panda --tip panda_hand     # for this link, not the ends of chains
+    ik info panda --tip panda_hand     # for this link, instead of the ends of chains
 
 The order of the joints is that of `ik solve --q0`, and of q in Python.
 Exit codes: 0 read, 2 bad input.
@@ -27,7 +27,7 @@ from .text import as_json, quantity, table
 
 def add_parser(commands: Any) -> None:
     """Add `info` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'info', 'the joints, limits and tips of a robot', __doc__)
+    parser = new_parser(commands, 'info', 'show the joints, limits and tips of a robot', __doc__)
     add_robot(parser)
     add_tip(parser, several=True)
     add_json(parser)
@@ -119,7 +119,7 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
     problem = IkProblem(robot, [PoseTask(tip)])
     nearly = expected_beginning(problem)
-    begun = '' if nearly is None else f'; searches begin at {nearly}'
+    begun = '' if nearly is None else f'; searches begin at the closed form of {nearly}'
     try:
         return expected_family(problem) + begun
     except UnsupportedProblem as reason:

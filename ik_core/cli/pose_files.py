@@ -64,7 +64,7 @@ def read_poses(path: Path, angles: Angles = RADIANS) -> Poses:
     except OSError as error:
         raise UsageError(f"can't read {str(path)!r}: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise UsageError(f'{path} is no text: a CSV file of poses is needed') from None
+        raise UsageError(f'{path} is not text: a CSV file of poses is needed') from None
     rows = list(_rows(text))
     columns = _Columns(path, rows[0], angles) if rows else None
     body = rows[1:] if columns and columns.has_heading else rows

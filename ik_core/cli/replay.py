@@ -1,9 +1,9 @@
-"""`ik replay`: repeat, tick by tick, what a node recorded.
+"""`ik replay`: repeat a recording of a node, tick by tick.
 
     ik replay ik_node_panda_20261121_120000.npz
     ik replay ik_node_panda_20261121_120000.npz --figure joints.svg
 
-Exit codes: 0 identical to the last bit, 1 different, 2 bad input.
+Exit codes: 0 the same to the last bit, 1 different, 2 bad input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .text import as_json, table
 
 def add_parser(commands: Any) -> None:
     """Add `replay` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'replay', 'repeat what a node recorded', __doc__)
+    parser = new_parser(commands, 'replay', 'repeat a recording of a node', __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='a recording of the node, .npz')
     parser.add_argument(
         '--figure',

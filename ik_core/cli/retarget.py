@@ -1,4 +1,4 @@
-"""`ik retarget`: a motion of one robot, or of a person, for a robot of other proportions.
+"""`ik retarget`: transfer a motion of a robot or person to a robot of other proportions.
 
     ik retarget 124_01.amc 141.asf --out throw.npz \\
         --links lhand=lhand rhand=rhand lfoot=lfoot rfoot=rfoot head=head
@@ -43,7 +43,8 @@ from .text import as_json, is_number
 
 def add_parser(commands: Any) -> None:
     """Add `retarget` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'retarget', 'a motion for a robot of other proportions', __doc__)
+    title = 'transfer a motion to a robot of other proportions'
+    parser = new_parser(commands, 'retarget', title, __doc__)
     add = parser.add_argument
     add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
     add_robot(parser)
@@ -65,22 +66,27 @@ def add_parser(commands: Any) -> None:
     _add_weights(parser)
     add_place(parser)
     add_json(parser)
-    add('--quiet', action='store_true', help='no progress line (on terminals only)')
+    add('--quiet', action='store_true', help='no progress line (shown on terminals only)')
     parser.set_defaults(run=run)
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """The options that say what the motion is and was made on."""
     add = parser.add_argument
-    add('--source', metavar='ROBOT', help='robot of a .csv or .npz (default: ROBOT)')
-    add('--skeleton', metavar='FILE', type=Path, help='.asf of an .amc (default: beside it)')
+    add('--source', metavar='ROBOT', help='the robot of a .csv or .npz motion (default: ROBOT)')
+    add(
+        '--skeleton',
+        metavar='FILE',
+        type=Path,
+        help='the .asf of an .amc (default: in the same folder)',
+    )
     add(
         '--rate',
         type=float,
         metavar='HZ',
-        help="frame rate of a captured clip, in place of its file's",
+        help="frame rate of a captured clip, instead of its file's",
     )
-    add('--floating-base', action='store_true', help='let the base of the robot move freely')
+    add('--floating-base', action='store_true', help='give the robot a floating base')
 
 
 def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> None:
@@ -92,7 +98,7 @@ def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> N
         type=_pair,
         required=links_needed,
         metavar='SOURCE=ROBOT',
-        help='links whose paths are followed, and the links that follow them',
+        help='links of the source, and the links of the robot that follow their paths',
     )
     joints = parser.add_mutually_exclusive_group()
     joints.add_argument(
@@ -100,10 +106,10 @@ def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> N
         nargs='+',
         type=_pair,
         metavar='SOURCE=ROBOT',
-        help='joints that are imitated, and the joints that imitate them (default: those of the '
-        'same name)',
+        help='joints of the source, and the joints of the robot that copy them (default: those of '
+        'the same name)',
     )
-    joints.add_argument('--no-joints', action='store_true', help='imitate no joints, only links')
+    joints.add_argument('--no-joints', action='store_true', help='follow the links only')
 
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +118,7 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         '--beta',
         type=float,
         default=1e-5,
-        help='weight of joints against links: 0 links only, 1 joints only (default 1e-5)',
+        help='0: follow the links only; 1: copy the joints only (default 1e-5)',
     )
     add(
         '--velocity-weight',
@@ -128,7 +134,12 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         metavar='KA',
         help='weight of their accelerations [s^4]',
     )
-    add('--stiffness', type=float, default=0.0, help='weight of small changes from frame to frame')
+    add(
+        '--stiffness',
+        type=float,
+        default=0.0,
+        help='weight of keeping the joints at their positions',
+    )
     solver = add(
         '--solver', metavar='NAME', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}'
     )
@@ -143,7 +154,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         '--scale',
         type=_scale,
         default=1.0,
-        help="scale of the paths; 'length': ratio of the lengths of the limbs",
+        help="scale of the paths; 'length': ratio of the limb lengths",
     )
     add(
         '--xyz',
@@ -159,9 +170,9 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=(0, 0, 0),
         metavar=('R', 'P', 'Y'),
-        help='turn the paths [rad]',
+        help='rotate the paths [rad]',
     )
-    add('--base-link', metavar='LINK', help='frame of the paths: a link of the source')
+    add('--base-link', metavar='LINK', help='paths relative to this link of the source')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -262,14 +273,14 @@ def _data(made: RetargetResult, path: Path) -> dict[str, Any]:
 
 def _text(data: dict[str, Any]) -> str:
     lines = [
-        f'{link}: {length(errors["mean_error"])} from its path on the mean, at most '
+        f'{link}: {length(errors["mean_error"])} from its path on average, at most '
         f'{length(errors["max_error"])}'
         for link, errors in data['links'].items()
     ]
     if data['mean_joint_error'] is not None:
         lines.append(
-            f'{data["joints"]} joints: {data["mean_joint_error"]:.3g} rad (or m) from the example '
-            'on the mean'
+            f'{data["joints"]} joints: {data["mean_joint_error"]:.3g} rad (or m) from the '
+            'example on average'
         )
     if data['not_converged']:
         lines.append(f'in {data["not_converged"]} frames no minimum was found')

@@ -8,13 +8,13 @@
     ik solve panda --poses poses.csv --out joints.csv
 
 Goals are in the root link's frame. Without --rpy and --quat the orientation is free. A second
---tip adds a second goal; the options of a goal follow its --tip.
+--tip begins a second goal; the options of a goal follow its --tip.
 
-A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw. With
-a heading that names them the columns may be in any order. The output is CSV, a line for each pose
-with its joint values, status and errors. After Ctrl-C the file has the poses solved so far.
+A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw.
+With a header line the columns may have any order. The joint values are written as CSV, a line for
+each pose, with its status and its errors. After Ctrl-C the file has the poses solved so far.
 
-Exit codes: 0 reached (of a file: all poses), 1 not reached, 2 bad input.
+Exit codes: 0 reached (for a file: all poses), 1 not reached, 2 bad input.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OF_ALL = 'closed_form', DEFAULT_SOLVER
 
 def add_parser(commands: Any) -> None:
     """Add `solve` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'solve', 'joint values that reach goals', __doc__)
+    parser = new_parser(commands, 'solve', 'find joint values that reach goals', __doc__)
     parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y] [options]'
     add_robot(parser)
     add_goals(parser.add_argument_group('goals'), links)
@@ -56,7 +56,9 @@ def add_parser(commands: Any) -> None:
     _add_choice(parser)
     _add_solver(parser.add_argument_group('solver'))
     parser.add_argument(
-        '--degrees', action='store_true', help='angles in degrees, given and shown, not in radians'
+        '--degrees',
+        action='store_true',
+        help='angles of input and output in degrees, not in radians',
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -130,8 +132,12 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_file(group: Any) -> None:
     add = group.add_argument
     add('--poses', type=Path, metavar='FILE', help='a CSV file of poses for one tip, see below')
-    add('--out', type=Path, metavar='FILE', help='file for their joint values (default: printed)')
-    add('--warm-start', action='store_true', help='start each pose at the solution before it')
+    add('--out', type=Path, metavar='FILE', help='file for the joint values (default: printed)')
+    add(
+        '--warm-start',
+        action='store_true',
+        help='start each pose at the solution before it',
+    )
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
@@ -146,7 +152,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
         'start: a number for each joint in the order of `ik info`, or JOINT=VALUE for some; '
         'the others start in the middle of their limits',
     )
-    start('--near', 'start there, and choose the nearest of many solutions')
+    start('--near', 'start there, and return the nearest of many solutions')
     frozen = group.add_argument(
         '--frozen',
         nargs='+',
@@ -180,7 +186,7 @@ def _add_solver(group: Any) -> None:
     group.add_argument(
         '--preset',
         metavar='NAME',
-        help='options of the solver that match a paper, such as buss_pure',
+        help='options of the solver as in a paper, for example buss_pure',
     )
     group.add_argument(
         '--option',

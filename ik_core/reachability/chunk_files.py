@@ -49,7 +49,7 @@ class Parts:
         there = path if self.finished else manifest
         if there.exists() and not resume:
             raise InvalidOption(
-                f'{there} exists: go on with it by `resume` (--resume), remove '
+                f'{there} exists: continue it with `resume` (--resume), remove '
                 f'{path if self.finished else self.folder}, or name another file'
             )
         if self.finished:
@@ -153,7 +153,7 @@ def stored_settings(path: Path) -> Settings:
         # of a file that is no archive numpy says that it may be loaded unsafely
         is_archive = not path.is_file() or zipfile.is_zipfile(path)
         why = error if is_archive else 'not a numpy archive (.npz)'
-        raise InvalidOption(f'{path} is no reachability map: {why}') from None
+        raise InvalidOption(f'{path} is not a reachability map: {why}') from None
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object], sync: bool = True) -> None:

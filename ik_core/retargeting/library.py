@@ -56,7 +56,9 @@ class LibraryMotion:
         leading = [source for source, own in self.links.items() if own == link]
         if not leading:
             known = ', '.join(self.links.values())
-            raise InvalidOption(f'motion {self.name!r} does not lead link {link!r}, but {known}')
+            raise InvalidOption(
+                f'motion {self.name!r} has no path for link {link!r}; it has paths for {known}'
+            )
         path = link_paths(self.source, self.motion.positions_of(self.source), leading)[:, 0]
         return self.scale * path @ self.transform[:3, :3].T + self.transform[:3, 3]
 
@@ -131,7 +133,7 @@ class MotionLibrary:
         """
         points = checked_path(path)
         if by_shape and not has_shape(points):
-            raise InvalidMotion('the path stands still: it has no shape to compare')
+            raise InvalidMotion('the path does not move: it has no shape to compare')
         found = {
             name: path_distance(points, self._path(name, link), by_shape=by_shape)
             for name in self._leading(link)
@@ -147,7 +149,7 @@ class MotionLibrary:
             links = {link for entry in self._entries.values() for link in entry.links.values()}
             known = ', '.join(sorted(links))
             raise InvalidOption(
-                f'no motion leads link {link!r}; those of the library lead {known}'
+                f'no motion has a path for link {link!r}; the library has paths for {known}'
             )
         return names
 

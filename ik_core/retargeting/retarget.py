@@ -54,7 +54,7 @@ class RetargetResult:
         worst = f', links off by {length(errors.max())} at most' if errors.size else ''
         return (
             f'<RetargetResult: {counted(len(self.motion), "frame")} in {time(self.seconds)}, '
-            f'{int(self.converged.sum()):,} at their least; by {listed(self.links)}{worst}>'
+            f'{int(self.converged.sum()):,} converged; by {listed(self.links)}{worst}>'
         )
 
     @property

@@ -140,7 +140,7 @@ def split_joints(
     for name in free_joints:
         if name not in known:
             raise UrdfError(
-                f'free_joints names {name!r}, which is no floating or planar joint; '
+                f'free_joints names {name!r}, which is not a floating or planar joint; '
                 f'those are: {", ".join(known) or "none"}'
             )
     single: list[Joint] = []

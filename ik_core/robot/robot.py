@@ -279,7 +279,7 @@ class Robot:
         """Index into q of a joint; raises FrameNotFound if it has none."""
         if joint in self.mimic_joints:
             driver = self.mimic_joints[joint].joint
-            raise FrameNotFound(f'joint {joint!r} follows {driver!r} and has no place in q')
+            raise FrameNotFound(f'joint {joint!r} mimics {driver!r} and has no entry in q')
         if joint not in self.joint_names:
             message = f'robot {self.name!r} has no movable joint'
             raise FrameNotFound(_unknown(message, joint, self.joint_names))

@@ -141,7 +141,9 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
         q0 = pose if q0 is None else q0
     if isinstance(solver, Solver):
         if preset is not None or options:
-            raise InvalidOption(f'{solver.name} has its options already: they go with a name')
+            raise InvalidOption(
+                f'{solver.name} has its options already: options need the name of a solver'
+            )
         return solver.solve(problem, q0, budget)
     return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
 
@@ -150,7 +152,7 @@ def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
     """One link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(
-            'pose is None: solve(robot, pose) needs where the tip should be, a transform (4, 4)'
+            'pose is None: solve(robot, pose) needs the pose of the tip, a transform (4, 4)'
         )
     link = robot.default_tip() if tip is None else tip
     return IkProblem(robot, [PoseTask(link, transform=pose)])

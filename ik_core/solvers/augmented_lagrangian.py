@@ -70,7 +70,7 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
     """Options of `augmented_lagrangian`."""
 
     weight: float = option(
-        1.0, 'the first weight mu of the quadratic terms', unit='m^2/rad^2', bounds=(1e-6, 1e6)
+        1.0, 'initial weight mu of the quadratic terms', unit='m^2/rad^2', bounds=(1e-6, 1e6)
     )
     growth: float = option(10.0, 'factor by which the weight grows', bounds=(1.1, 1e3))
 

@@ -74,10 +74,10 @@ class ClosedFormOptions(SearchOptions):
     """Options of `closed_form`: those of what answers where there is no closed form."""
 
     max_iterations: int = option(
-        200, 'iterations per attempt of levenberg_marquardt, where that answers', bounds=(1, 10**9)
+        200, 'iterations per attempt of levenberg_marquardt, if it is used', bounds=(1, 10**9)
     )
     restarts: int = option(
-        100, 'further attempts of levenberg_marquardt, where that answers', bounds=(0, 10**6)
+        100, 'further attempts of levenberg_marquardt, if it is used', bounds=(0, 10**6)
     )
 
 
@@ -268,7 +268,7 @@ class ClosedFormSearch(Search):
                 why = (
                     'leaves a joint free' if form.redundant_joint is not None else 'is not as fast'
                 )
-                self._note = f'{self._fallback.name} follows: the closed form {why}'
+                self._note = f'followed by {self._fallback.name}: the closed form {why}'
             elif self._stays:
                 self._look_nearby(form, start)
             elif slow and self._left < SLOW:
@@ -327,7 +327,7 @@ class ClosedFormSearch(Search):
         return self._hands_over(f'no solution in closed form at {VALUES} values of {joint}')
 
     def _hands_over(self, why: str) -> str:
-        return f'{why}; {self._fallback.name} answers'
+        return f'{why}; solved by {self._fallback.name}'
 
     @property
     def _answer(self) -> IkResult | None:

@@ -96,7 +96,7 @@ class JacobianMethodOptions(SearchOptions):
     )
     max_error_rule: str = option(
         'fixed',
-        'whether Dmax is one number or follows the progress',
+        'constant Dmax, or one that adapts to the progress',
         choices=('fixed', 'resetting'),
     )
     max_step: float = option(
@@ -116,29 +116,27 @@ class JacobianMethodOptions(SearchOptions):
     joint_weights: str = option(
         'equal', 'w of the joint weights 1 / (w alpha)', choices=('equal', 'link_length')
     )
-    joint_stiffness: str = option('', 'alpha of joints where it is not 1: joint=alpha, ...')
+    joint_stiffness: str = option('', 'alpha of joints for which it is not 1: joint=alpha, ...')
     limits: str = option(
         'every_step',
-        'when joints are put back inside their limits',
+        'when joints are projected into their limits',
         choices=('every_step', 'at_the_end'),
     )
-    normalised_columns: bool = option(
-        False, "whether the Jacobian's columns are made unit vectors"
-    )
+    normalised_columns: bool = option(False, 'normalise the columns of the Jacobian')
     step_norm: float = option(
         np.inf,
-        'length that every step is given; inf leaves it as the method has it',
+        'length of every step; inf: the length that the method computes',
         unit='rad or m',
         bounds=(1e-9, np.inf),
     )
     slow_fraction: float = option(
         0.0,
-        'share of the way at its beginning and its end over which step_norm grows and shrinks',
+        'fraction of the path at its beginning and end over which step_norm grows and shrinks',
         bounds=(0.0, 0.5),
     )
     slow_distance: float = option(
         0.0,
-        'distance to a goal within which a joint moves less, K(t)',
+        'distance to a goal within which joints move less, K(t)',
         unit='m',
         bounds=(0.0, 1e6),
     )

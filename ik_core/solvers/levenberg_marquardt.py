@@ -51,15 +51,14 @@ class LevenbergMarquardtOptions(SearchOptions):
 
     max_iterations: int = option(
         200,
-        'iterations per attempt before it is given up; where none reaches the goals, the best few '
-        'get as many again',
+        'iterations per attempt; if no attempt reaches the goals, the best few get as many again',
         bounds=(1, 10**9),
     )
     restarts: int = option(
-        100, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
+        100, 'further attempts from random configurations after a failed one', bounds=(0, 10**6)
     )
     patience: int = option(
-        5, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
+        5, 'iterations without a clear decrease of the cost before a restart', bounds=(1, 10**6)
     )
     max_step: float = option(
         1.0, 'largest move of a joint in an iteration', unit='rad or m', bounds=(1e-6, np.inf)
@@ -69,8 +68,8 @@ class LevenbergMarquardtOptions(SearchOptions):
     )
     closed_form: bool = option(
         True,
-        'where a chain of revolute joints (nearly) has a closed form, the first attempt begins at '
-        'the solution nearest to the start; not where goals are followed, nor without restarts',
+        'if a chain of revolute joints (nearly) has a closed form, begin the first attempt at '
+        'its solution nearest to the start; not while following goals, nor without restarts',
     )
 
 

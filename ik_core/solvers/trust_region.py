@@ -49,11 +49,11 @@ TOLERANCE = 1e-15
 class TrustRegionOptions(SearchOptions):
     """Options of `trust_region`."""
 
-    max_iterations: int = option(
-        5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(5000, 'iterations per attempt', bounds=(1, 10**9))
     method: str = option(
-        'dogbox', 'whose trust region', choices=('dogbox', 'scipy_dogbox', 'scipy_trf')
+        'dogbox',
+        'implementation of the trust region',
+        choices=('dogbox', 'scipy_dogbox', 'scipy_trf'),
     )
     evaluations_per_step: int = option(
         50, "evaluations of scipy's method in one iteration of the search", bounds=(3, 10**6)

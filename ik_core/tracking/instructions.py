@@ -142,7 +142,7 @@ def check_instruction(instruction: Instruction) -> None:
     """Raise InvalidOption for what is none, or comes at a time that is none."""
     if type(instruction) not in _KINDS:
         raise InvalidOption(
-            f'{instruction!r} is no instruction: a SetGoal, SetTwist, Stop, ... is needed'
+            f'{instruction!r} is not an instruction: a SetGoal, SetTwist, Stop, ... is needed'
         )
     if isinstance(instruction, (SetGoal, SetTwist)):
         check_time(instruction.now)

@@ -21,60 +21,62 @@ class TrackerOptions(OptionSet):
     )
     goal_jump_position: float = option(
         0.1,
-        'a goal that moves farther than this in one tick is new: it may be searched for',
+        'a goal that moves farther than this in one tick has jumped, and may need a search',
         unit='m',
         bounds=(0.0, math.inf),
     )
     goal_jump_orientation: float = option(
         0.5,
-        'a goal that turns farther than this in one tick is new: it may be searched for',
+        'a goal that rotates farther than this in one tick has jumped, and may need a search',
         unit='rad',
         bounds=(0.0, math.inf),
     )
     replan_period: float = option(
-        0.5, 'least time between the starts of two searches', unit='s', bounds=(0.0, math.inf)
+        0.5, 'minimum time between the starts of two searches', unit='s', bounds=(0.0, math.inf)
     )
     goal_timeout: float = option(
         0.0,
-        'a goal older than this is dropped and the arm stops; 0 keeps goals for ever',
+        'a goal older than this is dropped and the arm stops; 0: no timeout',
         unit='s',
         bounds=(0.0, math.inf),
     )
     move: str = option(
         'joint',
-        'how goals are gone to: by the joints, or by the tip in a straight line',
+        'motion to a goal: of the joints, or of the tip in a straight line',
         choices=('joint', 'linear'),
     )
     speed_profile: str = option(
         'square_root',
-        'how the speed of joints on the way to a goal that jumped rises and falls with the way: '
-        'as its square root, which is evenly in time and the fastest, or linearly',
+        'speed of the joints along their path to a goal that jumped: proportional to the square '
+        'root of the path (constant acceleration, the fastest), or to the path',
         choices=('square_root', 'linear'),
     )
     linear_velocity: float = option(
-        0.25, 'of straight lines and twists, at most', unit='m/s', bounds=(1e-6, 1e3)
+        0.25, 'maximum velocity of straight lines and twists', unit='m/s', bounds=(1e-6, 1e3)
     )
     angular_velocity: float = option(
-        1.0, 'of straight lines and twists, at most', unit='rad/s', bounds=(1e-6, 1e3)
+        1.0, 'maximum velocity of straight lines and twists', unit='rad/s', bounds=(1e-6, 1e3)
     )
     linear_acceleration: float = option(
-        1.0, 'of straight lines and twists, at most', unit='m/s^2', bounds=(1e-6, 1e6)
+        1.0, 'maximum acceleration of straight lines and twists', unit='m/s^2', bounds=(1e-6, 1e6)
     )
     angular_acceleration: float = option(
-        4.0, 'of straight lines and twists, at most', unit='rad/s^2', bounds=(1e-6, 1e6)
+        4.0,
+        'maximum acceleration of straight lines and twists',
+        unit='rad/s^2',
+        bounds=(1e-6, 1e6),
     )
     feed_forward: bool = option(
-        False, 'follow the velocity of a stream of goals too: no lag, but it may overshoot'
+        False, 'also follow the velocity of a stream of goals: no lag, but possible overshoot'
     )
     rest_rate: float = option(
         0.0,
-        'how fast joints are drawn to the rest posture where the goals leave them free: what '
-        'is left falls by this share in a second; 0: not at all',
+        'rate at which free joints approach the rest posture, as exp(-rate t); 0: they do not',
         unit='1/s',
         bounds=(0.0, 100.0),
     )
     twist_timeout: float = option(
-        0.1, 'a twist older than this ends: the tip stops', unit='s', bounds=(0.0, math.inf)
+        0.1, 'the tip stops when its twist is older than this', unit='s', bounds=(0.0, math.inf)
     )
     lower_singularity_threshold: float = option(
         17.0,

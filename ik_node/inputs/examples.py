@@ -72,7 +72,9 @@ class Examples:
             self._health.refuse(TOPIC, Refused('invalid', str(error)))
         else:
             frames = len(job.result())
-            self._node.get_logger().info(f'goals are followed as in {frames} frames of an example')
+            self._node.get_logger().info(
+                f'following goals in the style of {frames} example frames'
+            )
 
     def _take(self, message: JointTrajectory) -> None:
         self._ready()

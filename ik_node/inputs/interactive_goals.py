@@ -156,7 +156,7 @@ class InteractiveGoals:
 
     def _handle(self, feedback: InteractiveMarkerFeedback) -> None:
         if feedback.marker_name not in self._tips:
-            raise Refused('unknown_marker', f'no marker is called {feedback.marker_name!r}')
+            raise Refused('unknown_marker', f'there is no marker {feedback.marker_name!r}')
         tip, event = self._tips[feedback.marker_name], feedback.event_type
         if event == InteractiveMarkerFeedback.MENU_SELECT:
             self._select(feedback.menu_entry_id)

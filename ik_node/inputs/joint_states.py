@@ -249,8 +249,8 @@ class StartState:
             side = 'behind' if difference > 0.0 else 'ahead of'
             self._health.warn(
                 'clocks',
-                f'joint_states are stamped by a clock {abs(difference):.3g} s {side} this one: '
-                'joints will not move smoothly; let chrony or the like keep the clocks together',
+                f'the stamps of joint_states are {abs(difference):.3g} s {side} this clock: '
+                'joints will not move smoothly; synchronise the clocks, for example with chrony',
             )
 
     def _watch(
@@ -336,7 +336,7 @@ class StartState:
         texts = [
             f'{names[i]} is {errors[i]:.3g} {units[i]} behind, {allowed[i]:.3g} is allowed'
             for i in self._following.behind
-        ] or ['it stood again where it had stopped before']
+        ] or ['it stopped again where it had stopped before']
         self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
         return self._part(StatusCode.NOT_FOLLOWING, *texts)
 
@@ -345,7 +345,7 @@ class StartState:
         is_off = self._controller.is_off
         if self._resumed_at is not None and not is_off:
             return self._stop_alone(model)
-        what = 'its controller is not active' if is_off else 'it stands still'
+        what = 'its controller is not active' if is_off else 'it does not move'
         text = f'the robot does not follow, {what}: goals are kept for {KEPT:g} s'
         self._health.warn('standstill', text)
         self._part(StatusCode.NOT_FOLLOWING, f'{what}; its goals are kept for {KEPT:g} s')
@@ -363,14 +363,17 @@ class StartState:
         return (Stop(),)
 
     def _hold(self) -> tuple[Due, ...]:
-        """Brake in the next tick too, where goals are kept that are not to be followed yet."""
-        return (Brake(),) if self._keeps_goals else ()
+        """Keep the command where it is in the next tick, too, until the controller is there.
+
+        Neither goals that are kept nor limits that the robot is outside of move it meanwhile.
+        """
+        return (Brake(),) if self._sends_trajectories else ()
 
     def _come_back(self, measured: MeasuredState, model: Model, now: float) -> tuple[Due, ...]:
         """Take the command to where the robot rests, and go on from there."""
         tracker, tolerance = model.tracker, _tolerance(model)
         if self._keeps_goals and now > self._kept_until:
-            return self._part(StatusCode.NOT_FOLLOWING, 'it stood too long to keep its goals')
+            return self._part(StatusCode.NOT_FOLLOWING, 'it rested too long to keep its goals')
         if self._controller.is_off or not measured.rests(tolerance):
             return self._hold()
         if not model.at_rest or now < self._returns_until:
@@ -388,7 +391,7 @@ class StartState:
             return ()
         self._returns_until = now
         if not self._has_published:
-            return (self._begin(model),)
+            return (self._begin(model), *self._hold())
         if not self._sends_trajectories:  # in a pause nothing moves
             return () if tracker.paused else (MoveTo(measured.q),)
         if self._is_apart and self._led_to is None:
@@ -398,8 +401,7 @@ class StartState:
     def _is_led_to(self, model: Model) -> bool:
         """Whether a Return led the controller to where the command is now.
 
-        It may move once more before it is held there: where an error comes between, or for mimic
-        joints that have to get into line.
+        Where an error comes between, it moves once more before it is held there.
         """
         return self._has_led and bool((model.all_positions == self._led_to).all())
 

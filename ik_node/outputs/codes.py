@@ -29,7 +29,7 @@ class StatusCode(Enum):
     REACHED = 12, OK, TrackStatus.REACHED.text
     SEARCHING = 13, OK, TrackStatus.SEARCHING.text
     PAUSED = 14, OK, TrackStatus.PAUSED.text
-    JOGGING = 15, OK, 'moving as the twists say'
+    JOGGING = 15, OK, 'following twists'
     CLOSEST = 20, WARN, TrackStatus.CLOSEST.text
     BLOCKED = 21, WARN, TrackStatus.BLOCKED.text
     STALE = 22, WARN, TrackStatus.STALE.text
@@ -37,10 +37,10 @@ class StatusCode(Enum):
     STATE_LOST = 31, WARN, 'joint_states stopped coming: stopped'
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
     NO_MODEL = 33, WARN, 'waiting for a robot on the topic robot_description'
-    MODEL_SWAP = 34, WARN, 'stopping, to take the new robot_description'
-    ALIGNING = 37, OK, 'moving mimic joints to where the robot_description has them, goals wait'
+    MODEL_SWAP = 34, WARN, 'stopping, to load the new robot_description'
+    ALIGNING = 37, OK, 'moving mimic joints to their new positions; goals wait'
     ACTIVE = 35, OK, 'active: about to publish'
-    NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to go on from where it rests'
+    NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to continue where it rests'
     INACTIVE = 40, OK, 'configured, not active: nothing is published'
     UNCONFIGURED = 41, STALE, 'not configured'
 

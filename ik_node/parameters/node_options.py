@@ -35,18 +35,19 @@ class NodeOptions:
     urdf_path: str = option('', 'URDF file, read when robot_description is empty', static=True)
     base_link: str = option(
         '',
-        'link that goals without a frame are given in, and that does not move; empty: the root',
+        'fixed link in whose frame goals without a frame are given; empty: the root',
         static=True,
     )
     tip_links: tuple[str, ...] = option(
-        (), 'links that follow goals; empty: the link where the longest chain ends', static=True
+        (), 'links that follow goals; empty: the end of the longest chain', static=True
     )
     rate: float = option(
         250.0, 'joint states per second', unit='Hz', bounds=(1.0, 10000.0), static=True
     )
     output: str = option(
         'joint_state',
-        'what is published; with all but joint_state the robot starts where joint_states says',
+        'type of the published command; with all but joint_state the robot starts at the '
+        'measured joint_states',
         choices=('joint_state', 'joint_trajectory', 'position_command'),
         static=True,
     )
@@ -59,7 +60,7 @@ class NodeOptions:
     frozen_joints: tuple[str, ...] = option((), 'joints that goals do not move', static=True)
     trajectory_delay: float = option(
         0.014,
-        'how long a joint_trajectory may be on its way, a period of the controller included; the '
+        'largest transport time of a joint_trajectory, including a period of the controller; the '
         'joints lag behind the commands by this and 1.5 periods',
         unit='s',
         bounds=(0.0, 0.1),
@@ -67,75 +68,73 @@ class NodeOptions:
     )
     planar_goals: str = option(
         'keep_z_roll_pitch',
-        'what a goal by goal_pose_2d (RViz: 2D Goal Pose), with x, y and a yaw only, keeps of '
-        'the height and the tilt (roll, pitch) that the tip has, in the frame of the goal',
+        'parts of the height and tilt (roll, pitch) of the tip, in the frame of the goal, that a '
+        'goal on goal_pose_2d (x, y and yaw only, as 2D Goal Pose of RViz) keeps',
         choices=PLANAR_GOALS,
     )
     command_in_type: str = option(
         'speed_units',
-        'how twists are given: in m/s and rad/s, or from -1 to 1 (see scale)',
+        'unit of twists: m/s and rad/s, or from -1 to 1 (see scale)',
         choices=('speed_units', 'unitless'),
     )
     joint_limit_margin: float = option(
         0.01,
-        'a joint this near to its limit is reported to be at its bound',
+        'a joint nearer than this to its limit is reported as at its limit',
         unit='rad or m',
         bounds=(0.0, math.inf),
     )
     state_timeout: float = option(
         0.5,
-        'where the state is measured: without joint_states for so long the robot stops',
+        'with measured states: the robot stops after this time without joint_states',
         unit='s',
         bounds=(0.01, math.inf),
     )
     state_tolerance: float = option(
         0.02,
-        'where the state is measured: states of a robot at rest may differ so much; one that '
-        'rests without a goal, and is found farther from its command, has been moved: the '
-        'command then starts from there',
+        'with measured states: largest difference between states of a robot at rest; if a robot '
+        'at rest without a goal is farther from its command, it was moved, and the command '
+        'continues from its new position',
         unit='rad or m',
         bounds=(0.0, math.inf),
     )
     after_not_following: str = option(
         'return',
-        'what the command does once a robot rests that did not follow it; return: it moves to '
-        'where the robot is, within all limits; wait: it stays until ~/reset is called',
+        'reaction of the command to a robot that did not follow, once it rests; return: move to '
+        'the position of the robot, within all limits; wait: stay until ~/reset is called',
         choices=('return', 'wait'),
     )
     interactive_markers: str = option(
         'auto',
-        'markers to drag in RViz; auto: where the package interactive_markers is installed',
+        'markers to drag in RViz; auto: if the package interactive_markers is installed',
         choices=('auto', 'true', 'false'),
         static=True,
     )
     compute_ik: bool = option(
-        False, 'offer the service compute_ik, where moveit_msgs is installed', static=True
+        False, 'offer the service compute_ik, if moveit_msgs is installed', static=True
     )
     compute_ik_group: str = option(
         '',
-        'the planning group that compute_ik answers for; empty: the name of the robot',
+        'name of the planning group for compute_ik; empty: the name of the robot',
         static=True,
     )
     autostart: bool = option(
         True, 'configure and activate at start, without a lifecycle manager', static=True
     )
-    record: bool = option(
-        False, 'record from the start; otherwise from when ~/record is asked to', static=True
-    )
-    record_folder: str = option('', 'where recordings are written; empty: the working directory')
+    record: bool = option(False, 'record from the start, without a call of ~/record', static=True)
+    record_folder: str = option('', 'folder for recordings; empty: the working directory')
     record_minutes: float = option(
-        10.0, 'how much of the past a recording keeps', unit='min', bounds=(0.1, 1440.0)
+        10.0, 'time span that a recording keeps', unit='min', bounds=(0.1, 1440.0)
     )
-    solver: str = option('levenberg_marquardt', 'the method', choices=tuple(SOLVERS))
+    solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
     position_tolerance: float = option(
-        1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
+        1e-5, 'error below which a goal counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
     )
     orientation_tolerance: float = option(
-        1e-4, 'a goal nearer than this counts as reached', unit='rad', bounds=(TIGHTEST, math.pi)
+        1e-4, 'error below which a goal counts as reached', unit='rad', bounds=(TIGHTEST, math.pi)
     )
     orientation_length: float = option(
         0.2,
-        'weighs rotation against distance where a goal is out of reach: 1 rad is this far',
+        'distance that weighs as much as 1 rad, for goals out of reach',
         unit='m',
         bounds=(TIGHTEST, 1000.0),
     )
@@ -171,20 +170,18 @@ class ExampleOptions:
 
     file: str = option(
         '',
-        'a motion of this robot (.csv or .npz) whose postures it takes where the goals leave it '
-        'free; empty: none, until one comes by example_trajectory',
+        'motion of this robot (.csv or .npz) whose postures the free joints follow; empty: none, '
+        'until one arrives on example_trajectory',
         static=True,
     )
     alpha: float = option(
-        1.0, 'weight of the goals beside the example; 0 copies postures', bounds=(0.0, 1.0)
+        1.0, 'weight of the goals; 0: copy the postures of the example', bounds=(0.0, 1.0)
     )
-    beta: float = option(
-        1e-5, 'weight of the example beside the goals; 0: no example', bounds=(0.0, 1.0)
-    )
+    beta: float = option(1e-5, 'weight of the example; 0: no example', bounds=(0.0, 1.0))
     exact: bool = option(
         True,
-        'goals are reached whatever alpha and beta are, which then choose among the postures '
-        'for that; false: goals give way to the example as the weights say',
+        'goals are reached for all alpha and beta, which only choose among the postures; false: '
+        'alpha and beta weigh the goals against the example',
     )
 
     def __post_init__(self) -> None:

@@ -158,7 +158,7 @@ class Run:
         assert self._judge is not None
         position, orientation = (float(errors.max()) for errors in self._judge.errors(q))
         if not (math.isfinite(position) and math.isfinite(orientation)):
-            raise ArithmeticError('it ran away: its numbers are not finite')
+            raise ArithmeticError('it diverged: its numbers are not finite')
         self.curve.add(iterations, position, orientation)
         self.standing = Standing(RunState.RUNNING, q, iterations, position, orientation)
 

@@ -222,7 +222,7 @@ class LocalArm:
 
     def _first_moment(self) -> Moment:
         none = np.zeros(len(self._tips))
-        text = 'getting ready: the first start ever compiles for half a minute'
+        text = 'preparing: the very first start compiles for half a minute'
         return Moment(
             time.monotonic(), self._tracker.q, self._tip_states(none, none), 'idle', text
         )

@@ -71,7 +71,7 @@ def unlimited(robot: Robot) -> list[str]:
     """A sentence for each kind of limit that the robot lacks, and is given here."""
     return [
         f'{robot.name} has no {kind} limits for {_names(robot, lacks)}: '
-        f'joint_limits.default.{kind} holds there'
+        f'joint_limits.default.{kind} applies there'
         for kind, lacks in (
             ('velocity', np.isinf(robot.velocity)),
             ('acceleration', np.ones(robot.n, bool)),

@@ -13,7 +13,7 @@ KINDS = {
     'Position': GoalKind.POSITION,
     'Position + axis': GoalKind.AXIS,
 }
-MOVES = {'By the joints': 'joint', 'Straight line': 'linear'}
+MOVES = {'Joint motion': 'joint', 'Straight line': 'linear'}
 
 
 class Goals:
@@ -27,9 +27,9 @@ class Goals:
         with stage.tabs.add_tab('Goals') as self._folder:
             self._tip = self._add_tip(gui)
             self._kind = gui.add_dropdown(
-                'What counts',
+                'Goal kind',
                 tuple(KINDS),
-                hint='of the pose of the gizmo; the axis is its z, blue',
+                hint="The part of the gizmo's pose that counts; the axis is its z axis, blue",
             )
             self._move = self._add_move(gui)
             self._pause = gui.add_button('Pause', icon='player-pause')
@@ -47,7 +47,7 @@ class Goals:
         self._kind.value = next(name for name, value in KINDS.items() if value is kind)
         if (moment.code == 'paused') != self._paused:
             self._paused = not self._paused
-            self._pause.label = 'Go on' if self._paused else 'Pause'
+            self._pause.label = 'Resume' if self._paused else 'Pause'
             self._pause.icon = 'player-play' if self._paused else 'player-pause'
         self._show_move()
 
@@ -57,15 +57,15 @@ class Goals:
         self._folder.remove()
 
     def _add_tip(self, gui: Any) -> Any:
-        hint = 'The tip that is jogged, and that the choice below is for'
+        hint = 'The tip for jogging and for the goal kind'
         several = len(self._links) > 1
         return gui.add_dropdown('Tip', tuple(self._links), hint=hint, visible=several)
 
     def _add_move(self, gui: Any) -> Any:
         move = gui.add_dropdown(
-            'Way to the goal',
+            'Motion to the goal',
             tuple(MOVES),
-            hint='How the tip goes to a goal that jumped',
+            hint='Motion of the tip to a goal that jumped',
             visible='move' in self._stage.arm.settings,
         )
         move.on_update(

@@ -20,7 +20,7 @@ POLL_PERIOD = 0.1
 
 def add_address(parser: argparse.ArgumentParser) -> None:
     """Add --host and --port."""
-    parser.add_argument('--host', default=HOST, help=f'address of the page (default: {HOST})')
+    parser.add_argument('--host', default=HOST, help=f'address to listen on ({HOST})')
     parser.add_argument(
         '--port',
         type=int,
@@ -37,7 +37,7 @@ def add_mesh_folders(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar='DIR',
-        help='folder of meshes: a package, or a folder of packages; may be repeated',
+        help='folder with meshes: a package, or a folder of packages; may be repeated',
     )
 
 

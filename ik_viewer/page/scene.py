@@ -81,13 +81,13 @@ class Scene:
         gui, stage = self._stage.server.gui, self._stage
         with stage.tabs.add_tab('View') as self._folder:
             self.with_ghost = gui.add_checkbox(
-                'Ghost', True, hint='Where the solver wants the joints, before limits of speed'
+                'Ghost', True, hint='Joint positions found by the solver, before motion limits'
             )
-            self._with_trace = gui.add_checkbox('Trace', True, hint='Where the tips were lately')
+            self._with_trace = gui.add_checkbox('Trace', True, hint='Recent paths of the tips')
             self._with_ellipsoid = gui.add_checkbox(
                 'Manipulability',
                 False,
-                hint='How far the tip comes in each direction at unit speed of the joints',
+                hint='Tip velocity in each direction at unit joint speed',
             )
             self._with_axes = gui.add_checkbox(
                 'Joint frames', False, hint='The axis of a joint is blue'

@@ -1,4 +1,4 @@
-"""`ik play`: a motion in the browser, and beside it the robot that imitates it, solved live.
+"""`ik play`: show a motion in the browser, and a robot that imitates it, solved live.
 
     ik play 124_01.amc                                # a clip of the CMU database alone
     ik play 124_01.amc 141.asf --scale length --ignore-limits
@@ -6,8 +6,8 @@
     ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \\
         --links lhand=gripper_left_base_link rhand=gripper_right_base_link
 
-Moving the slider of beta solves again from the current frame on; `ik retarget` writes the same
-motion to a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
+When the slider of beta moves, the page solves again, from the displayed frame on. `ik retarget`
+writes the same motion into a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
 """
 
 from __future__ import annotations
@@ -130,17 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         'robot',
         metavar='ROBOT',
         nargs='?',
-        help='the robot that imitates it: a URDF file, a shipped robot, or a skeleton: .asf, .bvh',
+        help='robot that imitates it: a URDF file, a shipped robot, or a skeleton: .asf, .bvh',
     )
     add_source(parser)
     add_maps(parser, links_needed=False)
-    add(
-        '--beta',
-        type=float,
-        default=1e-5,
-        help='initial weight of joints against links: 0 links only, 1 joints only',
-    )
-    add('--ignore-limits', action='store_true', help='start without joint limits')
+    add('--beta', type=float, default=1e-5, help='initial value; 0: links, 1: joints')
+    add('--ignore-limits', action='store_true', help='begin without joint limits')
     add_place(parser)
     add_mesh_folders(parser)
     add_address(parser)

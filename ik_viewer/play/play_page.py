@@ -195,13 +195,13 @@ class PlayPage:
                 0.005,
                 position_of(live.wish.beta),
                 marks=((0.0, 'links'), (position_of(1e-5), '1e-5'), (1.0, 'joints')),
-                hint='0: only the links lead; 1: the joints are copied; logarithmic in between',
+                hint='0: follow the links only; 1: copy the joints; logarithmic in between',
             )
             self._weights = gui.add_html('')
-            self._limits = gui.add_checkbox('Limits of the joints', live.wish.keep_limits)
+            self._limits = gui.add_checkbox('Joint limits', live.wish.keep_limits)
             self._with_paths = gui.add_checkbox('Paths', True)
             apart = round(self.scene.apart, 2)
-            self._apart = gui.add_slider('Apart [m]', 0.0, 2.0 * apart, 0.01, apart)
+            self._apart = gui.add_slider('Distance [m]', 0.0, 2.0 * apart, 0.01, apart)
         self._show_weights()
         self._table = gui.add_html('')
         self._plot = _add_plot(gui, live, self.clip.period)

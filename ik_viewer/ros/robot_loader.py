@@ -38,7 +38,7 @@ class Robots:
             return
         self._loading = None
         if text:  # load_urdf would take it for the name of a file
-            self._say('robot_description: this is no XML')
+            self._say('robot_description: this is not XML')
 
     def look(self) -> bool:
         """Take the robot that is loaded, if any; whether it is another one now."""

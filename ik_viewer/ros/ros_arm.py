@@ -144,7 +144,7 @@ class RosArm:
         if time.monotonic() > self._missed_at:
             self._missed_at = math.inf
             if not self._presence.is_there:
-                self._notices.append(f'{self.name} is not there; waiting for it')
+                self._notices.append(f'{self.name} is not available; waiting for it')
 
     def _take_robot(self) -> None:
         """It moves another robot: what is known of the one before is no moment of this one."""
@@ -215,19 +215,19 @@ class RosArm:
         if before.code:
             for reason, count in status.refused.items():
                 if count > before.refused.get(reason, 0):
-                    self._notices.append(f'{self.name} refused what it was sent: {reason}')
+                    self._notices.append(f'{self.name} refused a message: {reason}')
         if status.code != before.code and status.code in WITHOUT_ROBOT:
             self._notices.append(f'{self.name}: {status.text}')
 
     def _on_appeared(self) -> None:
         if self._missed_at == math.inf:
-            self._notices.append(f'{self.name} is there')
+            self._notices.append(f'{self.name} is available')
         self._calls.drop()
         self._parameters.forget()
         self._parameters.read()
 
     def _on_vanished(self) -> None:
-        self._notices.append(f'{self.name} is gone; waiting for it')
+        self._notices.append(f'{self.name} is no longer available; waiting for it')
         self._calls.drop()
         self._parameters.forget()
         self._watch.forget()

@@ -32,7 +32,7 @@ URDF = (ROOT / 'urdf' / 'dual_arm.urdf').read_text()
 TIPS = ('left_palm', 'right_palm')
 NUMBERS = {
     'iteration', 'iterations', 'joints', 'step', 'beta', 'share of the way',
-    'place between the limits', 'velocity over its limit',
+    'position between the limits', 'velocity over its limit',
     'mean error over the largest', 'mean error over the length', "mean jerk over the example's",
     'reversals before 1 cm', 'ticks to 1 cm', "share of the joints' top speed",
     "step length in the source's units", 'threshold of the stop rule', 'reached',

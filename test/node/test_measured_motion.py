@@ -389,6 +389,20 @@ def test_a_mimic_joint_whose_controller_is_off_at_the_start_makes_no_jump(off):
     assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
 
 
+@pytest.mark.parametrize('off', [300, 700, 1500])
+def test_a_robot_that_starts_outside_its_limits_with_its_controller_off_makes_no_jump(panda, off):
+    q = whole(panda)
+    q[0] = panda.upper[0] + 0.14
+    it = World(panda, q, tip_links=(TIP,))
+    it.on = False
+    it.until(lambda: it._running)
+    it.run(off)
+    it.on = True
+    it.run(6000)
+    assert it.q[0] == pytest.approx(panda.upper[0], abs=1e-6)
+    assert_no_jump(panda, np.array(it.hardware))
+
+
 @pytest.mark.parametrize('failing', [1, 2, 10])
 def test_errors_while_a_robot_is_led_back_make_no_jump(panda, failing):
     """They let the command move on, while the controller goes where the robot rested."""

@@ -214,8 +214,8 @@ def test_deactivated_on_the_way_the_joints_rest_there_until_the_next_goal():
         swap(node, MIMIC)
         node.until(lambda: node.states[-1].velocity[1] > 1.0, 'motion')
         assert node.transition(4)
+        node.until(lambda: not any(node.states[-1].velocity), 'rest')  # the answer may be quicker
         held = last(node)
-        assert not any(node.states[-1].velocity)
         assert abs(held['f1'] - held['f2']) > 0.1
         assert node.transition(3)
         assert all(dict(zip(m.name, m.position, strict=True)) == held for m in node.more_states())

@@ -270,6 +270,11 @@ def test_memory_that_grows_is_seen_and_a_start_is_not():
     assert Memory(grows.samples[:300]).growth(1000.0) is None
 
 
+def test_memory_that_is_taken_once_is_no_growth():
+    memory = Memory([(second, 120.0 + (second > 400)) for second in range(600)])
+    assert memory.growth(1000.0) == 0.0
+
+
 def test_memory_that_recordings_take_and_give_back_is_no_growth():
     rng, memory, recording = np.random.default_rng(0), Memory(), 0.0
     for second in range(900):

@@ -83,6 +83,8 @@ class Trials(Actions):
             else:
                 self.client.set({'goal_timeout': 0.3})
             time.sleep(1.5)
+            if self._set_off():
+                time.sleep(0.5)
 
     def states_frozen(self) -> None:
         """A driver repeats its last state while the robot moves on."""

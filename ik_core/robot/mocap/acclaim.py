@@ -229,7 +229,7 @@ def _read_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
             continue
         for name in words:
             if name not in skeleton.bones and (name != ROOT or name in children):
-                raise lines.error(f'{shown(name)} is no bone of :bonedata')
+                raise lines.error(f'{shown(name)} is not a bone of :bonedata')
         for child in children:
             if skeleton.bones[child].parent:
                 raise lines.error(f'bone {child!r} has a second parent')
@@ -256,7 +256,7 @@ def _check_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
             way.append(name)
             name = bones[name].parent
         if name not in hanging:
-            raise lines.error(f'bone {bone.name!r} does not hang from the root', bone.line)
+            raise lines.error(f'bone {bone.name!r} is not connected to the root', bone.line)
         hanging.update(way)
 
 

@@ -66,7 +66,7 @@ def load_skeleton(path: str | os.PathLike[str], *, scale: float | None = None) -
 def _kind(path: Path) -> str:
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
-        raise MocapError(f'{path.name}: {", ".join(SUFFIXES)} are known')
+        raise MocapError(f'{path.name}: {", ".join(SUFFIXES)} are supported')
     return kind
 
 

@@ -75,7 +75,7 @@ class Lines:
         """The words as the name of a joint. Raises MocapError for what can't be one."""
         name = ' '.join(words)
         if not name or len(name) > 100 or '/' in name or not name.isprintable():
-            raise self.error(f'{what}: {shown(name)} is no name: up to 100 letters, no /')
+            raise self.error(f'{what}: {shown(name)} is not a name: up to 100 letters, no /')
         return name
 
 

@@ -89,5 +89,5 @@ class Decoder:
     def instruction(self, name: str, fields: Mapping[str, Any]) -> Instruction:
         """The instruction of this name."""
         if name not in INSTRUCTIONS:
-            raise ValueError(f'a tracker of this version knows no {name}')
+            raise ValueError(f'a tracker of this version does not support {name}')
         return INSTRUCTIONS[name](**{key: self.decode(field) for key, field in fields.items()})

@@ -124,7 +124,7 @@ def test_notes_name_what_is_worth_knowing(checked):
     assert report.problems == ()
     assert found(report.notes, 'turns without end: ') == 'j0'
     assert found(report.notes, 'has no effort limit').endswith(': j1')
-    assert found(report.notes, 'can not stand at zero: ') == 'j2'
+    assert found(report.notes, 'can not move to zero: ') == 'j2'
     assert found(report.notes, 'mimics j1: ') == 'finger'
     assert "joint 'free' is floating: frozen at zero" in report.notes
 

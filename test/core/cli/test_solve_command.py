@@ -215,7 +215,7 @@ def test_what_can_not_be_a_pose_is_said_with_file_and_line(tmp_path, text, said)
 
 def test_a_file_that_is_not_there_or_no_text_is_refused_in_a_line(tmp_path, capsys):
     (tmp_path / 'x.bin').write_bytes(b'\xff\xfe\x00')
-    for name, said in (('none.csv', "can't read"), ('x.bin', 'is no text')):
+    for name, said in (('none.csv', "can't read"), ('x.bin', 'is not text')):
         assert main(['solve', 'panda', '--poses', str(tmp_path / name)]) == 2
         error = capsys.readouterr().err
         assert said in error

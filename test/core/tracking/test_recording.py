@@ -171,7 +171,7 @@ def test_what_is_no_recording_is_refused(tmp_path, capsys):
     np.savez(other, q=np.zeros(3))
     empty.write_bytes(b'')
     for path in (other, empty):
-        with pytest.raises(InvalidRecording, match='no recording'):
+        with pytest.raises(InvalidRecording, match='not a recording'):
             read_recording(path)
         assert main(['replay', str(path)]) == 2
     assert main(['replay', str(tmp_path / 'none.npz')]) == 2

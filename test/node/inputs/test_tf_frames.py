@@ -435,7 +435,7 @@ def test_a_refused_subscription_is_one_sentence(
     sys.modules.pop('tf2_ros')
     (line,) = capfd.readouterr().err.splitlines()
     assert '[WARN]' in line
-    assert f'goals in frames of tf are refused: {reason}' in line
+    assert f'goals in tf frames are refused: {reason}' in line
     assert 'allocator' not in line
     assert ignored == []
     with pytest.raises(Refused, match=reason):

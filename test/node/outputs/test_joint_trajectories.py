@@ -53,7 +53,7 @@ class Driver:
         else:
             self.move()
 
-    def take_back(self):
+    def undo_step(self):
         self.governor.undo_step()
 
 
