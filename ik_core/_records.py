@@ -39,7 +39,7 @@ Field = tuple[Any, ...]
 
 
 class Layout:
-    """Where the fields of a record are; see the module."""
+    """Names, kinds and shapes of the fields of a record."""
 
     def __init__(self, name: str, sizes: tuple[str, ...], **fields: Field) -> None:
         self.name, self.sizes = name, sizes
@@ -125,7 +125,7 @@ class Record:
             if is_inside(shape):
                 place = places[name]
             elif name in given:
-                self.point(name, given[name].reshape(whole))
+                self.point(name, given[name], whole)
                 continue
             else:
                 place = spans[name]
@@ -140,26 +140,23 @@ class Record:
         return self._arrays[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Fill a field, or have another record in its place."""
+        """Fill a field, or point it at another record."""
         if isinstance(value, Record):
             self._word(self.layout.places(self.width)[0][name])[...] = value.address
             self._kept[name] = value
         else:
             self._arrays[name][...] = value
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._arrays
-
-    def point(self, name: str, array: NDArray[Any]) -> None:
-        """Have a field at an array, in C order, which is used where it is."""
+    def point(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+        """Use an array, in C order, as a field of this shape, without a copy."""
         dtype = np.int64 if self.layout.fields[name][0] == INT else np.float64
         if array.dtype != dtype or not array.flags.c_contiguous:
             raise TypeError(f'{name}: {array.dtype} or its order is not what kernels read')
-        self._arrays[name] = array
+        self._arrays[name] = array.reshape(shape)
         self._word(self.layout.places(self.width)[0][name])[...] = array.ctypes.data
 
     def part(self, name: str) -> Record:
-        """The record that a field has the address of."""
+        """The record that a field points at."""
         return self._kept[name]
 
     def _word(self, place: int) -> NDArray[np.int64]:
@@ -174,7 +171,7 @@ def _padded(size: int) -> int:
 
 
 _RECORDS: weakref.WeakValueDictionary[int, Record] = weakref.WeakValueDictionary()
-"""By their addresses: what plain Python finds there."""
+"""Records by address, for plain Python."""
 
 
 # --- without numba -------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_arrays_that_are_given_are_used_where_they_are():
 @pytest.mark.parametrize('table', [np.zeros((3, 3)), np.zeros((3, 3), np.int64).T[::-1].T])
 def test_arrays_of_other_numbers_or_orders_are_refused(table):
     with pytest.raises(TypeError, match='table'):
-        OUTER.make({'joints': 3}).point('table', table)
+        OUTER.make({'joints': 3}, arrays={'table': table})
 
 
 def test_a_record_is_neither_copied_nor_pickled():
