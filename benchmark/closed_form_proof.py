@@ -12,7 +12,7 @@ ours. All cores work at it, each at another round of poses.
 - A row for each of `against`: the search (`solve_all(closed_form=False)`), and EAIK, ik-geo and
   ssik where they are installed and quickly solve such an arm; EVERY says how many of the poses
   those get that take long, `poses` how many were compared. Arms of seven are solved by EAIK and
-  ik-geo as arms of six, with the joint fixed that is held. `missing`: solutions of theirs that the
+  ik-geo as arms of six, with the redundant joint fixed. `missing`: solutions of theirs that the
   closed form lacks; `extra`: those that they lack. Only regular solutions count, those inside the
   limits: at singular ones there may be infinitely many.
 """
@@ -89,7 +89,7 @@ ARMS: dict[str, Callable[[], Robot]] = {
     'iiwa14': lambda: arm('iiwa14'),
     'pr2_like': lambda: arm('pr2_like'),
 }
-"""By name. Of eight joints the first one is frozen; of seven, one is held."""
+"""Arms by name. Of eight joints the first one is frozen; of seven, one is redundant."""
 
 Solutions = Callable[[Array], Array]
 """The solutions (k, 6) of a pose (4, 4) of the tip."""
@@ -115,7 +115,7 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
 
 
 def _judged(name: str, first: int, count: int) -> Counter[Any]:
-    """What is counted in the round of poses from `first` on."""
+    """Counts of the round of poses from `first` on."""
     return _proof(name).judged(first, min(first + ROUND, count))
 
 
@@ -135,9 +135,9 @@ class Proof:
         frozen = chain[: max(0, len(chain) - 7)]
         self.problem = IkProblem(robot, [self.goal], frozen_joints=frozen)
         self.form = ClosedForm(self.problem)
-        held = self.form.held
-        if held is not None:
-            frozen = [*frozen, robot.joint_names[held]]
+        redundant = self.form.redundant_joint
+        if redundant is not None:
+            frozen = [*frozen, robot.joint_names[redundant]]
         self.searched = IkProblem(robot, [self.goal], frozen_joints=frozen)
         self.moving = self.searched.variables
         self.turning = np.array([robot.joint_units[i] == 'rad' for i in self.moving])
@@ -151,7 +151,7 @@ class Proof:
         return [self._row(name, count, counts) for name in ('search', *self.others)]
 
     def judged(self, first: int, last: int) -> Counter[Any]:
-        """What is counted in the poses from `first` on."""
+        """Counts of the poses from `first` on."""
         counts: Counter[Any] = Counter()
         q = self._configurations(first, last)
         poses = np.array([self.pose_of(one) for one in q])
@@ -173,21 +173,21 @@ class Proof:
     # --- the others -----------------------------------------------------------------------------
 
     def _quick_others(self) -> dict[str, Solutions]:
-        """Those that solve this arm, and are quick; by name."""
+        """The quick solvers of this arm, by name."""
         q = self._configurations(0, 1)[0]
         pose = self.pose_of(q)
         others = dict(self._others_at(q))
         return {name: one for name, one in others.items() if _seconds(one, pose) < PATIENCE}
 
     def _others_at(self, q: Array) -> Iterator[tuple[str, Solutions]]:
-        """Those that solve this arm, as joints that are frozen and held stand in q (n,)."""
+        """The solvers of this arm, frozen and redundant joints at their values of q (n,)."""
         self.searched.packed.load_frozen(q)
         return peers(self.robot, self.tip, chain_of(self.searched.packed, False))
 
     def _asked(self, case: Case, i: int) -> Iterator[tuple[str, Array]]:
         """Each of the others whose turn it is, with its solutions (k, n)."""
         others = self.others
-        if self.form.held is not None and others:
+        if self.form.redundant_joint is not None and others:
             others = dict(self._others_at(case.q)) if i % EVERY_HELD == 0 else {}
         for name, solutions in others.items():
             if i % EVERY.get(name, 1) == 0:
@@ -225,8 +225,7 @@ class Proof:
         return made
 
     def _are_regular(self, q: Array) -> NDArray[np.bool_]:
-        """Whether the Jacobians at q (k, n) have full rank, with something to spare, and limits
-        are away: (k,)."""
+        """Whether the Jacobians at q (k, n) clearly have full rank, and limits are not close."""
         x, limits = q[:, self.moving], self.searched.limits
         away = (np.minimum(x - limits.lower, limits.upper - x) >= NEAR).all(axis=1)
         if not len(q):
@@ -236,7 +235,7 @@ class Proof:
         return away & (values[:, -1] > REGULAR * values[:, 0])
 
     def _gaps(self, one: Array, others: Array) -> Array:
-        """How far configurations (k, n) are from others (l, n), without whole turns: (k, l)."""
+        """Distances (k, l) of configurations (k, n) from others (l, n), without whole turns."""
         gaps = (one[:, None] - others[None])[:, :, self.moving]
         turns = np.where(self.turning, np.round(gaps / TURN), 0.0)
         return np.asarray(np.abs(gaps - TURN * turns).max(axis=2, initial=0.0), float)
@@ -244,7 +243,7 @@ class Proof:
     # --- counting -------------------------------------------------------------------------------
 
     def _count_own(self, case: Case, counts: Counter[Any]) -> None:
-        """What can be said of the solutions alone."""
+        """Counts that need the solutions alone."""
         found, robot = case.found, self.robot
         counts['certain'] += case.certain
         counts['solutions'] += len(found)
@@ -268,7 +267,7 @@ class Proof:
         counts[name, 'theirs'] += int((case.regular & have).sum()) + missing
 
     def _solutions_among(self, q: Array, pose: Array) -> int:
-        """How many of q (k, n) are solutions, and regular; those that coincide count once."""
+        """Number of regular solutions among q (k, n); coinciding ones count once."""
         q = q[[_error(self.pose_of(one), pose) <= CLOSE for one in q]] if len(q) else q
         q = q[self._are_regular(q)]
         same = np.tril(self._gaps(q, q) <= NEAR, -1)
@@ -304,7 +303,7 @@ class Case:
 
 
 def _seconds(solutions: Callable[[Array], Array], pose: Array) -> float:
-    """How long the quickest of three calls takes, after one."""
+    """Time [s] of the quickest of three calls, after one to warm up."""
     solutions(pose)
     times = []
     for _ in range(3):
@@ -350,7 +349,7 @@ def _judge(robot: Robot, tip: str) -> Callable[[Array], Array]:
 
 
 def peers(robot: Robot, tip: str, chain: Chain) -> Iterator[tuple[str, Solutions]]:
-    """Those that have a closed form for an arm of six turning joints, the others as they stand."""
+    """Peers with a closed form for an arm of six turning joints, the others in place."""
     if len(chain.rows) != 6 or chain.slides.any():
         return
     made: dict[str, Callable[..., Solutions | None]] = {'EAIK': _eaik, 'ik-geo': _ik_geo}

@@ -1,10 +1,10 @@
-"""`ik compile`: compile the solvers now, so that nobody waits for it later.
+"""`ik compile`: compile the solvers ahead of their first use.
 
     ik compile                              # all solvers, batches and the tracker: a minute or two
     ik compile damped_least_squares sqp
-    ik compile --constraints                # what linear constraints need too: half a minute more
+    ik compile --constraints                # also for linear constraints: half a minute more
 
-There is one process for each core. What is compiled stays in ~/.cache/ik_core.
+It runs one process for each core and stores the compiled kernels in ~/.cache/ik_core.
 Exit codes: 0 done, 2 bad input.
 """
 
@@ -30,8 +30,8 @@ from ..solvers.readiness import (
 )
 from ..tasks import PoseTask
 from ..tracking import MotionLimits, Tracker
-from .command import REACHED, new_parser
 from .completion import solvers
+from .parser import REACHED, new_parser
 
 BATCHES, TRACKER = 'batches', 'tracker'
 FIRST, LAST = ('levenberg_marquardt', 'bfgs', BATCHES, 'sqp'), ('closed_form', TRACKER)
@@ -41,10 +41,10 @@ FIRST, LAST = ('levenberg_marquardt', 'bfgs', BATCHES, 'sqp'), ('closed_form', T
 def add_parser(commands: Any) -> None:
     """Add `compile` to the subcommands of `ik`."""
     parser = new_parser(commands, 'compile', 'compile the solvers, once for each version', __doc__)
-    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='by default all')
+    names = parser.add_argument('names', metavar='SOLVER', nargs='*', help='default: all')
     names.completer = solvers  # type: ignore[attr-defined]
     parser.add_argument(
-        '--constraints', action='store_true', help='also what linear constraints need'
+        '--constraints', action='store_true', help='also the kernels for linear constraints'
     )
     parser.set_defaults(run=run)
 
@@ -77,7 +77,7 @@ def _compile(name: str, constraints: bool) -> tuple[str, float]:
     robot = two_joints()
     problem = IkProblem(robot, [PoseTask('tip')])
     if name == TRACKER:
-        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm()
+        Tracker(problem, 100.0, limits=MotionLimits.of(robot, acceleration=10.0)).warm_up()
     elif name == BATCHES:
         target = robot.forward_kinematics(robot.middle_configuration)
         for restarts in (0, 1):

@@ -3,9 +3,9 @@
 Where the chain to the goal has a closed form (`ik_core.closed_form`, which `ik info` names), the
 answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
 joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
-kept, and `note` says so. With seven joints one of them is held: it keeps its value of the start
-where that has solutions inside the limits. Else VALUES of its range are tried from the start's
-outwards, so that it moves as little as it has to, to within one of these steps.
+kept, and `note` says so. With seven joints one is the redundancy parameter: it keeps its
+value of the start where that has solutions inside the limits. Else VALUES of its range are tried
+from the start's outwards, so that it moves as little as it has to, to within one of these steps.
 
 All else is answered by the default, `levenberg_marquardt`, from the same start, and the result's
 `note` says so and why:
@@ -52,12 +52,12 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN
 from .base import Solver
-from .rehearsals import STANDS, pose_problem, wrist_problem
+from .warm_up_problems import STANDS, pose_problem, wrist_problem
 
 NEARBY = 0.1
 """[rad or m] No joint moves further where a branch is followed."""
 VALUES = 60
-"""How many values of the joint that is held are tried, where that of the start has no solution."""
+"""Values of the redundant joint to try if that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
 TOGETHER = 4096
@@ -74,10 +74,10 @@ class ClosedFormOptions(SearchOptions):
     """Options of `closed_form`: those of what answers where there is no closed form."""
 
     max_iterations: int = option(
-        200, 'iterations per attempt of levenberg_marquardt, where that answers', bounds=(1, 10**9)
+        200, 'iterations per attempt of levenberg_marquardt, if it is used', bounds=(1, 10**9)
     )
     restarts: int = option(
-        100, 'further attempts of levenberg_marquardt, where that answers', bounds=(0, 10**6)
+        100, 'further attempts of levenberg_marquardt, if it is used', bounds=(0, 10**6)
     )
 
 
@@ -86,8 +86,8 @@ class ClosedFormSolver(Solver):
 
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
-    successor: ClassVar[str] = 'levenberg_marquardt'
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
+    fallback: ClassVar[str] = 'levenberg_marquardt'
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -99,7 +99,7 @@ class ClosedFormSolver(Solver):
         return {**vars(self), '_known': None}
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a wrist, one that its limits keep from the pose by little, so
         that its solutions are followed, and one like no other."""
         x, y, z = np.eye(3)
@@ -109,14 +109,14 @@ class ClosedFormSolver(Solver):
         return wrist, pressed, pose_problem([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
 
     @property
-    def variant(self) -> int:
+    def kernel_set(self) -> int:
         """See Solver."""
         return int(self.options.relative_change != 0.0)
 
-    def hand_over_to(self, successor: type[Solver]) -> None:
+    def set_fallback(self, fallback: type[Solver]) -> None:
         """See Solver."""
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
-        self._next = successor(clock=self.clock, closed_form=False, **shared)
+        self._next = fallback(clock=self.clock, closed_form=False, **shared)
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
@@ -138,8 +138,8 @@ class ClosedFormSolver(Solver):
         if _is_reached(problem):
             return None
         q = _first(form.solve_loaded(start))
-        if q is None and form.held is not None:
-            q = form.solve_first(start, _outwards(form, start.item(form.held)))
+        if q is None and form.redundant_joint is not None:
+            q = form.solve_first(start, _outwards(form, start.item(form.redundant_joint)))
         return None if q is None else self._judged(problem, q, started)
 
     def _judged(self, problem: IkProblem, q: Array, started: float) -> IkResult | None:
@@ -157,7 +157,7 @@ class ClosedFormSolver(Solver):
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
-        """See Solver: those that have a solution where the joint that is held stays."""
+        """See Solver: those with a solution where the redundant joint keeps its value."""
         form, packed = self._known_of(problem).form, problem.packed
         if form is None or len(packed.frozen) or problem.secondary:
             yield from super().solve_regular(problem, transforms, starts, threads)
@@ -182,7 +182,7 @@ class ClosedFormSolver(Solver):
         if self._known is None or not self._known.is_for(problem):
             problem.check_without_constraints()
             if self._next is None:
-                raise RuntimeError('make_solver makes this solver, which needs a successor')
+                raise RuntimeError('make_solver makes this solver, which needs a fallback')
             self._known = _Known(problem)
         return self._known
 
@@ -206,21 +206,21 @@ class _Known(Knowledge):
 
 
 class ClosedFormSearch(Search):
-    """A look at the closed form; then, where that is no answer, the successor's search."""
+    """A look at the closed form; then, where that is no answer, the fallback's search."""
 
     def __init__(
         self,
         problem: IkProblem,
         known: _Known,
-        successor: Solver,
+        fallback: Solver,
         q0: ArrayLike | None,
         records: bool,
     ) -> None:
-        self.problem, self.clock = problem, successor.clock
+        self.problem, self.clock = problem, fallback.clock
         self.status = None
         self.solve_time = 0.0
-        self._known, self._successor, self._records = known, successor, records
-        self._search = successor.search(self.problem, q0)
+        self._known, self._fallback, self._records = known, fallback, records
+        self._search = fallback.search(self.problem, q0)
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
         self._found: IkResult | None = None  # by the closed form
@@ -270,9 +270,11 @@ class ClosedFormSearch(Search):
         try:
             form.stand(start)
             slow = form.layout.kind == GENERAL
-            if self._stays and (slow or not form.is_exact or form.held is not None):
-                why = 'leaves a joint free' if form.held is not None else 'is not as fast'
-                self._note = f'{self._successor.name} follows: the closed form {why}'
+            if self._stays and (slow or not form.is_exact or form.redundant_joint is not None):
+                why = (
+                    'leaves a joint free' if form.redundant_joint is not None else 'is not as fast'
+                )
+                self._note = f'followed by {self._fallback.name}: the closed form {why}'
             elif self._stays:
                 self._look_nearby(form, start)
             elif slow and self._left < SLOW:
@@ -293,8 +295,8 @@ class ClosedFormSearch(Search):
 
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
         q = _first(form.solve_loaded(start))
-        if q is None and form.held is not None:
-            values = _outwards(form, float(start[form.held]))
+        if q is None and form.redundant_joint is not None:
+            values = _outwards(form, float(start[form.redundant_joint]))
             for first in range(0, len(values), LOOK):
                 q = form.solve_first(start, values[first : first + LOOK])
                 if q is not None:
@@ -312,9 +314,9 @@ class ClosedFormSearch(Search):
         if found.success:
             self.status = found.status
         elif found.cost < self._search.cost:
-            self._note += f', followed by {self._successor.name}'
+            self._note += f', followed by {self._fallback.name}'
             targets = self.problem.packed.targets.copy()
-            self._search = self._successor.search(self.problem, found.q)
+            self._search = self._fallback.search(self.problem, found.q)
             self.problem.packed.targets[:] = targets  # as they were when this search began
         else:
             return
@@ -322,16 +324,16 @@ class ClosedFormSearch(Search):
         self._found = found
 
     def _out_of_reach(self, form: ClosedForm) -> str:
-        if form.held is None and form.is_certain:
-            who = self._successor.name
+        if form.redundant_joint is None and form.is_certain:
+            who = self._fallback.name
             return f'out of reach for certain, by its closed form; the closest point by {who}'
-        if form.held is None:
+        if form.redundant_joint is None:
             return self._hands_over('no solution in closed form')
-        joint = self.problem.robot.joint_names[form.held]
+        joint = self.problem.robot.joint_names[form.redundant_joint]
         return self._hands_over(f'no solution in closed form at {VALUES} values of {joint}')
 
     def _hands_over(self, why: str) -> str:
-        return f'{why}; {self._successor.name} answers'
+        return f'{why}; solved by {self._fallback.name}'
 
     @property
     def _answer(self) -> IkResult | None:
@@ -373,11 +375,11 @@ class ClosedFormSearch(Search):
 
 
 def _outwards(form: ClosedForm, here: float) -> Array:
-    """Values of the held joint at a distance of whole steps from here, the nearest first; inside
-    the limits, or within half a turn where it turns without an end."""
-    low, high = form.held_range
+    """Values of the redundant joint at whole steps from here, the nearest first; inside the
+    limits, or within half a turn for a continuous joint."""
+    low, high = form.redundancy_range
     step = (high - low) / VALUES
-    if form.robot.full_turns[form.held] and high - low >= TURN:
+    if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
         low, high = here - 0.5 * TURN, here + 0.5 * TURN
     steps = step * np.arange(1, VALUES + 1)
     values = np.stack([here - steps, here + steps], axis=1).ravel()

@@ -101,7 +101,7 @@ def test_a_joint_in_the_place_of_a_list_of_joints():
 
 @pytest.mark.parametrize('wrong', [None, ROBOT.middle_configuration, problem()])
 def test_what_is_no_closed_form(wrong):
-    for call in (ik.closed_form.held_intervals, ik.closed_form.best_solution):
+    for call in (ik.closed_form.redundancy_intervals, ik.closed_form.best_solution):
         with pytest.raises(
             ik.InvalidOption, match=r'as ik_core\.closed_form\.form\(problem\) returns'
         ):
@@ -124,7 +124,7 @@ def test_a_solver_of_a_tracker_that_is_none(wrong):
 
 @pytest.mark.parametrize('wrong', [3, None, ('SetGoal', 0)])
 def test_what_is_no_instruction_is_refused(wrong):
-    with pytest.raises(ik.InvalidOption, match='is no instruction: a SetGoal'):
+    with pytest.raises(ik.InvalidOption, match='is not an instruction: a SetGoal'):
         ik.Tracker(problem(), 100.0, limits=LIMITS).apply(wrong)
 
 

@@ -299,14 +299,14 @@ def test_limits_that_change_on_the_way_hold(change):
 @pytest.mark.parametrize('where', ['step', 'brake', 'finish', 'write'])
 def test_an_exception_on_the_way_steps_no_joint(where, monkeypatch):
     from ik_core.tracking.governor import Governor
-    from ik_node.model import Model
-    from ik_node.motion import Motion
+    from ik_node.control_loop import ControlLoop
+    from ik_node.robot_model import Model
 
     owner, name = {
         'step': (Governor, 'follow'),
-        'brake': (Motion, '_advance'),
+        'brake': (ControlLoop, '_advance'),
         'finish': (Model, 'end_alignment'),
-        'write': (Motion, '_send'),
+        'write': (ControlLoop, '_send'),
     }[where]
     left, works = [0], getattr(owner, name)
 

@@ -31,11 +31,11 @@ from std_msgs.msg import String
 
 import ik_core as ik
 from ik_core.tracking import TrackerOptions
-from ik_node import motion
+from ik_node import control_loop
 from ik_node.conversions import transform_to_pose
-from ik_node.model import load_robot
 from ik_node.node import IkNode
-from ik_node.parameters.options import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.parameters.node_options import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.robot_model import load_robot
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
 from support.places import ROOT, URDF
 from support.robots import python_path
@@ -143,7 +143,7 @@ class _Collector:
     unfreeze = freeze
 
 
-motion.gc = _Collector
+control_loop.gc = _Collector
 
 
 class Client:

@@ -14,7 +14,7 @@ from support.robots import python_path
 import ik_core as ik
 from ik_core.cli import info, solve
 from ik_core.cli.main import main
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.urdf import load_urdf
 from ik_core.solvers import SOLVERS
 
@@ -81,7 +81,7 @@ def test_info_as_text(capsys):
     assert '7 panda_finger_joint1 prismatic 0.0000 m 0.0400 m 0.0500 m/s' in lines
     assert 'panda_finger_joint2 1 * panda_finger_joint1 + 0' in lines
     axes = 'panda_joint1, panda_joint2, panda_joint3'
-    family = f'three axes that meet in a point ({axes}), panda_joint7 held'
+    family = f'three axes that meet in a point ({axes}), panda_joint7 as redundancy parameter'
     assert f'panda_hand_tcp 0-6 {family}' in lines
     assert not any(line != line.rstrip() for line in text.splitlines())
 
@@ -435,7 +435,7 @@ def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
 # --- figures -----------------------------------------------------------------------------------
 
 DRAWING = {
-    'replay': ['replay', 'no_such_recording.npz', '--plot', '{}'],
+    'replay': ['replay', 'no_such_recording.npz', '--figure', '{}'],
     'reach': ['reach', 'no_such_robot', '--out', 'unwritten.npz', '--figure', '{}'],
 }
 """Commands whose work would fail: a figure that can't be drawn is refused before it begins."""

@@ -21,7 +21,7 @@ from support.mocap_figures import (
 
 import ik_core as ik
 from ik_core.exceptions import InvalidMotion, InvalidOption
-from ik_core.retargeting.paths import path_distance
+from ik_core.retargeting.path_distance import path_distance
 
 JOINT = (
     '<joint name="{axis}" type="prismatic"><parent link="{parent}"/><child link="{child}"/>'
@@ -253,7 +253,7 @@ def test_a_broken_path_is_refused(library, path, reason):
 
 def test_a_path_that_stands_still_has_no_shape(library):
     assert library.nearest([[0, 0, 0], [0, 0, 0]], 'tool0').name == 'line'
-    with pytest.raises(InvalidMotion, match='stands still'):
+    with pytest.raises(InvalidMotion, match='does not move'):
         library.nearest([[0, 0, 0], [0, 0, 0]], 'tool0', by_shape=True)
 
 

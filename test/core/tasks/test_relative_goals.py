@@ -11,7 +11,7 @@ from support.random_trees import free_joints_of, trees
 import ik_core as ik
 from ik_core.batch.solve_batch import ManySolves
 from ik_core.solvers import SOLVERS
-from ik_core.tracking.recording.problems import describe_task, make_task
+from ik_core.tracking.recording.recorded_problems import describe_task, make_task
 
 DUAL = robots.shipped('dual_arm')
 LEFT, RIGHT, MIDDLE = 'left_palm', 'right_palm', DUAL.link_names[3]

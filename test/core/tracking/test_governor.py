@@ -32,7 +32,7 @@ from support.motion_checks import (
 from ik_core import _jit
 from ik_core.exceptions import InvalidConfiguration, InvalidOption
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 
 ROOT = Path(__file__).parents[3]
 PERIODS = [0.001, 0.004, 0.01, 0.1, 1.0]
@@ -375,7 +375,7 @@ def test_a_step_that_is_taken_back_has_not_been(synchronized):
             governor.follow(-target, target, not synchronized)
         else:
             governor.brake()
-        governor.take_back()
+        governor.undo_step()
         np.testing.assert_array_equal(governor.state, state)
         for each in (governor, other):
             each.follow(target, None, synchronized)

@@ -198,7 +198,7 @@ def test_a_stop_that_was_told_is_not_changed_by_limits_asked_for_since(share, je
             each.follow(np.array([1.0, -1.0, 0.5, 0.01]))
     governor.set_limits(changed)
     governor.follow(np.ones(4))
-    governor.take_back()
+    governor.undo_step()
     for _ in range(10):
         governor.brake(as_told=True)
         other.brake()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 
 ROUNDING = 1e-11
 LOWER, UPPER = -1.0, 1.0

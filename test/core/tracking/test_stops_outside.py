@@ -230,7 +230,7 @@ def test_a_snapshot_of_a_stop_goes_on_with_it_and_recordings_replay_the_same(sto
     STOPS[stop](arm)
     arm.ticks(2)
     assert not arm.tracker.at_rest
-    again = Tracker.resume(arm.tracker.snapshot(), clock=lambda: 0.0)
+    again = Tracker.from_snapshot(arm.tracker.snapshot(), clock=lambda: 0.0)
     for k in range(100):
         if k == 50:
             for tracker in (arm.tracker, again):
