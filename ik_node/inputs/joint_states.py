@@ -5,8 +5,8 @@ when the node is activated, on ~/reset, when ~/pause ends, and when somebody els
 robot. Small differences are left alone: a controller that sags a little would otherwise creep
 away, one seed at a time.
 
-While the command moves, or holds a goal, the robot has to follow it (`following`). Where it does
-not, the command stops, and comes back to where the robot rests:
+While the command moves, or holds a goal, the robot has to follow it (`following_error`). Where it
+does not, the command stops, and comes back to where the robot rests:
 
 - Commands that are published move there within all limits. They never step.
 - Trajectories end at rest: none is published until the robot rests. Then one message sends the

@@ -193,6 +193,7 @@ def test_names_can_be_remapped(client):
         client.until(lambda: any(client.states[-1].velocity), 'motion')
 
 
+@pytest.mark.thorough
 def test_the_demo_reaches_its_goals():
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     environment['PYTHONPATH'] = python_path(ROOT)

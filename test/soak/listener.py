@@ -21,7 +21,16 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from .checker import HISTORY, Checker, Verdict
-from .expected_limits import ACCELERATION, JERK, LOWER, VELOCITY, Allowance, Array, Description
+from .expected_limits import (
+    ACCELERATION,
+    JERK,
+    LOWER,
+    UPPER,
+    VELOCITY,
+    Allowance,
+    Array,
+    Description,
+)
 
 SAME_PLACE = 1e-9
 DEFAULT = 'default'
@@ -98,12 +107,22 @@ class Robot:
         return np.array([self._row(name, given) for name in names]).T
 
     def taken_over(self, before: Robot) -> dict[tuple[str, int], float]:
-        """What stays in force of what was set for another robot: the limits of joints of both."""
-        return {
+        """Limits set for another robot that stay in force: those of joints of both.
+
+        A joint that mimics another one here has no position limits to be set. Where limits
+        contradict each other, only the defaults stay.
+        """
+        positions, mimics = (LOWER, UPPER), self.description.mimics
+        kept = {
             (joint, k): x
             for (joint, k), x in before.set.items()
-            if joint == DEFAULT or joint in self.names
+            if joint == DEFAULT
+            or (joint in self.names and not (joint in mimics and k in positions))
         }
+        rows = self.rows(self.names, kept)
+        if (rows[LOWER] > rows[UPPER]).any():
+            return {key: x for key, x in kept.items() if key[0] == DEFAULT}
+        return kept
 
     def _row(self, name: str, given: Limits) -> list[float]:
         row = list(self.description.rows[name])
@@ -176,7 +195,9 @@ class Listener:
             if robot is self.robot:
                 self._coming = None
                 return
-            robot.set = {} if self.robot is None else robot.taken_over(self.robot)
+            robot.set = {}
+            if self.robot is not None:
+                robot.set = robot.taken_over(self.robot)
             self.robot, self._coming, self._mimics_since = robot, None, stamp
             if self._checker is not None and _has(robot, self._names):
                 self._due.append((stamp, self._rows_of(robot)))

@@ -241,6 +241,23 @@ def test_joints_that_move_may_not():
     assert it.restarts == 0
 
 
+def test_limits_that_were_set_stay_for_the_next_robot_where_it_can_have_them():
+    joint = (
+        '<joint name="{}" type="revolute"><limit lower="-1" upper="{}" velocity="3"/>{}</joint>'
+    )
+    mimic = '<mimic joint="a" multiplier="1"/>'
+
+    def robot(upper='1', inside=''):
+        joints = joint.format('a', upper, '') + joint.format('b', '1', inside)
+        return Robot(read_description(f'<robot name="two">{joints}</robot>'), 2.0, 10.0)
+
+    before, default = robot(), {('default', 4): 50.0}
+    before.set = {('a', 0): 0.5, ('b', 1): 0.6, ('b', 2): 2.0, ('gone', 2): 1.0, **default}
+    assert robot().taken_over(before) == {('a', 0): 0.5, ('b', 1): 0.6, ('b', 2): 2.0, **default}
+    assert robot(inside=mimic).taken_over(before) == {('a', 0): 0.5, ('b', 2): 2.0, **default}
+    assert robot(upper='0.4').taken_over(before) == default  # below what is set as lower
+
+
 def test_the_default_limits_are_for_joints_without_their_own():
     text = """<robot name="two">
         <joint name="a" type="continuous"/>

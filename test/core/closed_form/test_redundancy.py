@@ -19,7 +19,9 @@ def arm(name, seed):
     return robot, goal, ik.closed_form.form(problem), q, rng
 
 
-@pytest.mark.parametrize(('name', 'redundant'), [('iiwa14', 2), ('panda', 6)])
+@pytest.mark.parametrize(
+    ('name', 'redundant'), [pytest.param('iiwa14', 2, marks=pytest.mark.thorough), ('panda', 6)]
+)
 def test_the_intervals_end_where_solutions_do(name, redundant):
     *_, form, q, rng = arm(name, 30)
     assert form.redundant_joint == redundant
@@ -36,7 +38,7 @@ def test_the_intervals_end_where_solutions_do(name, redundant):
                 assert len(form.solve(q, outside)) == 0
 
 
-@pytest.mark.parametrize('name', ['iiwa14', 'panda'])
+@pytest.mark.parametrize('name', [pytest.param('iiwa14', marks=pytest.mark.thorough), 'panda'])
 def test_the_nearest_of_all_is_at_least_as_near_as_one_that_is_known(name):
     for seed in (31, 32):
         robot, goal, form, q, rng = arm(name, seed)

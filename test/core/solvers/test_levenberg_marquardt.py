@@ -159,7 +159,9 @@ def test_scipy_finds_nothing_closer_near_a_closest_point(name):
             np.testing.assert_allclose(result.q[problem.variables], x, atol=2e-3)
 
 
-@pytest.mark.parametrize('name', ['panda', 'ur5e', 'iiwa14'])
+@pytest.mark.parametrize(
+    'name', ['ur5e', *(pytest.param(it, marks=pytest.mark.thorough) for it in ('panda', 'iiwa14'))]
+)
 def test_with_restarts_the_closest_point_is_a_global_searchs(name):
     robot, rng = robots.shipped(name), np.random.default_rng(47)
     problem, goal = pose_problem(robot)

@@ -1,6 +1,7 @@
 """The governor where joints wait for each other."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.motion_checks import (
@@ -45,9 +46,10 @@ def test_joints_that_move_together_take_no_longer_than_the_slowest(period, seed)
     assert (len(q) - 1) * period <= rest_to_rest(1.0, *bound) + period * (1 + 1e-6)
 
 
-def test_joints_with_speeds_of_their_own_arrive_together_as_soon_as_the_last_could():
+@pytest.mark.parametrize('count', [10, pytest.param(40, marks=pytest.mark.thorough)])
+def test_joints_with_speeds_of_their_own_arrive_together_as_soon_as_the_last_could(count):
     random, period = np.random.default_rng(8), 0.004
-    for _ in range(40):
+    for _ in range(count):
         velocity = 10.0 ** random.uniform(-0.5, 0.5, 5)
         acceleration = velocity * 10.0 ** random.uniform(-0.3, 1.5, 5)
         jerk = acceleration * 10.0 ** random.uniform(-0.3, 1.5, 5)

@@ -143,7 +143,9 @@ def test_jog_keeps_to_its_line_while_it_is_disturbed(velocity, disturb, jerk):
 
 @pytest.mark.parametrize('jerk', [math.inf, 500.0, 200.0])
 @DISTURBANCES
-@pytest.mark.parametrize('speed', [-0.25, -0.16, 0.2, 0.3])
+@pytest.mark.parametrize(
+    'speed', [-0.25, *(pytest.param(v, marks=pytest.mark.thorough) for v in (-0.16, 0.2)), 0.3]
+)
 def test_jog_keeps_to_its_line_while_it_is_disturbed_where_the_arm_can_go_no_further(
     speed, disturb, jerk
 ):
