@@ -246,11 +246,11 @@ class ManySolves:
             searches['targets'][:count] = packed.part_targets(frames)
         beginning = self._search.beginning
         if beginning is None:
-            searches['first'][:count] = starts
+            searches['guesses'][:count] = starts
         else:
-            targets, points = searches['targets'][:count], searches['first'][:count]
+            targets, points = searches['targets'][:count], searches['guesses'][:count]
             beginning.fill(targets, starts, 0, count, points)
-        searches['nearby'][:count] = starts if given.near is None else given.near
+        searches['references'][:count] = starts if given.near is None else given.near
         if len(packed.frozen):
             searches['angles'][:count] = given.angles[first:last]
         seed = self.solver.options.random_seed

@@ -360,9 +360,9 @@ def _pool(searches: Record, lanes: Record, w: int) -> None:
     costs, attempts, pool = searches.pool_costs, searches.pool_attempts, searches.pool
     if slot < 0:
         slot = 0
-        while searches.users[slot] != 0:
+        while searches.owners[slot] != 0:
             slot += 1
-        searches.slot[i], searches.users[slot] = slot, i + 1
+        searches.slot[i], searches.owners[slot] = slot, i + 1
         for k in range(POOL):
             costs[slot, k] = np.inf
     place = POOL
@@ -414,10 +414,10 @@ def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> 
     searches.begun[i] += 1
     lanes.attempt[w], lanes.later[w] = attempt, 0
     if attempt == 0:
-        x, first = point.x, searches.first
+        x, first = point.x, searches.guesses
         for j in range(x.shape[0]):
             x[j] = min(max(first[i, j], bounds[0, j]), bounds[1, j])
-    elif attempt > 1 or not _begins_elsewhere(problem, searches, lanes, w):
+    elif attempt > 1 or not _guess_restart(problem, searches, lanes, w):
         random_configuration(searches.seeds[i], attempt, bounds[2], bounds[3], point.x)
     if problem.restarts == 0:  # the only attempt there is counts as one that is followed
         searches.followed[i] = 1
@@ -438,23 +438,30 @@ def _stay(
     """Replacement for `nearest_solutions` without lanes, and so without plans: does nothing."""
 
 
-choose_beginning = nearest_solutions if HAS_LANES else _stay
+nearest_guess = nearest_solutions if HAS_LANES else _stay
 
 
 @inner
-def _begins_elsewhere(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
+def _guess_restart(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     """Put the initial guess of restart 1 into `POINT`, at the nearest closed-form solution.
 
     Only if attempt 0 began at a start near the goal, and failed; return whether it is so.
     """
     i, point = lanes.search[w], lanes.point
-    if searches.elsewhere == 0:
+    if searches.guesses_restart == 0:
         return False
     target, apart = point.target, 0.0
     copy_to(searches.targets[i, 0], target[0])
-    copy_to(searches.first[i], point.starts[0])
-    choose_beginning(
-        problem.plan, problem.everywhere, target, point.starts, 0, 1, lanes.room, point.answers
+    copy_to(searches.guesses[i], point.starts[0])
+    nearest_guess(
+        problem.plan,
+        problem.restart_numbers,
+        target,
+        point.starts,
+        0,
+        1,
+        lanes.scratch,
+        point.answers,
     )
     for j in range(point.x.shape[0]):
         point.x[j] = point.answers[0, j]
@@ -497,7 +504,7 @@ def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     i, bounds, point = lanes.search[w], problem.bounds, lanes.point
     answer = searches.points[i]
     copy_to(answer, point.x)
-    take_nearest_turns(answer, searches.nearby[i], bounds[0], bounds[1], bounds[4])
+    take_nearest_turns(answer, searches.references[i], bounds[0], bounds[1], bounds[4])
     turned = differ(answer, point.x)
     if searches.best_status[i] == REACHED and not turned:
         _write(searches, lanes, w, REACHED)  # as judged just now
@@ -531,7 +538,7 @@ def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
     searches.codes[i, EVALUATIONS] = searches.evaluations[i]
     searches.codes[i, ATTEMPTS] = searches.begun[i] - 1
     if searches.slot[i] >= 0:
-        searches.users[searches.slot[i]] = 0
+        searches.owners[searches.slot[i]] = 0
     _release(searches, lanes, w)
 
 

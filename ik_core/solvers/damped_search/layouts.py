@@ -38,8 +38,8 @@ PROBLEM = Layout(
         'bodies',
         'goals',
         'frozen_count',
-        'known',
-        'chain_rows',
+        'plan_size',
+        'plan_rows',
     ),
     pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
     weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
@@ -65,9 +65,9 @@ PROBLEM = Layout(
     weights=(FLOAT, 'joints'),  # of the joint tasks
     rests=(FLOAT, 'joints'),
     frozen=(INT, 'frozen_count'),  # bodies whose joints are no variables
-    plan=(INT, 'known'),  # of the closed form that attempts may begin at; of length 0: of none
-    near=(FLOAT, 'chain_rows', 12),  # its numbers, for attempt 0
-    everywhere=(FLOAT, 'chain_rows', 12),  # and for attempt 1
+    plan=(INT, 'plan_size'),  # of the closed form that attempts may begin at; of length 0: of none
+    guess_numbers=(FLOAT, 'plan_rows', 12),  # its numbers, for attempt 0
+    restart_numbers=(FLOAT, 'plan_rows', 12),  # and for attempt 1
 )
 
 SEARCHES = Layout(
@@ -77,13 +77,13 @@ SEARCHES = Layout(
     one=(INT,),  # and of `LANES`, for a single search: of one lane
     few=(INT,),  # and of several; 0: attempts are made one after the other
     stage=(INT,),
-    begins=(INT,),  # 1: attempt 0 of a single search begins at the nearest solution
-    elsewhere=(INT,),  # 1: so may attempt 1, where attempt 0 began at the start
+    guesses_first=(INT,),  # 1: attempt 0 of a single search begins at the nearest solution
+    guesses_restart=(INT,),  # 1: so may attempt 1, where attempt 0 began at the start
     targets=(FLOAT, 'count', 'goals', 12),
     angles=(FLOAT, 'count', 'frozen_count'),  # of the joints that are no variables [rad or m]
     starts=(FLOAT, 'count', 'joints'),
-    first=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
-    nearby=(FLOAT, 'count', 'joints'),  # next to which full turns are chosen
+    guesses=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
+    references=(FLOAT, 'count', 'joints'),  # next to which full turns are chosen
     seeds=(INT, 'count'),
     status=(INT, 'count'),
     lanes=(INT, 'count'),  # that work for a search
@@ -100,7 +100,7 @@ SEARCHES = Layout(
     costs=(FLOAT, 'count'),
     errors=(FLOAT, 'count', 'goals', 2),
     codes=(INT, 'count', 4),
-    users=(INT, 'slots'),  # which search has a slot, plus one
+    owners=(INT, 'slots'),  # which search has a slot, plus one
     pool_costs=(FLOAT, 'slots', POOL),
     pool_attempts=(INT, 'slots', POOL),
     pool=(FLOAT, 'slots', POOL, 'joints'),
@@ -127,7 +127,7 @@ POINT = Layout(
     squares=(FLOAT, 'joints'),
     dx=(FLOAT, 'joints'),
     held=(FLOAT, 'joints'),
-    way=(FLOAT, 'joints'),
+    descent=(FLOAT, 'joints'),
     hessian=(FLOAT, 'joints', 'joints'),
     normal=(FLOAT, 'size', 'size'),
     rhs=(FLOAT, 'size'),
@@ -137,7 +137,7 @@ POINT = Layout(
 
 LANES = Layout(
     'lanes',
-    ('joints', 'rows', 'bodies', 'goals', 'size', 'room_rows'),
+    ('joints', 'rows', 'bodies', 'goals', 'size', 'scratch_rows'),
     here=(INT,),  # which of two points is the last one; the other is new
     next=(INT,),  # search that no lane has begun
     follows=(INT,),  # 0: attempts that are to be followed are left to other lanes
@@ -165,7 +165,7 @@ LANES = Layout(
     squares=(LANE, 2, 'joints'),  # of the columns' lengths; of vanishing ones more
     dx=(LANE, 'joints'),
     held=(LANE, 'joints'),
-    way=(LANE, 'joints'),  # down from a saddle
+    descent=(LANE, 'joints'),  # down from a saddle
     target=(LANE, 'goals', 12),
     offset=(LANE, 'bodies'),
     angle=(LANE, 'bodies'),
@@ -181,6 +181,6 @@ LANES = Layout(
     loose=(LANE, 'joints', 'rows'),
     normal=(LANE, 'size', 'size'),
     rhs=(LANE, 'size'),
-    room=(FLOAT, 'room_rows', slots.WIDTH),  # of closed forms
+    scratch=(FLOAT, 'scratch_rows', slots.WIDTH),  # of closed forms
     point=(RECORD, POINT),
 )

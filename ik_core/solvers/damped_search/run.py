@@ -17,13 +17,13 @@ from ...robot.limits import take_nearest_turns
 from . import layouts
 from .decide import (
     assign,
-    choose_beginning,
     copy_point,
     decide,
     free,
     go_on,
     join,
     load_search,
+    nearest_guess,
 )
 from .evaluate import evaluate
 from .layouts import (
@@ -120,7 +120,7 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
             if not abs(q[j]) < np.inf:
                 return NOT_FINITE, 0.0, 0, 0, 0
         searches.stage = NEW
-        searches.begins = searches.elsewhere = 1 if problem.plan.shape[0] > 0 else 0
+        searches.guesses_first = searches.guesses_restart = 1 if problem.plan.shape[0] > 0 else 0
         for j in range(columns.shape[0]):
             searches.starts[0, j] = q[columns[j]]
     if searches.stage == NEW:
@@ -163,20 +163,20 @@ def begin_single(problem: Record, searches: Record, one: Record) -> None:
     """Choose the initial guess of attempt 0: the start, or the nearest closed-form solution."""
     starts = searches.starts
     put_starts(problem, searches)
-    copy_to(starts[0], searches.first[0])
-    if searches.begins > 0:
-        choose_beginning(
+    copy_to(starts[0], searches.guesses[0])
+    if searches.guesses_first > 0:
+        nearest_guess(
             problem.plan,
-            problem.near,
+            problem.guess_numbers,
             searches.targets[0],
             starts,
             0,
             1,
-            one.room,
-            searches.first,
+            one.scratch,
+            searches.guesses,
         )
-    for k in range(searches.users.shape[0]):
-        searches.users[k] = 0
+    for k in range(searches.owners.shape[0]):
+        searches.owners[k] = 0
     reset(one, 0)
     searches.status[0] = RUNNING
 
@@ -215,13 +215,13 @@ def conclude(address: int) -> int:
     point, bounds, there = one.point, problem.bounds, 1 - one.here
     if searches.stage == NEW:
         put_starts(problem, searches)
-        copy_to(searches.nearby[0], point.x)
+        copy_to(searches.references[0], point.x)
     elif one.phase[0] != IDLE and one.cost[there, 0] <= searches.best_cost[0]:
         for j in range(point.x.shape[0]):
             point.x[j] = one.x[there, j, 0]
     else:
         copy_to(searches.points[0], point.x)
-    take_nearest_turns(point.x, searches.nearby[0], bounds[0], bounds[1], bounds[4])
+    take_nearest_turns(point.x, searches.references[0], bounds[0], bounds[1], bounds[4])
     load_search(problem, searches, 0, point)
     evaluate_point(problem, point)
     copy_to(point.x, point.answers[0])
@@ -235,9 +235,9 @@ def conclude(address: int) -> int:
 @inlined
 def put_starts(problem: Record, searches: Record) -> None:
     """Set the reference for full turns to the start, inside the limits."""
-    bounds, nearby, starts = problem.bounds, searches.nearby, searches.starts
-    for j in range(nearby.shape[1]):
-        nearby[0, j] = min(max(starts[0, j], bounds[0, j]), bounds[1, j])
+    bounds, references, starts = problem.bounds, searches.references, searches.starts
+    for j in range(references.shape[1]):
+        references[0, j] = min(max(starts[0, j], bounds[0, j]), bounds[1, j])
 
 
 @njit
@@ -250,6 +250,6 @@ def solve_batch(address: int, many_address: int, begins: bool, steps: int) -> bo
     problem = problem_at(searches.problem)
     if begins:
         reset(numbers, 0)
-        for k in range(searches.users.shape[0]):
-            searches.users[k] = 0
+        for k in range(searches.owners.shape[0]):
+            searches.owners[k] = 0
     return run(problem, searches, many_lanes(many_address), numbers, problem.restarts, steps)

@@ -52,7 +52,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
         trial = (lanes.leaving[w] - 1) % SADDLE_TRIALS
         length = SADDLE_STEP * 0.5 ** (trial // 2)
         for j in range(dx.shape[0]):
-            dx[j] = (-length if trial % 2 == 1 else length) * lanes.way[j, w]
+            dx[j] = (-length if trial % 2 == 1 else length) * lanes.descent[j, w]
     else:
         bounded_newton_step(
             point.hessian,
@@ -172,7 +172,7 @@ def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
 
 @inner
 def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -> bool:
-    """At a stationary point of a lane: `way` = a descent direction of negative curvature.
+    """At a stationary point of a lane: `descent` = a descent direction of negative curvature.
 
     Return False at a minimum. Joints that the slope presses against a limit stay there; with
     `all_at_limits` every joint at a limit does.
@@ -180,7 +180,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
-    held, normal, rhs, way = point.held, point.normal, point.rhs, point.way
+    held, normal, rhs, way = point.held, point.normal, point.rhs, point.descent
     _hold(problem, point, all_at_limits)
     size = free_block(point.hessian, held, normal)
     least = FLAT * stiffness(point.hessian)
@@ -197,7 +197,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
         if held[j] == 0.0:
             way[j] = rhs[row] / largest
             row += 1
-    _keep_way(lanes, w)
+    _keep_descent(lanes, w)
     return True
 
 
@@ -210,18 +210,18 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     _hold(problem, point, False)
     least = FLAT * stiffness(point.hessian)
     if not curves_down_inside(
-        point.hessian, point.x, problem.bounds, point.held, least, point.way
+        point.hessian, point.x, problem.bounds, point.held, least, point.descent
     ):
         return False
-    _keep_way(lanes, w)
+    _keep_descent(lanes, w)
     return True
 
 
 @inner
-def _keep_way(lanes: Record, w: int) -> None:
-    way = lanes.point.way
+def _keep_descent(lanes: Record, w: int) -> None:
+    way = lanes.point.descent
     for j in range(way.shape[0]):
-        lanes.way[j, w] = way[j]
+        lanes.descent[j, w] = way[j]
 
 
 @inner

@@ -77,7 +77,7 @@ class DampedWorkspace(Workspace):
             'bodies': len(packed.tree),
             'goals': len(packed.parts),
             'size': max(joints, rows),
-            'room_rows': ROOM,
+            'scratch_rows': ROOM,
             'goal_rows': packed.rows,
             'other_rows': other_rows,
             'frozen_count': len(packed.frozen),
@@ -108,10 +108,10 @@ class DampedWorkspace(Workspace):
             'bounds': problem.limits.packed,
             'frozen': np.array(packed.frozen, np.int64),
             'plan': plan,
-            'near': near,
-            'everywhere': everywhere,
+            'guess_numbers': near,
+            'restart_numbers': everywhere,
         }
-        sizes = {**self._sizes, 'known': len(plan), 'chain_rows': len(near)}
+        sizes = {**self._sizes, 'plan_size': len(plan), 'plan_rows': len(near)}
         record, options = layouts.PROBLEM.make(sizes, arrays=arrays), self._options
         weighed = bool(problem.other_tasks)
         # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
@@ -141,7 +141,7 @@ class DampedWorkspace(Workspace):
         record = layouts.SEARCHES.make(sizes, arrays=given)
         record['seeds'] = self._options.random_seed
         record['problem'] = self.constants.address
-        record['elsewhere'] = self.beginning is not None
+        record['guesses_restart'] = self.beginning is not None
         return record
 
     def make_lanes(self, width: int) -> Record:
@@ -250,18 +250,18 @@ class DampedWorkspace(Workspace):
         self._begins = self._may_begin = self.beginning is not None
         self._has_looked = False
         if self._begins:
-            own['elsewhere'] = 1
+            own['guesses_restart'] = 1
         return q
 
     def stay_on_branch(self) -> None:
         """See Workspace."""
-        self._begins, self.searches['elsewhere'] = False, 0
+        self._begins, self.searches['guesses_restart'] = False, 0
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
         looks = self._begins and iterations == 0  # whether the start reaches the goals
         if self._may_begin:
-            self.searches['begins'] = self._begins and not looks
+            self.searches['guesses_first'] = self._begins and not looks
             if self._begins:
                 self.searches['stage'] = NEW  # whatever was seen at the start
             self._begins = looks

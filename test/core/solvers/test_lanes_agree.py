@@ -56,14 +56,14 @@ def in_so_many_lanes(count, problem, frames, starts, steps=FOREVER, **options):
     kernel = run.solve_batch if count == LANES else in_other_lanes(count)
     searches, lanes = search.make_searches(len(starts), count), search.make_lanes(count)
     searches['targets'] = frames
-    for name in ('starts', 'first', 'nearby'):
+    for name in ('starts', 'guesses', 'references'):
         searches[name] = starts
-    searches['elsewhere'] = 0
+    searches['guesses_restart'] = 0
     begins = True
     while kernel(searches.address, lanes.address, begins, steps):
         begins = False
     assert not lanes['phase'].any()  # all lanes are idle
-    assert not searches['users'].any()
+    assert not searches['owners'].any()
     return searches['points'], searches['codes'], searches['errors']
 
 
