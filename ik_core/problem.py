@@ -178,8 +178,9 @@ class IkProblem:
         return q
 
     def load_numbers(self, q0: ArrayLike | None = None) -> Array:
-        """As `load`, for a kernel that sees for itself whether the start is finite.
+        """Load the start as `load` does, without a check that it is finite.
 
+        The kernels of the default solver check that themselves.
         Only for problems with goals alone, and without frozen joints.
         """
         if q0 is None or self.check_jacobians:

@@ -343,7 +343,7 @@ class Rested(Trials):
         self._listener = SimpleNamespace(rests_since=-1e9, delay=0.0, moves=False, trace=None)
         self._poses = SimpleNamespace(publish=self.take_goal)
         self._twists = SimpleNamespace(publish=self.take_twist)
-        self.answers = ['idle']
+        self._arm, self.answers = None, ['idle']
 
     def take_goal(self, _):
         """The node notices it only after a while, and then moves."""
