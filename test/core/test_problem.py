@@ -318,7 +318,7 @@ def test_problems_that_make_no_sense():
     with pytest.raises(UnsupportedProblem, match="moves link 'arm_1'"):
         IkProblem(robot, [goal, PositionTask('arm_1', [0, 0, 0])], frozen_joints=['joint_1'])
     panda = robots.shipped('panda')
-    with pytest.raises(FrameNotFound, match='follows'):
+    with pytest.raises(FrameNotFound, match='mimics'):
         IkProblem(panda, [pose_goal(panda, np.zeros(8))], frozen_joints=['panda_finger_joint2'])
 
 

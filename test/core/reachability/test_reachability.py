@@ -456,6 +456,6 @@ def test_a_file_that_is_no_map_is_refused(tmp_path):
         InvalidOption, match=r'notes\.npz is not a reachability map: not a numpy archive'
     ):
         ReachabilityMap.load(file)
-    with pytest.raises(InvalidOption, match='no reachability map'):
+    with pytest.raises(InvalidOption, match='not a reachability map'):
         reachability_map(gantry(), out=file, resume=True, **SMALL)
     assert file.read_text() == 'shopping'

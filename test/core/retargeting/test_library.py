@@ -285,7 +285,7 @@ SOUND = {'file': 'line.csv', 'robot': 'plotter.urdf', 'links': {'pen': 'tool0'}}
         ({'joints': 'x'}, "'joints'"),
         ({'rate': 30}, "'rate'.*csv"),
         ({'skeleton': 'x.asf'}, "'skeleton'.*csv"),
-        ({'speed': 1}, "'speed'.*known"),
+        ({'speed': 1}, "'speed'.*keys"),
         ({'scale': 0}, "'scale'"),
         ({'scale': float('nan')}, "'scale'"),
         ({'scale': True}, "'scale'"),

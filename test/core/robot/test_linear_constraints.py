@@ -102,7 +102,7 @@ def test_joints_in_a_constraint_are_not_turned():
 def test_what_fits_no_problem_is_refused():
     with pytest.raises(ik.FrameNotFound, match='panda_joint9'):
         panda_problem(LinearConstraint({'panda_joint9': 1.0}, upper=1.0))
-    with pytest.raises(InvalidOption, match='no LinearConstraint'):
+    with pytest.raises(InvalidOption, match='not a LinearConstraint'):
         panda_problem({'panda_joint1': 1.0})
     with pytest.raises(
         ik.UnsupportedProblem, match=r'panda_joint1 <= 1\.0: the problem moves none'

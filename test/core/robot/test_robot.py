@@ -231,7 +231,7 @@ def test_an_unknown_link_is_answered_with_close_names():
 def test_joint_index():
     robot = robots.shipped('panda')
     assert robot.joint_index('panda_joint3') == 2
-    with pytest.raises(FrameNotFound, match="follows 'panda_finger_joint1'"):
+    with pytest.raises(FrameNotFound, match="mimics 'panda_finger_joint1'"):
         robot.joint_index('panda_finger_joint2')
     with pytest.raises(FrameNotFound, match='panda_joint3'):
         robot.joint_index('panda_joint33')
