@@ -56,8 +56,8 @@ test:
 	@python=$$(scripts/environment test) && exec scripts/test "$$python" $(if $(K),-k '$(K)')
 
 test-all:
-	@python=$$(scripts/environment test) && exec scripts/test "$$python" \
-	-m 'thorough or not thorough' $(if $(K),-k '$(K)')
+	@python=$$(scripts/environment test) && THOROUGH=1 exec scripts/test "$$python" \
+	$(if $(K),-k '$(K)')
 
 docs:
 	@python=$$(scripts/environment docs) && \

@@ -28,9 +28,17 @@ BENCHMARK = Path(__file__).parent / 'benchmark'
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
-def pytest_collection_modifyitems(items):
-    """Files side by side: what is long must not be what runs last, alone."""
+def pytest_collection_modifyitems(config, items):
+    """Files side by side: what is long must not be what runs last, alone.
+
+    An environment variable says whether thorough tests run: pytest-xdist's workers have it, too,
+    while they take `-m` from pytest.ini alone.
+    """
     for item in items:
         if BENCHMARK in item.path.parents:
             item.add_marker('thorough')
+    if not os.environ.get('THOROUGH'):
+        thorough = {item for item in items if item.get_closest_marker('thorough')}
+        config.hook.pytest_deselected(items=[*thorough])
+        items[:] = [item for item in items if item not in thorough]
     items.sort(key=lambda item: item.get_closest_marker('long') is None)
