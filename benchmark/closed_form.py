@@ -1,17 +1,17 @@
 """`ik bench closed_form`: all solutions of a pose in closed form, beside searches.
 
 Random poses that an arm reaches, from the configurations that they come from. Of an arm of seven
-joints one is held where it stands there.
+joints one is the redundancy parameter, with its value there.
 
 - `solve_us`: a whole call of `ClosedForm.solve` from Python, all solutions; `batch_us`: of
   `ClosedForm.solve_many` in one thread, for each pose. `solve_all_us`: of `ik.solve_all`, with
-  errors and singularities (only for arms without a held joint; so those that follow).
+  errors and singularities (only for arms without a redundant joint; so those that follow).
   `search_us`: of `ik.solve_all(closed_form=False)`. Medians, of `batch_us` over whole batches.
 - `eaik_us`, `ik_geo_us`: of a call of these, where they are installed and know the arm; what they
   find is not checked against limits.
 - `found_percent`: of the configurations that the poses came from.
 - `same_percent`: of the poses for which searches find the same set of solutions.
-- `sweep_us`: `ik.closed_form.best_solution` over all values of the held joint, the nearest to a
+- `sweep_us`: `ik.closed_form.best_solution` over all values of the redundant joint, nearest to a
   start that is up to `ASIDE` from the configuration in each joint; `far_sweep_us`: to the default
   one.
 """
@@ -78,7 +78,7 @@ def _row(name: str, count: int) -> Row:
     row['found_percent'] = 100.0 * float(np.mean(again))
     row['batch_us'] = _batched(form, cases)
     row |= dict.fromkeys(SOME, '') | _peers(goal, problem, cases)
-    if form.held is None:
+    if form.redundant_joint is None:
         _, row['solve_all_us'] = _timed(goal, cases, lambda q: solve_all(problem, q))
         few = cases[::SEARCHED]
         searched, row['search_us'] = _timed(

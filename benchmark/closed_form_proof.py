@@ -12,7 +12,7 @@ ours. All cores work at it, each at another round of poses.
 - A row for each of `against`: the search (`solve_all(closed_form=False)`), and EAIK, ik-geo and
   ssik where they are installed and quickly solve such an arm; EVERY says how many of the poses
   those get that take long, `poses` how many were compared. Arms of seven are solved by EAIK and
-  ik-geo as arms of six, with the joint fixed that is held. `missing`: solutions of theirs that the
+  ik-geo as arms of six, with the redundant joint fixed. `missing`: solutions of theirs that the
   closed form lacks; `extra`: those that they lack. Only regular solutions count, those inside the
   limits: at singular ones there may be infinitely many.
 """
@@ -89,7 +89,7 @@ ARMS: dict[str, Callable[[], Robot]] = {
     'iiwa14': lambda: arm('iiwa14'),
     'pr2_like': lambda: arm('pr2_like'),
 }
-"""By name. Of eight joints the first one is frozen; of seven, one is held."""
+"""By name. Of eight joints the first one is frozen; of seven, one is redundant."""
 
 Solutions = Callable[[Array], Array]
 """The solutions (k, 6) of a pose (4, 4) of the tip."""
@@ -135,9 +135,9 @@ class Proof:
         frozen = chain[: max(0, len(chain) - 7)]
         self.problem = IkProblem(robot, [self.goal], frozen_joints=frozen)
         self.form = ClosedForm(self.problem)
-        held = self.form.held
-        if held is not None:
-            frozen = [*frozen, robot.joint_names[held]]
+        redundant = self.form.redundant_joint
+        if redundant is not None:
+            frozen = [*frozen, robot.joint_names[redundant]]
         self.searched = IkProblem(robot, [self.goal], frozen_joints=frozen)
         self.moving = self.searched.variables
         self.turning = np.array([robot.joint_units[i] == 'rad' for i in self.moving])
@@ -180,14 +180,14 @@ class Proof:
         return {name: one for name, one in others.items() if _seconds(one, pose) < PATIENCE}
 
     def _others_at(self, q: Array) -> Iterator[tuple[str, Solutions]]:
-        """Those that solve this arm, as joints that are frozen and held stand in q (n,)."""
+        """The solvers of this arm, frozen and redundant joints at their values of q (n,)."""
         self.searched.packed.load_frozen(q)
         return peers(self.robot, self.tip, chain_of(self.searched.packed, False))
 
     def _asked(self, case: Case, i: int) -> Iterator[tuple[str, Array]]:
         """Each of the others whose turn it is, with its solutions (k, n)."""
         others = self.others
-        if self.form.held is not None and others:
+        if self.form.redundant_joint is not None and others:
             others = dict(self._others_at(case.q)) if i % EVERY_HELD == 0 else {}
         for name, solutions in others.items():
             if i % EVERY.get(name, 1) == 0:

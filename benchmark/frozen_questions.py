@@ -339,7 +339,7 @@ def closed_forms(answers: Answers, share: float) -> None:
     """All solutions of poses for arms of all families; every second pose is singular.
 
     One by one and many at once; for a fiftieth of them also `solve_all`, or, where a joint is
-    held, the nearest solution over all of its values and the intervals of these.
+    redundant, the nearest solution over all of its values and the intervals of these.
     """
     for name in CLOSED:
         robot = robot_of(name)
@@ -349,6 +349,8 @@ def closed_forms(answers: Answers, share: float) -> None:
             first = robot.joint_names[problem.variables[0]]
             problem = make('IkProblem', robot, [goal], frozen_joints=[first])
         form, cases = make('ClosedForm', problem), chosen(f'closed {name}', POSES, share)
+        is_old = hasattr(form, 'held')
+        redundant = form.held if is_old else form.redundant_joint
         others = np.setdiff1d(np.arange(robot.n), problem.variables)
         starts, poses = [], []
         for i in cases:
@@ -357,8 +359,8 @@ def closed_forms(answers: Answers, share: float) -> None:
             if i % 2:
                 q = np.clip(np.round(2.0 * q / np.pi) * np.pi / 2.0, robot.lower, robot.upper)
             q[others] = start[others] = robot.middle_configuration[others]
-            if form.held is not None:
-                start[form.held] = q[form.held]
+            if redundant is not None:
+                start[redundant] = q[redundant]
             starts.append(start)
             poses.append(robot.forward_kinematics(q, goal.link))
         for i, start, pose in zip(cases, starts, poses, strict=True):
@@ -368,13 +370,14 @@ def closed_forms(answers: Answers, share: float) -> None:
             answers.add(f'{name}, one', label, q=_padded(found), count=len(found), certain=certain)
             if i % 100 >= 2:
                 continue
-            if form.held is None:
+            if redundant is None:
                 found = make('solve_all', problem, start).q
                 answers.add(f'{name}, solve_all', label, q=_padded(found), count=len(found))
             else:
                 best = make('best_solution', form, start)
                 q = np.full(robot.n, np.nan) if best is None else best
-                ends = np.array(make('held_intervals', form, start)).reshape(-1, 2)
+                intervals = 'held_intervals' if is_old else 'redundancy_intervals'
+                ends = np.array(make(intervals, form, start)).reshape(-1, 2)
                 answers.add(f'{name}, held', label, q=q, ends=_padded(ends), count=len(ends))
         for i, found in zip(cases, form.solve_many(poses, starts) if cases else (), strict=True):
             answers.add(f'{name}, many', str(i), q=_padded(found), count=len(found))

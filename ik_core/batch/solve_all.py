@@ -195,7 +195,7 @@ def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
 def _in_closed_form(
     problem: IkProblem, q0: ArrayLike | None, turns: bool, started: float
 ) -> Solutions | None:
-    """The answer where the problem has a closed form without a joint that is held."""
+    """The answer where the problem has a closed form without a redundant joint."""
     form = _form_of(problem, q0)
     if form is None:
         return None
@@ -203,7 +203,7 @@ def _in_closed_form(
         q = form.solve(q0)
     except UnsupportedProblem:  # as its frozen joints stand in q0
         return None
-    if form.held is not None or not form.is_certain:
+    if form.redundant_joint is not None or not form.is_certain:
         return None
     errors, shares = form.appraised(q)
     singular = shares <= NEARLY_SINGULAR

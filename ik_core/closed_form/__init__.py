@@ -5,13 +5,13 @@ are parallel, `cores` does that in kernels, by placing a point (`places`) and by
 (`subproblems`). Six joints of any geometry are eigenvalues: `lines` has the equations,
 `elimination` solves them, `polish` makes candidates exact, `general` puts it together. `judging`
 keeps what is a solution inside the limits. `forms` has what users hold, `knowledge` what was found
-out about a problem. `redundancy` sweeps the seventh joint, by `sweeping`, and by `best_held`
+out about a problem. `redundancy` sweeps a redundant joint, by `sweeping`, and by `best_held`
 and `hidden`, which see branches as paths (`branch_paths`). `beginning` says where the default's
 searches begin, by the kernel `nearest`. They import `problem` and what is below, never solvers.
 """
 
 from .forms import ClosedForm, form
 from .many import ManySolutions
-from .redundancy import best_solution, held_intervals
+from .redundancy import best_solution, redundancy_intervals
 
-__all__ = ['ClosedForm', 'ManySolutions', 'best_solution', 'form', 'held_intervals']
+__all__ = ['ClosedForm', 'ManySolutions', 'best_solution', 'form', 'redundancy_intervals']

@@ -23,7 +23,7 @@ from .following import appraise, follow
 from .general import make_way
 from .judging import EXACT, NEAR, SAME, SOLUTION
 from .layouts import Layout
-from .many import ManySolutions, held_values, solve_chunks
+from .many import ManySolutions, redundancy_values, solve_chunks
 from .nearly import NearlyClosed, nearly_closed
 from .plans import Plan, plan_of
 from .slots import SLOTS
@@ -40,13 +40,13 @@ GUESSES, GUESSED_MARGIN = 12, 1.0
 class ClosedForm:
     """All solutions of a problem with one pose goal, from the geometry of its chain.
 
-    `family` says in words what of the chain made it possible. `held`: the joint of a chain of
-    seven whose value is given to `solve`, by its index into q; None otherwise. `deviation` [m,
-    rad]: how far the axes miss what the family needs; where that is more than rounding, the
-    solutions of the ideal chain are followed to those of the real one. `is_certain`: whether the
-    last answer of `solve` has certainly all solutions; not so where they are followed. Virtual
-    joints, which complete chains of less than six, bring singularities of their own: there it is
-    certain where several ways to complete the chain agree, and none was followed.
+    `family` names the geometry that makes it possible. `redundant_joint` is the joint of a chain
+    of seven whose value is the redundancy parameter of `solve`, as an index into q; None for
+    other chains. `deviation` [m, rad] is how far the axes miss that geometry; where it exceeds
+    rounding, the solutions of the ideal chain are refined to those of the real one. `is_certain`
+    is whether the last answer of `solve` certainly has all solutions; refined ones are never
+    certain. Virtual joints, which complete chains of fewer than six, bring singularities of their
+    own: there an answer is certain if several completions agree and none was refined.
     Made by `form`.
     """
 
@@ -63,8 +63,8 @@ class ClosedForm:
         self._ways: list[Way] = []
         self._plan: Plan | None = None
         self._nearly: list[NearlyClosed | None] = []  # once it is looked for
-        self._held: int | None = None
-        self._held_range = np.nan, np.nan
+        self._redundant_joint: int | None = None
+        self._redundancy_range = np.nan, np.nan
         self._family = ''
         self.is_certain = False
         self.stand(self.start(q0))
@@ -79,15 +79,15 @@ class ClosedForm:
 
     @property
     def family(self) -> str:
-        """What of the chain made it possible, in words."""
+        """The geometry that makes the closed form possible, in words."""
         if not self._family:
             self._family = self.layout.title([self.robot.joint_names[i] for i in self._joints])
         return self._family
 
     @property
-    def held(self) -> int | None:
-        """The joint whose value is given to `solve`, as an index into q."""
-        return self._held
+    def redundant_joint(self) -> int | None:
+        """The joint whose value is the redundancy parameter, as an index into q; None without."""
+        return self._redundant_joint
 
     @property
     def _joints(self) -> IntArray:
@@ -105,9 +105,9 @@ class ClosedForm:
         return self._ways[0].is_exact
 
     @property
-    def held_range(self) -> tuple[float, float]:
-        """The limits [rad, m] of the joint that is held, half a turn to a side that is open."""
-        return self._held_range
+    def redundancy_range(self) -> tuple[float, float]:
+        """The limits [rad, m] of the redundant joint, half a turn to an unlimited side."""
+        return self._redundancy_range
 
     def start(self, q0: ArrayLike | None = None) -> Array:
         """The whole start (n,)."""
@@ -118,23 +118,23 @@ class ClosedForm:
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         return self._packed is problem.packed and self.tolerances == tolerances
 
-    def solve(self, q0: ArrayLike | None = None, held: float | None = None) -> Array:
+    def solve(self, q0: ArrayLike | None = None, redundancy: float | None = None) -> Array:
         """All solutions (k, n) inside the limits, the nearest to q0 (n,) first.
 
         Of those that differ by whole turns the one nearest to q0 is given. Joints that the problem
         does not move, and those that do not matter at a singularity, keep their values of q0.
-        `held`: the value [rad, m] of the joint that is held, or a turn more or less; by default
-        that of q0. Empty where the goal is out of reach, to the problem's tolerances. Raises
+        `redundancy`: the value [rad, m] of the redundant joint, or a turn more or less; by default
+        its value in q0. Empty where the goal is out of reach, to the problem's tolerances. Raises
         InvalidGoal, InvalidConfiguration.
         """
         start = self.start(q0)
         self._packed.load(start)
-        return self.solve_loaded(start, held)
+        return self.solve_loaded(start, redundancy)
 
-    def solve_loaded(self, start: Array, held: float | None = None) -> Array:
+    def solve_loaded(self, start: Array, redundancy: float | None = None) -> Array:
         """As `solve`, from a checked start (n,), for the target that the problem read last."""
         self.stand(start)
-        value = self._value_to_hold(start, held)
+        value = self._redundancy_value(start, redundancy)
         if self._plan is not None:
             q = self._plan.solve(self._packed.targets, start, value)
             if q is not None:
@@ -146,7 +146,7 @@ class ClosedForm:
         self,
         targets: Any,
         q0: ArrayLike | None = None,
-        held: ArrayLike | None = None,
+        redundancy: ArrayLike | None = None,
         *,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -156,7 +156,7 @@ class ClosedForm:
         targets (N, 4, 4) : in the place of the goal's own, which is not changed; or a list of what
             `ik_core.transform` takes
         q0 : (n,) for all, (N, n) one for each, or None
-        held : the values of the joint that is held, one for all or (N,); by default those in q0
+        redundancy : values of the redundant joint, one for all or (N,); by default those in q0
         threads : by default as many as there are cores that this process may use
         progress : called now and then with (solved, N), in the calling thread
 
@@ -167,7 +167,7 @@ class ClosedForm:
         frames = frames_of(checked_transforms(targets, self.robot.base_link))
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
-        values = self._values_to_hold(starts, held, len(frames))
+        values = self._redundancy_values(starts, redundancy, len(frames))
         if self._plan is None or not self._stand_alike(starts):
             rows = SLOTS, self.robot.n
             q, counts = np.full((len(frames), *rows), np.nan), np.full(len(frames), -1)
@@ -191,7 +191,7 @@ class ClosedForm:
         """The solution (n,) nearest to a start, None without any; and whether those next to the
         start, or with its own value, still have to be looked at.
 
-        values (N,) : of the held joint, looked at first, at the same distance from end to end
+        values (N,) : of the redundant joint, looked at first, at the same distance from end to end
         None where that has to be done value by value, by `solve`.
         """
         self._packed.load(start)
@@ -220,8 +220,8 @@ class ClosedForm:
         return None if nearly is None else nearly.best(start)
 
     def hidden_values(self, start: Array, values: Array) -> Array:
-        """Values of the held joint between two of (N,) that have solutions where these have none,
-        or none where both have some, as far as that can be told."""
+        """Values of the redundant joint between two of (N,): with solutions where these have none,
+        or without where both have some, as far as estimated."""
         self._packed.load(start)
         self.stand(start)
         found = None
@@ -230,7 +230,7 @@ class ClosedForm:
         return np.empty(0) if found is None else found
 
     def solve_first(self, start: Array, values: Array) -> Array | None:
-        """The nearest solution (n,) at the first of these values of the held joint that has any.
+        """The nearest solution (n,) at the first of these values of the redundant joint with any.
 
         From a checked start (n,), for the target that the problem read last.
         """
@@ -404,10 +404,11 @@ class ClosedForm:
         if not self._ways:
             raise UnsupportedProblem(why_not(self._chain))
         held, self._family = self.layout.held, ''
-        self._held, j = int(self._joints[held]) if held >= 0 else None, self._ways[0].held
+        self._redundant_joint = int(self._joints[held]) if held >= 0 else None
+        j = self._ways[0].held
         if j is not None:
             lower, upper = self._limits.sample_lower, self._limits.sample_upper
-            self._held_range = lower.item(j), upper.item(j)
+            self._redundancy_range = lower.item(j), upper.item(j)
         self._plan, self._nearly = self._find_plan(), []
 
     def _find_ways(self) -> list[Way]:
@@ -461,32 +462,35 @@ class ClosedForm:
         """Whether x is one of those found, modulo whole turns."""
         return any(np.abs(self._limits.nearest_turn(q, x) - x).max() <= SAME for q in found)
 
-    def _value_to_hold(self, start: Array, held: float | None) -> float:
-        """The value of the joint that is held: that of the start, where it is not given."""
-        if self._held is None:
-            self._refuse(held)
+    def _redundancy_value(self, start: Array, redundancy: float | None) -> float:
+        """The value of the redundant joint, by default that of the start; 0 without one."""
+        if self.redundant_joint is None:
+            self._refuse(redundancy)
             return 0.0
-        if held is None:
-            return start.item(self._held)
-        value = exact_number(held, float)
+        if redundancy is None:
+            return start.item(self.redundant_joint)
+        value = exact_number(redundancy, float)
         if value is None or not np.isfinite(value):
-            raise InvalidConfiguration(f'held = {held!r} is no position of a joint')
+            raise InvalidConfiguration(f'redundancy = {redundancy!r} is no position of a joint')
         return float(value)
 
-    def _refuse(self, held: Any) -> None:
-        """InvalidConfiguration where a value is given to hold, and there is no joint to hold."""
-        if held is not None:
+    def _refuse(self, redundancy: Any) -> None:
+        """InvalidConfiguration for a redundancy parameter where no joint is redundant."""
+        if redundancy is not None:
             raise InvalidConfiguration(
-                f'held = {held!r}: no joint is held ({self.family}); leave it out, or freeze a '
-                'joint of the problem (frozen_joints=), which then stands as in q0'
+                f'redundancy = {redundancy!r}: this chain has no redundant joint '
+                f'({self.family}); leave it out, or freeze a joint of the problem '
+                '(frozen_joints=), which then keeps its value of q0'
             )
 
-    def _values_to_hold(self, starts: Array, held: ArrayLike | None, count: int) -> Array:
+    def _redundancy_values(self, starts: Array, redundancy: ArrayLike | None, count: int) -> Array:
         """The same for many: one for all, or (N,)."""
-        if self.held is None:
-            self._refuse(held)
+        if self.redundant_joint is None:
+            self._refuse(redundancy)
             return np.zeros(1)
-        return starts[:, self.held].copy() if held is None else held_values(held, count)
+        if redundancy is None:
+            return starts[:, self.redundant_joint].copy()
+        return redundancy_values(redundancy, count)
 
 
 def form(problem: IkProblem, q0: ArrayLike | None = None) -> ClosedForm:

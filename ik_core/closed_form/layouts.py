@@ -75,7 +75,7 @@ class Layout:
             title = f'a chain of {len(names)}'
         if self.deviation > EXACT:
             title += f', but for {self.deviation:.0e}'
-        return f'{title}, {names[self.held]} held' if self.held >= 0 else title
+        return title if self.held < 0 else f'{title}, {names[self.held]} as redundancy parameter'
 
 
 def layouts(rows: Array, slides: NDArray[np.bool_], point: Array | None = None) -> list[Layout]:

@@ -51,18 +51,21 @@ class ManySolutions:
         return (self[i] for i in range(len(self)))
 
 
-def held_values(held: ArrayLike, count: int) -> Array:
-    """Values of the held joint: (1,) for all, or (N,); InvalidConfiguration otherwise."""
+def redundancy_values(redundancy: ArrayLike, count: int) -> Array:
+    """Values of the redundant joint: (1,) for all, or (N,); InvalidConfiguration otherwise."""
     try:
-        values = np.atleast_1d(np.ascontiguousarray(held, float))
+        values = np.atleast_1d(np.ascontiguousarray(redundancy, float))
     except (TypeError, ValueError) as error:
-        raise InvalidConfiguration(f'held = {held!r} is no position of a joint') from error
+        raise InvalidConfiguration(
+            f'redundancy = {redundancy!r} is no position of a joint'
+        ) from error
     if values.shape not in {(1,), (count,)}:
         raise InvalidConfiguration(
-            f'held has shape {values.shape}; a number or ({count},) is needed'
+            f'redundancy has shape {values.shape}; a number or ({count},) is needed'
         )
     if not np.isfinite(values).all():
-        raise InvalidConfiguration(f'held is not finite at {np.argmin(np.isfinite(values))}')
+        bad = np.argmin(np.isfinite(values))
+        raise InvalidConfiguration(f'redundancy is not finite at {bad}')
     return values
 
 
@@ -70,7 +73,7 @@ def solve_chunks(
     plan: Plan,
     frames: Array,
     starts: Array,
-    held: Array,
+    redundancy: Array,
     threads: int | None,
     progress: Progress | None,
 ) -> tuple[Array, IntArray]:
@@ -81,7 +84,7 @@ def solve_chunks(
     def worker(k: int) -> Work:
         own = memory()
         return lambda first, last: solve_poses(
-            *plan.arrays, frames, starts, held, first, last, own, q, counts
+            *plan.arrays, frames, starts, redundancy, first, last, own, q, counts
         )
 
     share_out(count, CHUNK, checked_threads(threads), worker, progress)

@@ -1,4 +1,4 @@
-"""A chain of seven joints: the joint that is held as a parameter, swept over its limits.
+"""Chains of seven joints: the redundancy parameter, a joint's value, swept over its limits.
 
 What lies between two samples is estimated from the branches there (`hidden`): most intervals and
 gaps that are narrower than the distance of the samples are found, but not all.
@@ -34,14 +34,14 @@ GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 Cost = Callable[[Array], float]
 
 
-def held_intervals(
+def redundancy_intervals(
     form: ClosedForm, q0: ArrayLike | None = None, *, samples: int = SAMPLES
 ) -> list[tuple[float, float]]:
-    """The intervals of the held joint's values [rad, m] with solutions inside the limits.
+    """The intervals of the redundancy parameter [rad, m] with solutions inside the limits.
 
-    Looked for at so many `samples`, and between two where a branch may begin or end in between,
-    their ends bisected. Raises UnsupportedProblem where no joint is held, InvalidOption for fewer
-    than two samples, and for what is no closed form.
+    Scans `samples` values, and between two of them where a branch may begin or end; the ends of
+    the intervals are bisected. Raises UnsupportedProblem for a chain without a redundant joint,
+    InvalidOption for fewer than two samples and for a `form` that is no ClosedForm.
     """
     start = _checked_form(form).start(q0)
     swept = _values(form, samples)
@@ -83,11 +83,11 @@ def best_solution(
     *,
     samples: int | None = None,
 ) -> Array | None:
-    """The solution q (n,) of least cost over all values of the held joint; None without any.
+    """The solution q (n,) of least cost over the whole redundancy parameter; None without any.
 
     cost : of a configuration (n,); by default its distance to q0
-    samples : so many values are looked at first; by default 40, and 180 where these have nothing
-        or for a golden section
+    samples : number of values scanned first; by default 40, and 180 where these find nothing or
+        for a golden section
 
     Where there are formulas, the distance is then followed along each branch that may come nearer.
     A chain that nearly has formulas (a calibrated arm, a wrist with a small offset) goes from the
@@ -95,7 +95,7 @@ def best_solution(
     nearest, but nothing proves it. Where that finds nothing, with `samples`, for other chains and
     for a cost there is a golden section search between the neighbours of the best sample, by
     eigenvalues in seconds, which finds the least of what has a least value there. Raises what
-    `held_intervals` raises.
+    `redundancy_intervals` raises.
     """
     start = _checked_form(form).start(q0)
     check_function(cost, 'cost', 'q (n,)')
@@ -169,13 +169,13 @@ def _golden(
 
 
 def _values(form: ClosedForm, samples: int) -> Array:
-    """The values of the held joint from limit to limit."""
-    if form.held is None:
+    """Values of the redundant joint from limit to limit."""
+    if form.redundant_joint is None:
         raise UnsupportedProblem(
-            f'no joint is held ({form.family}), so there are no values of one to go through: '
+            f'this chain has no redundant joint ({form.family}), so there is nothing to sweep: '
             'solve() has all solutions'
         )
-    return _spread(*form.held_range, whole_number(samples, 'samples', 2))
+    return _spread(*form.redundancy_range, whole_number(samples, 'samples', 2))
 
 
 @lru_cache(maxsize=32)

@@ -3,9 +3,9 @@
 Where the chain to the goal has a closed form (`ik_core.closed_form`, which `ik info` names), the
 answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
 joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
-kept, and `note` says so. With seven joints one of them is held: it keeps its value of the start
-where that has solutions inside the limits. Else VALUES of its range are tried from the start's
-outwards, so that it moves as little as it has to, to within one of these steps.
+kept, and `note` says so. With seven joints one is the redundancy parameter: it keeps its
+value of the start where that has solutions inside the limits. Else VALUES of its range are tried
+from the start's outwards, so that it moves as little as it has to, to within one of these steps.
 
 All else is answered by the default, `levenberg_marquardt`, from the same start, and the result's
 `note` says so and why:
@@ -57,7 +57,7 @@ from .rehearsals import STANDS, pose_problem, wrist_problem
 NEARBY = 0.1
 """[rad or m] No joint moves further where a branch is followed."""
 VALUES = 60
-"""How many values of the joint that is held are tried, where that of the start has no solution."""
+"""Values of the redundant joint to try if that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
 TOGETHER = 4096
@@ -138,8 +138,8 @@ class ClosedFormSolver(Solver):
         if _is_reached(problem):
             return None
         q = _first(form.solve_loaded(start))
-        if q is None and form.held is not None:
-            q = form.solve_first(start, _outwards(form, start.item(form.held)))
+        if q is None and form.redundant_joint is not None:
+            q = form.solve_first(start, _outwards(form, start.item(form.redundant_joint)))
         return None if q is None else self._judged(problem, q, started)
 
     def _judged(self, problem: IkProblem, q: Array, started: float) -> IkResult | None:
@@ -157,7 +157,7 @@ class ClosedFormSolver(Solver):
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
-        """See Solver: those that have a solution where the joint that is held stays."""
+        """See Solver: those with a solution where the redundant joint keeps its value."""
         form, packed = self._known_of(problem).form, problem.packed
         if form is None or len(packed.frozen) or problem.secondary:
             yield from super().solve_regular(problem, transforms, starts, threads)
@@ -270,8 +270,10 @@ class ClosedFormSearch(Search):
         try:
             form.stand(start)
             slow = form.layout.kind == GENERAL
-            if self._stays and (slow or not form.is_exact or form.held is not None):
-                why = 'leaves a joint free' if form.held is not None else 'is not as fast'
+            if self._stays and (slow or not form.is_exact or form.redundant_joint is not None):
+                why = (
+                    'leaves a joint free' if form.redundant_joint is not None else 'is not as fast'
+                )
                 self._note = f'{self._successor.name} follows: the closed form {why}'
             elif self._stays:
                 self._look_nearby(form, start)
@@ -293,8 +295,8 @@ class ClosedFormSearch(Search):
 
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
         q = _first(form.solve_loaded(start))
-        if q is None and form.held is not None:
-            values = _outwards(form, float(start[form.held]))
+        if q is None and form.redundant_joint is not None:
+            values = _outwards(form, float(start[form.redundant_joint]))
             for first in range(0, len(values), LOOK):
                 q = form.solve_first(start, values[first : first + LOOK])
                 if q is not None:
@@ -322,12 +324,12 @@ class ClosedFormSearch(Search):
         self._found = found
 
     def _out_of_reach(self, form: ClosedForm) -> str:
-        if form.held is None and form.is_certain:
+        if form.redundant_joint is None and form.is_certain:
             who = self._successor.name
             return f'out of reach for certain, by its closed form; the closest point by {who}'
-        if form.held is None:
+        if form.redundant_joint is None:
             return self._hands_over('no solution in closed form')
-        joint = self.problem.robot.joint_names[form.held]
+        joint = self.problem.robot.joint_names[form.redundant_joint]
         return self._hands_over(f'no solution in closed form at {VALUES} values of {joint}')
 
     def _hands_over(self, why: str) -> str:
@@ -373,11 +375,11 @@ class ClosedFormSearch(Search):
 
 
 def _outwards(form: ClosedForm, here: float) -> Array:
-    """Values of the held joint at a distance of whole steps from here, the nearest first; inside
-    the limits, or within half a turn where it turns without an end."""
-    low, high = form.held_range
+    """Values of the redundant joint at whole steps from here, the nearest first; inside the
+    limits, or within half a turn for a continuous joint."""
+    low, high = form.redundancy_range
     step = (high - low) / VALUES
-    if form.robot.full_turns[form.held] and high - low >= TURN:
+    if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
         low, high = here - 0.5 * TURN, here + 0.5 * TURN
     steps = step * np.arange(1, VALUES + 1)
     values = np.stack([here - steps, here + steps], axis=1).ravel()

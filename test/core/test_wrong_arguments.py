@@ -101,7 +101,7 @@ def test_a_joint_in_the_place_of_a_list_of_joints():
 
 @pytest.mark.parametrize('wrong', [None, ROBOT.middle_configuration, problem()])
 def test_what_is_no_closed_form(wrong):
-    for call in (ik.closed_form.held_intervals, ik.closed_form.best_solution):
+    for call in (ik.closed_form.redundancy_intervals, ik.closed_form.best_solution):
         with pytest.raises(
             ik.InvalidOption, match=r'as ik_core\.closed_form\.form\(problem\) returns'
         ):

@@ -85,17 +85,17 @@ def test_what_is_frozen_or_has_other_tasks_is_solved_one_by_one():
         assert_same(batch, singly(own, goal, poses, starts))
 
 
-def test_a_value_to_hold_is_refused_where_no_joint_is_held():
+def test_redundancy_parameter_is_refused_without_a_redundant_joint():
     robot, goal, problem = pose_problem('ur5e')
     form = ik.closed_form.form(problem)
     poses, starts = cases(robot, goal, 3)
     goal.set_target(poses[0])
     for call in (
-        lambda: form.solve(starts[0], held=0.3),
-        lambda: form.solve_many(poses, starts, held=0.3),
-        lambda: form.solve_many(poses, starts, held=np.zeros(3)),
+        lambda: form.solve(starts[0], redundancy=0.3),
+        lambda: form.solve_many(poses, starts, redundancy=0.3),
+        lambda: form.solve_many(poses, starts, redundancy=np.zeros(3)),
     ):
-        with pytest.raises(InvalidConfiguration, match='no joint is held'):
+        with pytest.raises(InvalidConfiguration, match='no redundant joint'):
             call()
 
 

@@ -81,7 +81,7 @@ def test_info_as_text(capsys):
     assert '7 panda_finger_joint1 prismatic 0.0000 m 0.0400 m 0.0500 m/s' in lines
     assert 'panda_finger_joint2 1 * panda_finger_joint1 + 0' in lines
     axes = 'panda_joint1, panda_joint2, panda_joint3'
-    family = f'three axes that meet in a point ({axes}), panda_joint7 held'
+    family = f'three axes that meet in a point ({axes}), panda_joint7 as redundancy parameter'
     assert f'panda_hand_tcp 0-6 {family}' in lines
     assert not any(line != line.rstrip() for line in text.splitlines())
 

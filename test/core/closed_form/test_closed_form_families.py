@@ -56,20 +56,22 @@ def test_a_position_alone_has_one_for_up_to_three_joints(kinds):
 
 
 @pytest.mark.parametrize('place', range(5))
-def test_seven_joints_are_solved_for_one_that_is_held(place):
+def test_seven_joints_are_solved_at_a_redundancy_parameter(place):
     rng = np.random.default_rng(9)
     robot = chains.chain(chains.wrist(rng, place, 'RRRR'), rng)
     goal = PoseTask('tool')
     form = ik.closed_form.form(IkProblem(robot, [goal]))
-    assert not place <= form.held < place + 3
+    assert not place <= form.redundant_joint < place + 3
     for _ in range(POSES):
         q = rng.uniform(robot.lower, robot.upper)
         pose = robot.forward_kinematics(q, 'tool')
         goal.set_target(pose)
-        found = form.solve(held=q[form.held])
-        np.testing.assert_allclose(found[:, form.held], q[form.held], atol=1e-12)
+        found = form.solve(redundancy=q[form.redundant_joint])
+        np.testing.assert_allclose(
+            found[:, form.redundant_joint], q[form.redundant_joint], atol=1e-12
+        )
         assert np.abs(found - q).max(axis=1).min() < 1e-6
-        np.testing.assert_array_equal(form.solve(q)[0], form.solve(q, q[form.held])[0])
+        np.testing.assert_array_equal(form.solve(q)[0], form.solve(q, q[form.redundant_joint])[0])
         for other in found:
             np.testing.assert_allclose(robot.forward_kinematics(other, 'tool'), pose, atol=5e-9)
 

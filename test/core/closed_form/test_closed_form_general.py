@@ -119,14 +119,16 @@ def test_joints_may_be_prismatic_and_five_of_them_are_enough(kinds):
 
 
 @pytest.mark.parametrize('kinds', ['RRRRRRR', 'RRPRRRR', 'PRRRRRR'])
-def test_of_seven_joints_of_any_geometry_one_is_held(kinds):
+def test_seven_joints_of_any_geometry_are_solved_at_a_redundancy_parameter(kinds):
     rng = np.random.default_rng(42)
     robot, goal, _, form = form_of(chains.loose(rng, kinds), rng)
     for _ in range(12):
         q = rng.uniform(robot.lower, robot.upper)
         goal.set_target(robot.forward_kinematics(q, 'tool'))
-        found = form.solve(held=q[form.held])
-        np.testing.assert_allclose(found[:, form.held], q[form.held], atol=1e-12)
+        found = form.solve(redundancy=q[form.redundant_joint])
+        np.testing.assert_allclose(
+            found[:, form.redundant_joint], q[form.redundant_joint], atol=1e-12
+        )
         assert np.abs(found - q).max(axis=1).min() < 1e-6
 
 

@@ -175,7 +175,7 @@ def test_frozen_joints_may_stand_elsewhere_from_solve_to_solve():
     tip = robots.tip_of(robot)
     goal = PoseTask(tip)
     form = ik.closed_form.form(IkProblem(robot, [goal], frozen_joints=[robot.joint_names[2]]))
-    assert form.held is None
+    assert form.redundant_joint is None
     for _ in range(10):
         q = robots.random_q(robot, rng, margin=0.1)
         goal.set_target(robot.forward_kinematics(q, tip))
@@ -212,16 +212,16 @@ def test_a_goal_without_target_and_changed_tolerances_are_noticed():
     assert not form.is_for(problem)
 
 
-def test_values_of_the_held_joint_that_are_none_are_refused_and_others_may_have_no_solution():
+def test_redundancy_parameter_that_is_no_number_is_refused_and_others_may_have_no_solution():
     robot = robots.shipped('iiwa14')
     goal = PoseTask(robots.tip_of(robot))
     form = ik.closed_form.form(IkProblem(robot, [goal]))
     goal.set_target(robot.forward_kinematics(np.full(7, 0.4), goal.link))
-    assert len(form.solve(held=0.4)) > 0
-    assert len(form.solve(held=3.1)) == 0  # outside its limits, as a turn less is
+    assert len(form.solve(redundancy=0.4)) > 0
+    assert len(form.solve(redundancy=3.1)) == 0  # outside its limits, as a turn less is
     for value in (np.nan, np.inf, 'left'):
-        with pytest.raises(InvalidConfiguration, match='held'):
-            form.solve(held=value)
+        with pytest.raises(InvalidConfiguration, match='redundancy'):
+            form.solve(redundancy=value)
 
 
 def test_secondary_tasks_that_move_other_joints_are_refused():

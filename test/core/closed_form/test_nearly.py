@@ -96,5 +96,5 @@ def test_where_it_finds_nothing_eigenvalues_are_asked(monkeypatch):
 def test_an_arm_that_is_nothing_like_one_with_formulas_has_none():
     robot = ik.load_urdf(measured('panda', 5, size=0.1))
     _, _, form = form_of(robot)
-    assert form.held is not None
+    assert form.redundant_joint is not None
     assert form.best_nearby(robot.middle_configuration) is None

@@ -19,13 +19,13 @@ def arm(name, seed):
     return robot, goal, ik.closed_form.form(problem), q, rng
 
 
-@pytest.mark.parametrize(('name', 'held'), [('iiwa14', 2), ('panda', 6)])
-def test_the_intervals_end_where_solutions_do(name, held):
+@pytest.mark.parametrize(('name', 'redundant'), [('iiwa14', 2), ('panda', 6)])
+def test_the_intervals_end_where_solutions_do(name, redundant):
     *_, form, q, rng = arm(name, 30)
-    assert form.held == held
-    intervals = ik.closed_form.held_intervals(form, q, samples=60)
-    assert any(low <= q[held] <= high for low, high in intervals)
-    limits = form.held_range
+    assert form.redundant_joint == redundant
+    intervals = ik.closed_form.redundancy_intervals(form, q, samples=60)
+    assert any(low <= q[redundant] <= high for low, high in intervals)
+    limits = form.redundancy_range
     for low, high in intervals:
         assert limits[0] <= low < high <= limits[1]
         for value in rng.uniform(low, high, 5):
@@ -54,7 +54,7 @@ def test_what_is_swept_eight_at_a_time_is_what_single_solves_find(name):
     robot, _, form, q, rng = arm(name, 35)
     for spread in (0.1, 1.0, 3.0):
         start = np.clip(q + rng.uniform(-spread, spread, robot.n), robot.lower, robot.upper)
-        values = np.linspace(*form.held_range, 45)
+        values = np.linspace(*form.redundancy_range, 45)
         _, costs = form.sweep(start, values, EVERY)
         for value, cost in zip(values, costs, strict=True):
             found = form.solve(start, value)
@@ -70,9 +70,9 @@ def test_what_is_swept_eight_at_a_time_is_what_single_solves_find(name):
 
 
 def sampled(form, start, count=4000):
-    """The least distance of a solution to a start, over so many values of the held joint; inf
+    """The least distance of a solution to a start, over `count` redundancy values; inf
     where joints do not matter at one."""
-    swept = form.sweep(start, np.linspace(*form.held_range, count), EVERY)
+    swept = form.sweep(start, np.linspace(*form.redundancy_range, count), EVERY)
     return np.inf if swept is None else np.sqrt(swept[1].min())
 
 
@@ -86,12 +86,12 @@ def stretches(there):
 def test_most_intervals_and_gaps_that_are_narrower_than_samples_are_found():
     robot, goal, form, _, rng = arm('panda', 40)
     start, samples = robot.middle_configuration, 50
-    values = np.linspace(*form.held_range, 50 * (samples - 1) + 1)
+    values = np.linspace(*form.redundancy_range, 50 * (samples - 1) + 1)
     hidden = found = 0
     for _ in range(150):
         goal.set_target(robot.forward_kinematics(robots.random_q(robot, rng), goal.link))
         _, costs = form.sweep(start, values, EVERY)
-        intervals = ik.closed_form.held_intervals(form, start, samples=samples)
+        intervals = ik.closed_form.redundancy_intervals(form, start, samples=samples)
         inside = [any(a <= x <= b for a, b in intervals) for x in values]
         for first, last, there in stretches(costs < NONE):
             if (-first) % 50 >= last - first > 1:  # no sample is in it
@@ -178,9 +178,9 @@ def test_where_a_branch_ends_at_the_edge_of_the_reach_the_nearest_may_be_behind_
         goal.set_target(robot.forward_kinematics(q, goal.link))
         start = np.clip(q + rng.uniform(-0.3, 0.3, robot.n), robot.lower, robot.upper)
         best = ik.closed_form.best_solution(form, start)
-        _, costs = form.sweep(start, best[form.held] + np.array([-1e-3, 1e-3]), EVERY)
+        _, costs = form.sweep(start, best[form.redundant_joint] + np.array([-1e-3, 1e-3]), EVERY)
         if (costs >= NONE).sum() == 1:  # it is next to an end
-            behind += np.abs(form.solve(start, best[form.held])[0] - best).max() < 1e-6
+            behind += np.abs(form.solve(start, best[form.redundant_joint])[0] - best).max() < 1e-6
             assert np.linalg.norm(best - start) <= sampled(form, start, 9000) + 1e-5
     assert behind >= 5
 
@@ -201,20 +201,20 @@ def test_the_nearest_is_never_further_than_with_the_value_of_the_start(name):
     assert found > 700
 
 
-def test_the_nearest_may_be_where_a_branch_ends_or_at_a_limit_of_the_held_joint():
+def test_nearest_solution_may_be_at_the_end_of_a_branch_or_a_limit_of_the_redundant_joint():
     robot, goal, form, q, rng = arm('panda', 39)
     at_limits = ends = 0
     for _ in range(40):
         q = robots.random_q(robot, rng)
-        q[form.held] = rng.choice(form.held_range)
+        q[form.redundant_joint] = rng.choice(form.redundancy_range)
         goal.set_target(robot.forward_kinematics(q, goal.link))
         best = ik.closed_form.best_solution(form, q)
         assert np.linalg.norm(best - q) < 1e-6
         start = np.clip(q + rng.uniform(-1.0, 1.0, robot.n), robot.lower, robot.upper)
         best = ik.closed_form.best_solution(form, start)
         beside = np.minimum(best - robot.lower, robot.upper - best)[: robot.n]
-        at_limits += beside[form.held] == 0.0
-        ends += np.delete(beside, form.held).min() < 1e-8
+        at_limits += beside[form.redundant_joint] == 0.0
+        ends += np.delete(beside, form.redundant_joint).min() < 1e-8
         assert np.linalg.norm(best - start) <= sampled(form, start) + 1e-5
     assert at_limits > 0
     assert ends > 0
@@ -231,7 +231,7 @@ def test_where_joints_do_not_matter_values_are_solved_one_by_one_with_care():
     q[0] = 0.3
     pose = robot.forward_kinematics(q, goal.link)
     goal.set_target(pose)
-    assert form.sweep(q, np.linspace(*form.held_range, 9), EVERY) is None
+    assert form.sweep(q, np.linspace(*form.redundancy_range, 9), EVERY) is None
     best = ik.closed_form.best_solution(form, q, samples=41)
     assert abs(best[2]) < 1e-12  # it is reached with the arm in its plane only
     np.testing.assert_allclose(robot.forward_kinematics(best, goal.link), pose, atol=5e-9)
@@ -265,12 +265,12 @@ def test_any_cost_of_a_configuration_may_choose():
     best = ik.closed_form.best_solution(
         form, q, lambda one: float(np.abs(one - middle).max()), samples=60
     )
-    values = np.linspace(*form.held_range, 60)
+    values = np.linspace(*form.redundancy_range, 60)
     costs = [np.abs(one - middle).max() for value in values for one in form.solve(q, value)]
     assert np.abs(best - middle).max() <= min(costs)
 
 
-def test_intervals_end_at_the_limit_of_the_held_joint_not_an_ulp_beyond():
+def test_redundancy_intervals_end_at_the_limit_not_an_ulp_beyond():
     robot, rng = robots.shipped('panda'), np.random.default_rng(41)
     goal, upper = PoseTask(robots.tip_of(robot)), robot.upper.copy()
     q = robot.middle_configuration
@@ -278,27 +278,31 @@ def test_intervals_end_at_the_limit_of_the_held_joint_not_an_ulp_beyond():
     for _ in range(30):
         upper[6] = q[6] + rng.uniform(0.01, 0.1)
         form = ik.closed_form.form(IkProblem(robot, [goal], upper=upper))
-        assert ik.closed_form.held_intervals(form, q)[-1][1] == upper[6] == form.held_range[1]
+        assert (
+            ik.closed_form.redundancy_intervals(form, q)[-1][1]
+            == upper[6]
+            == form.redundancy_range[1]
+        )
 
 
 def test_out_of_reach_there_is_no_interval_and_no_best():
     _, goal, form, q, _ = arm('iiwa14', 34)
     goal.set_target(position=[3.0, 0.0, 0.0])
-    assert ik.closed_form.held_intervals(form, q, samples=20) == []
+    assert ik.closed_form.redundancy_intervals(form, q, samples=20) == []
     assert ik.closed_form.best_solution(form, q, samples=20) is None
 
 
-def test_without_a_joint_that_is_held_there_is_nothing_to_sweep():
+def test_redundancy_sweeps_are_refused_without_a_redundant_joint():
     robot = robots.shipped('ur5e')
     form = ik.closed_form.form(IkProblem(robot, [PoseTask('tool0')]))
-    for sweep in (ik.closed_form.held_intervals, ik.closed_form.best_solution):
-        with pytest.raises(UnsupportedProblem, match=r'no joint is held .* solve\(\) has all'):
+    for sweep in (ik.closed_form.redundancy_intervals, ik.closed_form.best_solution):
+        with pytest.raises(UnsupportedProblem, match=r'no redundant joint .* solve\(\) has all'):
             sweep(form)
 
 
 @pytest.mark.parametrize('samples', [0, 1])
 def test_one_sample_is_no_sweep(samples):
     *_, form, q, _ = arm('iiwa14', 34)
-    for sweep in (ik.closed_form.held_intervals, ik.closed_form.best_solution):
+    for sweep in (ik.closed_form.redundancy_intervals, ik.closed_form.best_solution):
         with pytest.raises(InvalidOption, match=f'samples = {samples}'):
             sweep(form, q, samples=samples)

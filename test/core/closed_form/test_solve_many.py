@@ -147,20 +147,22 @@ def test_limits_hold_and_what_is_on_one_is_inside():
     np.testing.assert_allclose(tight.solve_many(poses[:1])[0], q[:1], atol=1e-9)
 
 
-def test_the_held_joint_has_one_value_for_all_or_one_each():
+def test_redundancy_parameter_is_one_for_all_poses_or_one_each():
     robot, goal, form = arm('iiwa14')
     q, poses = poses_of(robot, goal, np.random.default_rng(47), 20)
-    each = form.solve_many(poses, held=q[:, form.held])
+    each = form.solve_many(poses, redundancy=q[:, form.redundant_joint])
     for found, one in zip(each, q, strict=True):
-        np.testing.assert_allclose(found[:, form.held], one[form.held], atol=1e-12)
+        np.testing.assert_allclose(
+            found[:, form.redundant_joint], one[form.redundant_joint], atol=1e-12
+        )
         assert np.abs(found - one).max(axis=1).min() < 1e-6
-    alike = form.solve_many(poses, held=0.3)
+    alike = form.solve_many(poses, redundancy=0.3)
     for i, pose in enumerate(poses):
         goal.set_target(pose)
-        assert_same(alike[i], form.solve(held=0.3))
+        assert_same(alike[i], form.solve(redundancy=0.3))
     for value in (np.nan, [0.1, 0.2], 'left'):
-        with pytest.raises(InvalidConfiguration, match='held'):
-            form.solve_many(poses, held=value)
+        with pytest.raises(InvalidConfiguration, match='redundancy'):
+            form.solve_many(poses, redundancy=value)
 
 
 def test_frozen_joints_may_stand_elsewhere_in_each_start():

@@ -133,12 +133,12 @@ def test_a_solve_gives_exactly_what_a_search_does(name):
 # --- seven joints ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(('name', 'held', 'moves'), [('panda', 6, 6), ('iiwa14', 2, 1)])
-def test_the_held_joint_moves_as_little_as_it_has_to(name, held, moves):
+@pytest.mark.parametrize(('name', 'redundant', 'moves'), [('panda', 6, 6), ('iiwa14', 2, 1)])
+def test_redundant_joint_moves_as_little_as_it_has_to(name, redundant, moves):
     robot, goal, problem = pose_problem(name)
     form, solver = ik.closed_form.form(problem), make_solver('closed_form')
     rng, stayed, moved = np.random.default_rng(5), 0, 0
-    assert form.held == held
+    assert form.redundant_joint == redundant
     for _ in range(40):
         q, start = (robots.random_q(robot, rng, margin=0.02) for _ in range(2))
         goal.set_target(robot.forward_kinematics(q, goal.link))
@@ -150,10 +150,10 @@ def test_the_held_joint_moves_as_little_as_it_has_to(name, held, moves):
             np.testing.assert_array_equal(result.q, form.solve(start)[0])
         elif result.note.startswith('closed form'):
             moved += 1
-            low, high = form.held_range
-            way, step = result.q[held] - start[held], (high - low) / VALUES
+            low, high = form.redundancy_range
+            way, step = result.q[redundant] - start[redundant], (high - low) / VALUES
             steps = np.arange(1.0, np.round(abs(way) / step)) * step
-            nearer = start[held] + np.array([*steps, *-steps])
+            nearer = start[redundant] + np.array([*steps, *-steps])
             inside = nearer[(low <= nearer) & (nearer <= high)]
             assert not any(len(form.solve(start, value)) for value in inside)
     assert stayed > 5

@@ -54,9 +54,9 @@ def test_six_joints_begin_at_the_nearest_of_all_solutions(name):
     assert left <= 3
 
 
-def held_values(form, start):
-    """The start's value of the joint that is held, and those outwards, as they are tried."""
-    joint, (low, high) = form.held, form.held_range
+def redundancy_values(form, start):
+    """The start's value of the redundant joint, and those outwards, as they are tried."""
+    joint, (low, high) = form.redundant_joint, form.redundancy_range
     turns = high - low >= 2.0 * np.pi
     step = min(high - low, 2.0 * np.pi) / VALUES
     yield start[joint]
@@ -67,7 +67,7 @@ def held_values(form, start):
 
 
 @pytest.mark.parametrize('name', SEVEN)
-def test_seven_joints_begin_at_the_first_value_of_the_held_one_that_has_a_solution(name):
+def test_seven_joints_begin_at_the_first_redundancy_value_outwards_with_a_solution(name):
     problem = pose_problem(name)
     targets, _, starts = random_poses(problem, 60)
     form, elsewhere, at_once = ik.closed_form.form(problem), 0, 0
@@ -77,21 +77,23 @@ def test_seven_joints_begin_at_the_first_value_of_the_held_one_that_has_a_soluti
         problem.goals[0].set_target(target)
         if far_from_goal(problem, start) <= NEAR:
             continue
-        found = ((value, form.solve(start, value)) for value in held_values(form, start))
+        found = ((value, form.solve(start, value)) for value in redundancy_values(form, start))
         value, q = next(((value, q) for value, q in found if len(q)), (None, None))
         if value is None:
             continue
         np.testing.assert_allclose(result.q, q[0], rtol=0, atol=1e-9)
         assert result.iterations == 0
-        elsewhere += value != start[form.held]
-        at_once += value == start[form.held]
+        elsewhere += value != start[form.redundant_joint]
+        at_once += value == start[form.redundant_joint]
     assert elsewhere > 5
     assert at_once > 5
 
 
-def are_double(robot, found, held):
-    """Whether a solution nearly coincides with another one at the same value of a held joint."""
-    jacobians = [np.delete(robot.jacobian(q, robot.default_tip()), held, axis=1) for q in found]
+def are_double(robot, found, redundant):
+    """Whether a solution nearly coincides with another one at the same redundancy parameter."""
+    jacobians = [
+        np.delete(robot.jacobian(q, robot.default_tip()), redundant, axis=1) for q in found
+    ]
     return np.linalg.svd(np.array(jacobians), compute_uv=False).min() < 1e-3
 
 
@@ -103,7 +105,7 @@ def test_another_solution_a_hair_beyond_a_limit_is_no_reason_to_begin_elsewhere(
     form, tried = ik.closed_form.form(ik.IkProblem(robot, [goal])), 0
     for _ in range(20):
         q, start = robots.random_q(robot, rng), robots.random_q(robot, rng)
-        start[form.held] = q[form.held]
+        start[form.redundant_joint] = q[form.redundant_joint]
         goal.set_target(robot.forward_kinematics(q, goal.link))
         found = form.solve(start)
         gaps = side * (found - found[0])
@@ -117,7 +119,7 @@ def test_another_solution_a_hair_beyond_a_limit_is_no_reason_to_begin_elsewhere(
         problem = ik.IkProblem(robot, [goal], lower=lower, upper=upper)
         start = np.clip(start, lower, upper)
         near = far_from_goal(problem, start) <= NEAR
-        if near or gaps.max() < 0.1 or are_double(robot, found, form.held):
+        if near or gaps.max() < 0.1 or are_double(robot, found, form.redundant_joint):
             continue
         tried += 1
         result = ik.solve(problem, start)

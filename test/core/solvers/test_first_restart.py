@@ -31,13 +31,16 @@ def near_problems(seed=0):
 
 
 def nearest(problem, target, start):
-    """The nearest solution (n,) at the first value outwards of the held joint that has one."""
+    """The nearest solution (n,) at the first redundancy value outwards that has one."""
     problem.goals[0].set_target(target)
     form = ik.closed_form.form(problem)
-    low, high = form.held_range
+    low, high = form.redundancy_range
     step = (high - low) / VALUES
     for k in (0, *range(1, VALUES + 1), *(0.5 + np.arange(VALUES))):
-        for value in (start[form.held] - k * step, start[form.held] + k * step):
+        for value in (
+            start[form.redundant_joint] - k * step,
+            start[form.redundant_joint] + k * step,
+        ):
             if low <= value <= high and len(found := form.solve(start, value)):
                 return found[0]
     return None
