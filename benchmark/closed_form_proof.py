@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 
 from ik_core.batch.solve_all import solve_all
 from ik_core.closed_form.chain import Chain, chain_of
+from ik_core.closed_form.families import meeting_point
 from ik_core.closed_form.forms import ClosedForm
-from ik_core.closed_form.judging import EXACT
-from ik_core.closed_form.layouts import meeting_point
+from ik_core.closed_form.kernel import EXACT
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
@@ -409,12 +409,12 @@ def _ik_geo(_robot: Robot, _tip: str, chain: Chain) -> Solutions | None:
 
 def _rust_family(chain: Chain) -> str | None:
     """Its name for an arm whose first axes are as it wants them."""
-    layouts = [one for one in chain.layouts() if one.deviation <= EXACT]
-    if not layouts:
+    found = [one for one in chain.strategies() if one.deviation <= EXACT]
+    if not found:
         return None
-    if layouts[0].of == (1, 2, 3):
+    if found[0].of == (1, 2, 3):
         return RUST[0]
-    if layouts[0].of != (3, 4, 5):
+    if found[0].of != (3, 4, 5):
         return None
     axes, gap = chain.rows[:, :3], chain.rows[1, 3:] - chain.rows[0, 3:]
     if np.linalg.norm(np.cross(axes[1], axes[2])) < 1e-9:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._addresses import Addresses
-from ...closed_form import slots
 from ...closed_form.beginning import Beginning, beginning_of
+from ...closed_form.records import WIDTH
 from ...maths.lanes import LANES
 from ...maths.rotations import Array, IntArray
 from ...optim.arrays import (
@@ -37,7 +37,7 @@ TO_GO_ON = np.empty(0)
 """In the place of q; then of a plan's numbers, and of lanes: see `single.run`."""
 NO_NUMBERS = np.empty((0, 12))
 NO_LANES = np.empty((0, 0)), np.empty((BOARD, 0), np.int64)
-NO_PLAN = np.empty(0, np.int64), NO_NUMBERS, np.empty((0, slots.WIDTH))
+NO_PLAN = np.empty(0, np.int64), NO_NUMBERS, np.empty((0, WIDTH))
 
 
 def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:

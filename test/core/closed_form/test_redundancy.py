@@ -6,7 +6,7 @@ from support import robots
 
 import ik_core as ik
 from ik_core import IkProblem, InvalidOption, PoseTask, UnsupportedProblem
-from ik_core.closed_form.slots import NONE
+from ik_core.closed_form.records import NONE
 from ik_core.closed_form.sweeping import EVERY
 
 
