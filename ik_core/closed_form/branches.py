@@ -14,7 +14,7 @@ from .._jit import inner
 from ..maths.lanes import Number, bits, floor, in_lanes, least, most, root, select
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import TURN
-from .kernel import SNAP, load_goal, load_start, passes_of, prepare, solve_branches
+from .kernel import MEASURED, SNAP, load_goal, load_start, passes_of, prepare, solve_branches
 from .records import (
     BOUND,
     DISTANCE,
@@ -95,7 +95,7 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
     path.
     """
     prepare(plan, numbers, memory)
-    solve_branches(plan, numbers, memory, spread, True)
+    solve_branches(plan, numbers, memory, spread, MEASURED)
     return bits(_in_lanes(memory)[LOST] > 0.0) != 0
 
 

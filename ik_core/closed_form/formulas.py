@@ -25,9 +25,9 @@ from .._jit import inlined, inner
 from ..maths.lanes import Number, bits, least, most, root, select
 from ..maths.vectors import Vector, cross, dot, times
 
-NO_DIRECTION = 6e-20
-"""Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes
-to the nanometre of an exact solution."""
+FINE, COARSE = 6e-20, 1e-14
+"""Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes to
+the nanometre of an exact solution; and below which rounding may have given it one."""
 SMALLEST = 1e-200
 """Divisors are at least this."""
 FLAT = 1e-13
@@ -73,32 +73,32 @@ def rotated(h: Vector, c: Number, s: Number, v: Vector) -> Vector:
 
 
 @inlined
-def turn(h: Vector, a: Vector, b: Vector, free: Angle) -> Angle:
-    """The angle about h that brings a nearest to b."""
+def turn(h: Vector, a: Vector, b: Vector, free: Angle, short: Number) -> Angle:
+    """The angle about h that brings a nearest to b; short: FINE or COARSE."""
     a, b = across(h, a), across(h, b)
     x, y = dot(a, b), dot(h, cross(a, b))
     square = x * x + y * y
     scale = 1.0 / root(most(square, SMALLEST))
-    clear = square > NO_DIRECTION * NO_DIRECTION
+    clear = square > short * short
     return select(clear, scale * x, free[0]), select(clear, scale * y, free[1])
 
 
 @inlined
 def line(
-    x: Number, y: Number, d: Number, gap: Number, free: Angle
+    x: Number, y: Number, d: Number, gap: Number, free: Angle, short: Number
 ) -> tuple[Number, Number, Number, Number, Number]:
     """The two angles where x cos q + y sin q = d: the mean of their cosines and of their sines,
     half the differences; and the squared sine of half the angle between both, negative without
     any.
 
-    gap: x^2 + y^2 - d^2, which its caller may know without cancellation
+    gap: x^2 + y^2 - d^2, which its caller may know without cancellation; short: FINE or COARSE
     """
     square = x * x + y * y
     length, inverse = root(square), 1.0 / most(square, SMALLEST)
     touching = select(d > 0.0, length, -length)
     along = select(gap > 0.0, d, touching) * inverse
     away = root(most(gap, 0.0)) * inverse
-    clear = square > NO_DIRECTION
+    clear = square > short
     return (
         select(clear, x * along, free[0]), select(clear, y * along, free[1]),
         select(clear, -y * away, 0.0), select(clear, x * away, 0.0),
@@ -203,7 +203,7 @@ def quartic(
     u, v, m = _one_line(
         p[0] * inverse, (p[1] * c + p[2] * s) * inverse, (p[2] * c - p[1] * s) * inverse, signs[0]
     )
-    cq, sq, dc, ds, gap = line(u, v, -m, u * u + v * v - m * m, (1.0, 0.0))
+    cq, sq, dc, ds, gap = line(u, v, -m, u * u + v * v - m * m, (1.0, 0.0), FINE)
     cq, sq = cq + signs[1] * dc, sq + signs[1] * ds
     cq, sq = _polished(p, cq * c - sq * s, sq * c + cq * s)
     return select(clear, cq, free[0]), select(clear, sq, free[1]), select(clear, gap, 1.0)

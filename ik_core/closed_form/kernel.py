@@ -14,6 +14,7 @@ closes within the limits. `records` says where everything is.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_
 from ..maths.vectors import Vector, cross, dot, minus, times
 from ..robot.limits import TURN as FULL_TURN
 from .formulas import (
+    COARSE,
+    FINE,
     Affine,
     Trigonometric,
     across,
@@ -93,6 +96,7 @@ from .records import (
     ROOM,
     SEEN,
     SETTINGS,
+    SHORT,
     SIGN,
     SIGN_OF,
     SIGNS,
@@ -138,6 +142,8 @@ POSES = 0
 """`spread` where each lane is another pose."""
 BRANCHES = SIGNS
 """`spread` where each lane is another branch of one pose."""
+FRESH, ADDED, MEASURED = range(3)
+"""Tasks of `solve_branches`."""
 # what the kernels find in a table of addresses
 (PLAN_AT, NUMBERS_AT, MEMORY_AT, TARGETS_AT, STARTS_AT, VALUES_AT, Q_AT, ERRORS_AT, COUNTS_AT) = (
     range(9)
@@ -223,7 +229,7 @@ def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
     if numbers[k, SLIDES] > 0.0:
         lanes[COS + k] = dot(h, minus(w, a))
     else:
-        lanes[COS + k], lanes[SIN + k] = turn(h, a, w, _free(lanes, k))
+        lanes[COS + k], lanes[SIN + k] = turn(h, a, w, _free(lanes, k), lanes[SHORT])
 
 
 @inlined
@@ -270,7 +276,7 @@ def _solve(plan: IntArray, numbers: Array, lanes: Array, r: int, one: int, again
         else:
             x, y, d, gap = sphere(h, a, g, w)
         lanes[kept], lanes[kept + 1], lanes[kept + 2], lanes[kept + 3], lanes[GAP + sign] = line(
-            x, y, d, gap, _free(lanes, j)
+            x, y, d, gap, _free(lanes, j), lanes[SHORT]
         )
         lanes[kept + 4], lanes[kept + 5], lanes[kept + 6] = a
         lanes[kept + 7], lanes[kept + 8], lanes[kept + 9] = w
@@ -414,7 +420,7 @@ def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
     if numbers[j, SLIDES] > 0.0:
         a = add(v, times(lanes[COS + j], h))
     else:
-        lanes[COS + j], lanes[SIN + j] = turn(h, v, y, _free(lanes, j))
+        lanes[COS + j], lanes[SIN + j] = turn(h, v, y, _free(lanes, j), lanes[SHORT])
         a = rotated(h, lanes[COS + j], lanes[SIN + j], v)
     _turn_first(plan, numbers, lanes, r, add(a, times(seen, p)), far, seen)
 
@@ -514,6 +520,7 @@ def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None
     """What undetermined joints become: see `BY_START`; virtual ones are 0."""
     lanes = _in_lanes(memory)
     zero = 0.0 * lanes[BOUND]
+    _set_short(memory, COARSE)
     for k in range(plan[ELEMENTS]):
         lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + 1.0, zero
     for i in range(plan[JOINTS]):
@@ -548,15 +555,26 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
 
 @inner
 def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> None:
-    """Fill the results for GOAL, START and VALUE, where FREE is NaN: only undetermined joints need
-    to know how they stand at the start, and few poses have one."""
+    """Fill the results for GOAL, START and VALUE, where FREE is NaN.
+
+    In the few poses where that shows, undetermined joints stay as at the start: first all that
+    rounding may have determined, then, where no solution comes of that, only those that surely are.
+    """
     prepare(plan, numbers, memory)
-    solve_branches(plan, numbers, memory, spread, False)
+    solve_branches(plan, numbers, memory, spread, FRESH)
     if bits(_in_lanes(memory)[LOST] > 0.0) != 0:
         set_free(plan, numbers, memory, BY_START)
         prepare(plan, numbers, memory)
-        solve_branches(plan, numbers, memory, spread, False)
+        solve_branches(plan, numbers, memory, spread, FRESH)
+        _set_short(memory, FINE)
+        solve_branches(plan, numbers, memory, spread, ADDED)
         set_free(plan, numbers, memory, math.nan)
+
+
+@inner
+def _set_short(memory: Array, square: float) -> None:
+    for lane in range(memory.shape[1]):
+        memory[SHORT, lane] = square
 
 
 # --- branches ------------------------------------------------------------------------------------
@@ -593,13 +611,14 @@ def passes_of(plan: IntArray, spread: int) -> int:
 
 @inner
 def solve_branches(
-    plan: IntArray, numbers: Array, memory: Array, spread: int, measured: bool
+    plan: IntArray, numbers: Array, memory: Array, spread: int, task: int
 ) -> None:
     """Fill the results of all passes, for what `prepare` has left.
 
-    measured: say where all branches are and how far from their ends, not which are solutions
+    task: FRESH, ADDED to results that are kept where these are better, or MEASURED: where all
+    branches are and how far from their ends, not which are solutions
     """
-    lanes, least_gap = _in_lanes(memory), -NONE if measured else -LENIENT
+    lanes, least_gap = _in_lanes(memory), -NONE if task == MEASURED else -LENIENT
     passes, before, count = passes_of(plan, spread), 0, 0
     while count < passes:
         changed = _set_pass(plan, lanes, spread, before, count)
@@ -612,36 +631,58 @@ def solve_branches(
             if not _stand_solved(plan, numbers, lanes, r, one, least_gap):
                 left_out = 1 << max(plan[USED_SIGNS] - max(plan[r + KNOWN_SIGNS], spread), 0)
                 break
-        for slot in range(count, count + left_out):
+        for slot in range(count, count + (left_out if task != ADDED else 0)):
             lanes[place_of(slot) + DISTANCE] = NONE
             lanes[place_of(slot) + ROOM] = -NONE
         if left_out == 0:
-            judge(plan, numbers, lanes, place_of(count), measured)
+            judge(plan, numbers, lanes, place_of(count), task)
         count += max(left_out, 1)
 
 
 @inlined
-def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, measured: bool) -> None:
+def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
     """The result of a branch in each lane: a solution, what is near one, or none of both."""
     margin, beyond, apart = (
         numbers[SETTINGS, MARGIN], lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]],
     )  # fmt: skip
     kept, room = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
     for sign in range(plan[USED_SIGNS]):
-        lanes[at + GAPS + sign] = lanes[GAP + sign]
         room = least(room, lanes[GAP + sign])
-    lanes[at + ROOM] = select(kept, room, -NONE)
-    if not measured:
+    if task == MEASURED:
+        for sign in range(plan[USED_SIGNS]):
+            lanes[at + GAPS + sign] = lanes[GAP + sign]
+    else:
         error = error_of(plan, numbers, lanes)
         kept = kept & (error <= margin)
         kept = kept & ((beyond <= SNAP) | (error > EXACT) | (beyond <= TOUCHING))
         error = most(error, select(beyond > SNAP, beyond, 0.0))
+        if task == ADDED:
+            before = lanes[at + ERROR]
+            there = lanes[at + DISTANCE] < NONE
+            better = kept & ((error <= EXACT) | (lanes[at + DISTANCE] >= NONE))
+            better = better & ((before > EXACT) | (lanes[at + DISTANCE] >= NONE))
+            _put_result(plan, lanes, at, better, error, apart, room)
+            lanes[CAREFUL] = select(kept | there, 1.0, lanes[CAREFUL])
+            return
         lanes[at + ERROR] = error
         careful = kept & ((room < CLOSE) | (error > EXACT))
         lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
+    lanes[at + ROOM] = select(kept, room, -NONE)
     lanes[at + DISTANCE] = select(kept, apart, NONE)
     for i in range(plan[JOINTS]):
         lanes[at + i] = lanes[POINT + i]
+
+
+@inner
+def _put_result(
+    plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number, room: Number
+) -> None:  # fmt: skip
+    """Replace a result in the lanes where another one is better."""
+    lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
+    lanes[at + ROOM] = select(better, room, lanes[at + ROOM])
+    lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
+    for i in range(plan[JOINTS]):
+        lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
 
 
 # --- solutions -----------------------------------------------------------------------------------
@@ -835,7 +876,7 @@ def solve_poses(table: IntArray, first: int, last: int, free: float) -> bool:
             solve_lanes(plan, numbers, memory, spread)
         else:
             prepare(plan, numbers, memory)
-            solve_branches(plan, numbers, memory, spread, False)
+            solve_branches(plan, numbers, memory, spread, FRESH)
         signs, results = min(spread, plan[USED_SIGNS]), passes_of(plan, spread)
         careful = bits(_in_lanes(memory)[CAREFUL] > 0.0)
         if spread != POSES:
@@ -888,7 +929,7 @@ def judge_candidates(table: IntArray, candidates: Array) -> bool:
             beyond, apart = most(beyond, over), apart + gap * gap
         lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]] = beyond, apart
         if results < SLOTS:
-            judge(plan, numbers, lanes, place_of(results), False)
+            judge(plan, numbers, lanes, place_of(results), FRESH)
             results += 1
     counts[0] = put_back(plan, memory, 0, BRANCHES, results, starts, q, errors, 0)
     return _has_near(errors, counts[0])

@@ -116,7 +116,9 @@ LOST, SPARE = BOUND + 1, BOUND + 2
 """1 where a joint was undetermined and FREE is not a number."""
 CAREFUL = BOUND + 3
 """1 where a candidate is only near a solution, or two may be the same."""
-KEPT, KEEPS = BOUND + 4, 10
+SHORT = BOUND + 4
+"""Squared length of what has no direction."""
+KEPT, KEEPS = BOUND + 5, 10
 """What a record keeps for its second sign: mean and half difference of two angles, a, w."""
 RESULTS = KEPT + MOST_RECORDS * KEEPS
 ERROR, DISTANCE, ROOM, GAPS = MOST_JOINTS, MOST_JOINTS + 1, MOST_JOINTS + 2, MOST_JOINTS + 3

@@ -13,12 +13,12 @@ SIGNS = 1.0, -1.0
 
 @njit
 def turn(h, a, b, free):
-    return formulas.turn(h, a, b, free)
+    return formulas.turn(h, a, b, free, formulas.FINE)
 
 
 @njit
 def line(x, y, d, gap, free):
-    return formulas.line(x, y, d, gap, free)
+    return formulas.line(x, y, d, gap, free, formulas.FINE)
 
 
 @njit
