@@ -24,37 +24,40 @@ endif
 # Set by the rclpy wheels' start-up hook; inherited from a parent it would switch ours off.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
+# Else each of the hundreds of processes that tests start would compile all the Python it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all docs lint format bench papers pictures soak clean help
 
 help:
-	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table, in the browser, too;'
-	@echo '                          VIEWER=0 without'
-	@echo 'make test [K=urdf]        build with colcon, run the tests; only those whose names have a word'
-	@echo 'make test-all             those of the experiments in benchmark/, too'
-	@echo 'make docs                 the documentation, into build/docs; a warning is an error'
+	@echo 'make demo [DURATION=20]   drive the Panda with goals, print a table, show it in the browser;'
+	@echo '                          VIEWER=0: no browser'
+	@echo 'make test [K=urdf]        build with colcon and run the tests; K: only tests with this word'
+	@echo 'make test-all [K=..]      run all tests: long ones, benchmark/ and a minute of soak, too'
+	@echo 'make docs                 build the documentation in build/docs; a warning is an error'
 	@echo 'make lint                 ruff and mypy'
-	@echo 'make format               let ruff rewrite the sources'
-	@echo 'make bench [BENCHES=name] the benchmarks; peers, which installs 6 GB, only by name'
-	@echo 'make papers               the experiments of the papers, into benchmark/papers;'
+	@echo 'make format               format the sources with ruff'
+	@echo 'make bench [BENCHES=name] run the benchmarks; peers, which installs 6 GB, only by name'
+	@echo 'make papers               run the experiments of the papers, into benchmark/papers;'
 	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture'
-	@echo 'make pictures             those of the page in the documentation, with Chromium'
-	@echo 'make soak [MINUTES=10]    the node under changes and faults, for long; [OUTPUT=.. ACTIONS=..,..]'
+	@echo 'make pictures             renew the pictures of the documentation, with Chromium'
+	@echo 'make soak [MINUTES=10]    test the node under changes and faults; [OUTPUT=.. ACTIONS=..,..]'
 	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
-	@echo 'make soak TICKS=10000000  the governor and the tracker, without ROS'
-	@echo 'make clean                remove what was built and installed here'
-	@echo 'PYTHON=python3.12 chooses the Python to start from,'
-	@echo 'ROS_WHEELS=kilted that ROS 2 where none is sourced (jazzy by default).'
+	@echo 'make soak TICKS=10000000  test the governor and the tracker, without ROS'
+	@echo 'make clean                remove everything that was built and installed here'
+	@echo 'PYTHON=python3.12 chooses the Python interpreter,'
+	@echo 'ROS_WHEELS=kilted the ROS 2 wheels if no ROS 2 is sourced (default: jazzy).'
 
 demo:
 	@python=$$(scripts/environment demo) && exec "$$python" -m ik_node.tools.demo \
 	$(if $(DURATION),--duration $(DURATION)) $(if $(filter 0,$(VIEWER)),--no-viewer)
 
 test:
-	@python=$$(scripts/environment test) && \
-	exec scripts/test "$$python" $(if $(K),-k '$(K)',--ignore test/benchmark)
+	@python=$$(scripts/environment test) && exec scripts/test "$$python" $(if $(K),-k '$(K)')
 
 test-all:
-	@python=$$(scripts/environment test) && exec scripts/test "$$python"
+	@python=$$(scripts/environment test) && exec scripts/test "$$python" \
+	-m 'thorough or not thorough' $(if $(K),-k '$(K)')
 
 docs:
 	@python=$$(scripts/environment docs) && \

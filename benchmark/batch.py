@@ -26,7 +26,7 @@ from ik_core.chunks import available_threads
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import DEFAULT_SOLVER, make_solver
 from ik_core.tasks import PoseTask
 
@@ -92,7 +92,7 @@ def _rows(
 def _timed(
     head: Row, way: str, threads: int, count: int, call: Callable[[], Any]
 ) -> tuple[Any, Row]:
-    """What `call` returns, and a row with its rates over `count` goals."""
+    """The return value of `call`, and a row with its rates over `count` goals."""
     wall, cores = time.perf_counter(), time.process_time()
     answer = call()
     wall, cores = time.perf_counter() - wall, time.process_time() - cores

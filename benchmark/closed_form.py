@@ -57,7 +57,7 @@ SOME = (
     'eaik_us',
     'ik_geo_us',
 )
-"""What only some arms have."""
+"""Columns that only some arms have."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -184,7 +184,7 @@ def _cases(problem: IkProblem, count: int) -> list[tuple[Array, Array]]:
 def _timed(
     goal: PoseTask, cases: list[tuple[Array, Array]], call: Callable[[Array], Any]
 ) -> tuple[list[Any], float]:
-    """What `call` returns for each case, and the median time of a call [us]."""
+    """The return values of `call` for each case, and the median time of a call [us]."""
     answers, times = [], []
     goal.set_target(cases[0][1])
     call(cases[0][0])  # compiles

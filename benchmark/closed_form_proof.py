@@ -89,7 +89,7 @@ ARMS: dict[str, Callable[[], Robot]] = {
     'iiwa14': lambda: arm('iiwa14'),
     'pr2_like': lambda: arm('pr2_like'),
 }
-"""By name. Of eight joints the first one is frozen; of seven, one is redundant."""
+"""Arms by name. Of eight joints the first one is frozen; of seven, one is redundant."""
 
 Solutions = Callable[[Array], Array]
 """The solutions (k, 6) of a pose (4, 4) of the tip."""
@@ -115,7 +115,7 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
 
 
 def _judged(name: str, first: int, count: int) -> Counter[Any]:
-    """What is counted in the round of poses from `first` on."""
+    """Counts of the round of poses from `first` on."""
     return _proof(name).judged(first, min(first + ROUND, count))
 
 
@@ -151,7 +151,7 @@ class Proof:
         return [self._row(name, count, counts) for name in ('search', *self.others)]
 
     def judged(self, first: int, last: int) -> Counter[Any]:
-        """What is counted in the poses from `first` on."""
+        """Counts of the poses from `first` on."""
         counts: Counter[Any] = Counter()
         q = self._configurations(first, last)
         poses = np.array([self.pose_of(one) for one in q])
@@ -173,7 +173,7 @@ class Proof:
     # --- the others -----------------------------------------------------------------------------
 
     def _quick_others(self) -> dict[str, Solutions]:
-        """Those that solve this arm, and are quick; by name."""
+        """The quick solvers of this arm, by name."""
         q = self._configurations(0, 1)[0]
         pose = self.pose_of(q)
         others = dict(self._others_at(q))
@@ -225,8 +225,7 @@ class Proof:
         return made
 
     def _are_regular(self, q: Array) -> NDArray[np.bool_]:
-        """Whether the Jacobians at q (k, n) have full rank, with something to spare, and limits
-        are away: (k,)."""
+        """Whether the Jacobians at q (k, n) clearly have full rank, and limits are not close."""
         x, limits = q[:, self.moving], self.searched.limits
         away = (np.minimum(x - limits.lower, limits.upper - x) >= NEAR).all(axis=1)
         if not len(q):
@@ -236,7 +235,7 @@ class Proof:
         return away & (values[:, -1] > REGULAR * values[:, 0])
 
     def _gaps(self, one: Array, others: Array) -> Array:
-        """How far configurations (k, n) are from others (l, n), without whole turns: (k, l)."""
+        """Distances (k, l) of configurations (k, n) from others (l, n), without whole turns."""
         gaps = (one[:, None] - others[None])[:, :, self.moving]
         turns = np.where(self.turning, np.round(gaps / TURN), 0.0)
         return np.asarray(np.abs(gaps - TURN * turns).max(axis=2, initial=0.0), float)
@@ -244,7 +243,7 @@ class Proof:
     # --- counting -------------------------------------------------------------------------------
 
     def _count_own(self, case: Case, counts: Counter[Any]) -> None:
-        """What can be said of the solutions alone."""
+        """Counts that need the solutions alone."""
         found, robot = case.found, self.robot
         counts['certain'] += case.certain
         counts['solutions'] += len(found)
@@ -268,7 +267,7 @@ class Proof:
         counts[name, 'theirs'] += int((case.regular & have).sum()) + missing
 
     def _solutions_among(self, q: Array, pose: Array) -> int:
-        """How many of q (k, n) are solutions, and regular; those that coincide count once."""
+        """Number of regular solutions among q (k, n); coinciding ones count once."""
         q = q[[_error(self.pose_of(one), pose) <= CLOSE for one in q]] if len(q) else q
         q = q[self._are_regular(q)]
         same = np.tril(self._gaps(q, q) <= NEAR, -1)
@@ -304,7 +303,7 @@ class Case:
 
 
 def _seconds(solutions: Callable[[Array], Array], pose: Array) -> float:
-    """How long the quickest of three calls takes, after one."""
+    """Time [s] of the quickest of three calls, after one to warm up."""
     solutions(pose)
     times = []
     for _ in range(3):
@@ -350,7 +349,7 @@ def _judge(robot: Robot, tip: str) -> Callable[[Array], Array]:
 
 
 def peers(robot: Robot, tip: str, chain: Chain) -> Iterator[tuple[str, Solutions]]:
-    """Those that have a closed form for an arm of six turning joints, the others as they stand."""
+    """Peers with a closed form for an arm of six turning joints, the others in place."""
     if len(chain.rows) != 6 or chain.slides.any():
         return
     made: dict[str, Callable[..., Solutions | None]] = {'EAIK': _eaik, 'ik-geo': _ik_geo}

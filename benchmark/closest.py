@@ -19,8 +19,8 @@ from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.result import IkResult, IkStatus
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import SOLVERS, make_solver
 from ik_core.solvers.base import Solver
 from ik_core.tasks import PoseTask, PositionTask
@@ -32,11 +32,11 @@ from .results import Row
 ROBOTS = ('arm5', 'panda', 'ur5e', 'scara', 'buss_y', 'iiwa14')
 POSITIONS_ONLY = ('arm5', 'buss_y')
 BEYOND = (1.01, 4.0)
-"""How far goals are, in lengths of the stretched-out arm: hardly out of reach, and far out."""
+"""Distances of goals, in lengths of the stretched-out arm: hardly out of reach, and far out."""
 
 NEAR = (1e-4, 1e-3, 1e-2)
 POINTS = 20
-"""So many points [rad or m] at each distance are tried."""
+"""Number of points tried at each distance [rad or m]."""
 
 CLEARLY = 1e-6
 """Share of the cost by which another point has to be lower."""
@@ -108,7 +108,7 @@ def is_false(problem: IkProblem, result: IkResult) -> bool:
 
 
 def _by_scipy(problem: IkProblem, x: Array) -> tuple[Array, float]:
-    """Where scipy ends from x (variables,), and the cost there."""
+    """The end point of scipy from x (variables,), and the cost there."""
     limits = problem.limits
     room = limits.upper - limits.lower > 1e-9
 

@@ -22,15 +22,15 @@ import numpy as np
 from ik_core.maths.rotations import Array
 from ik_core.progress import bar
 from ik_core.robot.linkage import linkage
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_viewer.arm import Description, GoalKind, Moment, Setting, TipState
 
 from .rate.page_client import SCENE
 from .results import Row
 
 SECONDS = 10.0
-"""[s] That each robot is shown."""
+"""Time [s] for which each robot is shown."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -79,7 +79,7 @@ class Swinging:
         self._begin = time.monotonic()
 
     def look(self) -> Moment | None:
-        """See `Arm`."""
+        """The swinging joints at this moment."""
         now = time.monotonic()
         solution = self._at(now + 0.1)
         tips = tuple(
@@ -89,26 +89,26 @@ class Swinging:
         return Moment(now, self._at(now), tips, 'tracking', 'swinging', solution)
 
     def take_notices(self) -> Sequence[str]:
-        """See `Arm`."""
+        """No notices."""
         return ()
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """See `Arm`."""
+        """Ignore the goal."""
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """See `Arm`."""
+        """Ignore the twist."""
 
     def set_settings(self, values: Mapping[str, Any]) -> None:
-        """See `Arm`."""
+        """Ignore the settings."""
 
     def pause(self, paused: bool) -> None:
-        """See `Arm`."""
+        """Ignore the pause."""
 
     def reset(self) -> None:
-        """See `Arm`."""
+        """Ignore the reset."""
 
     def close(self) -> None:
-        """See `Arm`."""
+        """Do nothing."""
 
     def _at(self, now: float) -> Array:
         return self._middle + 0.3 * np.sin(2.0 * (now - self._begin))

@@ -71,7 +71,7 @@ def commit_of(checkout: Path) -> str:
 
 
 def answers_of(path: Path) -> Path:
-    """Where the answers of a checkout are by default; a folder of answers is itself."""
+    """The default folder for a checkout's answers; a folder of answers is itself."""
     cache = os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'
     return path if any(path.glob('*.npz')) else Path(cache, 'ik_frozen', commit_of(path))
 
@@ -200,7 +200,7 @@ class Worker:
         self._process.communicate()
 
     def seconds(self, *block: str | int) -> float:
-        """[s] See `frozen_questions.seconds`."""
+        """Times [s] of the blocks; see `frozen_questions.seconds`."""
         assert self._process.stdin
         assert self._process.stdout
         print(json.dumps(block), file=self._process.stdin, flush=True)

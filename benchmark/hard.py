@@ -30,8 +30,8 @@ from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.result import IkResult
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import DEFAULT_SOLVER, make_solver
 from ik_core.solvers.base import Solver
 from ik_core.tasks import AxisTask, OrientationTask, PoseTask, PositionTask
@@ -52,7 +52,7 @@ from .results import Row
 from .robots import X, arm, planar_arm, puma, scaled
 
 SEARCHED_SHARE = 100
-"""Of the cases that need a search for their truth one problem in this many is solved."""
+"""One in this many of the cases that need a search for their truth is solved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +68,12 @@ Cases = Iterator[Case]
 
 
 def gap(case: Case, result: IkResult) -> float:
-    """How far the result is from the best that exists [m]; 0 where the goals are reached."""
+    """Distance of the result from the best that exists [m]; 0 where the goals are reached."""
     return 0.0 if result.success else math.sqrt(result.cost) - case.best
 
 
 def is_mastered(case: Case, result: IkResult) -> bool:
-    """Whether the result is as good as can be: reached, or the closest point there is."""
+    """Whether the result is the best there is: goals reached, or the closest point."""
     return result.success if case.best == 0.0 else abs(gap(case, result)) <= TOLERANCE
 
 
@@ -208,7 +208,7 @@ FIXED_JOINTS: dict[tuple[str, str], dict[int, float]] = {
     ('iiwa14', 'elbow'): {3: 0.0},
     ('iiwa14', 'shoulder'): {1: 0.0, 2: 0.5 * math.pi},
 }
-"""Where joints stand at a singularity [rad]; the others are free."""
+"""Joint positions at a singularity [rad]; the other joints are free."""
 
 
 def singular_q(problem: IkProblem, name: str, kind: str, rng: Random) -> Array:
@@ -439,14 +439,14 @@ CASES: dict[str, Callable[[Random], Cases]] = {
     'conflicting goals: iiwa14': conflicting,
     'two tips: dual_arm': partial(random_poses, partial(load_robot, 'dual_arm'), TOLERANCE),
 }
-"""By what is hard about it and the robot; see the generators."""
+"""Generators of cases, by difficulty and robot."""
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 
 class Outcome(NamedTuple):
-    """What is kept of a solve."""
+    """Record of a solve."""
 
     seconds: float
     evaluations: int

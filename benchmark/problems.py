@@ -94,9 +94,6 @@ def timed(
 
 
 def per_iteration(method: Solver, problem: IkProblem, q0: Array) -> float:
-    """What an iteration takes [s], apart from the call: a long solve less a short one.
-
-    No goal is to be in reach.
-    """
+    """Time of an iteration [s] without the call: a long solve less a short one."""
     short, long = (timed(method, problem, q0, Budget(iterations=n))[1] for n in (SHORT, LONG))
     return (long - short) / (LONG - SHORT)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Row = dict[str, Any]
-"""What one line of a table says, by column; all rows have the same columns."""
+"""One line of a table by column; all rows have the same columns."""
 
 
 class Claim(NamedTuple):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import shipped_robots
 from ik_core.robot.urdf import load_urdf
 

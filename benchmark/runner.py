@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from ik_core.cli.command import REACHED, Parser, add_json, examples
+from ik_core.cli.parser import REACHED, Parser, add_json, examples
 from ik_core.exceptions import InvalidOption
 from ik_core.figures import draw_file
 

@@ -21,7 +21,7 @@ import numpy as np
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import DEFAULT_SOLVER, make_solver
 from ik_core.tasks import LimitAvoidanceTask, ManipulabilityTask, PostureTask, Task
 

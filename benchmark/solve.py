@@ -21,7 +21,7 @@ from ik_core.optim.search import Budget
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.result import IkResult
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ik_core.tasks import PoseTask
 

@@ -24,7 +24,7 @@ import time
 started = time.perf_counter()
 import ik_core as ik
 imported = time.perf_counter()
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 robot = load_robot('panda')
 goal = ik.PoseTask('panda_hand', position=[0.4, 0.0, 0.5], quaternion=[1, 0, 0, 0])
 result = ik.solve(ik.IkProblem(robot, [goal]))

@@ -31,8 +31,8 @@ from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.limits import random_configuration
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import make_solver
 from ik_core.solvers.base import KernelSolver
 from ik_core.tasks import PoseTask, PositionTask
@@ -45,17 +45,17 @@ from .robots import X, Y, Z, fixed, joint, robot
 
 ARMS = ('iiwa14', 'panda')
 RATE = 200.0
-"""[Hz] Of all experiments but `tick`, which runs at TICK_RATE."""
+"""Rate [Hz] of all experiments but `tick`, which runs at TICK_RATE."""
 TICK_RATE = 1000.0
 RADIUS = 0.1
-"""[m] Of the circles."""
+"""Radius [m] of the circles."""
 TURN_RATE = 1.5
-"""[rad/s] Of a goal on its circle, but for that of the joint drift."""
+"""Angular speed [rad/s] of a goal on its circle, except in the experiment on joint drift."""
 TICKS_PER_LOOP = 200
 SETTLING_TICKS = 2000
 MOST_LOOPS, MOST_STARTS, MOST_TICKS = 100, 5, 3000
 STARTING_TICKS = 400
-"""Of a goal that starts at full speed; they have a row of their own."""
+"""Ticks after a goal starts at full speed; they have a row of their own."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -108,7 +108,7 @@ def _tracker(
         options=TrackerOptions(**options),
         q0=q,
     )
-    tracker.warm()
+    tracker.warm_up()
     return tracker
 
 
@@ -128,7 +128,7 @@ def _on_circle(start: Array, angle: float) -> Array:
 
 
 def drift_rows(starts: int, loops: int) -> list[Row]:
-    """How far joints end from where they began, without and with a rest posture."""
+    """Drift of joints over closed loops, without and with a rest posture."""
     return [
         _row(
             f'joint drift, {loops} loops',
@@ -167,7 +167,7 @@ def _settled(tracker: Tracker) -> Array:
 
 
 def out_of_reach_rows(starts: int) -> list[Row]:
-    """How much joints still move: with the tracker, and with the pseudoinverse by itself."""
+    """Residual motion of joints: with the tracker, and with the pseudoinverse by itself."""
     ways: dict[str, Callable[[str, int], float]] = {
         'tracker': _rms_of_tracker,
         'pseudoinverse, a step a tick': partial(_rms_of_steps, limited=False),
@@ -188,7 +188,7 @@ def _rms_of_tracker(name: str, seed: int) -> float:
 
 
 def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
-    """Of one step of the method in every tick, or of joints that follow these within limits."""
+    """RMS of the method's step in each tick, or of joints that follow it within limits."""
     problem, q = _beyond_reach(name, seed)
     solver = make_solver('pseudoinverse', max_iterations=10**9)
     assert isinstance(solver, KernelSolver)
@@ -227,7 +227,7 @@ def _rms(velocity: Callable[[], Array]) -> float:
 
 
 def lag_rows(ticks: int) -> list[Row]:
-    """How far the tip is from a goal, without and with its velocity."""
+    """Distance of the tip from a goal, without and with its velocity."""
     rows = []
     for every in (1, 10):
         for feed_forward in (False, True):
@@ -258,7 +258,7 @@ def _lags(every: int, feed_forward: bool, ticks: int) -> list[float]:
 
 
 def tick_rows(ticks: int) -> list[Row]:
-    """What ticks take, and solving in them."""
+    """Time of ticks, and of solving in them."""
     panda, torso = load_robot('panda'), two_arms()
     return [
         *_dragged('panda', panda, panda.tips(), ticks),

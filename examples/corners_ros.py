@@ -1,4 +1,4 @@
-# Send a running node along a square, in straight lines, and wait at each corner.
+# Move the tip of a running node along a square, in straight lines, and wait at each corner.
 # First: ros2 run ik_node ik_node panda --ros-args -p move:=linear      then: python corners_ros.py
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -27,8 +27,8 @@ for x, y, z in CORNERS:
     goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = x, y, z
     goal.pose.orientation.x, goal.pose.orientation.w = 1.0, 0.0
     goals.publish(goal)
-    while code not in ('tracking', 'searching'):  # it has begun
+    while code not in ('tracking', 'searching'):  # until the motion begins
         rclpy.spin_once(node)
-    while code in ('tracking', 'searching'):  # and ended: reached, blocked or closest
+    while code in ('tracking', 'searching'):  # until it ends: reached, blocked or closest
         rclpy.spin_once(node)
     print((x, y, z), code, flush=True)

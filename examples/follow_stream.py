@@ -1,4 +1,4 @@
-# A goal that moves, followed at 250 Hz within the limits, without ROS: python follow_stream.py
+# Follow a moving goal at 250 Hz within the limits, without ROS: python follow_stream.py
 import numpy as np
 
 import ik_core as ik
@@ -11,11 +11,9 @@ tracker = ik.Tracker(
     ik.IkProblem(robot, [ik.PoseTask(tip)]),
     RATE,
     limits=limits,
-    options=ik.tracking.TrackerOptions(
-        feed_forward=True
-    ),  # no lag behind a goal that moves evenly
+    options=ik.tracking.TrackerOptions(feed_forward=True),  # no lag at constant velocity
 )
-tracker.warm()  # so that no tick waits for a kernel to be loaded or compiled
+tracker.warm_up()  # load or compile all kernels before the first tick
 errors = []
 for tick in range(1, 4 * RATE):
     now = tick / RATE
@@ -23,7 +21,7 @@ for tick in range(1, 4 * RATE):
         position=[0.45 + 0.1 * np.cos(now), 0.1 * np.sin(now), 0.4], rpy=[np.pi, 0, 0]
     )
     tracker.set_goal(0, goal, now)
-    command = tracker.tick(now)  # command.q is what a robot is sent
+    command = tracker.tick(now)  # send command.q to the robot
     here = robot.forward_kinematics(command.q, tip)
     errors.append(np.linalg.norm((here - goal)[:3, 3]))
 print(command.status.name, f'{1e3 * np.max(errors[2 * RATE :]):.2f} mm behind after two seconds')

@@ -1,4 +1,4 @@
-# Goals that leave freedom: a pen, a tray, a region to put something into: python free_roll.py
+# Goals for a part of the pose: a pen, a tray, a height: python free_roll.py
 import numpy as np
 
 import ik_core as ik
@@ -6,7 +6,7 @@ import ik_core as ik
 robot, tip = ik.load_urdf('panda'), 'panda_hand_tcp'
 place = [0.45, 0.1, 0.3]
 
-# A pen points down; how it is turned about its axis does not matter.
+# A pen points down; the rotation about its axis is free.
 pen = [ik.PositionTask(tip, place), ik.AxisTask(tip, axis=[0, 0, 1], direction=[0, 0, -1])]
 # A tray stays level within 5 degrees, anywhere in a box of 20 x 20 x 10 cm.
 tray = [

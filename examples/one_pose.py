@@ -1,4 +1,4 @@
-# One pose for the hand of a robot: python one_pose.py
+# Solve for one pose of a robot's hand: python one_pose.py
 import ik_core as ik
 
 robot = ik.load_urdf('panda')  # or the path of your URDF
@@ -10,5 +10,5 @@ for name, value in robot.joint_values(result.q).items():
     print(f'{name:22} {value:8.4f}')
 
 goal.set_target(position=[0.5, 0.0, 0.4])  # the orientation stays
-result = ik.solve(problem, result.q)  # from where the last one ended
+result = ik.solve(problem, result.q)  # starts at the last solution
 print(result.status.name)

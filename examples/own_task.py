@@ -1,13 +1,13 @@
-# A task of your own: a residual, zero where it is fulfilled, and its Jacobian: python own_task.py
+# A task of your own: a residual that should be zero, and its Jacobian: python own_task.py
 import numpy as np
 
 import ik_core as ik
 
 
 class SameHeight(ik.tasks.Task):
-    """Two links at the same height [m]."""
+    """Keep two links at the same height [m]."""
 
-    links = 'panda_link4', 'panda_hand_tcp'  # the joints that move one of them are free
+    links = 'panda_link4', 'panda_hand_tcp'  # the joints that move these links may move
 
     def residual(self, robot, q):
         first, second = (robot.forward_kinematics(q, link)[2, 3] for link in self.links)
@@ -21,6 +21,6 @@ class SameHeight(ik.tasks.Task):
 robot = ik.load_urdf('panda')
 goal = ik.PositionTask('panda_hand_tcp', [0.5, 0.0, 0.4])
 level = SameHeight()  # the elbow as high as the hand
-ik.tasks.check_task(level, robot)  # raises where the Jacobian is not the residual's derivative
+ik.tasks.check_task(level, robot)  # raises if the Jacobian is not the residual's derivative
 result = ik.solve(ik.IkProblem(robot, [goal], secondary=[level]))
 print(result.status.name, f'{1e3 * level.residual(robot, result.q)[0]:.3f} mm apart in height')

@@ -1,12 +1,12 @@
-# Where a hand can go, as a map of voxels: python reach_map.py
+# Map the reach of a hand in voxels: python reach_map.py
 import ik_core as ik
 
 robot = ik.load_urdf('ur5e')
 made = ik.reachability.reachability_map(
     robot,
     'tool0',
-    step=0.15,  # [m] fine enough for a first look; `ik reach` makes finer ones, and draws them
-    box=((-1.05, -1.05, 0.15), (1.05, 1.05, 0.15)),  # a slice; left out: all around
+    step=0.15,  # [m] coarse; `ik reach` makes finer maps and draws them
+    box=((-1.05, -1.05, 0.15), (1.05, 1.05, 0.15)),  # a slice; by default the whole reach
     restarts=20,
 )
 print(made)

@@ -1,4 +1,4 @@
-# The hand at its goal, the elbow where it is liked best: python rest_posture.py
+# The hand at its goal, the elbow near a preferred posture: python rest_posture.py
 import numpy as np
 
 import ik_core as ik
@@ -13,6 +13,6 @@ for name, result in {'without': free, 'with': resting}.items():
     away = np.linalg.norm(result.q - liked)
     print(f'{name:8} {result.status.name}, {away:.3f} rad from the posture')
 
-# Other wishes for the freedom that is left: away from the limits, away from singularities.
+# Other uses of the remaining freedom: away from the limits, away from singularities.
 for wish in (ik.tasks.LimitAvoidanceTask(), ik.tasks.ManipulabilityTask('panda_hand_tcp')):
     print(type(wish).__name__, ik.solve(ik.IkProblem(robot, [goal], secondary=[wish])).q.round(2))

@@ -1,4 +1,4 @@
-# The motion of one arm for another of other proportions: python retarget_motion.py
+# Transfer the motion of an arm to another with other proportions: python retarget_motion.py
 import numpy as np
 
 import ik_core as ik
@@ -10,7 +10,7 @@ motion = ik.motion.Motion(panda.joint_names, wave, period=1 / 30)
 made = ik.retargeting.retarget(
     motion,
     iiwa,
-    {'panda_hand_tcp': 'iiwa_link_ee'},  # this link follows the path of that one
+    {'panda_hand_tcp': 'iiwa_link_ee'},  # the iiwa's link follows the path of the Panda's
     source=panda,
     joints={f'panda_joint{i}': f'iiwa_joint_{i}' for i in range(1, 8)},
     scale='length',

@@ -1,4 +1,4 @@
-# Two hands on a torso that they share, both at once: python two_arms.py
+# Goals for two hands with a common torso: python two_arms.py
 import ik_core as ik
 
 robot = ik.load_urdf('dual_arm')
@@ -9,7 +9,7 @@ problem = ik.IkProblem(robot, [left, right])
 result = ik.solve(problem)
 print(result.status.name, result.position_errors)  # [m], one for each hand
 
-# Where both can't be had, weights say whose error is the smaller.
+# Both goals can't be reached: weights= would decide which error is smaller.
 left.set_target(position=[0.4, 1.5, 1.0])
 right.set_target(position=[0.4, -1.5, 1.0])
 result = ik.solve(problem, result.q)

@@ -1,7 +1,7 @@
 """Motions: joint angles over time, read and written as files, and captured from people."""
 
 from .exceptions import InvalidMotion, MocapError
-from .robot.mocap.load import load_mocap, load_skeleton
+from .robot.mocap.mocap_files import load_mocap, load_skeleton
 from .robot.motion import Motion
 from .robot.motion_files import load_motion, save_motion
 

@@ -1,4 +1,4 @@
-"""A problem: a robot, its goals and tasks, and which joints may move how far."""
+"""A problem: a robot, its goals and tasks, the joints that may move, and their limits."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
 from .tasks import Task
 from .tasks.base import JointTask
-from .tasks.check import check_finite, check_task, residual_of_task, rows_of_task
 from .tasks.goals import GoalTask
+from .tasks.jacobian_check import check_finite, check_task, residual_of_task, rows_of_task
 from .tasks.packing import PackedGoals
 
 
 @dataclass(eq=False)
 class Evaluation:
-    """A problem at one point: `x` (variables,), `residual` (m,), its exact `jacobian`
-    (m, variables), `cost` = |residual|^2 and the goals' errors [m], [rad], (G,) each."""
+    """A problem evaluated at one point: `x` (variables,), `residual` (m,), its exact `jacobian`
+    (m, variables), `cost` = |residual|^2 and the goals' errors [m], [rad], (G,) each.
+    """
 
     x: Array
     residual: Array
@@ -37,28 +38,28 @@ class Evaluation:
 
 
 class IkProblem:
-    """Goals for a robot to reach together, in the least-squares sense where they can't be.
+    """Goals for a robot to reach together, or to approach in the least-squares sense.
 
     robot : Robot
-    tasks : the goals, each its own link or several for one link, and further tasks that are
-        weighed against them: a rest posture, an example motion... Afterwards
-        `goals` has the goals and `other_tasks` the others
-    secondary : tasks for the freedom that the others leave: never at the cost of a goal
-    frozen_joints : names of joints that keep the value they have in q0
-    lower, upper : (n,) limits to use instead of the robot's [rad or m]
-    constraints : linear ones between joints, which hold as the limits do ([Engell2007] Eq. 11-12);
-        only the solvers bfgs and sqp keep them, and not with `secondary` tasks
-    position_tolerance [m], orientation_tolerance [rad] : what counts as reached, per goal
-    orientation_length [m/rad] : how much position one radian is worth where a goal is out of
-        reach: the closest point has the least weighted sum of position^2 + (length angle)^2
-    check_jacobians : for those who write tasks: every solve begins with `check_task` at its start
+    tasks : the goals, for different links or several for one link, and other tasks that are
+        weighed against them: a rest posture, an example motion, ... The problem lists them as
+        `goals` and `other_tasks`
+    secondary : tasks for the freedom that the goals leave; they never move a goal
+    frozen_joints : names of joints that keep their value of q0
+    lower, upper : limits (n,) in place of the robot's [rad or m]
+    constraints : linear constraints between joints, as binding as the limits ([Engell2007] Eq.
+        11-12); only the solvers bfgs and sqp support them, and not with `secondary` tasks
+    position_tolerance [m], orientation_tolerance [rad] : largest errors of a goal that is reached
+    orientation_length [m/rad] : length that one radian counts as where a goal is out of reach: the
+        closest point minimises the weighted sum of position^2 + (length angle)^2
+    check_jacobians : run `check_task` at the start of every solve; for authors of tasks
 
-    A problem moves only joints that move one of its goals' links, or all joints where a task asks
-    for that (`Task.moves_all_joints`): `variables`, indices into q, which `columns` selects
-    fastest. Structure is fixed here, goals and limits included: to replace it is an InvalidOption.
-    Tolerances may change; targets move by `task.set_target` and are read once at the start of
-    each solve. A problem belongs to one thread, and to one search at a time, whose targets and
-    frozen joints stand in its arrays; `clone` makes another.
+    A problem moves the joints that move one of its goals' links, or all joints if a task asks for
+    that (`Task.moves_all_joints`). `variables` are their indices into q; indexing with `columns`
+    selects the same joints faster. The structure, goals and limits included, is fixed: assigning
+    to it raises InvalidOption. Tolerances may change; targets change by `task.set_target` and are
+    read once, at the start of each solve. Use a problem in one thread and one search at a time,
+    since its arrays hold the targets and frozen joints of that search; `clone` makes another.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class IkProblem:
         return '\n'.join([head, *tasks]) + '>'
 
     def clone(self) -> IkProblem:
-        """An independent problem with its own goals, for another thread or a search beside."""
+        """An independent copy with its own goals, for another thread or a concurrent search."""
         other = copy.copy(self)
         goals, others, secondary = copy.deepcopy((self.goals, self.other_tasks, self.secondary))
         vars(other).update(goals=goals, other_tasks=others, secondary=secondary)
@@ -125,40 +126,40 @@ class IkProblem:
 
     @property
     def goal_links(self) -> list[str]:
-        """The goals' links, in their order."""
+        """The links of the goals, in order."""
         return [goal.link for goal in self.goals]
 
     @property
     def goal_chains(self) -> list[tuple[str, str | None]]:
-        """The goals' links, each with the link that it is relative to; None is the root."""
+        """The links of the goals, each with the link that it is relative to; None for the root."""
         return [(goal.link, goal.relative_to) for goal in self.goals]
 
-    def of_tasks(self, tasks: Sequence[Task]) -> IkProblem:
-        """The same variables and limits with other tasks, no goals, in the place of all."""
+    def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
+        """Copy with the same variables and limits, but only these tasks, which are no goals."""
         other = copy.copy(self)
         vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
         other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
         return other
 
     def check_without_constraints(self) -> None:
-        """Raise UnsupportedProblem where there are linear constraints: for what ignores them."""
+        """Raise UnsupportedProblem if there are linear constraints: for callers without them."""
         if self.constraints:
             raise UnsupportedProblem(
                 'linear constraints between joints are kept by the solvers bfgs and sqp alone: '
                 'not by others, with secondary tasks, in solve_all, or by a Tracker'
             )
 
-    def whole(self, x: Array) -> Array:
-        """q (n,) with x (variables,), and the other joints as in the last `start`.
+    def configuration(self, x: Array) -> Array:
+        """Configuration (n,) with x (variables,) and the other joints of the last `start`.
 
-        For a problem with tasks that are no goals.
+        Only for problems with tasks other than goals.
         """
         q = self._q.copy()
         q[self.variables] = x
         return q
 
     def start(self, q0: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Read the targets; return the whole start (n,) and its variables inside their limits.
+        """Read the targets; return the start (n,) and its variables inside the limits.
 
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
         """
@@ -166,7 +167,7 @@ class IkProblem:
         return q, self.limits.project(q[self.variables])
 
     def load(self, q0: ArrayLike | None = None) -> Array:
-        """Read the targets, and the joints that are no variables; return the start (n,)."""
+        """Read the targets and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.packed.load(q)
         if self.check_jacobians:
@@ -177,7 +178,7 @@ class IkProblem:
         return q
 
     def at(self, x: Array) -> Evaluation:
-        """The problem at variables x, for the targets and frozen joints of the last `start`."""
+        """Evaluate at variables x, with the targets and frozen joints of the last `start`."""
         cost = self.packed.update(x)
         residual, jacobian = self.packed.residual.copy(), self.packed.jacobian()
         if self.other_tasks:
@@ -195,7 +196,7 @@ class IkProblem:
         )
 
     def cost_at(self, x: Array) -> float:
-        """The cost alone at variables x; fills `packed.errors`."""
+        """The cost alone at variables x; also fills `packed.errors`."""
         cost = self.packed.update(x)
         if self.other_tasks:
             self._q[self.variables] = x
@@ -212,7 +213,7 @@ class IkProblem:
         return self.rows_of(self.secondary, x, begins)
 
     def evaluate(self, q: ArrayLike) -> Evaluation:
-        """The problem at q (n,) with the targets as they are now; q may break the limits."""
+        """Evaluate at q (n,), which may break the limits, with the current targets."""
         return self.at(self.load(q)[self.variables])
 
     def errors(self, q: ArrayLike) -> tuple[Array, Array]:
@@ -223,7 +224,7 @@ class IkProblem:
         return self.packed.errors[:, 0].copy(), self.packed.errors[:, 1].copy()
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Whether these errors, (G,) each, are within the tolerances; False without a goal."""
+        """Whether these errors, (G,) each, are within the tolerances; False without goals."""
         return bool(
             self.goals
             and (position_errors <= self.position_tolerance).all()
@@ -235,7 +236,7 @@ class IkProblem:
     ) -> tuple[Array, Array]:
         """The residuals and Jacobians, over the variables, of tasks that are no goals.
 
-        begins : a search begins at x (variables,), so all have to be finite
+        begins : check that all are finite, since a search starts at x (variables,)
         """
         self._q[self.variables] = x
         rows = [rows_of_task(task, self.robot, self._q) for task in tasks]
@@ -250,7 +251,7 @@ class IkProblem:
         tasks = (*self.goals, *self.other_tasks, *self.secondary)
         for task in tasks:
             if not isinstance(task, Task):
-                raise UnsupportedProblem(f'{type(task).__name__} is no task; see ik_core.tasks')
+                raise UnsupportedProblem(f'{type(task).__name__} is not a task; see ik_core.tasks')
         if not (self.goals or self.other_tasks):
             raise UnsupportedProblem('a problem needs at least one goal or task')
         frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
@@ -298,9 +299,9 @@ class IkProblem:
 
 
 class _Fixed:
-    """An attribute of a problem that is set once: searches keep what they make of it.
+    """An attribute of a problem that can be set only once, since searches cache its consequences.
 
-    It only sets, so that it is read as fast as any other.
+    It defines no `__get__`, so that reading is as fast as for any other attribute.
     """
 
     def __init__(self, name: str, instead: str) -> None:
@@ -316,7 +317,7 @@ class _Fixed:
 
 
 class _Tolerance:
-    """What counts as reached: it may change, to another positive number."""
+    """A tolerance of a problem; it may change to another positive number."""
 
     def __init__(self, name: str, unit: str) -> None:
         self.name, self.unit = name, unit
@@ -347,7 +348,7 @@ _guard()
 
 
 def checked_problem(problem: object) -> IkProblem:
-    """The problem; InvalidOption where it is none."""
+    """Return `problem`; raise InvalidOption if it is not an IkProblem."""
     if not isinstance(problem, IkProblem):
         raise InvalidOption(
             f'problem is a {type(problem).__name__}: an IkProblem is needed, as '
@@ -362,7 +363,7 @@ def _checked_constraints(
     given = tuple(constraints)
     for one in given:
         if not isinstance(one, LinearConstraint):
-            raise InvalidOption(f'constraints: {one!r} is no LinearConstraint')
+            raise InvalidOption(f'constraints: {one!r} is not a LinearConstraint')
     return ConstraintRows(given, robot, variables)
 
 

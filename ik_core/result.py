@@ -1,4 +1,4 @@
-"""What a solver answers."""
+"""Results of a solve."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .maths.rotations import Array
 
 
 class IkStatus(Enum):
-    """How a solve ended; the value is a sentence for users."""
+    """Reasons why a solve ended; the value is a sentence for users."""
 
     REACHED = 'all goals are reached within their tolerances'
     CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
-    LEAST = 'the cost of the tasks is at its least: there is no goal to reach'
+    LEAST = 'the cost of the tasks is at its minimum: there is no goal to reach'
     STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
     ITERATION_LIMIT = 'not reached: the iterations ended first'
     TIME_LIMIT = 'not reached: the time budget ended first'
@@ -22,15 +22,15 @@ class IkStatus(Enum):
 
 @dataclass(eq=False)  # a frozen one takes four times as long to make
 class IkResult:
-    """The best configuration that was found, and what it achieves.
+    """The best configuration found, with its errors, its cost and the effort it took.
 
-    `q` (n,): the whole robot's, with the joints that the problem moves inside their limits.
-    `position_errors`, `orientation_errors`: per goal, of exactly this q [m, rad]; 0 where a
-    goal does not ask for one. `cost`: the weighted sum of squares with rotations scaled by the
-    problem's orientation length [m^2]. `iterations`, `evaluations` (of forward kinematics)
-    and `restarts` count all attempts; `solve_time` [s]; `history`: the cost after every
-    iteration, where the solver was asked to record it. `note`: how it was found, where the solver
-    has something to say about that.
+    `q` (n,): configuration of the whole robot; joints that the problem moves are inside their
+    limits. `position_errors`, `orientation_errors`: errors of each goal at exactly this q [m,
+    rad]; 0 for the part that a goal leaves free. `cost`: weighted sum of squares, with rotations
+    scaled by the problem's orientation length [m^2]. `iterations`, `evaluations` (of forward
+    kinematics) and `restarts`: totals of all attempts. `solve_time` [s]. `history`: cost after
+    every iteration, if the solver's option `record_history` is set. `note`: the solver's remark on
+    how the result was found; often empty.
     """
 
     q: Array
@@ -50,7 +50,7 @@ class IkResult:
         return f'<IkResult {self.status.name}: {shown}>'
 
     def _repr_html_(self) -> str:
-        """What `repr` tells as a table."""
+        """The `repr` as a table."""
         return html_table(self.status.value, (), self._rows())
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -66,13 +66,14 @@ class IkResult:
 
     @property
     def success(self) -> bool:
-        """Whether every goal is reached within its tolerances; without a goal, whether the
-        tasks' cost is at a minimum."""
+        """Whether all goals are within their tolerances; without goals, whether the cost is
+        minimal.
+        """
         return self.status in (IkStatus.REACHED, IkStatus.LEAST)
 
     @property
     def message(self) -> str:
-        """The status and the largest errors, as a sentence for users."""
+        """Status and largest errors as a sentence for users."""
         position = length(max(self.position_errors, default=0.0))
         orientation = angle(max(self.orientation_errors, default=0.0))
         return (

@@ -18,8 +18,8 @@ from ik_core.tracking import Command, MotionLimits, Tracker, TrackStatus
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.joint_motion import stopping_time
 
-from .limits import limits_with_mimics, mimic_unit
-from .parameters.options import NodeParameters
+from .joint_limits import limits_with_mimics, mimic_unit
+from .parameters.node_options import NodeParameters
 
 IN_LINE = 1e-9
 """[rad or m] A mimic joint this close to where its driver puts it need not move to it."""
@@ -127,9 +127,9 @@ class Alignment:
         else:
             self._step()
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo the last step."""
-        self.governor.take_back()
+        self.governor.undo_step()
 
     def _step(self) -> None:
         brakes, self._brakes = self._brakes or not self.is_on, False

@@ -9,13 +9,13 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ik_core import Robot
 
-from .inputs.goals import Goals
+from .control_loop import ControlLoop
+from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
-from .model import Model, goal_topic, tip_links, twist_topic
-from .motion import Motion
 from .outputs.diagnostics import Diagnostics
 from .parameters.store import Parameters
+from .robot_model import Model, goal_topic, tip_links, twist_topic
 from .texts import cut
 
 
@@ -27,7 +27,7 @@ class Installation:
         node: Node,
         settings: Parameters,
         health: Diagnostics,
-        motion: Motion,
+        motion: ControlLoop,
         goals: Goals,
         start_state: StartState,
         interactive: InteractiveGoals,
@@ -82,7 +82,9 @@ class Installation:
             log.warning(cut(text))
         lost, unread = self._settings.drop_lost(), self._settings.unread()
         if lost:
-            log.warning(cut(f'set while running, and not possible any more: {", ".join(lost)}'))
+            log.warning(
+                cut(f'set while running, but not possible for this robot: {", ".join(lost)}')
+            )
         if unread:
             log.warning(cut(f'there are no such parameters: {", ".join(unread)}'))
         goals = ', '.join(self._node.resolve_topic_name(topic) for topic in model.goal_topics)

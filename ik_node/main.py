@@ -36,7 +36,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _with_robot(args: list[str]) -> list[str] | None:
-    """See `arguments`; None after saying that there is no such robot."""
+    """Arguments for rclpy (see `arguments`); None, with an error printed, for an unknown robot."""
     from ik_core.exceptions import UrdfError
 
     from .arguments import with_robot

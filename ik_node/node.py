@@ -2,8 +2,8 @@
 
 This module only wires. What is decided elsewhere: solving and limits in `ik_core.tracking`,
 parameters in `parameters`, where the robot comes from and which goals are taken in `inputs`, what
-another robot changes in `installation`, the ticks in `motion`, what is published and reported in
-`outputs`, the process in `run`.
+another robot changes in `installation`, the ticks in `control_loop`, what is published and
+reported in `outputs`, the process in `run`.
 
 The node is a lifecycle node. Configuring reads the parameters and loads the robot (or waits for
 it on the topic robot_description), activating starts the joint states. With `autostart` it takes
@@ -31,24 +31,24 @@ from ik_core import IkError
 from ik_core.tracking import Command
 
 from .clocks import NodeClock
+from .control_loop import ControlLoop
 from .conversions import Refused
 from .guarded import GuardedNode
-from .inputs.description import TOPIC as DESCRIPTION
-from .inputs.description import Description
 from .inputs.examples import Examples
-from .inputs.goals import Goals
+from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import StartState
+from .inputs.robot_description import TOPIC as DESCRIPTION
+from .inputs.robot_description import Description
 from .inputs.tf_frames import TfFrames
 from .installation import Installation
-from .model import Model
-from .motion import Motion
 from .outputs.codes import StatusCode
 from .outputs.diagnostics import Diagnostics
-from .outputs.following import SOLUTION_PERIOD, GoalsInForce, Solution
 from .outputs.goal_log import GoalLog
+from .outputs.goals_and_solution import SOLUTION_PERIOD, GoalsInForce, Solution
 from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
+from .robot_model import Model
 from .services.compute_ik import ComputeIk
 from .services.controls import ANSWER_PERIOD, Controls
 from .services.recording import RecordService
@@ -101,7 +101,7 @@ class IkNode(GuardedNode):
 
     def _make_motion(self) -> None:
         self._recording = RecordService(self, self._moved, lambda: self._description.source)
-        self._motion = Motion(
+        self._motion = ControlLoop(
             self,
             self._gate.lock,
             self._clock_source,
@@ -125,7 +125,7 @@ class IkNode(GuardedNode):
         menu = {
             'Reset: drop the goals': self._controls.reset,
             'Pause': lambda: self._controls.pause(True),
-            'Go on': lambda: self._controls.pause(False),
+            'Resume': lambda: self._controls.pause(False),
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
         self._installation = Installation(

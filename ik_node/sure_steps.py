@@ -34,7 +34,7 @@ class Mover(Protocol):
     def skip_tick(self, *, braking: bool) -> None:
         """Move on by one period for a tick that did not come."""
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo the last step."""
 
 
@@ -57,12 +57,12 @@ class SureSteps:
         """Whether no joint is commanded to move."""
         return self._mover.at_rest
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """See Tracker."""
         try:
-            self._mover.take_back()
+            self._mover.undo_step()
         except Exception:
-            self.governor.take_back()
+            self.governor.undo_step()
             self._failed(traceback.format_exc())
 
     def skip_tick(self, *, braking: bool) -> None:

@@ -1,10 +1,10 @@
-"""The command `ik_viewer`: the page about a running node, in the browser.
+"""The command `ik_viewer`: show a running node in the browser.
 
-    ik_viewer                                         # of /ik_node
+    ik_viewer                                         # for /ik_node
     ros2 run ik_node ik_viewer --ros-args -r __ns:=/left
     ik_viewer /left/ik_node --port 8081 --mesh-folder ~/ros/src/my_robot_description
 
-It needs a ROS 2 and viser; where one of them is missing, a sentence says so.
+It needs a ROS 2 and viser; an error message names a missing one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
-    from .ros.arm import RosArm
+    from .ros.ros_arm import RosArm
 
     check_mesh_folders(arguments.mesh_folder)
     os.nice(NICENESS)
@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='ik_viewer',
         usage='%(prog)s [NODE] [options] [--ros-args ...]',
-        description='A running ik_node in the browser: watch it, drag its tips, set it.',
+        description='Show a running ik_node in the browser: watch it, drag its tips, change its '
+        'parameters.',
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar='NODE',
         nargs='?',
         default='ik_node',
-        help='the name of the node, also with its namespace (ik_node)',
+        help='the name of the node, with its namespace if it has one (ik_node)',
     )
     add_address(parser)
     add_mesh_folders(parser)

@@ -1,4 +1,4 @@
-"""`ik view ROBOT`: a robot in the browser, dragged by its tips, without ROS.
+"""`ik view ROBOT`: show a robot in the browser and drag its tips, without ROS.
 
 ik view panda
 ik view my_robot.urdf --mesh-folder ~/ros/src/my_robot_description
@@ -19,7 +19,7 @@ from ik_core.maths.rotations import Array
 
 from .arm import Description
 from .drawing.description import describe
-from .local.arm import RATE, LocalArm
+from .local.local_arm import RATE, LocalArm
 from .page.page import open_page
 from .page.program import (
     BAD_INPUT,
@@ -66,18 +66,26 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog='ik view', description='a robot in the browser', allow_abbrev=False
+        prog='ik view', description='show a robot in the browser', allow_abbrev=False
     )
     parser.add_argument(
         'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'
     )
     parser.add_argument(
-        '--tip', action='append', default=[], metavar='LINK', help='to move; may be repeated'
+        '--tip',
+        action='append',
+        default=[],
+        metavar='LINK',
+        help='a link to move; may be repeated',
     )
     add_mesh_folders(parser)
     add_address(parser)
-    parser.add_argument('--rate', type=float, default=RATE, help=f'ticks per second ({RATE:g})')
-    parser.add_argument('--solver', choices=sorted(SOLVERS), help='levenberg_marquardt by default')
+    parser.add_argument(
+        '--rate', type=float, default=RATE, help=f'ticks per second (default: {RATE:g})'
+    )
+    parser.add_argument(
+        '--solver', choices=sorted(SOLVERS), help='the solver (default: levenberg_marquardt)'
+    )
     return parser
 
 

@@ -1,7 +1,7 @@
-"""The Panda in RViz, sent from goal to goal: `ros2 launch ik_node demo.launch.py`.
+"""The Panda in RViz moves from goal to goal: `ros2 launch ik_node demo.launch.py`.
 
-Takes the arguments of ik.launch.py as well. The goals go out with `ros2 topic pub`, as they could
-from any shell; with `goals:=false` the arm waits for yours.
+It also takes the arguments of ik.launch.py. `ros2 topic pub` publishes the goals, as in a shell;
+with `goals:=false` the arm waits for yours.
 """
 
 import math
@@ -36,14 +36,14 @@ GOALS = [
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What ros2 launch runs."""
+    """Describe the launch: its arguments and actions."""
     robot = {'urdf': 'panda', 'base_link': FRAME, 'tip_links': TIP}
     return LaunchDescription(
         [
             DeclareLaunchArgument('rviz', default_value='true', description='true: open RViz'),
             DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
             DeclareLaunchArgument('pause', default_value='3.0', description='[s] between goals'),
-            OpaqueFunction(function=check),  # first: what has started would be left running
+            OpaqueFunction(function=check),  # first, before any process is started
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(str(IK_LAUNCH)), launch_arguments=robot.items()
             ),
@@ -68,7 +68,7 @@ def check(context: LaunchContext) -> None:
 
 
 def send_goal(context: LaunchContext, number: int) -> list[LaunchDescriptionEntity]:
-    """Send a goal, once ik_node listens, and after a pause the next one."""
+    """Send a goal once ik_node has subscribed, and after a pause the next one."""
     namespace = LaunchConfiguration('namespace').perform(context).strip('/')
     topic = f'/{namespace}/goal_pose' if namespace else '/goal_pose'
     publish_once = ['ros2', 'topic', 'pub', '--once', '--wait-matching-subscriptions', '1']

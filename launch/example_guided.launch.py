@@ -2,8 +2,8 @@
 
     ros2 launch ik_node example_guided.launch.py
 
-Takes arguments of ik.launch.py: `urdf`, `base_link`, `tip_links` and `example` for your own robot
-and motion, with `goals:=false`, since the goals that are sent are the Panda's.
+It also takes arguments of ik.launch.py: `urdf`, `base_link`, `tip_links` and `example` for your
+own robot and motion, with `goals:=false`, since the published goals are for the Panda.
 """
 
 import sys
@@ -27,13 +27,13 @@ DEFAULTS = {'urdf': 'panda', 'base_link': 'panda_link0', 'tip_links': 'panda_han
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What ros2 launch runs."""
+    """Describe the launch: its arguments and actions."""
     arguments = {**DEFAULTS, 'example': str(EXAMPLE), 'rviz': 'true', 'namespace': ''}
     return LaunchDescription(
         [
             *(DeclareLaunchArgument(name, default_value=text) for name, text in arguments.items()),
             DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
-            OpaqueFunction(function=check),  # first: what has started would be left running
+            OpaqueFunction(function=check),  # first, before any process is started
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'ik.launch.py')),
                 launch_arguments={n: LaunchConfiguration(n) for n in arguments}.items(),

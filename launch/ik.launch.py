@@ -1,7 +1,7 @@
 """Start ik_node for a robot: `ros2 launch ik_node ik.launch.py urdf:=my_robot.urdf`.
 
-`ros2 launch ik_node ik.launch.py --show-args` lists the arguments. One that is left empty is not
-passed on, so that params_file, or else the node's own default, decides.
+`ros2 launch ik_node ik.launch.py --show-args` lists the arguments. An empty argument is not passed
+on: the value of params_file or the node's default applies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROBOTS = 'a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf'
 ARGUMENTS = [
     ('urdf', '', f'robot: {ROBOTS}; empty: from params_file or the topic robot_description'),
     ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
-    ('base_link', '', 'link that goals without a frame are given in'),
+    ('base_link', '', 'fixed link in whose frame goals without a frame are given'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('solver', '', 'name of the solver'),
     ('rate', '', 'joint states per second'),
@@ -39,7 +39,7 @@ ARGUMENTS = [
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What ros2 launch runs."""
+    """Describe the launch: its arguments and actions."""
     arguments = [
         DeclareLaunchArgument(name, default_value=default, description=text)
         for name, default, text in ARGUMENTS
@@ -48,7 +48,7 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Start the nodes that the arguments ask for."""
+    """Start the nodes that the arguments select."""
     given = {name: LaunchConfiguration(name).perform(context).strip() for name, _, _ in ARGUMENTS}
     description = robot_description(given, context) if given['urdf'] else ''
     wanted: list[LaunchDescriptionEntity] = []
@@ -56,7 +56,7 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         wanted.append(robot_state_publisher(given, description))
     if is_true(given, 'rviz'):
         wanted.append(rviz(given, description))
-    return [*wanted, ik_node(given, description)]  # last: none of the others may be missing
+    return [*wanted, ik_node(given, description)]  # last, after the others could be started
 
 
 def robot_description(given: dict[str, str], context: LaunchContext) -> str:
@@ -66,7 +66,7 @@ def robot_description(given: dict[str, str], context: LaunchContext) -> str:
         command = shlex.join(['xacro', str(path), *shlex.split(given['xacro_args'])])
         return Command([command]).perform(context)
     if given['xacro_args']:
-        raise ValueError(f'xacro_args:={given["xacro_args"]}: {path.name} is no .xacro file')
+        raise ValueError(f'xacro_args:={given["xacro_args"]}: {path.name} is not a .xacro file')
     return path.read_text(encoding='utf-8')
 
 
@@ -87,7 +87,7 @@ def shipped(name: str) -> Path:
 
 
 def ik_node(given: dict[str, str], description: str) -> Node:
-    """Start the node this package is about; it configures and activates itself."""
+    """Start ik_node, which configures and activates itself."""
     parameters: list[str | dict] = []
     if given['params_file']:
         if not Path(given['params_file']).is_file():
@@ -158,11 +158,11 @@ def rviz(given: dict[str, str], description: str) -> Node:
 
 
 def root_link(description: str) -> str:
-    """Return the link of a URDF that is no joint's child; empty where that is not one link."""
+    """Return the root link of a URDF; empty if there is not exactly one."""
     try:
         robot = ElementTree.fromstring(description)
     except ElementTree.ParseError:
-        return ''  # ik_node says what is wrong with it
+        return ''  # ik_node reports what is wrong with it
     children = {child.get('link') for child in robot.iterfind('joint/child')}
     roots = [name for link in robot.iterfind('link') if (name := link.get('name')) not in children]
     return roots[0] if len(roots) == 1 and roots[0] else ''
@@ -174,7 +174,7 @@ def sim_time(given: dict[str, str]) -> list[dict[str, object]]:
 
 
 def is_true(given: dict[str, str], name: str) -> bool:
-    """Read a switch."""
+    """Read a boolean argument."""
     text = given[name].lower()
     if text not in ('true', 'false', '1', '0', ''):
         raise ValueError(f'{name}:={given[name]}: true or false is needed')

@@ -1,8 +1,8 @@
 """ik_node for ros2_control: `ros2 launch ik_node ros2_control.launch.py urdf:=my_robot.urdf`.
 
-ik_node publishes joint trajectories to a JointTrajectoryController and starts where joint_states
-says that the robot is. As it stands, the hardware is a mock that follows every command: try a
-robot this way first. `hardware:=urdf` runs the hardware that the URDF names in its <ros2_control>,
+ik_node publishes joint trajectories to a JointTrajectoryController and starts at the measured
+joint_states. By default the hardware is a mock that follows every command: try a robot this way
+first. `hardware:=urdf` runs the hardware of the URDF's <ros2_control> element,
 `hardware:=running` starts ik_node alone, for a controller_manager that runs already.
 """
 
@@ -44,12 +44,12 @@ PLUGIN = 'mock_components/GenericSystem'
 
 ARGUMENTS = [
     ('urdf', 'panda', 'robot: a .urdf or .xacro file, or a robot in share/ik_node/urdf'),
-    ('hardware', 'mock', 'mock; urdf: what the URDF names; running: what runs already'),
+    ('hardware', 'mock', 'mock; urdf: that of the URDF; running: it runs already'),
     ('controller', 'joint_trajectory_controller', 'name of the JointTrajectoryController'),
 ]
 PASSED_ON = [
     ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
-    ('base_link', '', 'link that goals without a frame are given in'),
+    ('base_link', '', 'fixed link in whose frame goals without a frame are given'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('rate', '', 'joint trajectories per second'),
     ('params_file', str(SHARE / 'config' / 'ik_node.yaml'), 'YAML file of ik_node parameters'),
@@ -58,7 +58,7 @@ PASSED_ON = [
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What ros2 launch runs."""
+    """Describe the launch: its arguments and actions."""
     arguments = [
         DeclareLaunchArgument(name, default_value=default, description=text)
         for name, default, text in [*ARGUMENTS, *PASSED_ON]
@@ -67,7 +67,7 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def robot_and_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Start the robot, unless it runs already, and the node that moves it."""
+    """Start the robot, unless it runs already, and ik_node."""
     names = [name for name, _, _ in [*ARGUMENTS, *PASSED_ON]]
     given = {name: LaunchConfiguration(name).perform(context).strip() for name in names}
     hardware, controller = given['hardware'], given['controller']
@@ -95,7 +95,7 @@ def moved_joints(robot: Robot, given: dict[str, str]) -> list[str]:
 
 
 def require_controller_manager() -> None:
-    """Say in one sentence what is missing."""
+    """Raise an error that names a missing package."""
     try:
         get_package_prefix('controller_manager')
     except PackageNotFoundError as error:
@@ -103,15 +103,15 @@ def require_controller_manager() -> None:
         raise RuntimeError(
             'controller_manager is not installed: '
             f'sudo apt install ros-{distro}-ros2-control ros-{distro}-ros2-controllers '
-            '(hardware:=running does without)'
+            '(hardware:=running does not need it)'
         ) from error
 
 
 def with_mock_hardware(text: str, robot: Robot) -> str:
-    """Return the URDF with a mock of all its joints, which start in the middle of their limits."""
+    """Return the URDF with mock hardware, whose joints start in the middle of their limits."""
     urdf = ElementTree.fromstring(text)
     if urdf.find('ros2_control') is not None:
-        raise ValueError('the URDF has a <ros2_control> of its own: hardware:=urdf takes it')
+        raise ValueError('the URDF has a <ros2_control> of its own: hardware:=urdf uses it')
     system = ElementTree.SubElement(urdf, 'ros2_control', name='mock', type='system')
     hardware = ElementTree.SubElement(system, 'hardware')
     ElementTree.SubElement(hardware, 'plugin').text = PLUGIN
@@ -127,7 +127,7 @@ def with_mock_hardware(text: str, robot: Robot) -> str:
 
 
 def controllers(controller: str, joints: list[str]) -> list[LaunchDescriptionEntity]:
-    """Start the controller_manager, and have it load what publishes the state and what moves."""
+    """Start the controller_manager with a state broadcaster and the controller."""
     values = yaml.safe_load(CONTROLLERS.read_text(encoding='utf-8'))
     own = values.pop('joint_trajectory_controller')
     own['ros__parameters']['joints'] = joints
@@ -149,7 +149,7 @@ def controllers(controller: str, joints: list[str]) -> list[LaunchDescriptionEnt
 
 
 def spawner(*arguments: str) -> Node:
-    """Have a controller loaded and started."""
+    """Load and start a controller."""
     return Node(package='controller_manager', executable='spawner', arguments=arguments)
 
 
@@ -177,7 +177,7 @@ def ik_node(
 
 
 def temporary_file(name: str, text: str) -> str:
-    """Write a file that the started processes read; it goes when the launch ends."""
+    """Write a file for the started processes; it is removed when the launch ends."""
     folder = tempfile.mkdtemp(prefix='ik_node_')
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder) / name

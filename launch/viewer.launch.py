@@ -1,7 +1,7 @@
-"""Start ik_node, and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
+"""Start ik_node and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
 
-Takes the arguments of ik.launch.py as well; `rviz:=true` opens RViz beside. It needs viser, which
-has no rosdep key: docs/viewer.md says how to install it. For a node that runs already:
+It also takes the arguments of ik.launch.py; `rviz:=true` also opens RViz. It needs viser, which
+has no rosdep key: see docs/viewer.md for its installation. For a node that runs already:
 `ros2 run ik_node ik_viewer`.
 """
 
@@ -19,18 +19,22 @@ from launch_ros.actions import Node
 
 IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
 ARGUMENTS = [
-    ('host', '127.0.0.1', 'address that the page is served at: 0.0.0.0 for other machines, too'),
+    ('host', '127.0.0.1', 'address that serves the page; 0.0.0.0: also to other machines'),
     ('port', '', 'port of the page; empty: the first free one from 8080 on'),
-    ('mesh_folders', '', 'where meshes are, beside the package of urdf: folders, with blanks'),
+    (
+        'mesh_folders',
+        '',
+        'folders with meshes, besides the package of urdf, with blanks between',
+    ),
 ]
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What ros2 launch runs."""
+    """Describe the launch: its arguments and actions."""
     return LaunchDescription(
         [
             *(DeclareLaunchArgument(n, default_value=v, description=d) for n, v, d in ARGUMENTS),
-            OpaqueFunction(function=check),  # first: what has started would be left running
+            OpaqueFunction(function=check),  # first, before any process is started
             IncludeLaunchDescription(PythonLaunchDescriptionSource(str(IK_LAUNCH))),
             OpaqueFunction(function=viewer),
         ]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.tasks import PositionTask
 
 UNIT = 0.1

@@ -30,8 +30,8 @@ from ik_core.maths.rotations import Array
 from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.load import load_robot
 from ik_core.robot.robot import Robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import robot_path
 from ik_core.solvers import make_solver
 from ik_core.solvers.base import KernelSolver
@@ -42,14 +42,14 @@ from ..results import Claim, Row
 
 STEPS = 600
 STEP = 0.02
-"""Of the sinusoids' argument, in each step [rad]."""
+"""Increment of the sinusoids' argument in each step [rad]."""
 FIGURES = {'Y': 'buss_y', 'double Y': 'buss_double_y'}
 REST = math.pi / 6.0
-"""[rad] Of every joint."""
+"""Rest angle of every joint [rad]."""
 SIZES = {'in reach': 0.15, 'in and out': 1.0}
-"""[m] Of the sinusoids."""
+"""Amplitudes of the sinusoids [m]."""
 SHAKE, RARE = 0.05, 1.0
-"""[rad] What counts as shaking; [%] how many such steps are rare."""
+"""Step that counts as shaking [rad]; percentage of such steps that is rare."""
 DAMPINGS = tuple(float(d) for d in np.round(np.geomspace(0.05, 2.0, 17), 3))
 TRACE = 5
 """A curve has a row for one step in so many."""
@@ -199,7 +199,7 @@ def problem_of(figure: str) -> tuple[IkProblem, Array]:
 
 
 def target_shift(step: int, effector: int, size: float) -> Array:
-    """How far the target of an end effector is from where it was in step 0 (3,) [m]."""
+    """Shift of an end effector's target since step 0 (3,) [m]."""
     t, phase = STEP * step, float(effector)
     x = np.sin(t + phase) - np.sin(phase)
     y = np.cos(1.3 * t + phase) - np.cos(phase)
@@ -234,7 +234,7 @@ def closest(problem: IkProblem, times: list[float]) -> Callable[[Array], Array]:
 
 
 def time_of(figure: str, solver: str, options: Mapping[str, Any]) -> float:
-    """[s] Of an update, with targets far out of reach."""
+    """Time [s] of an update, with targets far out of reach."""
     problem, _ = problem_of(figure)
     for goal in problem.goals:
         goal.set_target(position=3.0 * goal.target[9:])
@@ -254,7 +254,7 @@ COLOURS = {
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """What the source says of its experiments."""
+    """Claims of the source about its experiments."""
     near, out = (by_method(rows, motion) for motion in SIZES)
     return [
         *_transpose_claims(near, out),
@@ -289,7 +289,7 @@ def by_method(rows: Sequence[Row], motion: str) -> Methods:
 
 
 def _transpose_claims(near: Methods, out: Methods) -> list[Claim]:
-    """Of the transpose: how much worse than DLS' and DLS it is, where targets are in reach."""
+    """Claims on the transpose: how much worse than DLS' and DLS it is, with targets in reach."""
     times = {figure: ratio(own, CLAMPED) for figure, own in near.items()}
     said = {
         f: f"{times[f]:.3g} times the error of DLS', out of reach {ratio(own, CLAMPED):.3g}"
@@ -320,7 +320,7 @@ def ratio(own: Mapping[str, Row], other: str) -> float:
 
 
 def _damping_claims(rows: Sequence[Row], out: Methods) -> list[Claim]:
-    """Of the damping constant, and how clamped errors allow a lower one."""
+    """Claims on the damping constant, and on clamped errors, which allow a lower one."""
     best = {f: min(_sweep(rows, f, 'DLS'), key=lambda row: row['error']) for f in FIGURES}
     pairs = {f: (own['DLS'], own["DLS'"]) for f, own in out.items()}
     return [

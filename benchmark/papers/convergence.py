@@ -66,7 +66,7 @@ def curve(problem: IkProblem, q0: Array, solver: str, preset: str | None) -> Arr
 
 
 def row_of(name: str, solver: str, curves: Array, step: int) -> Row:
-    """What the curves (cases, ITERATIONS + 1) say of the iterations up to a step."""
+    """Summary of the curves (cases, ITERATIONS + 1) up to a step."""
     here, way = curves[:, step], curves[:, : step + 1]
     rose = np.diff(way, axis=1) > ROUNDING * way[:, :-1]
     return {

@@ -25,8 +25,8 @@ import numpy as np
 from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.progress import bar
-from ik_core.retargeting import Retargeted, retarget
-from ik_core.robot.mocap.load import load_mocap, load_skeleton
+from ik_core.retargeting import RetargetResult, retarget
+from ik_core.robot.mocap.mocap_files import load_mocap, load_skeleton
 from ik_core.robot.motion import Motion
 from ik_core.robot.robot import Robot
 
@@ -56,14 +56,14 @@ TABLE_1 = {
 }
 """Its average end-effector errors over the total link length, by figure and beta."""
 MORE = 1.2
-"""By so much a share is larger that is said to be."""
+"""Factor by which a fraction that is said to be larger is larger."""
 FACTOR = 2.0
 """A measured number holds within this factor of the source's."""
 COLOURS = (BLACK, BLUE, GREEN, PINK, ORANGE, RED)
 CURVES = {0.0: (BLACK, '-'), 1e-5: (BLUE, '--'), 1.0: (RED, ':')}
-"""By beta, as in Fig. 6."""
+"""Colours and line styles by beta, as in Fig. 6."""
 SMALLEST_BETA = 1e-7
-"""Where beta = 0 is drawn."""
+"""Position of beta = 0 on the axis."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -92,7 +92,9 @@ class Throw:
         self.joints = [name for i, name in enumerate(norman.joint_names) if i not in places]
         self.jerk = jerk(motion, self.joints)
 
-    def imitated(self, figure: Robot, motion: Motion | None = None, **asked: Any) -> Retargeted:
+    def imitated(
+        self, figure: Robot, motion: Motion | None = None, **asked: Any
+    ) -> RetargetResult:
         """The throw by another figure."""
         asked = {'keep_limits': False, **asked}
         links = {end: end for end in ENDS}
@@ -103,7 +105,7 @@ class Throw:
         made = {beta: self.imitated(figure, beta=beta, **asked) for beta in BETAS}
         return [self.row(name, figure, beta, result) for beta, result in made.items()]
 
-    def row(self, name: str, figure: Robot, beta: float, made: Retargeted, **more: Any) -> Row:
+    def row(self, name: str, figure: Robot, beta: float, made: RetargetResult, **more: Any) -> Row:
         """The errors of one run."""
         error = float(made.link_errors.mean())
         angles = [i for i, joint in enumerate(made.joints) if joint in self.joints]
@@ -158,7 +160,7 @@ class Throw:
         rows = [row for beta, one in made.items() for row in self.curve(name, beta, one, 'warm')]
         return [*rows, *self.snapshots(name, figure, made[1e-5].motion)]
 
-    def curve(self, name: str, beta: float, made: Retargeted, start: str) -> list[Row]:
+    def curve(self, name: str, beta: float, made: RetargetResult, start: str) -> list[Row]:
         """The shoulder angle of one run over time."""
         motion = made.motion.unwrapped([SHOULDER])
         angles = motion.positions[:, motion.joint_names.index(SHOULDER)].tolist()
@@ -205,7 +207,7 @@ def figure_length(figure: Robot, links: Sequence[str]) -> float:
     bodies = {body for link in links for body in figure.body_path(link)}
     places = figure.root_joints[:-1]
     offsets = [figure.geometry[k, 9:12] for k in bodies if figure.tree[k, 2] not in places]
-    ends = [figure.place(link).transform[:3, 3] for link in links]
+    ends = [figure.placement(link).transform[:3, 3] for link in links]
     return float(np.linalg.norm([*offsets, *ends], axis=1).sum())
 
 
@@ -227,7 +229,7 @@ def bones(figure: Robot, q: Array) -> list[tuple[Array, Array]]:
     ]
     for link in figure.tips():
         end = figure.link_transform(frames, link)[:3, 3]
-        found.append((frames[figure.place(link).body, 9:], end))
+        found.append((frames[figure.placement(link).body, 9:], end))
     return [(start, end) for start, end in found if not np.allclose(start, end)]
 
 
@@ -311,7 +313,7 @@ def _smooth_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _drop_claim(rows: Sequence[Row]) -> Claim:
-    """Of Fig. 5: beta from 1 to 0.5."""
+    """Claim of Fig. 5: beta from 1 to 0.5."""
     left = []
     for figure in TABLE_1:
         errors = _errors(rows, figure)

@@ -35,7 +35,7 @@ from ik_core.optim.workspace import MethodWorkspace
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.retargeting.example import link_paths
-from ik_core.robot.mocap.load import load_mocap
+from ik_core.robot.mocap.mocap_files import load_mocap
 from ik_core.robot.robot import Robot
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks import PositionTask
@@ -69,11 +69,11 @@ METHODS: Mapping[str, Method] = {
 """First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own."""
 
 SLOT = 0.015
-"""[s] For a frame (section 6.2)."""
+"""Time [s] for a frame (section 6.2)."""
 SPACINGS = (0.05, 0.7, 1.0)
 """[s] Between frames: Figs. 9, 10 and 11."""
 GOALS, FEWER_GOALS = 1000, 150
-"""At most, for each spacing."""
+"""Largest numbers of goals for each spacing."""
 SLOTS = (0.00015, 0.0005, 0.0015, 0.005)
 """[s] Shorter ones, for slower machines."""
 SWEPT = 0.7
@@ -135,7 +135,7 @@ def row(part: str, case: str, method: str, count: int = 0, **numbers: float | st
 
 
 def iterations(slot: float, each: float) -> int:
-    """As many as a slot [s] has room for, to two digits: the clock is no more precise."""
+    """Number of iterations in a slot [s], to two digits: the clock is no more precise."""
     exact = max(1.0, slot / each)
     digits = 1 - int(np.floor(np.log10(exact)))
     return max(1, int(round(exact, digits)))
@@ -178,15 +178,17 @@ def followed(
 
 
 def captured(clips: Sequence[Clip], most: int) -> list[Row]:
-    """How the captured motions themselves move: the reference."""
+    """Movement of the captured motions themselves: the reference."""
     chosen = walks(clips, SPACINGS[0], most)
     poses = [[walk.clip.q[frame] for frame in walk.frames[1:]] for walk in chosen]
     return by_joint('captured', [movement(w, p) for w, p in zip(chosen, poses, strict=True)])
 
 
 def movement(walk: Walk, poses: Sequence[Array]) -> tuple[Array, Array]:
-    """Of SMOOTH_LINKS over the poses (n,) of a walk: |x(k+1) - 2 x(k) + x(k-1)| (frames, links)
-    [cm], and how far they are from where the captured ones are [cm]."""
+    """Movement of SMOOTH_LINKS over the poses (n,) of a walk, and distance from the captured ones.
+
+    The movement |x(k+1) - 2 x(k) + x(k-1)| (frames, links) and the distance are in [cm].
+    """
     robot, links = walk.clip.robot, list(SMOOTH_LINKS)
     here = link_paths(robot, poses, links)
     there = link_paths(robot, walk.clip.q[walk.frames[1:]], links)
@@ -206,7 +208,7 @@ def by_joint(name: str, moves: Sequence[tuple[Array, Array]]) -> list[Row]:
 
 
 def box(values: Sequence[float] | Array) -> Row:
-    """What a box plot shows; whiskers end at the last value within 1.5 times the box."""
+    """Numbers of a box plot; whiskers end at the last value within 1.5 times the box."""
     ordered = np.sort(np.asarray(values, float))
     q25, median, q75 = np.percentile(ordered, [25, 50, 75]).tolist()
     reach = 1.5 * (q75 - q25)
@@ -228,9 +230,9 @@ def box(values: Sequence[float] | Array) -> Row:
 
 
 RATE = 60.0
-"""[Hz] Of the frames that are taken."""
+"""Rate [Hz] of the frames used."""
 RATES = {'backflip': 60.0, '141_01': 60.0}
-"""[Hz] Of clips that are not at CMU's usual 120, which their files do not say."""
+"""Rates [Hz] of clips that are not at CMU's usual 120, which their files do not say."""
 
 PELVIS = 'root'
 GOAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head', PELVIS)
@@ -338,9 +340,9 @@ def squared_error(problem: IkProblem, q: Array) -> float:
 FIXED_STEPS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1)
 THEIRS, TOO_LONG = 0.005, 0.05
 TAU = 2.0 / UNIT**2
-"""Of one unit of the source's step: its gradient has a factor of 2."""
+"""Length of one unit of the source's step: its gradient has a factor of 2."""
 FRAMES = 3
-"""At RATE: 0.05 s."""
+"""Number of frames at RATE: 0.05 s."""
 DESCENT = 300
 """Iterations from each start."""
 TRACED = 40
@@ -449,9 +451,9 @@ LINKS = ('lhumerus', 'rhumerus', 'lradius', 'rradius', 'lwrist', 'rwrist')
 
 RISE = 0.01
 HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)
-"""[m] Of the goal over the shoulder."""
+"""Heights [m] of the goal over the shoulder."""
 LINES = ((0.1, 0.25), (0.0, 0.4), (0.2, 0.3), (-0.1, 0.3), (0.3, 0.2), (-0.2, 0.1), (0.1, 0.0))
-"""[m] How far outside of the shoulder and in front of it."""
+"""Offsets [m] outside of the shoulder and in front of it."""
 HELD = (0.1, -0.2, 0.3)
 """[m] The other hand's goal: outside of its shoulder, over it, in front of it."""
 SETTLE = 5
@@ -558,7 +560,7 @@ def total(rows: Sequence[Row], part: str, method: str) -> list[float]:
 
 
 def medians(rows: Sequence[Row], method: str) -> list[float]:
-    """Of the errors at the three spacings."""
+    """Medians of the errors at the three spacings."""
     return [value(rows, 'error', case, method) for case in FIGURES]
 
 
@@ -607,7 +609,7 @@ def troubled(rows: Sequence[Row]) -> Claim:
 
 
 def interactive(rows: Sequence[Row]) -> Claim:
-    """What 15 ms are enough for."""
+    """Claim: 15 ms are enough for interaction."""
     caps = {r['method']: r for r in rows if r['part'] == 'cap'}
     texts, most = [], 0.0
     for name, cap in caps.items():
@@ -638,7 +640,7 @@ def longest_step(rows: Sequence[Row]) -> Claim:
 
 
 def flipping_step(rows: Sequence[Row]) -> Claim:
-    """What a step of 0.05 does."""
+    """Claim on a step of 0.05."""
     flips, away = (share(rows, 'held', TOO_LONG, key) for key in ('high', 'low'))
     return Claim(
         'with a step of 0.05 the figure flips between two poses (Fig. 7)',
@@ -650,7 +652,7 @@ def flipping_step(rows: Sequence[Row]) -> Claim:
 
 
 def share(rows: Sequence[Row], root: str, step: float, key: str = 'low') -> float:
-    """How many frames [%] a step leaves farther away, or flipping."""
+    """Percentage of frames that a step leaves farther away, or flipping."""
     return 100.0 * value(rows, f'step {root}', f'{step:g}', 'transpose', key)
 
 
@@ -667,7 +669,7 @@ def smooth(rows: Sequence[Row]) -> Claim:
 
 
 def like_the_reference(rows: Sequence[Row]) -> Claim:
-    """How far joints without a goal are from the captured ones."""
+    """Distance of joints without a goal from the captured ones."""
     names = ('JI', 'transpose', 'line search', 'LM', 'LM, restarts')
     away = {name: float(np.mean(total(rows, 'pose', name))) for name in names}
     return Claim(
@@ -801,7 +803,9 @@ def budgets(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def steps(axes: Any, rows: Sequence[Row]) -> None:
-    """Which share of the frames a fixed step of the transpose leaves farther away, or flipping."""
+    """Figure: fraction of frames that a fixed step of the transpose leaves farther away, or
+    flipping.
+    """
     lines = [
         ('step free', 'low', RED, '-', 'ends farther away'),
         ('step held', 'low', ORANGE, '-', 'the same, pelvis held'),
@@ -830,7 +834,7 @@ def steps(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def jitter(axes: Any, rows: Sequence[Row]) -> None:
-    """How much the joints that have no goal jump, root mean square."""
+    """Figure: root mean square jump of the joints that have no goal."""
     own = chosen(rows, 'jitter')
     joints = list(dict.fromkeys(row['case'] for row in own))
     for name, colour in COLOURS.items():

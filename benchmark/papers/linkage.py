@@ -39,7 +39,7 @@ from ..results import Claim, Row, exponent
 RODS, LENGTH = 3, 0.4
 REACH = RODS * LENGTH
 RATE = 60.0
-"""[Hz] Of the ticks."""
+"""Rate [Hz] of the ticks."""
 VELOCITY, ACCELERATION = 1.5, 4.0
 """[rad/s], [rad/s^2] Of the tracker's joints."""
 CLOSE = 0.01
@@ -48,10 +48,10 @@ STARTS = 20
 TICKS, PATIENCE = 240, 1000
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 BENDS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-"""[rad] Of every angle of the stretched chain."""
+"""Angles [rad] of all joints of the nearly stretched chain."""
 BENT = 1e-3
 ON_CHAIN = (0.4, 0.6, 0.8, 1.0)
-"""[m] Of goals from the root."""
+"""Distances [m] of goals from the root."""
 STIFFNESS = (1.0, 3.0, 10.0)
 GOALS = ((0.3, 0.7, 0.4), (-0.6, 0.4, -0.2))
 CHANGE = 30
@@ -119,7 +119,7 @@ class Tracked:
 
 
 def mover(method: str, problem: IkProblem, q: Array) -> Coursework | Tracked:
-    """What moves the joints from q (n,) to the problem's goal."""
+    """Function that moves the joints from q (n,) to the problem's goal."""
     if method == 'coursework':
         return Coursework(problem, q)
     return Tracked(problem, q, 'linear' if method == LINEAR else 'square_root')
@@ -132,7 +132,7 @@ def problem_at(goal: Sequence[float] | Array) -> IkProblem:
 
 
 def distance(problem: IkProblem, q: Array) -> float:
-    """From the goal [m], at q (n,)."""
+    """Distance from the goal [m] at q (n,)."""
     return float(problem.evaluate(q).position_errors[0])
 
 
@@ -161,7 +161,7 @@ def way_rows(method: str, goals: int) -> list[Row]:
 
 
 def weight_row(alpha: float) -> Row:
-    """How much of all angles' ways those of the first joint go, with this alpha for both."""
+    """Fraction of all angles' travel made by the first joint, with this alpha for both."""
     problem, q = problem_at(GOALS[0]), np.array(START)
     stiffness = dict.fromkeys(problem.robot.joint_names[:2], alpha)
     move, gone = Coursework(problem, q, joint_stiffness=stiffness), np.zeros(problem.robot.n)
@@ -204,7 +204,7 @@ def ticks_until_close(method: str, problem: IkProblem, q: Array) -> tuple[int, i
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """What the source says of its linkage, and of its two weaknesses (section 4)."""
+    """Claims of the source about its linkage and its two weaknesses (section 4)."""
     edge = {(r['method'], r['case']): r for r in rows if r['part'] == 'boundary'}
     still = {(r['method'], r['case']): r for r in rows if r['part'] == 'stretched'}
     shares = [row['way'] for row in rows if row['part'] == 'weights']
@@ -273,7 +273,7 @@ def growth(way: Sequence[Row]) -> float:
 
 
 def mended(way: Sequence[Row]) -> list[float]:
-    """How much nearer [m] the end effector is than at first, after each tick."""
+    """Distance [m] by which the end effector is nearer than at first, after each tick."""
     first = distance(problem_at(GOALS[0]), np.array(START))
     return [first - row['distance'] for row in way]
 

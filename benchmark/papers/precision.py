@@ -56,7 +56,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def row_of(name: str, solver: str, threshold: float | str, method: Solver, count: int) -> Row:
-    """Where a method ends in so many cases."""
+    """Final errors of a method over its cases."""
     ends = np.array([end(*case, method) for case in cases(count)])
     last, nearest, iterations = ends.T
     return {

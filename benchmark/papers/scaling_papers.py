@@ -24,7 +24,7 @@ from ik_core.figures import look, name_values, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks import PositionTask
 
@@ -86,7 +86,7 @@ def rows_of(figure: str, joints: int, solves: int) -> list[Row]:
 
 
 def means(solves: Array) -> dict[str, float | str]:
-    """Of solves (S, 3) as in `solves_of`; empty cells where there are none."""
+    """Means of solves (S, 3) as in `solves_of`; empty cells where there are none."""
     if not len(solves):
         return dict.fromkeys(('iterations', 'median_iterations', 'ms'), '')
     return {
@@ -107,7 +107,7 @@ def solves_of(method: Solver, problem: IkProblem, solves: int) -> Array:
 
 
 def time_per_iteration(method: Solver, problem: IkProblem, solves: int) -> float:
-    """[s] Of goals three times as far away as the tip reaches."""
+    """Time [s] per iteration for goals three times as far away as the tip reaches."""
     rng, goal, times = np.random.default_rng(1), problem.goals[0], []
     for _ in range(solves):
         q0 = any_q(problem, rng)
@@ -118,14 +118,14 @@ def time_per_iteration(method: Solver, problem: IkProblem, solves: int) -> float
 
 
 def stretched(problem: IkProblem) -> Array:
-    """Where the tip (3,) [m] is at q = 0: for these chains, stretched out."""
+    """Position (3,) [m] of the tip at q = 0, where these chains are stretched out."""
     robot = problem.robot
     tip = robot.forward_kinematics(np.zeros(robot.n), problem.goals[0].link)
     return np.asarray(tip[:3, 3])
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """What the source says of its Figs. 8 to 10."""
+    """Claims of the source in its Figs. 8 to 10."""
     of_time = [_growth(rows, 'JI', 2.0), _growth(rows, 'BFGS', 2.0), _growth(rows, 'CCD', 1.0)]
     ends = [row for row in rows if row['figure'] == 'chains5' and row['joints'] in (3, 6)]
     if not all(row['reached_by_all'] for row in ends):
@@ -135,7 +135,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
-    """What it says of goals that are reached."""
+    """Claims on goals that are reached."""
     six = {row['method']: row for row in rows if (row['figure'], row['joints']) == ('chains5', 6)}
     theirs = [name for name in METHODS if name != 'ours']
     by_count, by_time = (sorted(theirs, key=lambda m: six[m][key]) for key in ('iterations', 'ms'))
@@ -161,7 +161,7 @@ def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _growth(rows: Sequence[Row], name: str, theirs: float) -> Claim:
-    """How the time of an iteration grows with the joints."""
+    """Growth of the time of an iteration with the number of joints."""
     own = [row for row in rows if row['method'] == name]
     large = [r for r in own if r['figure'] == 'chain' and r['joints'] >= LARGE]
     few = [r for r in own if r['figure'] == 'chains5' and r['joints'] > 2]

@@ -1,4 +1,4 @@
-"""Which peers there are, how each is installed, and on how many of the problems it runs."""
+"""Catalog of peers: how each is installed, and on how many of the problems it runs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ENDLESS = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class Arm:
-    """Where a chain comes from: the file's end of the path, and two of its links."""
+    """Source of a chain: the end of its file's path, and two of its links."""
 
     file: str
     base: str

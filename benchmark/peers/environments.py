@@ -16,7 +16,7 @@ from .catalog import Peer
 INSTALLED = 'installed.txt'
 """Holds the requirements that an environment was completed with."""
 PATIENCE = 1800.0
-"""How long an installation may take [s]."""
+"""Time limit of an installation [s]."""
 
 
 class PeerAbsent(Exception):
@@ -24,7 +24,7 @@ class PeerAbsent(Exception):
 
 
 def default_root() -> Path:
-    """Where the environments are kept: the user's cache."""
+    """Default folder of the environments: in the user's cache."""
     cache = os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'
     return Path(cache) / 'ik_core' / 'peers'
 

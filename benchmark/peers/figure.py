@@ -14,7 +14,7 @@ from .scores import ALL, TOLERANCES, column
 
 TIGHT = column(TOLERANCES[0])
 CROWDED = 90.0
-"""From here on [%] names stand in a row above the points."""
+"""Percentage from which names stand in a row above the points."""
 
 
 def draw(rows: Sequence[Row]) -> Any:
@@ -91,7 +91,7 @@ def _spread(values: list[float], gap: float) -> list[float]:
 
 
 def _begin(run: list[float], gap: float) -> float:
-    """Where a run of labels begins that is centred on its points."""
+    """Begin of a run of labels that is centred on its points."""
     return sum(run) / len(run) - 0.5 * gap * (len(run) - 1)
 
 

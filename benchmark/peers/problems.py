@@ -12,7 +12,7 @@ from ik_core.maths.rotations import Array
 from .adapters.base import Chain
 
 NEAR = 0.2
-"""How far the start of a `near` problem is from a solution, per joint [rad]."""
+"""Distance of the start of a `near` problem from a solution, per joint [rad]."""
 OVERSTEP = 1e-5
 """Answers that overstep a limit by no more [rad] are moved back onto it before they count."""
 SEED = 0

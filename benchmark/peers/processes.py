@@ -20,7 +20,7 @@ from .catalog import Peer
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name('worker.py')
 PATIENCE = 300.0
-"""How long a peer may take to answer one request [s]."""
+"""Time limit of a peer's answer to one request [s]."""
 
 
 class PeerFailed(Exception):
@@ -105,7 +105,7 @@ class Process:
             return ''
 
     def _last_words(self) -> str:
-        """How the process ended, and what it said last."""
+        """Exit status of the process, and the last lines of its output."""
         code = self._process.wait()
         how = signal.Signals(-code).name if code < 0 else f'exit code {code}'
         self._errors.seek(0)

@@ -1,4 +1,4 @@
-"""From answers and times to rows."""
+"""Scores of peers, from their answers and times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = 'all'
 
 @dataclass
 class Score:
-    """What a peer did on one set of one arm, or on all arms together."""
+    """Score of a peer on one set of one arm, or on all arms together."""
 
     arm: str
     kind: str
@@ -41,7 +41,7 @@ class Score:
             self.note = f'raised {answer["error"]}'[:200]
 
     def reached(self, tolerance: float) -> float:
-        """How many of the goals were reached [%]."""
+        """Percentage of the goals that were reached."""
         return 100.0 * float(np.mean(np.array(self.errors) <= tolerance))
 
     def milliseconds(self) -> dict[str, float]:

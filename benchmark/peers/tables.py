@@ -64,7 +64,7 @@ def _python() -> str:
 
 
 def _rank(row: Row) -> tuple[bool, float]:
-    """Those that ran on all arms first, by mean time."""
+    """Peers by mean time, those that ran on all arms first."""
     return row['note'] != '9 arms', row['mean_ms']
 
 

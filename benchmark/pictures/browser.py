@@ -42,7 +42,7 @@ TWO_FRAMES = """() => new Promise(done =>
 _COUNTER = itertools.count(1_000_000)
 Plane = tuple[int, int]
 PLANES: tuple[Plane, ...] = ((0, 1), (1, 2), (2, 0))
-"""Of a gizmo, by the axes that span them."""
+"""Planes of a gizmo, by the axes that span them."""
 SQUARE = tuple((x, y) for x in (0.17, 0.24, 0.31) for y in (0.17, 0.24, 0.31))
 """Spots on the square of a plane; the arrows of a gizmo are 1 long."""
 ARC = 0.65
@@ -96,10 +96,7 @@ def until_docked(tab: Any) -> None:
 
 
 def wait_for(condition: Callable[[], Any], what: str, tab: Any = None) -> Any:
-    """What the condition gives once it is true. Raises TimeoutError.
-
-    tab : whose events are taken meanwhile
-    """
+    """The value of the condition once it is true. Raises TimeoutError."""
     deadline = time.monotonic() + PATIENCE
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -124,13 +121,13 @@ def drawn(tab: Any, server: Any) -> None:
 
 
 def look_from(server: Any, look_at: Sequence[float], view: Sequence[float]) -> None:
-    """Where browsers look that come from now on: at a point, from `view` beyond it [m]."""
+    """Set the view of browsers that connect from now on: at a point, from `view` beyond it [m]."""
     server.initial_camera.look_at = look_at
     server.initial_camera.position = np.add(look_at, view)
 
 
 class View:
-    """Where things are on the screen: a tab, and viser's handle of its camera."""
+    """Screen positions: a tab, and viser's handle of its camera."""
 
     def __init__(self, tab: Any, client: Any) -> None:
         self._client = client
@@ -142,7 +139,7 @@ class View:
         return dict(self._box)
 
     def pixel(self, point: Array) -> tuple[float, float]:
-        """Where a point (3,) of the scene is, in pixels of the tab."""
+        """Position of a point (3,) of the scene in pixels of the tab."""
         camera = self._client.camera
         turned = matrix_from_quaternion(np.roll(camera.wxyz, -1))
         x, y, z = turned.T @ (point - camera.position)  # z looks forward, y down
@@ -165,12 +162,12 @@ class Hand:
         self._grip = self._place(_in_plane(self._plane, *spot))
 
     def _place(self, point: Array) -> Array:
-        """Where a point (3,) of the gizmo is in the scene; its arrows are 1 long."""
+        """Position in the scene of a point (3,) of the gizmo, whose arrows are 1 long."""
         placed: Array = self._from[:3, 3] + self._gizmo.size * (self._from[:3, :3] @ point)
         return placed
 
     def _clearance(self, grip: tuple[Plane, tuple[float, float]]) -> float:
-        """How many pixels a spot of a square is from all other handles."""
+        """Distance in pixels of a spot of a square from all other handles."""
         plane, spot = grip
         here = np.array(self._view.pixel(self._place(_in_plane(plane, *spot))))
         others = [self._view.pixel(self._place(point)) for point in _handles(without=plane)]

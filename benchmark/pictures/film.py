@@ -15,7 +15,7 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 from ik_viewer.arm import Description, GoalKind
-from ik_viewer.page.goals import Goals
+from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 from ik_viewer.page.server import start_server
@@ -25,11 +25,11 @@ from .stepped import SteppedArm
 
 FRAME_RATE = 16.0
 LAP = 5.0
-"""[s] Of the way of the mouse, which ends where it began: the film runs round."""
+"""Period [s] of the mouse's closed path: the film loops."""
 WIDTH, HEIGHT, PANEL = 640, 400, 384
 QUALITY, EFFORT = 82, 6
 LOOK_AT, VIEW = (0.33, 0.0, 0.44), (0.75, -1.25, 0.40)
-"""Where the camera looks, and from where, seen from there [m]."""
+"""Target of the camera, and its offset from there [m]."""
 CURSOR = """() => {
   const cursor = document.createElement('div');
   cursor.id = 'cursor';
@@ -94,7 +94,7 @@ def _frames(chromium: Any, page: Page, arm: SteppedArm) -> Iterator[Any]:
 
 
 def picture(tab: Any, width: int, height: int) -> Any:
-    """What a tab shows, as pillow has it."""
+    """Picture of a tab, as a pillow image."""
     from PIL import Image
 
     box = {'x': 0, 'y': 0, 'width': width, 'height': height}
@@ -102,6 +102,6 @@ def picture(tab: Any, width: int, height: int) -> Any:
 
 
 def _way(lap: float) -> Array:
-    """Where the gizmo is (3,) [m], from where it was at first: an eight that stands."""
+    """Shift of the gizmo (3,) [m] from its first position: an upright figure of eight."""
     turn = 2.0 * np.pi * lap
     return np.array([0.0, 0.24 * np.sin(turn), 0.11 * np.sin(2.0 * turn)])

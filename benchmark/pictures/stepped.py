@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ik_viewer.local.arm import LocalArm
+from ik_viewer.local.local_arm import LocalArm
 
 
 class SteppedArm(LocalArm):

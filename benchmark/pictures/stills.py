@@ -142,9 +142,9 @@ def is_ahead(compare: Compare) -> bool:
 
 
 def reach(chromium: Any, description: Description, path: Path) -> None:
-    """What the tip reaches, cut open."""
+    """Reachability of the tip, cut open."""
     with still(chromium, description) as it:
         it.click('Reach', 'tab')
-        it.click('Map what the tip reaches')
+        it.click('Map the reach of the tip')
         it.until(lambda: it.tab.get_by_text('Cut open').first.is_visible(), 'the map')
         it.save(path)

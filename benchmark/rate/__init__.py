@@ -30,7 +30,7 @@ COLUMNS = {
     'latency_p50_ms': 'p50',
     'latency_p99_ms': 'p99',
 }
-"""Of the table, and their heads."""
+"""Columns of the table, and their heads."""
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:

@@ -50,14 +50,14 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from ik_core.maths.rotations import Array
-from ik_node.tools.process import running
+from ik_node.tools.node_process import running
 from ik_node.tools.viewer import viewing
 
 from .partners import Arm, bare, echo, figure, panda, publish_goals
 
 START_PATIENCE = 300.0
 SETTLING = 0.5
-"""[s] Of each turn, that are not counted."""
+"""Time [s] at the start of each turn that does not count."""
 ACCELERATION = 10.0
 NAN = float('nan')
 VIEWED = 'ik_node with viewer'
@@ -137,7 +137,7 @@ def prefer(priority: int, *processes: int) -> None:
 
 
 class Turns:
-    """What was seen of one publisher in its turns."""
+    """Measurements of one publisher in its turns."""
 
     def __init__(self, period: float) -> None:
         self.period = 1e3 * period
@@ -153,7 +153,7 @@ class Turns:
             self.intervals[name].append(1e-6 * np.diff(table[:, column]))
 
     def jitter(self, name: str) -> Array:
-        """Of all intervals [ms]."""
+        """Jitter of all intervals [ms]."""
         return np.abs(np.concatenate(self.intervals[name]) - self.period)
 
     def reported(self, key: str) -> float:
@@ -269,7 +269,7 @@ class Bench:
         self.turns = {name: Turns(1.0 / rate) for name in names}
 
     def run(self, rounds: int, seconds: float) -> None:
-        """So many rounds of a turn of each kind."""
+        """Run this many rounds, with a turn of each kind."""
         with stopped(self.bare):
             self._publish('circle', 3.0)  # get there
         for _ in range(rounds):

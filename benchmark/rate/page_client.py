@@ -24,7 +24,7 @@ CAMERA = {
     'look_at': (0.0, 0.0, 0.0),
     'up_direction': (0.0, 0.0, 1.0),
 }
-"""What a browser tells first: from then on it counts as one."""
+"""First message of a browser: from then on it counts as one."""
 SCENE = 3.0
 """[s] In which the scene itself is sent."""
 

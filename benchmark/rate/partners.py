@@ -1,7 +1,4 @@
-"""What `python -m benchmark.rate` runs beside the node: a bare timer, an echo, a goal publisher.
-
-And what they move: the robots, bent so that their tips can go round.
-"""
+"""Partners of the node in `python -m benchmark.rate`: a bare timer, an echo, a goal publisher."""
 
 from __future__ import annotations
 
@@ -32,14 +29,14 @@ from ..robots import X, Y, Z, fixed, joint
 GOAL_RATE = 50.0
 RADIUS = 0.05
 STEP = 0.0005
-"""[m] Of the goal that latency is measured with: small, so that the arm rests again soon."""
+"""Step [m] of the goal that measures latency: small, so that the arm soon rests again."""
 STEP_PERIOD = 0.1
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 """Multiples of it, but for what is before the point, are spread evenly over [0, 1)."""
 
 
 class Arm(NamedTuple):
-    """What is measured: a URDF file, its tips, and where it is bent to."""
+    """An arm to measure: a URDF file, its tips, and its bent posture."""
 
     name: str
     urdf: str

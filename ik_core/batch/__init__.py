@@ -1,6 +1,6 @@
-"""Many solves for one answer: many targets, the best of several solutions, all solutions.
+"""Many solves at once: many targets, the best of several solutions, all solutions.
 
-They may import solvers, never `tracking`.
+These modules may import solvers, never `tracking`.
 """
 
 from .solve_all import Solutions, solve_all

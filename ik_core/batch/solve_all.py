@@ -67,13 +67,13 @@ MOST_TURNS = 10**6
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Solutions `q` (k, n), nearest to the start first; indexing and iterating gives each.
+    """All solutions `q` (k, n), nearest to the start first; indexing and iterating gives each.
 
-    `position_errors`, `orientation_errors` (k, goals) [m, rad] of exactly these q. `singular`
-    (k,): where the Jacobian loses rank, so that the solution may belong to a continuum, of which
-    samples are here. `complete`: whether the stopping rule was met, see `solve_all`. `searches`:
-    how many there were. `solve_time` [s]. `family`: what of the chain made a closed form possible;
-    empty where they were found by searches.
+    `position_errors`, `orientation_errors` (k, goals) [m, rad]: errors of exactly these q.
+    `singular` (k,): true where the Jacobian loses rank, so that the solution may be a sample of a
+    continuum. `complete`: whether the stopping rule was met, see `solve_all`. `searches`: number
+    of searches. `solve_time` [s]. `family`: the geometry that makes a closed form possible; empty
+    for solutions found by searches.
     """
 
     q: Array
@@ -123,21 +123,22 @@ def solve_all(
     threads: int | None = None,
     **options: Any,
 ) -> Solutions:
-    """All solutions of a problem with finitely many; the module says how, and when it stops.
+    """Find all solutions of a problem with finitely many; the module describes the stopping rule.
 
-    q0 (n,) : solutions are sorted by their distance to it, and of those that differ by whole
-        turns only the nearest is given; joints that the problem does not move keep their value
-    turns : give every copy within the limits; of joints without limits only the nearest
-    closed_form : False searches also where there is a closed form
-    max_searches : after so many `complete` is False, as it is where singular solutions keep
+    q0 (n,) : solutions are sorted by their distance to it, and of those that differ by whole turns
+        only the nearest is returned; joints that the problem does not move keep their value
+    turns : return every copy within the limits; for joints without limits only the nearest
+    closed_form : False searches even where there is a closed form
+    max_searches : most searches; `complete` is then False, as it is where singular solutions keep
         coming: at a singularity (two axes of a wrist in line, say) there is a continuum, and
-        `singular` marks the samples of it that were found
-    options : those of `levenberg_marquardt`; these, and the three before, are for searches
+        `singular` marks the samples found of it
+    options : options of `levenberg_marquardt`; these, and the three arguments before, apply to
+        searches
 
-    In closed form `complete` is certain, and False only at singularities: an empty answer is a
-    proof that the goals are out of reach. Elsewhere it means that no search reached them. Raises
-    UnsupportedProblem where the goals leave freedom, so that there are infinitely many solutions,
-    or where tasks are weighed against them.
+    For a closed form `complete` is certain, and False only at singularities: an empty answer
+    proves that the goals are out of reach. For searches an empty answer means that none reached
+    them. Raises UnsupportedProblem if the goals leave freedom, so that there are infinitely many
+    solutions, or if other tasks are weighed against them.
     """
     started = time.perf_counter()
     checked_problem(problem)

@@ -52,12 +52,12 @@ LEAST_SEARCHES = 16 if COMPILED else 1
 
 @dataclass(frozen=True, eq=False)
 class BatchResult:
-    """The answers to N problems, as arrays; `batch[i]` is the i-th as an IkResult.
+    """Results of N problems as arrays; `batch[i]` is the i-th as an IkResult.
 
     `q` (N, n); `success` (N,) bool; `status` (N,) of IkStatus; `position_errors` and
     `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations` and
-    `restarts` (N,), all as in IkResult. `solve_time` [s] is that of the whole batch; an
-    IkResult taken from it has the mean of a problem.
+    `restarts` (N,), all as in IkResult. `solve_time` [s]: time of the whole batch; an IkResult
+    taken from it has the mean time of a problem.
     """
 
     q: Array
@@ -129,21 +129,21 @@ def solve_batch(
     progress: Progress | None = None,
     **options: Any,
 ) -> BatchResult:
-    """Solve the problem for N sets of targets: the results of N single solves, on all cores.
+    """Solve the problem for N sets of targets on all cores, with the results of N single solves.
 
-    targets (N, goals, 4, 4), or (N, 4, 4) for one goal : for the goals in the order of
-        `problem.goals`; or a list of what `ik_core.transform` takes, or a ROS PoseArray. The
-        problem is not changed
-    q0 : where to start, (n,) for all, (N, n) one for each, or None as in `solve`; joints that
-        the problem does not move keep their value in it
-    threads : by default as many as there are cores that this process may use
+    targets (N, goals, 4, 4), or (N, 4, 4) for one goal : targets in the order of `problem.goals`;
+        or a list of types that `ik_core.transform` accepts, or a ROS PoseArray. The problem is not
+        changed
+    q0 : start, (n,) for all, (N, n) one for each, or None as in `solve`; joints that the problem
+        does not move keep their value
+    threads : by default the number of cores that this process may use
     progress : called now and then with (solved, N), in the calling thread
-    options : those of the solver, as in `make_solver`
+    options : options of the solver, as in `make_solver`
 
-    All input is checked before anything is solved: InvalidGoal and InvalidConfiguration name
-    the first bad index. Solvers other than `levenberg_marquardt`, and problems with other
-    tasks than goals have no compiled loop: they are solved one after the
-    other, where threads do not help; but `closed_form` finds the solutions of all of them first.
+    All input is checked before any solve: InvalidGoal and InvalidConfiguration name the first bad
+    index. Only `levenberg_marquardt`, for problems of goals alone, has a compiled loop over
+    problems. Other solvers, and problems with other tasks, solve one after the other, where
+    threads do not help; but `closed_form` first finds the solutions of all of them together.
     """
     many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
     check_progress(progress)

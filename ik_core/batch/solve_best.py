@@ -51,17 +51,17 @@ def solve_best(
 ) -> IkResult:
     """Solve many times and return the best solution by a criterion; see the module.
 
-    choose : 'first': the first found, as `solve`. 'nearest': the least sum of weights (q - q0)^2
-        (TRAC-IK's Distance). 'limits': farthest from the limits, the least sum of weights
-        ((q - middle) / (half the range))^2. 'manipulable': the largest product of the singular
-        values of the goals' links' Jacobians (Manip1). Or a function of q (n,): the least value
+    choose : 'first': the first solution found, as in `solve`. 'nearest': least sum of weights (q -
+        q0)^2 (TRAC-IK's Distance). 'limits': farthest from the limits, least sum of weights ((q -
+        middle) / (half the range))^2. 'manipulable': largest product of the singular values of the
+        goals' links' Jacobians (Manip1). Or a function of q (n,) to minimise
     weights : one number, or one per joint (n,)
-    attempts : searches, each with the solver's restarts; by default 64, or as many as fit
-        into the budget's seconds where it has them
-    budget : seconds for all, looked at between searches; iterations bound the first search only
+    attempts : number of searches, each with the solver's restarts; by default 64, or as many as
+        fit into the budget's seconds if it has them
+    budget : seconds for all searches, checked between them; iterations limit the first search only
 
-    Deterministic where no seconds are given. Returns what the first search found where it does
-    not reach the goals. Counts and times are of all searches.
+    Deterministic unless seconds are given. Returns the result of the first search if that does not
+    reach the goals. Counts and times are totals of all searches.
     """
     method = make_solver(solver, random_seed=random_seed, **options)
     started = method.clock()

@@ -1,6 +1,6 @@
 """The `ik` command: a file for each subcommand, `main` to run them.
 
 Each subcommand has `add_parser(commands)`, which adds its arguments and sets `run`, and
-`run(arguments)`, which prints and returns the exit code; `command` has what they share, `text`
-how they print. Stands on top of the library: nothing in it imports this folder.
+`run(arguments)`, which prints and returns the exit code. `parser` has their common arguments,
+`text` prints. No other part of the library imports this folder.
 """

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
 from ..robot.robot import Robot
-from .command import UsageError
+from .parser import UsageError
 from .text import is_number
 
 JointValue = float | tuple[str, float]

@@ -1,7 +1,7 @@
-"""`ik check`: what a robot description lacks or gets wrong before it drives hardware.
+"""`ik check`: find faults of a robot description before it drives hardware.
 
     ik check my_robot.urdf
-    ik check my_robot.urdf --tip tool0 --yaml my_robot.yaml     # parameters for ik_node
+    ik check my_robot.urdf --tip tool0 --yaml my_robot.yaml     # also writes parameters
 
 Exit codes: 0 no problems, 1 problems found, 2 bad input.
 """
@@ -17,8 +17,8 @@ from typing import Any
 from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
-from .command import add_json, add_robot, add_tip, check_writable, new_parser
 from .first_limits import suggested_yaml
+from .parser import add_json, add_robot, add_tip, check_writable, new_parser
 from .self_test import Report, TipReport, check
 from .text import as_json, quantity, table
 
@@ -33,7 +33,13 @@ def add_parser(commands: Any) -> None:
     add_robot(parser)
     add_tip(parser, several=True)
     add = parser.add_argument
-    add('--goals', type=_count, default=200, metavar='N', help='random poses to solve for')
+    add(
+        '--goals',
+        type=_count,
+        default=200,
+        metavar='N',
+        help='number of random poses to solve for',
+    )
     add(
         '--yaml',
         type=Path,

@@ -1,4 +1,4 @@
-"""What a shell completes behind `ik`, by argcomplete where it is installed (extra `complete`).
+"""Completion of `ik` in a shell, by argcomplete where it is installed (extra `complete`).
 
 eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc
 """
@@ -10,8 +10,8 @@ import os
 from typing import Any
 
 from ..exceptions import IkError
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..robot.shipped import shipped_robots
 from ..solvers import SOLVERS
 

@@ -15,9 +15,9 @@ VELOCITY, ACCELERATION = 0.1, 0.5
 """[rad/s or m/s, rad/s^2 or m/s^2] To begin with: slow enough for a hand on the emergency stop."""
 
 HEAD = """\
-# Made by `ik check` for {name}: limits for the first runs, of every joint. When the robot does
-# what it should, raise them joint by joint, up to the data sheet. Where a joint has no velocity
-# here that of its description holds, and only without one the default.
+# Made by `ik check` for {name}: limits for the first runs, of every joint. When the robot moves
+# as it should, raise them joint by joint, up to the data sheet. A joint without a velocity here
+# keeps that of its description, or the default if that has none.
 /**:
   ros__parameters:
 """

@@ -1,8 +1,8 @@
-"""`ik info`: the joints, limits and tips of a robot.
+"""`ik info`: show the joints, limits and tips of a robot.
 
     ik info panda
     ik info my_robot.urdf --json
-    ik info panda --tip panda_hand     # for this link, in the place of the ends of chains
+    ik info panda --tip panda_hand     # for this link, instead of the ends of chains
 
 The order of the joints is that of `ik solve --q0`, and of q in Python.
 Exit codes: 0 read, 2 bad input.
@@ -18,16 +18,16 @@ from ..closed_form.beginning import expected_beginning
 from ..closed_form.chain import expected_family
 from ..exceptions import UnsupportedProblem
 from ..problem import IkProblem
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..tasks import PoseTask
-from .command import REACHED, add_json, add_robot, add_tip, new_parser
+from .parser import REACHED, add_json, add_robot, add_tip, new_parser
 from .text import as_json, quantity, table
 
 
 def add_parser(commands: Any) -> None:
     """Add `info` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'info', 'the joints, limits and tips of a robot', __doc__)
+    parser = new_parser(commands, 'info', 'show the joints, limits and tips of a robot', __doc__)
     add_robot(parser)
     add_tip(parser, several=True)
     add_json(parser)
@@ -57,7 +57,7 @@ def _data(robot: Robot, tips: Sequence[str]) -> dict[str, Any]:
                 'link': tip,
                 'joints': [robot.joint_names[i] for i in robot.chain(tip)],
                 'closed_form': _closed_form(robot, tip),
-                'begun_from': expected_beginning(IkProblem(robot, [PoseTask(tip)])),
+                'initial_guess': expected_beginning(IkProblem(robot, [PoseTask(tip)])),
             }
             for tip in tips
         ],
@@ -95,7 +95,7 @@ def _joint_rows(robot: Robot) -> list[tuple[str, ...]]:
 
 
 def _mimic_rows(robot: Robot) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [('mimic joint', 'stands at')]
+    rows: list[tuple[str, ...]] = [('mimic joint', 'position')]
     for name, m in robot.mimic_joints.items():
         rows.append((name, f'{m.multiplier:g} * {m.joint} + {m.offset:g}'))
     return rows
@@ -119,7 +119,7 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
     problem = IkProblem(robot, [PoseTask(tip)])
     nearly = expected_beginning(problem)
-    begun = '' if nearly is None else f'; searches begin at {nearly}'
+    begun = '' if nearly is None else f'; searches begin at the closed form of {nearly}'
     try:
         return expected_family(problem) + begun
     except UnsupportedProblem as reason:

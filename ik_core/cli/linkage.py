@@ -1,4 +1,4 @@
-"""`ik linkage`: a linkage of rods as a URDF, for `ik solve`, the node, RViz, ...
+"""`ik linkage`: write a linkage of rods as a URDF, for `ik solve`, the node, RViz, ...
 
     ik linkage 3 --joint ball --length 0.4 --out linkage.urdf
     ik linkage 4 --joint two_angle --length 0.5 0.4 0.3 0.2 --limits -1.5 1.5 > linkage.urdf
@@ -15,14 +15,14 @@ from typing import Any
 
 from ..robot.linkage import ORDERS, linkage
 from ..robot.urdf_text import urdf_text
-from .command import REACHED, check_writable, new_parser
+from .parser import REACHED, check_writable, new_parser
 
 
 def add_parser(commands: Any) -> None:
     """Add `linkage` to the subcommands of `ik`."""
     parser = new_parser(commands, 'linkage', 'write a linkage of rods as a URDF', __doc__)
     add = parser.add_argument
-    add('rods', metavar='N', type=int, help='how many rods')
+    add('rods', metavar='N', type=int, help='number of rods')
     add('--joint', choices=tuple(ORDERS), default='hinge', help='the joint before every rod')
     add(
         '--length',
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
         metavar='V',
         help='the speed limit of every angle [rad/s]',
     )
-    add('--out', type=Path, metavar='FILE', help='where to write it (default: printed)')
+    add('--out', type=Path, metavar='FILE', help='the URDF file (default: printed)')
     parser.set_defaults(run=run)
 
 

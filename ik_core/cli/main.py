@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The `ik` command: what a robot is, and inverse kinematics from the shell.
+"""The `ik` command: robots and inverse kinematics from the shell.
 
     ik info panda
     ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
@@ -17,7 +17,7 @@
     ik demo
     ik bench solve
 
-Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that says what is wrong.
+Exit codes: 0 reached, 1 not reached, 2 bad input, with one line on stderr that names the fault.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from collections.abc import Iterable, Sequence
 from ..exceptions import IkError
 from ..version import __version__
 from . import check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
-from .command import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
 from .completion import complete
+from .parser import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
 from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 

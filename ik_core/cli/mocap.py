@@ -1,6 +1,6 @@
-"""`ik mocap`: what a motion capture file holds, and its figure as a URDF.
+"""`ik mocap`: show the contents of a motion capture file, and write its skeleton as a URDF.
 
-    ik mocap 124_01.amc                       # with 124.asf beside it
+    ik mocap 124_01.amc                       # with 124.asf in the same folder
     ik mocap walk.amc --skeleton 02.asf --rate 60
     ik mocap 124.asf --urdf figure.urdf       # for `ik solve figure.urdf`, RViz, ...
 
@@ -16,24 +16,27 @@ from typing import Any
 import numpy as np
 
 from ..retargeting.example import link_paths
-from ..robot.mocap.load import load_mocap, load_skeleton
+from ..robot.mocap.mocap_files import load_mocap, load_skeleton
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..robot.urdf_text import urdf_text
-from .command import REACHED, add_json, check_writable, new_parser
+from .parser import REACHED, add_json, check_writable, new_parser
 from .text import as_json
 
 
 def add_parser(commands: Any) -> None:
     """Add `mocap` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'mocap', 'what a motion capture file holds', __doc__)
+    parser = new_parser(commands, 'mocap', 'show the contents of a motion capture file', __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='AMC or BVH, or ASF: no motion')
     parser.add_argument(
-        '--skeleton', type=Path, metavar='ASF', help="an AMC file's skeleton; default: by its name"
+        '--skeleton',
+        type=Path,
+        metavar='ASF',
+        help='the skeleton of an AMC file (default: found by name)',
     )
     parser.add_argument('--rate', type=float, metavar='HZ', help='frames per second')
     parser.add_argument('--scale', type=float, metavar='M', help='metres per unit of length')
-    parser.add_argument('--urdf', type=Path, metavar='OUT', help='write the figure as a URDF')
+    parser.add_argument('--urdf', type=Path, metavar='OUT', help='write the skeleton as a URDF')
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -98,7 +101,7 @@ def _text(robot: Robot, data: dict[str, Any], urdf: Path | None) -> str:
     if 'frames' in data:
         lines += [
             f'motion: {data["frames"]} frames at {data["rate"]:g} Hz, {data["duration"]:.2f} s',
-            f'places: from {_triple(data["from"])} to {_triple(data["to"])} m',
+            f'root positions: from {_triple(data["from"])} to {_triple(data["to"])} m',
             f'joint positions beyond the limits: {100 * data["beyond_limits"]:.1f} %',
         ]
     return '\n'.join(lines + ([f'written: {urdf}'] if urdf else []))

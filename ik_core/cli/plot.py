@@ -1,13 +1,14 @@
-"""`ik plot`: pictures of a robot's reach, of a recorded run, and of the solvers.
+"""`ik plot`: draw a robot's reach, a recorded run, or a comparison of the solvers.
 
-    ik plot workspace panda                         # what the tip reaches, cut open
+    ik plot workspace panda                         # the reach of the tip, cut open
     ik plot workspace ur5e --step 0.05 --orientations 16 --out ur5e.svg
-    ik plot workspace panda --map panda.npz         # of a map that `ik reach` made
+    ik plot workspace panda --map panda.npz         # from a map of `ik reach`
     ik plot errors ik_node_panda_20261121_120000.npz
-    ik plot solvers                                 # measures them, a minute
-    ik plot solvers benchmark/solve.csv             # or draws what `ik bench solve` wrote
+    ik plot solvers                                 # measures them, for a minute
+    ik plot solvers benchmark/solve.csv             # rows of `ik bench solve`
 
-Without --out the picture is WHAT.png in this folder. Drawing needs matplotlib (extra `figures`).
+Without --out the picture is WHAT.png in the current folder. Drawing needs matplotlib (extra
+`figures`).
 Exit codes: 0 drawn, 2 bad input.
 """
 
@@ -25,13 +26,13 @@ from ..progress import ProgressLine
 from ..reachability.bounds import reach_bounds
 from ..reachability.figure3d import draw_workspace
 from ..reachability.maps import Progress, ReachabilityMap, reachability_map
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..tasks import PositionTask
 from ..tracking.recording import read_recording
 from ..tracking.recording.figure import draw_errors
 from ..tracking.recording.history import histories
-from .command import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser
+from .parser import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser
 from .programs import imported
 
 VOXELS = 12.0
@@ -43,7 +44,7 @@ GOALS = 200
 def add_parser(commands: Any) -> None:
     """Add `plot` to the subcommands of `ik`."""
     parser = new_parser(commands, 'plot', 'draw a workspace, a recorded run, or solvers', __doc__)
-    text = 'its own options are behind `ik plot WHAT --help`'
+    text = '`ik plot WHAT --help` lists the options of each'
     kinds = parser.add_subparsers(metavar='WHAT', required=True, help=text)
     _add_workspace(kinds)
     _add_errors(kinds)
@@ -67,7 +68,7 @@ def _add(kinds: Any, name: str, summary: str, run: Callable[[argparse.Namespace]
 
 
 def _add_workspace(kinds: Any) -> None:
-    parser = _add(kinds, 'workspace', 'what a link reaches', _workspace)
+    parser = _add(kinds, 'workspace', 'the workspace of a link', _workspace)
     add_robot(parser)
     add_tip(parser)
     add = parser.add_argument
@@ -77,9 +78,9 @@ def _add_workspace(kinds: Any) -> None:
         type=int,
         default=1,
         metavar='N',
-        help='poses tried in each voxel; 1: the position alone (default)',
+        help='orientations tried in each voxel; 1: any orientation (default)',
     )
-    add('--map', type=Path, metavar='FILE', help='a map of `ik reach` in place of a new one')
+    add('--map', type=Path, metavar='FILE', help='a map of `ik reach` instead of a new one')
 
 
 def _add_errors(kinds: Any) -> None:
@@ -93,7 +94,7 @@ def _add_solvers(kinds: Any) -> None:
     parser = _add(kinds, 'solvers', 'success and time of every solver', _solvers)
     add = parser.add_argument
     add('file', metavar='CSV', type=Path, nargs='?', help='rows of `ik bench solve`')
-    text = f'without CSV: random goals per robot that are measured (default {GOALS})'
+    text = f'without CSV: number of random goals per robot (default {GOALS})'
     add('--count', type=int, default=GOALS, help=text)
 
 

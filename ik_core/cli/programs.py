@@ -13,20 +13,20 @@ from types import ModuleType
 from typing import Any
 
 from ..robot.shipped import TREE
-from .command import UsageError
 from .completion import robots
+from .parser import UsageError
 
 PROGRAMS = {
-    'view': ('ik_viewer.view:main', 'a robot in the browser, to drag and to watch; needs no ROS'),
+    'view': ('ik_viewer.view:main', 'show and drag a robot in the browser; needs no ROS'),
     'play': (
         'ik_viewer.play.command:main',
-        'a motion in the browser, and a robot that imitates it',
+        'show a motion in the browser, and a robot that imitates it',
     ),
-    'node': ('ik_node.main:main', 'the ROS 2 node: goal poses in, joint states out'),
-    'demo': ('ik_node.tools.demo:main', 'the ROS 2 node drives a Panda through goals'),
-    'bench': ('benchmark.runner:main', 'the experiments, in a clone of the project'),
+    'node': ('ik_node.main:main', 'run the ROS 2 node: goal poses in, joint states out'),
+    'demo': ('ik_node.tools.demo:main', 'run a demo: the ROS 2 node drives a Panda through goals'),
+    'bench': ('benchmark.runner:main', 'run the experiments, in a clone of the project'),
 }
-"""Where the program of each word is, and what it does."""
+"""Program and summary of each word."""
 
 VIEWER = "pip install 'ik_node[viewer]'"
 ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or pip install 'ik_node[ros]'"

@@ -2,7 +2,7 @@
 
     ik reach panda --out panda.npz                          # positions, voxels of 5 cm
     ik reach panda --orientations 32 --out panda.npz --figure panda.png
-    ik reach panda --orientations 32 --out panda.npz --resume        # after a kill
+    ik reach panda --orientations 32 --out panda.npz --resume        # continues
     ik reach panda --orientations 200 --out panda.npz --scheduler tcp://10.0.0.1:8786
 
 `ik plot workspace` draws a map in three dimensions.
@@ -20,8 +20,8 @@ from typing import Any
 from ..progress import ProgressLine
 from ..reachability.figure import draw
 from ..reachability.maps import Progress, ReachabilityMap, reachability_map
-from ..robot.load import load_robot
-from .command import (
+from ..robot.robot_sources import load_robot
+from .parser import (
     REACHED,
     add_json,
     add_robot,
@@ -35,20 +35,20 @@ from .text import as_json
 
 def add_parser(commands: Any) -> None:
     """Add `reach` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'reach', 'map which part of the space a link reaches', __doc__)
+    parser = new_parser(commands, 'reach', 'map the space that a link reaches', __doc__)
     add_robot(parser)
     add = parser.add_argument
     add_tip(parser)
-    add('--out', type=Path, metavar='FILE', required=True, help='the map, an .npz file')
+    add('--out', type=Path, metavar='FILE', required=True, help='.npz file for the map')
     _add_grid(parser)
     add('--manipulability', action='store_true', help="map sqrt(det(J J')) too")
-    add('--restarts', type=int, default=20, help='random starts until a cell is given up')
-    add('--seed', type=int, default=0, help='chooses the random starts')
-    add('--resume', action='store_true', help='go on with a map that was interrupted')
-    add('--scheduler', metavar='ADDRESS', help='of a dask cluster: its workers solve')
+    add('--restarts', type=int, default=20, help='random starts before a cell counts as unreached')
+    add('--seed', type=int, default=0, help='seed of the random starts')
+    add('--resume', action='store_true', help='continue an interrupted map')
+    add('--scheduler', metavar='ADDRESS', help='address of a dask cluster whose workers solve')
     add('--figure', type=Path, metavar='FILE', help='draw slices through the map')
     add_json(parser)
-    add('--quiet', action='store_true', help='no progress line (there is none but on a terminal)')
+    add('--quiet', action='store_true', help='no progress line (shown on terminals only)')
     parser.set_defaults(run=run)
 
 
@@ -61,14 +61,14 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar='N',
-        help='orientations tried in each voxel; 1: any will do (default)',
+        help='orientations tried in each voxel; 1: any orientation (default)',
     )
     parser.add_argument(
         '--box',
         type=float,
         nargs=6,
         metavar=('X', 'Y', 'Z', 'X2', 'Y2', 'Z2'),
-        help='two corners of what is mapped [m] (default: all that may be in reach)',
+        help='two corners of the mapped box [m] (default: all that may be in reach)',
     )
 
 
@@ -96,7 +96,7 @@ def _make_map(arguments: argparse.Namespace) -> ReachabilityMap:
             return _map_of(arguments, show)
         except KeyboardInterrupt:
             line.end()
-            print('ik: interrupted; --resume goes on where it was', file=sys.stderr)
+            print('ik: interrupted; --resume continues the map', file=sys.stderr)
             raise
 
 
@@ -144,7 +144,7 @@ def _text(data: dict[str, Any]) -> str:
     if data['orientations'] > 1:
         share = 100.0 * data['mean_fraction']
         lines.append(
-            f'of {data["orientations"]} orientations {share:.1f} % are reached, on the mean over '
-            'the voxels that are reached at all'
+            f'of {data["orientations"]} orientations {share:.1f} % are reached on average, over '
+            'the reached voxels'
         )
     return '\n'.join([*lines, f'written to {data["map"]}'])

@@ -1,9 +1,9 @@
-"""`ik replay`: run again, tick by tick, what a node recorded.
+"""`ik replay`: repeat a recording of a node, tick by tick.
 
     ik replay ik_node_panda_20261121_120000.npz
-    ik replay ik_node_panda_20261121_120000.npz --plot joints.svg
+    ik replay ik_node_panda_20261121_120000.npz --figure joints.svg
 
-Exit codes: 0 the same to the last bit, 1 it differs, 2 bad input.
+Exit codes: 0 the same to the last bit, 1 different, 2 bad input.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from ..tracking.recording import Recording, Replay, draw_replay, read_recording, replay, versions
-from .command import NOT_REACHED, REACHED, add_json, check_drawable, new_parser
+from .parser import NOT_REACHED, REACHED, add_json, check_drawable, new_parser
 from .text import as_json, table
 
 
 def add_parser(commands: Any) -> None:
     """Add `replay` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'replay', 'run again what a node recorded', __doc__)
+    parser = new_parser(commands, 'replay', 'repeat a recording of a node', __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='a recording of the node, .npz')
     parser.add_argument(
-        '--plot',
+        '--figure',
         metavar='FILE',
         type=Path,
         help='draw the joints over time, recorded and replayed',
@@ -34,8 +34,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a recording again; exit code 0 where it does the same, 1 where not."""
-    if arguments.plot:
-        check_drawable(arguments.plot)
+    if arguments.figure:
+        check_drawable(arguments.figure)
     recording = read_recording(arguments.file)
     replays = replay(recording)
     rows = [_segment_data(number, segment) for number, segment in enumerate(replays)]
@@ -43,8 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json({**_recording_data(recording), 'segments': rows}))
     else:
         print(_text(recording, rows))
-    if arguments.plot:
-        draw_replay(recording, replays, arguments.plot)
+    if arguments.figure:
+        draw_replay(recording, replays, arguments.figure)
     return REACHED if all(segment.is_same for segment in replays) else NOT_REACHED
 
 

@@ -1,4 +1,4 @@
-"""`ik retarget`: a motion of one robot, or of a person, for a robot of other proportions.
+"""`ik retarget`: transfer a motion of a robot or person to a robot of other proportions.
 
     ik retarget 124_01.amc 141.asf --out throw.npz \\
         --links lhand=lhand rhand=rhand lfoot=lfoot rfoot=rfoot head=head
@@ -8,7 +8,7 @@
         lfoot=left_sole_link rfoot=right_sole_link
     ik retarget demo.csv iiwa14 --out d.csv --source panda --links panda_hand=iiwa_link_ee
 
-Exit codes: 0 written, 1 written, but in some frames no minimum was found, 2 bad input.
+Exit codes: 0 written, 1 written, but some frames have not converged, 2 bad input.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ import numpy as np
 from ..display import length
 from ..maths.rotations import Array, matrix_from_rpy
 from ..progress import ProgressLine
-from ..retargeting import Retargeted, retarget
+from ..retargeting import RetargetResult, retarget
 from ..retargeting.sources import load_clip
-from ..robot.load import load_robot
 from ..robot.motion_files import check_suffix, save_motion
+from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS
-from .command import (
+from .completion import solvers
+from .parser import (
     NOT_REACHED,
     REACHED,
     UsageError,
@@ -37,34 +38,55 @@ from .command import (
     check_writable,
     new_parser,
 )
-from .completion import solvers
 from .text import as_json, is_number
 
 
 def add_parser(commands: Any) -> None:
     """Add `retarget` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'retarget', 'a motion for a robot of other proportions', __doc__)
+    title = 'transfer a motion to a robot of other proportions'
+    parser = new_parser(commands, 'retarget', title, __doc__)
     add = parser.add_argument
     add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
     add_robot(parser)
-    add('--out', metavar='FILE', type=Path, required=True, help='the motion: .csv or .npz')
+    add(
+        '--out',
+        metavar='FILE',
+        type=Path,
+        required=True,
+        help='file for the new motion: .csv or .npz',
+    )
     add_source(parser)
-    add('--out-rate', type=float, metavar='HZ', help='frames a second to make (default: all)')
+    add(
+        '--out-rate',
+        type=float,
+        metavar='HZ',
+        help='frames per second of the new motion (default: all)',
+    )
     add_maps(parser)
     _add_weights(parser)
     add_place(parser)
     add_json(parser)
-    add('--quiet', action='store_true', help='no progress line (there is none but on a terminal)')
+    add('--quiet', action='store_true', help='no progress line (shown on terminals only)')
     parser.set_defaults(run=run)
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """The options that say what the motion is and was made on."""
     add = parser.add_argument
-    add('--source', metavar='ROBOT', help='what a .csv or .npz was made on (default: ROBOT)')
-    add('--skeleton', metavar='FILE', type=Path, help='.asf of an .amc (default: beside it)')
-    add('--rate', type=float, metavar='HZ', help="of a captured clip, in place of its file's")
-    add('--floating-base', action='store_true', help='the base of the robot moves, as if it flew')
+    add('--source', metavar='ROBOT', help='the robot of a .csv or .npz motion (default: ROBOT)')
+    add(
+        '--skeleton',
+        metavar='FILE',
+        type=Path,
+        help='the .asf of an .amc (default: in the same folder)',
+    )
+    add(
+        '--rate',
+        type=float,
+        metavar='HZ',
+        help="frame rate of a captured clip, instead of its file's",
+    )
+    add('--floating-base', action='store_true', help='give the robot a floating base')
 
 
 def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> None:
@@ -76,7 +98,7 @@ def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> N
         type=_pair,
         required=links_needed,
         metavar='SOURCE=ROBOT',
-        help='links whose paths are followed, and by which links',
+        help='links of the source, and the links of the robot that follow their paths',
     )
     joints = parser.add_mutually_exclusive_group()
     joints.add_argument(
@@ -84,9 +106,10 @@ def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> N
         nargs='+',
         type=_pair,
         metavar='SOURCE=ROBOT',
-        help='joints that are imitated, and by which (default: those of the same name)',
+        help='joints of the source, and the joints of the robot that copy them (default: those of '
+        'the same name)',
     )
-    joints.add_argument('--no-joints', action='store_true', help='only the links lead')
+    joints.add_argument('--no-joints', action='store_true', help='follow the links only')
 
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +118,7 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         '--beta',
         type=float,
         default=1e-5,
-        help='what counts: 0 the links, 1 the joints (default 1e-5)',
+        help='0: follow the links only; 1: copy the joints only (default 1e-5)',
     )
     add(
         '--velocity-weight',
@@ -111,12 +134,17 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         metavar='KA',
         help='weight of their accelerations [s^4]',
     )
-    add('--stiffness', type=float, default=0.0, help='how much joints stay where they are')
+    add(
+        '--stiffness',
+        type=float,
+        default=0.0,
+        help='weight of keeping the joints at their positions',
+    )
     solver = add(
         '--solver', metavar='NAME', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}'
     )
     solver.completer = solvers  # type: ignore[attr-defined]
-    add('--open-limits', action='store_true', help='joints may leave their limits')
+    add('--ignore-limits', action='store_true', help='let joints leave their limits')
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +154,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         '--scale',
         type=_scale,
         default=1.0,
-        help="of the paths; 'length': that of the robot's limbs",
+        help="scale of the paths; 'length': ratio of the limb lengths",
     )
     add(
         '--xyz',
@@ -142,9 +170,9 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=(0, 0, 0),
         metavar=('R', 'P', 'Y'),
-        help='turn the paths [rad]',
+        help='rotate the paths [rad]',
     )
-    add('--base-link', metavar='LINK', help='paths as this link of the source sees them')
+    add('--base-link', metavar='LINK', help='paths relative to this link of the source')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -186,7 +214,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         'scale': arguments.scale,
         'transform': transform_of(arguments.xyz, arguments.rpy),
         'base_link': arguments.base_link,
-        'keep_limits': not arguments.open_limits,
+        'keep_limits': not arguments.ignore_limits,
         'solver': arguments.solver,
     }
 
@@ -226,7 +254,7 @@ def transform_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
     return transform
 
 
-def _data(made: Retargeted, path: Path) -> dict[str, Any]:
+def _data(made: RetargetResult, path: Path) -> dict[str, Any]:
     return {
         'motion': str(path),
         'frames': len(made.motion),
@@ -245,14 +273,14 @@ def _data(made: Retargeted, path: Path) -> dict[str, Any]:
 
 def _text(data: dict[str, Any]) -> str:
     lines = [
-        f'{link}: {length(errors["mean_error"])} from its path on the mean, at most '
+        f'{link}: {length(errors["mean_error"])} from its path on average, at most '
         f'{length(errors["max_error"])}'
         for link, errors in data['links'].items()
     ]
     if data['mean_joint_error'] is not None:
         lines.append(
-            f'{data["joints"]} joints: {data["mean_joint_error"]:.3g} rad (or m) from the example '
-            'on the mean'
+            f'{data["joints"]} joints: {data["mean_joint_error"]:.3g} rad (or m) from the '
+            'example on average'
         )
     if data['not_converged']:
         lines.append(f'in {data["not_converged"]} frames no minimum was found')

@@ -353,7 +353,7 @@ def _notes(
     weak = (joint.name for joint in ours if joint.effort == math.inf)
     yield from _listed('has no effort limit, which controllers and simulators may need', weak)
     away = (joint.name for joint in ours if not joint.lower <= 0.0 <= joint.upper)
-    yield from _listed('can not stand at zero', away)
+    yield from _listed('can not move to zero', away)
     for note in dict.fromkeys(note for tip in tips for note in _tip_notes(tip)):
         yield from _listed(note, (tip.link for tip in tips if note in _tip_notes(tip)))
 

@@ -7,14 +7,14 @@
     ik solve ur5e --xyz 0.4 0 0.5 --rpy 3.14 0 0 --all
     ik solve panda --poses poses.csv --out joints.csv
 
-Goals are in the root link's frame. Without --rpy and --quat any orientation will do. A second
+Goals are in the root link's frame. Without --rpy and --quat the orientation is free. A second
 --tip begins a second goal; the options of a goal follow its --tip.
 
-A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw. A
-heading that names its columns lets them come in any order. Joint values come out as CSV, a line
-for each pose, with its status and its errors. After Ctrl-C what is solved by then is in the file.
+A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw.
+With a header line the columns may have any order. The joint values are written as CSV, a line for
+each pose, with its status and its errors. After Ctrl-C the file has the poses solved so far.
 
-Exit codes: 0 reached (of a file: all poses), 1 not reached, 2 bad input.
+Exit codes: 0 reached (for a file: all poses), 1 not reached, 2 bad input.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ..batch.solve_best import CHOICES, solve_best
 from ..maths.rotations import Array
 from ..optim.search import Budget
 from ..problem import IkProblem
-from ..robot.load import load_robot
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
-from .command import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser
 from .completion import joints, links, solvers
-from .goals import Goal, add_goals, task_of
+from .goal_arguments import Goal, add_goals, task_of
+from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser
 from .solve_poses import solve_poses
 from .solved import result_data, result_text, solutions_data, solutions_text
 from .text import as_json, is_number
@@ -47,7 +47,7 @@ OF_ALL = 'closed_form', DEFAULT_SOLVER
 
 def add_parser(commands: Any) -> None:
     """Add `solve` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'solve', 'joint values that reach goals', __doc__)
+    parser = new_parser(commands, 'solve', 'find joint values that reach goals', __doc__)
     parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y] [options]'
     add_robot(parser)
     add_goals(parser.add_argument_group('goals'), links)
@@ -56,7 +56,9 @@ def add_parser(commands: Any) -> None:
     _add_choice(parser)
     _add_solver(parser.add_argument_group('solver'))
     parser.add_argument(
-        '--degrees', action='store_true', help='angles in degrees, given and shown, not in radians'
+        '--degrees',
+        action='store_true',
+        help='angles of input and output in degrees, not in radians',
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -69,8 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     start = _start(arguments, robot)
     if arguments.poses is not None:
         return solve_poses(arguments, robot, start, _solver(arguments))
-    if arguments.path or arguments.out:
-        raise UsageError('--path and --out go with --poses FILE')
+    if arguments.warm_start or arguments.out:
+        raise UsageError('--warm-start and --out go with --poses FILE')
     problem = IkProblem(
         robot,
         [task_of(robot, goal, arguments.angles) for goal in arguments.goals or [Goal()]],
@@ -130,8 +132,12 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_file(group: Any) -> None:
     add = group.add_argument
     add('--poses', type=Path, metavar='FILE', help='a CSV file of poses for one tip, see below')
-    add('--out', type=Path, metavar='FILE', help='where their joint values go (default: printed)')
-    add('--path', action='store_true', help='start each pose where the one before it ended')
+    add('--out', type=Path, metavar='FILE', help='file for the joint values (default: printed)')
+    add(
+        '--warm-start',
+        action='store_true',
+        help='start each pose at the solution before it',
+    )
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
@@ -143,28 +149,32 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
 
     start(
         '--q0',
-        'where to start: a number for each joint in the order of `ik info`, or JOINT=VALUE for '
-        'some; the others start in the middle of their limits',
+        'start: a number for each joint in the order of `ik info`, or JOINT=VALUE for some; '
+        'the others start in the middle of their limits',
     )
-    start('--near', 'start there, and of many solutions take the one nearest to it')
+    start('--near', 'start there, and return the nearest of many solutions')
     frozen = group.add_argument(
-        '--frozen', nargs='+', default=[], metavar='JOINT', help='joints that stay at the start'
+        '--frozen',
+        nargs='+',
+        default=[],
+        metavar='JOINT',
+        help='joints that keep their start value',
     )
     frozen.completer = joints  # type: ignore[attr-defined]
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('which solution')
+    group = parser.add_argument_group('choice of solution')
     several = group.add_mutually_exclusive_group()
     several.add_argument(
         '--choose',
         choices=CHOICES,
         default='first',
-        help='which of many solutions: the first found, the nearest to the start, the farthest '
-        'from the limits, the most manipulable',
+        help='choice among many solutions: the first found, the nearest to the start, the '
+        'farthest from the limits, the most manipulable',
     )
     several.add_argument(
-        '--all', action='store_true', help='all solutions, where there are finitely many'
+        '--all', action='store_true', help='all solutions, if there are finitely many'
     )
 
 
@@ -174,7 +184,9 @@ def _add_solver(group: Any) -> None:
     )
     solver.completer = solvers
     group.add_argument(
-        '--preset', metavar='NAME', help="a paper's own options of the solver, as in buss_pure"
+        '--preset',
+        metavar='NAME',
+        help='options of the solver as in a paper, for example buss_pure',
     )
     group.add_argument(
         '--option',
@@ -184,7 +196,7 @@ def _add_solver(group: Any) -> None:
         default=[],
         dest='options',
         metavar='NAME=VALUE',
-        help='an option of the solver, as in restarts=5; may be repeated',
+        help='an option of the solver, such as restarts=5; may be repeated',
     )
 
 

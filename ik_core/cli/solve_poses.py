@@ -21,8 +21,8 @@ from ..robot.robot import Robot
 from ..solvers.base import Solver
 from ..tasks import PoseTask, PositionTask
 from .angles import Angles
-from .command import NOT_REACHED, REACHED, UsageError, check_writable
-from .poses import Poses, read_poses
+from .parser import NOT_REACHED, REACHED, UsageError, check_writable
+from .pose_files import Poses, read_poses
 from .text import as_json
 
 BLOCK = 512
@@ -45,7 +45,7 @@ def solve_poses(
     started = default_clock()
     with _output(arguments) as file, ProgressLine('solve') as line:
         try:
-            run.write(csv.writer(file, lineterminator='\n'), q0, arguments.path, line)
+            run.write(csv.writer(file, lineterminator='\n'), q0, arguments.warm_start, line)
         except KeyboardInterrupt:
             line.end()
             print(

@@ -1,4 +1,4 @@
-"""How `ik solve` shows what it found: tables for people, data for JSON."""
+"""Output of `ik solve`: tables for people, data for JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands print: tables, numbers with units, JSON."""
+"""Output of commands: tables, numbers with units, JSON."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _titles(
 ) -> Iterator[str]:
     """What the joints first..last-1 of a chain are, or nearly are."""
     window, others = chain.part(first, last), ', '.join([*names[:first], *names[last:]])
-    kept = f', with {others} as at the start' if others else ''
+    kept = f', with {others} at the start value' if others else ''
     for strategy in _known(window, packed):
         yield strategy.title(names[first:last]) + kept
     for ideal in ideals_of(window):

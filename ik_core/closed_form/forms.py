@@ -1,4 +1,4 @@
-"""All solutions of a problem in closed form, as users hold it: `form(problem)`."""
+"""All solutions of a problem in closed form: `form(problem)`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ClosedForm:
 
     @property
     def strategy(self) -> Strategy:
-        """How the chain is solved."""
+        """The strategy by which the chain is solved."""
         return self._ways[0].strategy
 
     @property
@@ -93,12 +93,12 @@ class ClosedForm:
 
     @property
     def deviation(self) -> float:
-        """How far the axes miss what the family needs [m, rad]."""
+        """Deviation of the axes from the geometry that the family needs [m, rad]."""
         return self.strategy.deviation
 
     @property
     def is_exact(self) -> bool:
-        """Whether the axes miss it by rounding only, so that solutions are not followed."""
+        """Whether that deviation is only rounding, so that solutions need no refinement."""
         return self._ways[0].is_exact
 
     @property
@@ -107,11 +107,11 @@ class ClosedForm:
         return self._redundancy_range
 
     def start(self, q0: ArrayLike | None = None) -> Array:
-        """The whole start (n,)."""
+        """The start configuration (n,), by default that of the problem."""
         return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')
 
     def is_for(self, problem: IkProblem) -> bool:
-        """Whether it still is that of a problem, whose tolerances may be changed."""
+        """Whether this is the closed form of a problem, whose tolerances may have changed."""
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         return self._packed is problem.packed and self.tolerances == tolerances
 
@@ -129,7 +129,7 @@ class ClosedForm:
         return self.solve_loaded(start, redundancy)
 
     def solve_loaded(self, start: Array, redundancy: float | None = None) -> Array:
-        """As `solve`, from a checked start (n,), for the target that the problem read last."""
+        """Solve from a checked start (n,), for the target that the problem read last."""
         self.stand(start)
         value = self._redundancy_value(start, redundancy)
         if self._direct is not None:
@@ -209,7 +209,7 @@ class ClosedForm:
         return q if error <= EXACT else None
 
     def best_nearby(self, start: Array) -> Array | None:
-        """What `nearly` finds for the target that was read last; None without any."""
+        """The solution that `nearly` finds for the target that was read last, or None."""
         if not self._nearly:
             own = self._chain, self._packed, self._limits, self._joints, self.robot.n, self._room
             self._nearly.append(nearly_closed(*own))
@@ -383,7 +383,7 @@ class ClosedForm:
     # --- the chain ------------------------------------------------------------------------------
 
     def _look_at_chain(self) -> None:
-        """Find the layout for the joints as they stand; UnsupportedProblem without one."""
+        """Find the strategies for the joints as they stand; UnsupportedProblem without one."""
         self._chain = chain_of(self._packed, self._point_only)
         if len(self._chain.rows) < len(self.variables):
             raise UnsupportedProblem('no closed form: secondary tasks move other joints, too')
@@ -492,11 +492,12 @@ def _by_distance(found: list[Array], start: Array) -> Array:
 
 
 def form(problem: IkProblem, q0: ArrayLike | None = None) -> ClosedForm:
-    """The closed form of a problem: one pose for a chain of up to seven joints, or a position for
-    one of up to three.
+    """Find the closed form of a problem.
 
-    Found from the axes of the chain, whichever joints are frozen; these stand as in q0 (n,), by
-    default as in the problem's default configuration. Raises UnsupportedProblem, which says why,
-    where there is none, InvalidConfiguration, and InvalidOption for what is no problem.
+    Problems with one are a pose for a chain of up to seven joints, and a position for one of up to
+    three. The form follows from the axes of the chain, whichever joints are frozen; these keep
+    their value of q0 (n,), by default that of the problem's default configuration. Raises
+    UnsupportedProblem, with the reason, if there is none; InvalidConfiguration; InvalidOption for
+    anything but a problem.
     """
     return ClosedForm(checked_problem(problem), q0)

@@ -26,8 +26,8 @@ from ..maths.lanes import Number, bits, least, most, root, select
 from ..maths.vectors import Vector, cross, dot, times
 
 FINE, COARSE = 6e-20, 1e-14
-"""Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes to
-the nanometre of an exact solution; and below which rounding may have given it one."""
+"""Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes
+to the nanometre of an exact solution; and below which rounding may have given it one."""
 SMALLEST = 1e-200
 """Divisors are at least this."""
 FLAT = 1e-13

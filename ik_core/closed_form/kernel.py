@@ -558,7 +558,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
     """Fill the results for GOAL, START and VALUE, where FREE is NaN.
 
     In the few poses where that shows, undetermined joints stay as at the start: first all that
-    rounding may have determined, then, where no solution comes of that, only those that surely are.
+    rounding may have determined; then, where no solution comes of that, those that surely are.
     """
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, FRESH)

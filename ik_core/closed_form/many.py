@@ -28,8 +28,8 @@ CHUNK = 512 if COMPILED else 8
 class ManySolutions:
     """All solutions of N poses; `many[i]` (k, n) are those of one, nearest to its start first.
 
-    `q` (N, most, n): the same in one array, NaN where a pose has no more. `counts` (N,): how many
-    each has. `certain` (N,) bool: whether it certainly has no others, see `ClosedForm`.
+    `q` (N, most, n): all in one array, padded with NaN. `counts` (N,): number of solutions of each
+    pose. `certain` (N,) bool: whether they are certainly all, see `ClosedForm`.
     """
 
     q: Array

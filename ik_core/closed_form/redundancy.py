@@ -82,19 +82,19 @@ def best_solution(
     *,
     samples: int | None = None,
 ) -> Array | None:
-    """The solution q (n,) of least cost over the whole redundancy parameter; None without any.
+    """The solution q (n,) of least cost over all redundancy parameters, or None.
 
-    cost : of a configuration (n,); by default its distance to q0
+    cost : function of a configuration (n,); by default its distance to q0
     samples : number of values scanned first; by default 40, and 180 where these find nothing or
         for a golden section
 
-    Where there are formulas, the distance is then followed along each branch that may come nearer.
-    A chain that nearly has formulas (a calibrated arm, a wrist with a small offset) goes from the
-    solutions that it would have with them to its own, in milliseconds: nearly always to the
-    nearest, but nothing proves it. Where that finds nothing, with `samples`, for other chains and
-    for a cost there is a golden section search between the neighbours of the best sample, by
-    eigenvalues in seconds, which finds the least of what has a least value there. Raises what
-    `redundancy_intervals` raises.
+    If the chain has formulas, the distance is then minimised along each branch that may come
+    nearer. For a chain that nearly has them (a calibrated arm, a wrist with a small offset), the
+    solutions of the ideal chain are refined to its own in milliseconds: nearly always to the
+    nearest, but without proof. Otherwise (nothing found so, `samples` or `cost` given, other
+    chains) a golden section search between the neighbours of the best sample finds a local
+    minimum, in seconds where solutions are eigenvalues. Raises the errors of
+    `redundancy_intervals`.
     """
     start = _checked_form(form).start(q0)
     check_function(cost, 'cost', 'q (n,)')

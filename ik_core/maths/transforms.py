@@ -40,19 +40,19 @@ def transform(
     normalise: bool = False,
     frame: str = '',
 ) -> Array:
-    """A rigid transform (4, 4) [m] of whatever describes one.
+    """A rigid transform (4, 4) [m] from position and orientation, or other libraries' poses.
 
-    value : an array (4, 4), pinocchio's or spatialmath's SE3, scipy's RigidTransform, a ROS Pose,
-        PoseStamped, Transform or TransformStamped; by default the identity
-    position : (3,) [m], or a ROS Point or Vector3, in the place of the value's
-    quaternion (x, y, z, w), rpy : the orientation instead of the value's, one of them; `rpy` are
-        roll, pitch and yaw [rad] about fixed axes, as in URDF
-    rotation : the same as a matrix (3, 3), scipy's Rotation, an SO3 or a ROS Quaternion
-    normalise : take the nearest rotation of a matrix that is off by rounding
-    frame : the frame that a stamped message has to be in; by default any
+    value : an array (4, 4), an SE3 of pinocchio or spatialmath, a RigidTransform of scipy, a ROS
+        Pose, PoseStamped, Transform or TransformStamped; by default the identity
+    position : (3,) [m], or a ROS Point or Vector3, in place of the value's
+    quaternion (x, y, z, w), rpy : one of them in place of the value's orientation; `rpy` are roll,
+        pitch and yaw [rad] about fixed axes, as in URDF
+    rotation : the orientation as a matrix (3, 3), a Rotation of scipy, an SO3 or a ROS Quaternion
+    normalise : replace a matrix that is off by rounding by the nearest rotation
+    frame : required frame of a stamped message; by default any
 
-    Raises InvalidGoal where numbers are not finite or it is not rigid, and by how much it is off;
-    InvalidOption where two orientations are given.
+    Raises InvalidGoal if numbers are not finite or the transform is not rigid, with the error;
+    InvalidOption if two orientations are given.
     """
     result = np.eye(4) if value is None else checked_transform(value, normalise=normalise)
     check_frame(frame_id(value), frame)

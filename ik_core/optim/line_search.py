@@ -52,13 +52,13 @@ class LineSearchOptions(SearchOptions):
 
     alpha: float = option(
         1e-4,
-        'share of the decrease that the slope predicts which a step has to bring (Armijo); '
-        'not the ends',
+        'fraction of the predicted decrease that a step must achieve (Armijo), above 0 and below '
+        '1',
         bounds=(0.0, 1.0),
     )
     beta: float = option(
         0.5,
-        'what a step that brings less is multiplied by; from alpha to below 1',
+        'factor for a step that achieves less; from alpha to below 1',
         bounds=(0.0, 1.0),
     )
 

@@ -59,7 +59,7 @@ class NullSpaceDescent:
         self._others = [*patterns, *others]
         self._joint_rows = len(x) if joint_tasks else 0
         self.arrays = workspace = ProblemArrays(problem, np.array([self._joint_rows]))
-        q = problem.whole(x)
+        q = problem.configuration(x)
         workspace.stand_at(q)
         rows = self._joint_rows
         if joint_tasks:

@@ -36,12 +36,10 @@ class QuasiNewtonOptions(LineSearchOptions):
     curved valley: hundreds of iterations.
     """
 
-    max_iterations: int = option(
-        2000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(2000, 'iterations per attempt', bounds=(1, 10**9))
     epsilon: float = option(
         1e-3,
-        "added to the diagonal of J'J where that is the Hessian's first approximation",
+        "added to the diagonal of J'J if that is the initial Hessian",
         unit='m^2',
         bounds=(1e-12, 1e6),
     )

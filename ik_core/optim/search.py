@@ -41,10 +41,10 @@ def default_clock() -> float:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a solve, or one `run` of it, may take: `seconds`, `iterations`, or both.
+    """Limits of a solve, or of one `run` of a search: `seconds`, `iterations`, or both.
 
-    Iterations are those of all attempts, and of secondary tasks; the option `max_iterations` of a
-    solver bounds each attempt at the goals alone.
+    `iterations` counts all attempts and secondary tasks; a solver's option `max_iterations` limits
+    each attempt at the goals alone.
     """
 
     seconds: float | None = None
@@ -66,20 +66,18 @@ class Budget:
 class SearchOptions(OptionSet):
     """Options of every solver that the shared loop runs."""
 
-    max_iterations: int = option(
-        200, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(200, 'iterations per attempt', bounds=(1, 10**9))
     restarts: int = option(
-        0, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
+        0, 'further attempts from random configurations after a failed one', bounds=(0, 10**6)
     )
-    random_seed: int = option(0, 'chooses the random configurations', bounds=(0, 2**32 - 1))
+    random_seed: int = option(0, 'seed of the random configurations', bounds=(0, 2**32 - 1))
     relative_change: float = option(
         0.0,
-        'an iteration that moves no variable by more than this share of the largest one ends the '
-        'attempt; 0: only a standstill does',
+        'an iteration ends the attempt if it moves no variable by more than this fraction of the '
+        'largest one; 0: only if no variable moves',
         bounds=(0.0, 1.0),
     )
-    record_history: bool = option(False, 'keep the cost after every iteration in the result')
+    record_history: bool = option(False, 'store the cost after every iteration in the result')
 
 
 def steps_at_once(variables: int, rows: int) -> int:

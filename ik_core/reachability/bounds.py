@@ -58,7 +58,7 @@ class ReachBounds:
 def reach_bounds(problem: IkProblem, q0: Array) -> ReachBounds:
     """The bounds of a problem whose goals are for one link, its frozen joints as in q0 (n,)."""
     centre, arm = _arm(problem, q0)
-    place = problem.robot.place(problem.goals[0].link)
+    place = problem.robot.placement(problem.goals[0].link)
     radius = joint_radius = math.inf
     last_joint = np.zeros(3)
     workspace = 0.0

@@ -52,14 +52,16 @@ class Cells:
     def __post_init__(self) -> None:
         goals = self.problem.goals
         if not goals or len({goal.link for goal in goals}) > 1:
-            raise UnsupportedProblem('a reachability map is of goals for one link')
+            raise UnsupportedProblem('a reachability map needs goals for one link')
         if any(goal.relative_to is not None for goal in goals):
-            raise UnsupportedProblem('a reachability map is of goals relative to the root link')
+            raise UnsupportedProblem('a reachability map needs goals relative to the root link')
         if self.problem.other_tasks or self.problem.secondary:
-            raise UnsupportedProblem('a reachability map knows goals only, no other tasks')
+            raise UnsupportedProblem('a reachability map takes goals only, no other tasks')
         turning = any(goal.rotation_weights.any() for goal in goals)
         if self.orientations > 1 and not turning:
-            raise InvalidOption('the goals ask for no orientation: one per voxel is all there is')
+            raise InvalidOption(
+                'the goals leave the orientation free: one orientation per voxel is enough'
+            )
 
     @property
     def chunks(self) -> int:
@@ -186,7 +188,7 @@ class Cells:
         """A hash of the robot, the goals and the limits, equal on every machine."""
         problem, robot = self.problem, self.problem.robot
         parts = [
-            *(robot.tree, robot.geometry, robot.place(problem.goals[0].link).transform),
+            *(robot.tree, robot.geometry, robot.placement(problem.goals[0].link).transform),
             *(problem.variables, problem.limits.packed, self.q0),
         ]
         for goal in problem.goals:

@@ -23,9 +23,9 @@ from ..robot.robot import Robot
 from ..tasks import PoseTask, PositionTask
 from .bounds import reach_bounds
 from .cells import Cells
+from .chunk_files import Parts, Settings, stored_settings
 from .engines import solve_here, solve_on_cluster
 from .grid import Grid
-from .parts import Parts, Settings, stored_settings
 
 CHUNK_CELLS = 8192
 """Cells in a chunk: what is in memory at a time, and what a kill loses."""
@@ -51,12 +51,12 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityMap:
-    """What a link reaches. Arrays have the shape of the grid, x first.
+    """Reachability of a link on a grid of voxels. Arrays have the shape of the grid, x first.
 
-    `reached`: in how many of the `orientations` each voxel's centre is reached; `tried`: how
-    many of them were solved for, the others being surely out of reach. `manipulability`: the
-    mean of sqrt(det(J J')) where it is reached, 0 elsewhere; None where it was not asked for.
-    `settings` are those that it was made with.
+    `reached`: number of the `orientations` in which each voxel's centre is reached. `tried`:
+    number of orientations that needed a solve, the others being certainly out of reach.
+    `manipulability`: mean of sqrt(det(J J')) where the voxel is reached, 0 elsewhere; None if not
+    requested. `settings`: the settings of the map.
     """
 
     grid: Grid
@@ -68,7 +68,7 @@ class ReachabilityMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReachabilityMap:
-        """The map in a file; InvalidOption where it is none."""
+        """Load the map of a file; raises InvalidOption for any other file."""
         settings = stored_settings(Path(path))
         x, y, z = settings['first_voxel']
         nx, ny, nz = settings['shape']
@@ -94,13 +94,13 @@ class ReachabilityMap:
 
     @property
     def fraction(self) -> Array:
-        """The share of the orientations that is reached, in each voxel."""
+        """Fraction of the orientations that is reached, in each voxel."""
         share: Array = self.reached / self.orientations
         return share
 
     @property
     def volume(self) -> float:
-        """The volume [m^3] of the voxels that are reached in any orientation."""
+        """Volume [m^3] of the voxels that are reached in any orientation."""
         return int(np.count_nonzero(self.reached)) * self.grid.step**3
 
     def fraction_at(self, points: ArrayLike) -> Array:
@@ -129,26 +129,27 @@ def reachability_map(
     chunk_cells: int = CHUNK_CELLS,
     progress: Callable[[Progress], None] | None = None,
 ) -> ReachabilityMap:
-    """Which voxels a link reaches, and in how many orientations; see ReachabilityMap.
+    """Map the voxels that a link reaches, and in how many orientations; see ReachabilityMap.
 
-    robot, tip : a robot and a link of it (default: its default tip); or a problem whose goals
-        are for one link, with its limits, frozen joints, tools, masks and tolerances: every
-        goal is given each cell's pose as its target
+    robot, tip : a robot and one of its links (by default its default tip); or a problem with goals
+        for one link, with its limits, frozen joints, tools, masks and tolerances: the pose of each
+        cell is the target of every goal
     step : distance of the voxels' centres [m]; they are at whole multiples of it
-    orientations : how many are tried in each voxel, spread evenly over all rotations; 1 of a
-        robot means any orientation: the position alone is asked for
-    box : two corners (3,) of what is mapped [m], by default all that may be in reach
-    q0 : (n,) where every solve starts, and frozen joints stay; by default the problem's
-    restarts : random starts after which a cell counts as out of reach; a point (no orientation)
-        that four of them miss by more than 2 % of the arm's reach gets no more
-    out : an .npz file. Chunks are kept in `<out>.parts` until all are done; a run that was
-        killed goes on with `resume`. Without `out` nothing is kept
-    scheduler : address of a dask.distributed scheduler whose workers solve; else all cores here
-    chunk_cells : how many cells are in memory at a time
+    orientations : number tried in each voxel, spread evenly over all rotations; for a robot, 1
+        maps positions alone, in any orientation
+    box : two corners (3,) of the mapped space [m]; by default all that may be in reach
+    q0 : (n,) start of every solve, and values of frozen joints; by default the problem's
+    restarts : random restarts until a cell counts as out of reach; a position that four of them
+        miss by more than 2 % of the arm's reach gets no more
+    out : an .npz file. Chunks are kept in `<out>.parts` until all are done; an interrupted run
+        continues with `resume`. Without `out` nothing is kept
+    scheduler : address of a dask.distributed scheduler whose workers solve; by default all cores
+        here
+    chunk_cells : number of cells in memory at a time
     progress : called after every chunk
 
     The map does not depend on the chunks, the workers, or interruptions. Raises IkError, and
-    OSError where a file can't be written or the cluster is lost.
+    OSError if a file can't be written or the cluster is lost.
     """
     check_function(progress, 'progress', 'a Progress')
     orientations = whole_number(orientations, 'orientations')

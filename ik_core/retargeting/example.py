@@ -108,8 +108,8 @@ def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) ->
     for own, other in indices.items():
         if robot.joint_units[own] != source.joint_units[other]:
             raise InvalidOption(
-                f'joints: {source.joint_names[other]!r} and {robot.joint_names[own]!r} are '
-                'a turn and a slide: neither can imitate the other'
+                f'joints: {source.joint_names[other]!r} and {robot.joint_names[own]!r} are of '
+                'different kinds, revolute and prismatic: neither can imitate the other'
             )
     return indices
 
@@ -129,8 +129,8 @@ def _postures(
 def _check_upright(placed: Array, factor: float, base_link: str | None) -> None:
     if base_link is not None or not np.allclose(placed[:3, :3], factor * np.eye(3)):
         raise InvalidOption(
-            'joints: those of a floating root can imitate no others where the paths are turned, '
-            'or are those that another link sees; leave them out'
+            'joints: leave out those of a floating root if the paths are rotated, or relative to '
+            'another link'
         )
 
 

@@ -35,10 +35,10 @@ FARTHEST = 1e3
 
 
 class Demonstration:
-    """A motion of a robot, and where it leads some of its links.
+    """A motion of a robot, and the paths of some of its links.
 
-    Joints that the motion does not name have no example. Raises InvalidMotion where it names
-    others than the robot's, or leaves their limits.
+    Joints that the motion does not name have no example. Raises InvalidMotion if it names joints
+    that the robot does not have, or leaves their limits.
     """
 
     def __init__(self, robot: Robot, links: Sequence[str], motion: Motion) -> None:
@@ -57,7 +57,7 @@ class Demonstration:
         return len(self.postures)
 
     def nearest(self, points: ArrayLike) -> Array:
-        """The posture (n,) where the links' path comes nearest to points (links, 3) [m]."""
+        """The posture (n,) at which the links' path is nearest to points (links, 3) [m]."""
         point = np.asarray(points, float).ravel()
         starts, ways = self.paths[:-1], np.diff(self.paths, axis=0)
         if not len(ways):
@@ -87,10 +87,10 @@ class Demonstration:
 
 
 class ExampleGuide:
-    """Finds the posture for goals, see the module.
+    """Find postures for goals in the style of a demonstration; see the module.
 
     problem : its goals are for the demonstration's links, in order; it is copied
-    alpha, beta : only beta / alpha counts
+    alpha, beta : weights of goals and example; only beta / alpha matters
     """
 
     def __init__(
@@ -127,7 +127,9 @@ class ExampleGuide:
         self._solver = make_solver(DEFAULT_SOLVER, restarts=0)
 
     def posture(self, targets: Sequence[ArrayLike], q: ArrayLike) -> Array:
-        """The joints (n,) for targets (4, 4) of all goals; q (n,): those without an example.
+        """The posture (n,) for targets (4, 4) of all goals.
+
+        q (n,) : example for the joints that the demonstration does not name
 
         Raises InvalidGoal.
         """
@@ -143,5 +145,5 @@ class ExampleGuide:
         return self._solver.solve(self._problem, start).q
 
     def poses(self, q: ArrayLike) -> list[Array]:
-        """Where the goals' tools are at q (n,): (4, 4) each."""
+        """Poses (4, 4) of the goals' tools at q (n,)."""
         return [self._robot.forward_kinematics(q, g.link) @ g.tool for g in self._goals]

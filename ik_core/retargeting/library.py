@@ -15,17 +15,17 @@ from ..robot.motion import Motion
 from ..robot.robot import Robot
 from .example import link_paths
 from .library_file import FILE, Entry, read_entries
-from .paths import checked_path, has_shape, path_distance
-from .retarget import Retargeted, retarget
+from .path_distance import checked_path, has_shape, path_distance
+from .retarget import RetargetResult, retarget
 from .sources import load_clip
 
 
 @dataclass(frozen=True, eq=False)
 class LibraryMotion:
-    """A motion of a library, with what `retarget` takes: see there.
+    """A motion of a library, with the arguments of `retarget` that go with it.
 
-    `links` and `joints` name the source's (key) and the robot's (value); joints is None where
-    those of the same name imitate each other. `scale`, then `transform` (4, 4), take the paths
+    `links` and `joints` map names of the source (key) to names of the robot (value); joints is
+    None where joints of the same name correspond. `scale`, then `transform` (4, 4), take the paths
     of the source's links into the robot's root link's frame.
     """
 
@@ -37,8 +37,8 @@ class LibraryMotion:
     scale: float
     transform: Array
 
-    def retarget(self, robot: Robot, **options: Any) -> Retargeted:
-        """`retarget` with this example; options go before what the library says."""
+    def retarget(self, robot: Robot, **options: Any) -> RetargetResult:
+        """Run `retarget` with this example; options override those of the library."""
         given: dict[str, Any] = {
             'links': self.links,
             'source': self.source,
@@ -49,21 +49,26 @@ class LibraryMotion:
         return retarget(self.motion, robot, **(given | options))
 
     def path(self, link: str) -> Array:
-        """The path (frames, 3) [m] that a link of the robot shall follow, in the robot's root
-        link's frame. Raises InvalidOption where no link of the source leads it."""
+        """The path (frames, 3) [m] for a link of the robot, in the robot's root link's frame.
+
+        Raises InvalidOption if no link of the source leads it.
+        """
         leading = [source for source, own in self.links.items() if own == link]
         if not leading:
             known = ', '.join(self.links.values())
-            raise InvalidOption(f'motion {self.name!r} does not lead link {link!r}, but {known}')
+            raise InvalidOption(
+                f'motion {self.name!r} has no path for link {link!r}; it has paths for {known}'
+            )
         path = link_paths(self.source, self.motion.positions_of(self.source), leading)[:, 0]
         return self.scale * path @ self.transform[:3, :3].T + self.transform[:3, 3]
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestMotion:
     """The motion of a library whose path is nearest to some goals.
 
-    `distance` [m] to it. `distances` [m]: of every motion that leads the link, nearest first.
+    `distance` [m]: its distance. `distances` [m]: those of all motions that lead the link, nearest
+    first.
     """
 
     name: str
@@ -72,12 +77,12 @@ class Nearest:
 
 
 class MotionLibrary:
-    """The motions of a folder, which its file `library.json` describes.
+    """The motions of a folder, described by its file `library.json`.
 
-    See docs/example_guided.md for that file. `names`: of the motions, in its order. Motions are
-    read when they are first needed, and kept.
+    docs/example_guided.md describes that file. `names`: names of the motions, in its order. A
+    motion is read when it is first needed, and kept.
 
-    Raises InvalidMotion where the description is broken or names a file that is not there.
+    Raises InvalidMotion if the description is broken or names a missing file.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -91,14 +96,14 @@ class MotionLibrary:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The motions' names."""
+        """Names of the motions."""
         return tuple(self._entries)
 
     def load(self, name: str) -> LibraryMotion:
-        """A motion and its maps.
+        """Load a motion and its maps.
 
-        Raises InvalidOption for a name that is not in the library; InvalidMotion where the file
-        can't be read or its robot lacks a link or joint that the maps name.
+        Raises InvalidOption for a name that is not in the library; InvalidMotion if the file can't
+        be read or its robot lacks a link or joint of the maps.
         """
         if name not in self._entries:
             raise InvalidOption(f'no motion {name!r}; the library has {", ".join(self.names)}')
@@ -110,31 +115,32 @@ class MotionLibrary:
                 raise InvalidMotion(f'{where}: {error}') from None
         return self._loaded[name]
 
-    def nearest(self, path: ArrayLike, link: str, *, by_shape: bool = False) -> Nearest:
-        """The motion in which `link` goes most nearly where the goals are.
+    def nearest(self, path: ArrayLike, link: str, *, by_shape: bool = False) -> NearestMotion:
+        """Find the motion in which the path of `link` is nearest to the goals.
 
-        path : (k, 3) [m] the goals' positions in their order, at least two, in the robot's root
+        path : (k, 3) [m] positions of the goals, in order, at least two, in the robot's root
             link's frame
-        link : of the robot that is to imitate; motions that lead no such link are left out
-        by_shape : compare each motion's path after it was scaled to the length of the goals'
-            path and moved to its start, so that place and size don't count. Directions do
+        link : a link of the imitating robot; motions that do not lead it are left out
+        by_shape : first scale each motion's path to the length of the goals' path and move it to
+            its start, so that place and size do not count. Directions do
 
-        The distance is the root mean square of those between 100 points of either path, evenly
-        spaced by arc length, so speeds don't count. Of equal ones the first in the file is taken.
+        The distance is the root mean square of the distances between 100 points of either path,
+        evenly spaced by arc length, so speeds do not count. Of equal ones the first in the file is
+        returned.
 
-        Raises InvalidMotion for a path that is broken, or has no shape where that is asked for;
-        InvalidOption for a link that no motion leads; what `load` raises.
+        Raises InvalidMotion for a broken path, or one without a shape if `by_shape`; InvalidOption
+        for a link that no motion leads; and the errors of `load`.
         """
         points = checked_path(path)
         if by_shape and not has_shape(points):
-            raise InvalidMotion('the path stands still: it has no shape to compare')
+            raise InvalidMotion('the path does not move: it has no shape to compare')
         found = {
             name: path_distance(points, self._path(name, link), by_shape=by_shape)
             for name in self._leading(link)
         }
         distances = dict(sorted(found.items(), key=lambda item: item[1]))
         name, distance = next(iter(distances.items()))
-        return Nearest(name, distance, distances)
+        return NearestMotion(name, distance, distances)
 
     def _leading(self, link: str) -> list[str]:
         """The names of the motions that lead a link of the robot."""
@@ -143,7 +149,7 @@ class MotionLibrary:
             links = {link for entry in self._entries.values() for link in entry.links.values()}
             known = ', '.join(sorted(links))
             raise InvalidOption(
-                f'no motion leads link {link!r}; those of the library lead {known}'
+                f'no motion has a path for link {link!r}; the library has paths for {known}'
             )
         return names
 
@@ -163,7 +169,7 @@ def _load(name: str, entry: Entry) -> LibraryMotion:
     )
     motion.positions_of(source)  # raises where the file lacks a joint
     for link in entry.links:
-        source.place(link)
+        source.placement(link)
     for joint in entry.joints or ():
         source.joint_index(joint)
     return LibraryMotion(

@@ -68,7 +68,7 @@ def _read(path: Path) -> Any:
     except (ValueError, RecursionError, _WrongError) as error:
         if isinstance(error, InvalidMotion):
             raise
-        raise InvalidMotion(f'{path} is no description of motions: {error}') from None
+        raise InvalidMotion(f'{path} is not a description of motions: {error}') from None
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -120,7 +120,8 @@ def _check_keys(description: Mapping[str, Any], file: Path) -> None:
         raise _WrongError(f'{missing[0]!r} is missing')
     if unknown:
         raise _WrongError(
-            f'{unknown[0]!r} is not known of a {suffix} file; known are {", ".join(sorted(known))}'
+            f'{unknown[0]!r} is not a key of a {suffix} file; the keys are '
+            f'{", ".join(sorted(known))}'
         )
 
 
@@ -161,14 +162,14 @@ def _links(value: Any, key: str) -> dict[str, str]:
 def _number(value: Any, key: str) -> float:
     number = exact_number(value, float)
     if number is None or not abs(number) <= 1e9:
-        raise _WrongError(f'{key!r}: {value!r} is no number within 1e9')
+        raise _WrongError(f'{key!r}: {value!r} is not a number within 1e9')
     return float(number)
 
 
 def _positive(value: Any, key: str) -> float:
     number = _number(value, key)
     if not number >= 1e-9:
-        raise _WrongError(f'{key!r}: {value!r} is no number from 1e-9 to 1e9')
+        raise _WrongError(f'{key!r}: {value!r} is not a number from 1e-9 to 1e9')
     return number
 
 

@@ -28,16 +28,16 @@ from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER
 from ..tasks.reference_motion import total_link_length
 from .example import Scale, example_of, link_paths
-from .imitation import Imitation, Progress, Weights
+from .frame_solver import FrameSolver, Progress, Weights
 
 
 @dataclass(frozen=True, eq=False)
-class Retargeted:
-    """A motion for another robot, and how far it is from its example in every frame.
+class RetargetResult:
+    """A motion for another robot, with its errors from the example in every frame.
 
-    `link_errors` (frames, links) [m]: |e - E|. `joint_errors` (frames, joints) [rad or m]:
-    theta - Theta, of the `joints` that have a counterpart. `converged` (frames,): whether the
-    cost is at its least. `length` [m]: L. `seconds`: what solving took, of all frames.
+    `link_errors` (frames, links) [m]: |e - E|. `joint_errors` (frames, joints) [rad or m]: theta -
+    Theta, for the `joints` that have a counterpart. `converged` (frames,): whether the cost is at
+    its minimum. `length` [m]: L. `seconds`: time of solving all frames.
     """
 
     motion: Motion
@@ -53,13 +53,13 @@ class Retargeted:
         errors = self.link_errors
         worst = f', links off by {length(errors.max())} at most' if errors.size else ''
         return (
-            f'<Retargeted: {counted(len(self.motion), "frame")} in {time(self.seconds)}, '
-            f'{int(self.converged.sum()):,} at their least; by {listed(self.links)}{worst}>'
+            f'<RetargetResult: {counted(len(self.motion), "frame")} in {time(self.seconds)}, '
+            f'{int(self.converged.sum()):,} converged; by {listed(self.links)}{worst}>'
         )
 
     @property
     def frames_per_second(self) -> float:
-        """How fast it was solved."""
+        """Frames solved per second."""
         return len(self.motion) / max(self.seconds, 1e-9)
 
 
@@ -85,28 +85,28 @@ def retarget(
     solver: str = DEFAULT_SOLVER,
     solver_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Retargeted:
+) -> RetargetResult:
     """Imitate a motion with a robot of other proportions; see the module.
 
-    motion, source : what to imitate, and the robot that it was made on, as `load_mocap` returns
-        them; without a source the robot itself, for a motion that is scaled, moved or smoothed
-    links : which link of the robot (value) follows the path of which link of the source (key)
-    joints : likewise which joint imitates which; by default those of the same name. Joints
-        without a counterpart have A-weight 0: only the links lead them
-    beta : from 0, where only the links lead, to 1, where joints are copied; alpha = 1 - beta
-    link_weights, joint_weights : multiply alpha and beta; one number, or one for each of `links`,
-        in their order, and of the robot's joints (n,)
-    velocity_weights [s^2], acceleration_weights [s^4] : kv and ka of both errors, or of the
-        E-error and the A-error (2,)
-    stiffness : the diagonal of M in Eq. 5, one number or (n,), or all of it (n, n)
+    motion, source : the motion, and the robot that it was made on, as `load_mocap` returns them;
+        without a source the robot itself, for a motion to be scaled, moved or smoothed
+    links : link of the robot (value) that follows the path of a link of the source (key)
+    joints : likewise for joints; by default those of the same name. Joints without a counterpart
+        have A-weight 0: only the links determine them
+    beta : from 0, where only the links count, to 1, where joints are copied; alpha = 1 - beta
+    link_weights, joint_weights : factors of alpha and beta; one number, or one for each of
+        `links`, in their order, and of the robot's joints (n,)
+    velocity_weights [s^2], acceleration_weights [s^4] : kv and ka of both errors, or (2,) for the
+    E-error and the A-error
+    stiffness : the diagonal of M in Eq. 5, one number or (n,), or the whole matrix (n, n)
     length : L [m]
-    scale : of the paths, about the origin; 'length': the ratio of the lengths of the chains to the
-        links. A root that floats is scaled and moved as they are
+    scale : scale of the paths about the origin; 'length': the ratio of the lengths of the chains
+        to the links. A floating root is scaled and moved with them
     transform : (4, 4) moves and turns the scaled paths into the robot's root link's frame
-    base_link : paths are those in the frame of this link of the source, for a robot whose base
+    base_link : a link of the source in whose frame the paths are taken, for a robot whose base
         stands still
-    keep_limits : False opens the robot's limits, which captured motions often break
-    q0 : (n,) where the first frame begins
+    keep_limits : False ignores the robot's limits, which captured motions often break
+    q0 : (n,) start of the first frame
     progress : see `Progress`
 
     Raises InvalidOption, InvalidMotion, FrameNotFound, UnsupportedProblem.
@@ -138,12 +138,12 @@ def retarget(
         acceleration=acceleration_weights,
         stiffness=stiffness,
     )
-    imitation = Imitation(robot, example, weights, length, keep_limits=keep_limits)
+    imitation = FrameSolver(robot, example, weights, length, keep_limits=keep_limits)
     started = default_clock()
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
     seconds = default_clock() - started
     joints_led = np.flatnonzero(example.mapped)
-    return Retargeted(
+    return RetargetResult(
         motion=Motion(robot.joint_names, positions, example.period),
         links=example.links,
         joints=tuple(robot.joint_names[i] for i in joints_led),

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from ..exceptions import InvalidOption
-from ..robot.load import load_robot
-from ..robot.mocap.load import load_mocap
+from ..robot.mocap.mocap_files import load_mocap
 from ..robot.motion import Motion
 from ..robot.motion_files import SUFFIXES, load_motion
 from ..robot.robot import Robot
+from ..robot.robot_sources import load_robot
 
 CAPTURED = ('.amc', '.bvh')
 REST, JUMP = 0.2, 0.5

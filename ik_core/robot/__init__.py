@@ -1,6 +1,6 @@
-"""From a URDF or motion capture to a `Robot`: joints, limits, kinematics; and motions.
+"""Robots from a URDF or motion capture: joints, limits, kinematics; and motions.
 
-These modules know nothing of goals; they may import `maths`, `options` and what is below.
+These modules do not depend on goals; they may import `maths`, `options` and what is below.
 """
 
 from .joints import Joint, Mimic

@@ -41,7 +41,7 @@ SINGULAR_MARGIN = 0.5
 
 @dataclass(frozen=True)
 class Mimic:
-    """The joint stands at multiplier * (position of `joint`) + offset [rad or m]."""
+    """A joint's position is multiplier * (position of `joint`) + offset [rad or m]."""
 
     joint: str
     multiplier: float = 1.0
@@ -58,17 +58,17 @@ class JointLimits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint as a URDF has it.
+    """A joint, with the fields of a URDF.
 
     `kind`: revolute, continuous, prismatic, fixed, floating, planar, ball or universal. `origin`
-    (4, 4) is the joint's frame in the parent link's frame, `axis` (3,) a unit vector in the
-    joint's frame (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s,
-    infinite where there is none.
+    (4, 4): the joint's frame in the parent link's frame. `axis` (3,): a unit vector in the joint's
+    frame (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s; inf for
+    no limit.
 
-    A ball or universal joint turns about the axes of its frame that `rotation_order` names, each
-    about the axis as the ones before have turned it (intrinsic): 'ZYZ' (a ball joint's default),
-    'XYZ', ..., or two of them, as 'ZX'. Its limits are numbers for all angles, or arrays in that
-    order. So a floating joint turns, 'ZYX' by default; it has no limits.
+    A ball or universal joint turns about the axes of its frame in `rotation_order`, each turned by
+    the ones before (intrinsic): 'ZYZ' (default of a ball joint), 'XYZ', ..., or two axes such as
+    'ZX'. Its limits are numbers for all angles, or arrays in that order. A floating joint also
+    turns so, by default 'ZYX', without limits.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Joint:
 
     @property
     def rotations(self) -> str:
-        """`rotation_order`, or the default of this kind of joint."""
+        """The rotation order, or the default for this kind of joint."""
         return self.rotation_order or DEFAULT_ORDERS.get(self.kind, '')
 
 
@@ -106,7 +106,7 @@ class JointGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class LinkPlace:
+class LinkPlacement:
     """Where a link is: its body (-1: the root's), its transform (4, 4) in the body's frame,
     and by how many fixed joints it is away from the body's first link."""
 
@@ -140,7 +140,7 @@ def split_joints(
     for name in free_joints:
         if name not in known:
             raise UrdfError(
-                f'free_joints names {name!r}, which is no floating or planar joint; '
+                f'free_joints names {name!r}, which is not a floating or planar joint; '
                 f'those are: {", ".join(known) or "none"}'
             )
     single: list[Joint] = []
@@ -278,12 +278,12 @@ def clear_of_singularity(order: str, middle: float, lower: float, upper: float) 
 
 def fold(
     root: str, joints: Sequence[Joint]
-) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlace]]:
+) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlacement]]:
     """Moving joints (parents first), their parent bodies and frames in them; all link places."""
     below: dict[str, list[Joint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
-    places = {root: LinkPlace(-1, np.eye(4), 0)}
+    places = {root: LinkPlacement(-1, np.eye(4), 0)}
     bodies: list[Joint] = []
     parents: list[int] = []
     frames: list[Array] = []
@@ -299,9 +299,9 @@ def fold(
                 bodies.append(joint)
                 parents.append(place.body)
                 frames.append(frame_of(transform @ onto_axis))
-                places[joint.child] = LinkPlace(len(bodies) - 1, onto_axis.T, 0)
+                places[joint.child] = LinkPlacement(len(bodies) - 1, onto_axis.T, 0)
             else:
-                places[joint.child] = LinkPlace(place.body, transform, place.depth + 1)
+                places[joint.child] = LinkPlacement(place.body, transform, place.depth + 1)
             waiting.append(joint.child)
     return bodies, parents, frames, places
 

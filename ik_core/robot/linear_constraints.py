@@ -23,11 +23,10 @@ FARTHEST = 1e12
 
 @dataclass(frozen=True)
 class LinearConstraint:
-    """lower <= sum of coefficient * joint <= upper; an equality where both bounds are the same.
+    """lower <= sum of coefficient * joint <= upper; an equality if both bounds are the same.
 
-    coefficients : numbers by the names of joints [per rad or m, so that the sum has the unit of
-        the bounds]
-    lower, upper : infinite where there is none
+    coefficients : numbers by joint name [per rad or m, so that the sum has the unit of the bounds]
+    lower, upper : inf for no bound
 
         LinearConstraint({'elbow': 1.0, 'shoulder': -1.0}, upper=0.5)     # elbow - shoulder <= 0.5
 

@@ -35,12 +35,14 @@ def linkage(
     limits: tuple[float, float] | None = None,
     velocity: float = math.inf,
 ) -> Robot:
-    """A linkage from the link `base`, over `rod_1`, `rod_2`, ..., to `tip`.
+    """A linkage of rods: from the link `base`, over `rod_1`, `rod_2`, ..., to `tip`.
 
-    joint : 'hinge', 'two_angle' or 'ball', before every rod; they are called `joint_1`, ...
-    lengths [m] : of all rods, or of each
-    limits [rad] : lower and upper, of every angle; None: without
-    velocity [rad/s] : limit of every angle's speed
+    rods : number of rods
+    joint : kind of the joint before every rod, 'hinge', 'two_angle' or 'ball'; named `joint_1`,
+        ...
+    lengths [m] : one length for all rods, or one each
+    limits [rad] : lower and upper limit of every angle; None for no limits
+    velocity [rad/s] : speed limit of every angle
 
     Raises InvalidOption.
     """

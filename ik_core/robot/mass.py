@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array
-from .joints import LinkPlace
+from .joints import LinkPlacement
 from .kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
 
 
@@ -47,7 +47,7 @@ class Masses(NamedTuple):
 
 def masses_of(
     inertials: Mapping[str, Inertial],
-    places: Mapping[str, LinkPlace],
+    places: Mapping[str, LinkPlacement],
     tree: NDArray[np.int64],
 ) -> Masses:
     """The masses by bodies of those by links."""

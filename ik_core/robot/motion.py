@@ -76,8 +76,8 @@ class Motion:
     def resampled(self, period: float) -> Motion:
         """The same motion with another time between frames [s], from the first frame on.
 
-        Positions in between are interpolated linearly, so jumps by whole turns have to be gone:
-        see `unwrapped`. It ends at the last frame that is not after the end.
+        Positions in between are interpolated linearly, so remove jumps by whole turns first: see
+        `unwrapped`. The last frame is the latest that is not after the end.
         """
         period = _checked_period(period)
         count = self.duration / period + 1e-9
@@ -91,7 +91,7 @@ class Motion:
     def unwrapped(self, joints: Sequence[str] | None = None) -> Motion:
         """The same postures without jumps by whole turns: each angle takes the shortest way.
 
-        `joints` names those that turn, by default all: metres are safe while no joint moves
+        `joints` names the joints that turn, by default all: metres are safe while no joint moves
         more than pi metres from frame to frame.
         """
         columns = self._columns(self.joint_names if joints is None else joints, 'joints')
@@ -100,10 +100,10 @@ class Motion:
         return replace(self, positions=positions)
 
     def positions_of(self, robot: Robot) -> Array:
-        """The positions (frames, robot.n) of a robot's joints, found by their names.
+        """Positions (frames, robot.n) of a robot's joints, found by their names.
 
-        Joints of the motion that the robot does not have are left out. Raises InvalidMotion
-        where a joint of the robot is missing.
+        Joints of the motion that the robot does not have are left out. Raises InvalidMotion if a
+        joint of the robot is missing.
         """
         return self.positions[:, self._columns(robot.joint_names, f'robot {robot.name!r}')]
 

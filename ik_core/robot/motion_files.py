@@ -25,7 +25,7 @@ SUFFIXES = ('.csv', '.npz')
 
 
 def save_motion(motion: Motion, path: str | Path) -> None:
-    """Write a motion, as the suffix says: .csv or .npz. Raises InvalidMotion, OSError."""
+    """Save a motion as .csv or .npz, by the suffix. Raises InvalidMotion, OSError."""
     path = Path(path)
     check_suffix(path)
     if path.suffix == '.npz':
@@ -45,9 +45,9 @@ def save_motion(motion: Motion, path: str | Path) -> None:
 
 
 def load_motion(path: str | Path) -> Motion:
-    """Read a motion that `save_motion` wrote, or another program as it does.
+    """Load a motion from a .csv or .npz file, as `save_motion` or another program writes it.
 
-    Raises InvalidMotion, with the line where a CSV file is wrong.
+    Raises InvalidMotion, with the line of a CSV file.
     """
     path = Path(path)
     check_suffix(path)
@@ -79,7 +79,7 @@ def _read_archive(path: Path) -> Motion:
         raise
     except Exception as error:  # a damaged archive makes numpy raise almost anything
         raise InvalidMotion(
-            f'{path} is no archive of joint_names, positions and period: {error}'
+            f'{path} is not an archive of joint_names, positions and period: {error}'
         ) from None
 
 
@@ -89,7 +89,7 @@ def _read_csv(path: Path) -> Motion:
             reader = csv.reader(file)
             lines = [(reader.line_num, row) for row in reader if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidMotion(f'{path} is no CSV file: {error}') from None
+        raise InvalidMotion(f'{path} is not a CSV file: {error}') from None
     names = [name.strip() for name in lines[0][1]] if lines else []
     if names[:1] != ['time'] or len(names) < 2:
         raise InvalidMotion(f"{path}, line 1: 'time' and the names of joints should be there")

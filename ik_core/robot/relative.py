@@ -36,14 +36,14 @@ def relative_chain(robot: Robot, link: str, base_link: str) -> RelativeChain:
     tree, geometry = robot.tree[bodies].reshape(-1, 3), robot.geometry[bodies].reshape(-1, 14)
     tree[:, PARENT] = np.arange(len(bodies)) - 1
     geometry[: len(up), [MULTIPLIER, OFFSET]] *= -1.0
-    pending = _inverse(robot.place(base_link).transform)
+    pending = _inverse(robot.placement(base_link).transform)
     for row, body in zip(geometry, bodies, strict=True):
         frame = transform_of(robot.geometry[body, :12])
         if body in up:
             row[:12], pending = frame_of(pending), _inverse(frame)
         else:
             row[:12], pending = frame_of(pending @ frame), np.eye(4)
-    return RelativeChain(tree, geometry, pending @ robot.place(link).transform)
+    return RelativeChain(tree, geometry, pending @ robot.placement(link).transform)
 
 
 def _inverse(transform: Array) -> Array:

@@ -22,7 +22,7 @@ from .joints import (
     Joint,
     JointGroup,
     JointLimits,
-    LinkPlace,
+    LinkPlacement,
     Mimic,
     body_arrays,
     clear_of_singularity,
@@ -51,13 +51,13 @@ __all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
 class Robot:
     """A tree of links and joints; made by `load_urdf` or `Robot.from_joints`.
 
-    Arrays of length n run over the independent movable joints in the order of the source:
-    `lower` and `upper` [rad or m], `velocity` [rad/s or m/s] (inf where there is none),
-    `continuous`, and `full_turns`, where one turn more or less is the same posture.
-    `tree` (K, 3) and `geometry` (K, 14) are what `kinematics` computes with, K the number of
-    moving joints, mimic ones included; `body_names` (K) are their names. `inertials` are the
-    masses of links, of those that have one. `mimic_limits` are the own limits of mimic joints,
-    by name; those of the joint that they follow are narrowed by them, as far as that leaves any.
+    Arrays of length n run over the independent movable joints in the order of the source: `lower`
+    and `upper` [rad or m], `velocity` [rad/s or m/s] (inf for no limit), `continuous`, and
+    `full_turns`, true where one turn more or less is the same posture. `tree` (K, 3) and
+    `geometry` (K, 14) are the arrays of `kinematics`, for K moving joints, mimic ones included,
+    named `body_names`. `inertials` maps links to their masses. `mimic_limits` has the own limits
+    of mimic joints, by name; they narrow the limits of the joint that they follow, unless that
+    would leave none.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Robot:
     body_names: tuple[str, ...]
     tree: NDArray[np.int64]
     geometry: Array
-    places: Mapping[str, LinkPlace]
+    places: Mapping[str, LinkPlacement]
     inertials: Mapping[str, Inertial] = field(default_factory=dict)
     mimic_limits: Mapping[str, JointLimits] = field(default_factory=dict)
 
@@ -89,11 +89,11 @@ class Robot:
         free_joints: Sequence[str] = (),
         inertials: Mapping[str, Inertial] | None = None,
     ) -> Robot:
-        """The robot of a tree of joints, which must be one (`load_urdf` checks that it is).
+        """The robot of these joints, which must form a tree (`load_urdf` checks that they do).
 
-        Floating and planar joints move only where `free_joints` names them, since JointState
-        can't carry them. Raises UrdfError where `free_joints` names no such joint, InvalidOption
-        for a ball joint that can't be.
+        Floating and planar joints move only if `free_joints` names them, since a JointState can't
+        carry them. Raises UrdfError if `free_joints` names no such joint, InvalidOption for an
+        impossible ball joint.
         """
         single, groups = split_joints(joints, free_joints)
         independent = [j for j in single if j.kind in MOVABLE and j.mimic is None]
@@ -172,7 +172,7 @@ class Robot:
 
     @property
     def root_joints(self) -> tuple[int, ...]:
-        """The indices into q of floating and planar joints at the root, which carry the robot."""
+        """Indices into q of the floating or planar joints at the root, which carry the robot."""
         first = set(self.tree[self.tree[:, 0] < 0, 2].tolist())
         groups = [group for group in self.joint_groups if group.kind in MULTI_DOF]
         return tuple(i for group in groups if group.indices[0] in first for i in group.indices)
@@ -219,9 +219,9 @@ class Robot:
         return vector
 
     def checked_rows(self, q: ArrayLike, count: int, name: str = 'q') -> Array:
-        """Configurations for `count` things: (1, n) where one is for all, else (count, n).
+        """Configurations for `count` uses: (1, n) if one is for all, else (count, n).
 
-        InvalidConfiguration names the first row that is not finite, or what is wrong otherwise.
+        Raises InvalidConfiguration, which names the first row that is not finite.
         """
         try:
             rows = np.ascontiguousarray(q, float)
@@ -242,13 +242,14 @@ class Robot:
         return rows
 
     def fold_mimic_limits(self, limits: ArrayLike, mimic_limits: Mapping[str, float]) -> Array:
-        """Limits (n,) on a rate of the joints, lowered so that mimic joints keep theirs as well.
+        """Lower rate limits (n,) of the joints so that mimic joints keep theirs as well.
 
-        limits : one number or (n,), of velocity, acceleration or jerk, inf where there is none
-        mimic_limits : those of mimic joints by name, in the mimic joint's own unit
+        limits : one number or (n,), of velocity, acceleration or jerk, inf for no limit
+        mimic_limits : limits of mimic joints by name, in their own units
 
-        A mimic joint moves `multiplier` times as fast as its driver, which so may do its limit
-        over |multiplier|. Raises FrameNotFound for a name that is no mimic joint.
+        A mimic joint moves `multiplier` times as fast as its driver, so the driver is limited to
+        the mimic joint's limit / |multiplier|. Raises FrameNotFound for a name that is no mimic
+        joint.
         """
         folded = np.array(np.broadcast_to(np.asarray(limits, float), self.n))
         for name, limit in mimic_limits.items():
@@ -261,8 +262,8 @@ class Robot:
                 folded[driver] = min(folded[driver], limit / abs(mimic.multiplier))
         return folded
 
-    def place(self, link: str) -> LinkPlace:
-        """Where `link` is; FrameNotFound, with the closest names, where there is none."""
+    def placement(self, link: str) -> LinkPlacement:
+        """Body and fixed offset of `link`; FrameNotFound, with the closest names, if unknown."""
         try:
             return self.places[link]
         except KeyError:
@@ -270,10 +271,10 @@ class Robot:
             raise FrameNotFound(message) from None
 
     def joint_index(self, joint: str) -> int:
-        """The index into q of a joint; FrameNotFound where it has none."""
+        """Index into q of a joint; raises FrameNotFound if it has none."""
         if joint in self.mimic_joints:
             driver = self.mimic_joints[joint].joint
-            raise FrameNotFound(f'joint {joint!r} follows {driver!r} and has no place in q')
+            raise FrameNotFound(f'joint {joint!r} mimics {driver!r} and has no entry in q')
         if joint not in self.joint_names:
             message = f'robot {self.name!r} has no movable joint'
             raise FrameNotFound(_unknown(message, joint, self.joint_names))
@@ -281,19 +282,19 @@ class Robot:
 
     def body_path(self, link: str) -> list[int]:
         """The bodies from the root to `link`, parents first."""
-        return self._path(self.place(link).body)
+        return self._path(self.placement(link).body)
 
     def chain(self, link: str, base_link: str | None = None) -> list[int]:
-        """The indices into q of the joints that move `link`, ascending.
+        """Indices into q of the joints that move `link`, ascending.
 
-        base_link : of those that move it relative to this link; by default to the root
+        base_link : count the joints that move it relative to this link; by default the root
         """
         up, down = self.paths_between(link, base_link or self.base_link)
         bodies = (*up, *down)
         return sorted({int(self.tree[k, 2]) for k in bodies if self.geometry[k, 12] != 0.0})
 
     def paths_between(self, link: str, base_link: str) -> tuple[list[int], list[int]]:
-        """The bodies on the way from `base_link` up to where the ways part, and down to `link`."""
+        """Bodies from `base_link` up to the common ancestor, and from there down to `link`."""
         down, up = self.body_path(link), self.body_path(base_link)
         common = len([k for k in up if k in down])
         return up[common:][::-1], down[common:]
@@ -303,12 +304,12 @@ class Robot:
     ) -> Array:
         """The transform (4, 4) of `link` [m] in the frame of `base_link`.
 
-        q : (n,), or (N, n) for N transforms (N, 4, 4), the same to the bit as one by one
+        q : (n,), or (N, n) for transforms (N, 4, 4), equal to the bit to single ones
         link : by default `default_tip()`
         base_link : by default the root
 
         Raises FrameNotFound for an unknown link, InvalidConfiguration for a bad q,
-        UnsupportedProblem where there is no link and no default tip.
+        UnsupportedProblem if `link` is None and there is no default tip.
         """
         frames = self._frames(q)
         transform = self.link_transform(frames, self._default_tip if link is None else link)
@@ -343,7 +344,7 @@ class Robot:
 
     def link_transform(self, frames: Array, link: str) -> Array:
         """The transform (4, 4) of `link` in the root link's frame, from `frames(q)`."""
-        place = self.place(link)
+        place = self.placement(link)
         if place.body < 0:
             return np.broadcast_to(place.transform, (*frames.shape[:-2], 4, 4)).copy()
         return transform_of(frames[..., place.body, :]) @ place.transform
@@ -353,19 +354,19 @@ class Robot:
     ) -> Array:
         """The geometric Jacobian (6, n) of the origin of `link`: linear, then angular rows.
 
-        q : (n,), or (N, n) for N Jacobians (N, 6, n), the same to the bit as one by one
+        q : (n,), or (N, n) for Jacobians (N, 6, n), equal to the bit to single ones
         link : by default `default_tip()`
-        base_link : in whose frame, and as it is seen from there; by default the root
+        base_link : reference link and frame of the velocities; by default the root
 
-        In m and rad per rad or m. A mimic joint counts in the column of the joint that it follows.
-        Raises what `forward_kinematics` raises.
+        In m and rad per rad or m. The column of a joint includes the mimic joints that follow it.
+        Raises the errors of `forward_kinematics`.
         """
         frames = self._frames(q)
         link = self._default_tip if link is None else link
         origin = self.link_transform(frames, link)[..., :3, 3]
-        columns = self._columns_of(frames, self.place(link).body, origin)
+        columns = self._columns_of(frames, self.placement(link).body, origin)
         if base_link is not None:
-            columns -= self._columns_of(frames, self.place(base_link).body, origin)
+            columns -= self._columns_of(frames, self.placement(base_link).body, origin)
             axes = self.link_transform(frames, base_link)[..., np.newaxis, :3, :3]
             vectors = columns.reshape(*columns.shape[:-1], 2, 3)
             columns = (vectors @ axes).reshape(columns.shape)
@@ -391,18 +392,18 @@ class Robot:
 
     @property
     def mass(self) -> float:
-        """The mass [kg] of all links; 0 where the description has none."""
+        """Total mass [kg] of the links; 0 for a description without masses."""
         return self._masses.total
 
     def centre_of_mass(self, q: ArrayLike) -> Array:
         """The centre of mass (3,) [m] of all links in the root link's frame, at q (n,).
 
-        Raises UnsupportedProblem where the description has no masses.
+        Raises UnsupportedProblem for a description without masses.
         """
         return centre_of_mass(self._known_masses(), self.frames(q))
 
     def centre_of_mass_jacobian(self, q: ArrayLike) -> Array:
-        """The derivative (3, n) of `centre_of_mass` [m per rad or m]; raises what that does."""
+        """The derivative (3, n) of `centre_of_mass` [m per rad or m]; raises the same errors."""
         masses, frames = self._known_masses(), self.frames(q)
         return centre_of_mass_jacobian(masses, frames, self.tree, self.geometry, self.n)
 
@@ -422,14 +423,14 @@ class Robot:
         return values
 
     def q(self, values: Any, default: ArrayLike | None = None) -> Array:
-        """The configuration (n,) of positions [rad or m] by name: the inverse of `joint_values`.
+        """The configuration (n,) for positions [rad or m] by name: the inverse of `joint_values`.
 
-        values : a mapping, or an object with `name` and `position`, as a JointState has them.
-            Mimic joints may be among them; they follow others, so that theirs do not count
-        default (n,) : where joints are that have no value; without it each needs one
+        values : a mapping, or an object with `name` and `position` such as a JointState. Values of
+            mimic joints are ignored, since these joints follow others
+        default (n,) : positions of joints without a value; without it every joint needs one
 
-        Raises FrameNotFound for a joint that the robot does not have, InvalidConfiguration for
-        missing joints and for what is no finite number.
+        Raises FrameNotFound for an unknown joint, InvalidConfiguration for missing joints and for
+        values that are not finite numbers.
         """
         given = _positions_by_name(values)
         for name in given:
@@ -447,18 +448,18 @@ class Robot:
     def tips(self) -> list[str]:
         """The links where movable chains end, the longest chain first.
 
-        Gripper fingers (side branches of prismatic, mimic or mimicked joints only) are not
-        counted: the chain then ends at the link that carries them. Of the links fixed to the
-        end of a chain, the one the most fixed joints away is taken, one named as a tool (tool0,
-        ..._tcp, ..._end_effector) before cameras, lamps and fixed fingers.
+        Gripper fingers (side branches of prismatic, mimic or mimicked joints only) do not count:
+        the chain ends at the link that carries them. Of the links fixed to the end of a chain, the
+        tip is the one the most fixed joints away; one named as a tool (tool0, ..._tcp,
+        ..._end_effector) takes precedence over cameras, lamps and fixed fingers.
         """
         return [self._last_link(body) for body in self._chain_ends()]
 
     def default_tip(self) -> str:
-        """The tip of the one longest chain.
+        """The tip of the longest chain.
 
-        Raises UnsupportedProblem, with the candidates, where several chains are the longest,
-        or where no joint moves.
+        Raises UnsupportedProblem, which names the candidates, if several chains are the longest,
+        or if no joint moves.
         """
         return self._default_tip
 

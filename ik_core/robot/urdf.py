@@ -44,35 +44,39 @@ def load_urdf(
     free_joints: Sequence[str] = (),
     floating_base: bool = False,
 ) -> Robot:
-    """The robot of a URDF: a path, the name of a shipped robot, or the XML as text or bytes.
+    """Load the robot of a URDF: a path, the name of a shipped robot, or the XML as text or bytes.
 
-    Text that starts with '<' is XML. A name without a suffix or folder, as in 'panda', is that of
-    a shipped robot, wherever Python was started; a file of just that name comes first.
+    Text that starts with '<' is XML. A name without a suffix or folder, such as 'panda', is that
+    of a shipped robot, in whichever folder Python runs; a file of exactly that name takes
+    precedence.
 
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
-    to move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
-    puts a floating joint of that name, which moves, between a new root link `world` and the root,
-    as for a humanoid that walks. What needs a decision:
+    that move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
+    adds a floating joint of that name, which moves, between a new root link `world` and the root,
+    as for a walking humanoid. Details:
 
-    - Not finite, not a number, a wrong count of numbers, commas between them: an error.
-    - A revolute or prismatic joint needs a `<limit>`; a bound it leaves out is 0, as in urdfdom.
-      A bound beyond 1e9 means none. Limits on a continuous joint are ignored, with a warning.
+    - A value that is no number or not finite, a wrong count of numbers, or commas between them are
+      errors.
+    - A revolute or prismatic joint needs a `<limit>`; a bound left out is 0, as in urdfdom. A
+      bound beyond 1e9 means none. Limits on a continuous joint are ignored, with a warning.
       `effort` is never read. A velocity that is missing, zero or negative means no limit, with a
       warning.
-    - `<axis>` is (1, 0, 0) if left out, and normalised. A zero axis is an error where it counts.
-    - A mimic of a mimic is resolved into one multiplier and offset; a cycle is an error. Where it
-      can't be obeyed it is ignored, with a warning: then the joint moves by itself if it can. That
-      is so if it names a missing joint (as one robot of example-robot-data does), and if either
-      joint is fixed, floating or planar and so has no single position.
-    - Of an <inertial>, the mass and its centre are read. One that is broken, or whose mass is
-      negative, is ignored with a warning: only a centre of mass needs it.
-    - Of an element given twice in a joint or link the first counts, with a warning, as in urdfdom.
-    - Blank lines or a byte order mark before the XML declaration are skipped, and the encoding it
-      names holds for bytes and files; text is already decoded.
-    - A DOCTYPE, xacro macros, an oversized or too deep description, two roots, cycles, unknown or
-      duplicate names, and a robot without links are errors.
+    - `<axis>` is (1, 0, 0) if left out, and normalised. A zero axis is an error for a joint that
+      uses it.
+    - A mimic of a mimic is resolved into one multiplier and offset; a cycle is an error. A mimic
+      that names a missing joint (as one robot of example-robot-data does) is ignored, with a
+      warning, and so is one between joints of which either is fixed, floating or planar and so has
+      no single position: the joint then moves by itself if it can.
+    - Of an <inertial>, the mass and its centre are read. A broken one, or one with a negative
+      mass, is ignored with a warning: only a centre of mass needs it.
+    - If an element is given twice in a joint or link, the first counts, with a warning, as in
+      urdfdom.
+    - Blank lines or a byte order mark before the XML declaration are skipped. The declared
+      encoding applies to bytes and files; text is already decoded.
+    - A DOCTYPE, xacro macros, a description that is too large or too deep, two roots, cycles,
+      unknown or duplicate names, and a robot without links are errors.
 
-    Raises UrdfError, which names the file, the element, what is wrong and what would be right.
+    Raises UrdfError, which names the file, the element, the fault and the remedy.
     """
     text, file = read(source)
     try:

@@ -1,4 +1,4 @@
-"""The solvers by name. One new file and one line here make a solver known everywhere."""
+"""Solvers by name. A new solver is one new file and one line here."""
 
 from __future__ import annotations
 
@@ -53,10 +53,9 @@ DEFAULT_SOLVER = 'levenberg_marquardt'
 def make_solver(
     name: str = DEFAULT_SOLVER, *, preset: str | None = None, **options: Any
 ) -> Solver:
-    """A reusable solver; InvalidOption for an unknown name, preset or option.
+    """Make a reusable solver; raises InvalidOption for an unknown name, preset or option.
 
-    preset : one of the solver's `presets`, options that are a paper's to the letter; `options`
-        count before them
+    preset : one of the solver's `presets`, which match a paper exactly; `options` override it
     """
     kind = SOLVERS[_known(name, SOLVERS, 'solver')]
     if preset is not None:
@@ -65,8 +64,8 @@ def make_solver(
             **options,
         }
     solver = kind(**options)
-    if kind.successor:
-        solver.hand_over_to(SOLVERS[kind.successor])
+    if kind.fallback:
+        solver.set_fallback(SOLVERS[kind.fallback])
     return solver
 
 
@@ -119,16 +118,16 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
 ) -> IkResult:
     """Solve once: `solve(problem, q0)`, or `solve(robot, pose, q0, tip)` for one pose of one link.
 
-    pose : where the tip should be, a transform (4, 4) [m] in the root link's frame, or what else
-        `ik_core.transform` takes
-    q0 (n,) : where to start; by default the problem's default configuration
+    pose : pose of the tip, a transform (4, 4) [m] in the root link's frame, or another type that
+        `ik_core.transform` accepts
+    q0 (n,) : start configuration; by default the problem's default configuration
     tip : a link of the robot; by default `robot.default_tip()`
     solver : a name, with a preset or options, or a solver of `make_solver`, which has its own
-    budget : seconds and iterations; by default no more than the solver's own
+    budget : limits of time and iterations; by default only the solver's own
 
-    To solve often, keep the problem, move its goal by `set_target`, and keep the solver of
+    To solve often, keep the problem and move its goal by `set_target`, and keep the solver of
     `make_solver`, which keeps its buffers. Raises InvalidOption, InvalidGoal, FrameNotFound for an
-    unknown tip, UnsupportedProblem where there is no default one, and what `Solver.solve` raises.
+    unknown tip, UnsupportedProblem if there is no default tip, and the errors of `Solver.solve`.
     """
     if isinstance(problem, Robot):
         problem = _pose_problem(problem, pose, tip)
@@ -142,7 +141,9 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
         q0 = pose if q0 is None else q0
     if isinstance(solver, Solver):
         if preset is not None or options:
-            raise InvalidOption(f'{solver.name} has its options already: they go with a name')
+            raise InvalidOption(
+                f'{solver.name} has its options already: options need the name of a solver'
+            )
         return solver.solve(problem, q0, budget)
     return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
 
@@ -151,7 +152,7 @@ def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
     """One link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(
-            'pose is None: solve(robot, pose) needs where the tip should be, a transform (4, 4)'
+            'pose is None: solve(robot, pose) needs the pose of the tip, a transform (4, 4)'
         )
     link = robot.default_tip() if tip is None else tip
     return IkProblem(robot, [PoseTask(link, transform=pose)])

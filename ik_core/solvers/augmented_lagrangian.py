@@ -70,7 +70,7 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
     """Options of `augmented_lagrangian`."""
 
     weight: float = option(
-        1.0, 'the first weight mu of the quadratic terms', unit='m^2/rad^2', bounds=(1e-6, 1e6)
+        1.0, 'initial weight mu of the quadratic terms', unit='m^2/rad^2', bounds=(1e-6, 1e6)
     )
     growth: float = option(10.0, 'factor by which the weight grows', bounds=(1.1, 1e3))
 
@@ -141,7 +141,7 @@ class GoalMultipliers(GoalEqualities):
         super().__init__(problem, x)
         weight = GOAL_WEIGHT * (1.0 + self.first_cost)
         self.terms = GoalTerms(problem, weight, len(self.at.residual))
-        self.together = problem.of_tasks((*problem.secondary, self.terms))
+        self.together = problem.with_tasks((*problem.secondary, self.terms))
         self.growth = options.growth
         first = min(weight, HEAVIEST_START)
         self.minimiser = AugmentedLagrangian(**{**vars(options), 'weight': first, 'restarts': 0})
@@ -149,7 +149,7 @@ class GoalMultipliers(GoalEqualities):
 
     def next_iterate(self) -> Evaluation:
         """One minimisation, and the multipliers after it."""
-        start = self.problem.whole(self.current.x)
+        start = self.problem.configuration(self.current.x)
         found = self.minimiser.solve(self.together, start, Budget(iterations=SEARCHES))
         at = self.problem.at(found.q[self.problem.variables])
         distance = float(np.linalg.norm(at.residual))

@@ -1,4 +1,4 @@
-"""What a solver is. A new method is one file with one class, and a line in the registry."""
+"""Base classes of solvers. A new method is one file with one class, and a line in the registry."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from ..result import IkResult
 class Solver(ABC):
     """Base of all solvers; keyword arguments are the method's options.
 
-    A solver keeps buffers between solves: not to be shared between threads, nor between
-    searches under way.
+    A solver keeps buffers between solves: do not share it between threads, or between searches in
+    progress.
     """
 
     name: ClassVar[str]
     Options: ClassVar[type[OptionSet]]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
     """Options that choose other kernels: one set of options for each set of kernels."""
-    successor: ClassVar[str] = ''
+    fallback: ClassVar[str] = ''
     """By name, the solver that answers what this one has no answer to; the registry gives it."""
 
     def __init__(self, *, clock: Clock = default_clock, **options: Any) -> None:
@@ -56,25 +56,25 @@ class Solver(ABC):
         self.clock = clock
 
     @property
-    def variant(self) -> int:
-        """Which of `variants` these options are like."""
+    def kernel_set(self) -> int:
+        """Index of the entry of `kernel_sets` whose kernels these options use."""
         return 0
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
-        """Problems whose solves need kernels that a goal for an arm of two joints does not."""
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
+        """Problems whose solves need more kernels than a goal for an arm of two joints does."""
         return ()
 
-    def hand_over_to(self, successor: type[Solver]) -> None:  # noqa: B027 (most need none)
-        """Let `successor` answer what this one has no answer to; called where it is made."""
+    def set_fallback(self, fallback: type[Solver]) -> None:  # noqa: B027 (most need none)
+        """Set the solver for problems that this one can't solve; called where this one is made."""
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve from q0 (n,), by default `problem.default_configuration`; q0 is not changed.
 
-        Returns the best configuration found; not reaching a goal is a status, not an error.
-        Raises InvalidGoal, InvalidConfiguration, UnsupportedProblem.
+        Returns the best configuration found; not reaching a goal is a status, not an error. Raises
+        InvalidGoal, InvalidConfiguration, UnsupportedProblem.
         """
         search = self.begin(problem, q0)
         search.run(budget)
@@ -83,17 +83,18 @@ class Solver(ABC):
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
-        """The answers of `solve` to many problems, where they are found for many at once; None for
-        those that have to be solved by themselves, here for all.
+        """Results of `solve` for many problems if they can be found together, else None for each.
 
-        transforms (N, 4, 4) : of the only goal, in the place of its own
-        starts (N, n) : checked
-        threads : that may be used at once
+        None also for single problems that need a solve of their own; here for all.
+
+        transforms (N, 4, 4) : targets of the only goal, in place of its own
+        starts (N, n) : start configurations, already checked
+        threads : number of threads to use
         """
         yield from (None for _ in starts)
 
     def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
-        """Begin a solve that the caller runs, within budgets; the targets are read here, once.
+        """Begin a search that the caller runs within budgets; the targets are read here, once.
 
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
         """
@@ -103,12 +104,14 @@ class Solver(ABC):
         return SecondarySearch(search, self.descent) if problem.secondary else search
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
-        """What lowers the secondary tasks' cost from variables x, where the search ended;
-        `reached`: with all goals within their tolerances."""
+        """Descent of the secondary tasks' cost from variables x, the end of the search.
+
+        reached : whether all goals are within their tolerances there
+        """
         return NullSpaceDescent(problem, x, reached)
 
     def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
-        """As `begin`, without the secondary tasks."""
+        """Begin a search without the secondary tasks."""
         return self._search(problem, q0)
 
     @abstractmethod

@@ -56,7 +56,7 @@ class BfgsOptions(QuasiNewtonOptions):
 
     initial_hessian: str = option(
         'gauss_newton',
-        "the first approximation: that of the linear model, or the identity's",
+        'initial Hessian: that of the linear model, or the identity',
         choices=('gauss_newton', 'identity'),
     )
 

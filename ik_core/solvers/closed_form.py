@@ -51,7 +51,7 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN
 from .base import Solver
-from .rehearsals import STANDS, pose_problem, wrist_problem
+from .warm_up_problems import STANDS, pose_problem, wrist_problem
 
 NEARBY = 0.1
 """[rad or m] No joint moves further where a branch is followed."""
@@ -73,10 +73,10 @@ class ClosedFormOptions(SearchOptions):
     """Options of `closed_form`: those of what answers where there is no closed form."""
 
     max_iterations: int = option(
-        200, 'iterations per attempt of levenberg_marquardt, where that answers', bounds=(1, 10**9)
+        200, 'iterations per attempt of levenberg_marquardt, if it is used', bounds=(1, 10**9)
     )
     restarts: int = option(
-        100, 'further attempts of levenberg_marquardt, where that answers', bounds=(0, 10**6)
+        100, 'further attempts of levenberg_marquardt, if it is used', bounds=(0, 10**6)
     )
 
 
@@ -85,8 +85,8 @@ class ClosedFormSolver(Solver):
 
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
-    successor: ClassVar[str] = 'levenberg_marquardt'
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
+    fallback: ClassVar[str] = 'levenberg_marquardt'
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -98,7 +98,7 @@ class ClosedFormSolver(Solver):
         return {**vars(self), '_known': None}
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a wrist, one that its limits keep from the pose by little, so
         that its solutions are followed, and one like no other."""
         x, y, z = np.eye(3)
@@ -108,14 +108,14 @@ class ClosedFormSolver(Solver):
         return wrist, pressed, pose_problem([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
 
     @property
-    def variant(self) -> int:
+    def kernel_set(self) -> int:
         """See Solver."""
         return int(self.options.relative_change != 0.0)
 
-    def hand_over_to(self, successor: type[Solver]) -> None:
+    def set_fallback(self, fallback: type[Solver]) -> None:
         """See Solver."""
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
-        self._next = successor(clock=self.clock, closed_form=False, **shared)
+        self._next = fallback(clock=self.clock, closed_form=False, **shared)
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
@@ -181,7 +181,7 @@ class ClosedFormSolver(Solver):
         if self._known is None or not self._known.is_for(problem):
             problem.check_without_constraints()
             if self._next is None:
-                raise RuntimeError('make_solver makes this solver, which needs a successor')
+                raise RuntimeError('make_solver makes this solver, which needs a fallback')
             self._known = _Known(problem)
         return self._known
 
@@ -205,21 +205,21 @@ class _Known(Knowledge):
 
 
 class ClosedFormSearch(Search):
-    """A look at the closed form; then, where that is no answer, the successor's search."""
+    """A look at the closed form; then, where that is no answer, the fallback's search."""
 
     def __init__(
         self,
         problem: IkProblem,
         known: _Known,
-        successor: Solver,
+        fallback: Solver,
         q0: ArrayLike | None,
         records: bool,
     ) -> None:
-        self.problem, self.clock = problem, successor.clock
+        self.problem, self.clock = problem, fallback.clock
         self.status = None
         self.solve_time = 0.0
-        self._known, self._successor, self._records = known, successor, records
-        self._search = successor.search(self.problem, q0)
+        self._known, self._fallback, self._records = known, fallback, records
+        self._search = fallback.search(self.problem, q0)
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
         self._found: IkResult | None = None  # by the closed form
@@ -273,7 +273,7 @@ class ClosedFormSearch(Search):
                 why = (
                     'leaves a joint free' if form.redundant_joint is not None else 'is not as fast'
                 )
-                self._note = f'{self._successor.name} follows: the closed form {why}'
+                self._note = f'followed by {self._fallback.name}: the closed form {why}'
             elif self._stays:
                 self._look_nearby(form, start)
             elif slow and self._left < SLOW:
@@ -313,9 +313,9 @@ class ClosedFormSearch(Search):
         if found.success:
             self.status = found.status
         elif found.cost < self._search.cost:
-            self._note += f', followed by {self._successor.name}'
+            self._note += f', followed by {self._fallback.name}'
             targets = self.problem.packed.targets.copy()
-            self._search = self._successor.search(self.problem, found.q)
+            self._search = self._fallback.search(self.problem, found.q)
             self.problem.packed.targets[:] = targets  # as they were when this search began
         else:
             return
@@ -324,7 +324,7 @@ class ClosedFormSearch(Search):
 
     def _out_of_reach(self, form: ClosedForm) -> str:
         if form.redundant_joint is None and form.is_certain:
-            who = self._successor.name
+            who = self._fallback.name
             return f'out of reach for certain, by its closed form; the closest point by {who}'
         if form.redundant_joint is None:
             return self._hands_over('no solution in closed form')
@@ -332,7 +332,7 @@ class ClosedFormSearch(Search):
         return self._hands_over(f'no solution in closed form at {VALUES} values of {joint}')
 
     def _hands_over(self, why: str) -> str:
-        return f'{why}; {self._successor.name} answers'
+        return f'{why}; solved by {self._fallback.name}'
 
     @property
     def _answer(self) -> IkResult | None:

@@ -60,15 +60,13 @@ from .coordinate_sweep import BALL, BODY, CLOSED_FORM, GOALS, HOW, SEARCH, SKIP,
 class CyclicCoordinateDescentOptions(SearchOptions):
     """Options of `cyclic_coordinate_descent`."""
 
-    max_iterations: int = option(
-        5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(5000, 'iterations per attempt', bounds=(1, 10**9))
     order: str = option(
         'tip_to_base',
-        'in which order a sweep goes over the joints',
+        'order of the joints in a sweep',
         choices=('tip_to_base', 'base_to_tip'),
     )
-    free_axis: bool = option(True, 'whether a ball joint first turns about the axis that suits it')
+    free_axis: bool = option(True, 'rotate a ball joint about its best axis first')
 
 
 @inner

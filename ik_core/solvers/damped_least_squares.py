@@ -50,11 +50,11 @@ class DampedLeastSquaresOptions(JacobianMethodOptions):
     """Options of `damped_least_squares`."""
 
     damping: float = option(
-        0.05, 'damping d, the largest one where adaptive', unit='m/rad', bounds=(0.0, 1e6)
+        0.05, 'damping d; the maximum if it is adaptive', unit='m/rad', bounds=(0.0, 1e6)
     )
     adaptive: str = option(
         'singular_value',
-        'how damping follows the nearness of a singularity',
+        'rule that adapts the damping near singularities',
         choices=('fixed', 'singular_value', 'manipulability'),
     )
     threshold: float = option(

@@ -26,7 +26,7 @@ weighs against them is taken as it is):
    `normalised_columns` each column of J K^1/2 is divided by its length before the method sees it.
 4. The coursework's angle steps (section 3.2): where `step_norm` is finite, every step is given
    that length, less at the beginning and at the end of the way: in proportion to the share of it
-   that is behind, or left, by the error's length, over `slow_share` of it (slow-in, slow-out).
+   that is behind, or left, by the error's length, over `slow_fraction` of it (slow-in, slow-out).
    Then ClampMaxAbs [BussKim2005]: the step is scaled so that no joint moves further than
    `max_step`.
 5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
@@ -96,7 +96,7 @@ class JacobianMethodOptions(SearchOptions):
     )
     max_error_rule: str = option(
         'fixed',
-        'whether Dmax is one number or follows the progress',
+        'constant Dmax, or one that adapts to the progress',
         choices=('fixed', 'resetting'),
     )
     max_step: float = option(
@@ -116,29 +116,27 @@ class JacobianMethodOptions(SearchOptions):
     joint_weights: str = option(
         'equal', 'w of the joint weights 1 / (w alpha)', choices=('equal', 'link_length')
     )
-    joint_stiffness: str = option('', 'alpha of joints where it is not 1: joint=alpha, ...')
+    joint_stiffness: str = option('', 'alpha of joints for which it is not 1: joint=alpha, ...')
     limits: str = option(
         'every_step',
-        'when joints are put back inside their limits',
+        'when joints are projected into their limits',
         choices=('every_step', 'at_the_end'),
     )
-    normalised_columns: bool = option(
-        False, "whether the Jacobian's columns are made unit vectors"
-    )
+    normalised_columns: bool = option(False, 'normalise the columns of the Jacobian')
     step_norm: float = option(
         np.inf,
-        'length that every step is given; inf leaves it as the method has it',
+        'length of every step; inf: the length that the method computes',
         unit='rad or m',
         bounds=(1e-9, np.inf),
     )
-    slow_share: float = option(
+    slow_fraction: float = option(
         0.0,
-        'share of the way at its beginning and its end over which step_norm grows and shrinks',
+        'fraction of the path at its beginning and end over which step_norm grows and shrinks',
         bounds=(0.0, 0.5),
     )
     slow_distance: float = option(
         0.0,
-        'distance to a goal within which a joint moves less, K(t)',
+        'distance to a goal within which joints move less, K(t)',
         unit='m',
         bounds=(0.0, 1e6),
     )
@@ -408,7 +406,7 @@ class JacobianMethod(KernelSolver):
             o.limits == 'at_the_end',
             o.normalised_columns,
             o.step_norm,
-            o.slow_share,
+            o.slow_fraction,
             o.slow_distance,
             *self.method_numbers(),
         )

@@ -55,9 +55,7 @@ RANK_TOLERANCE = 1e-9
 class JacobianTransposeOptions(JacobianMethodOptions):
     """Options of `jacobian_transpose`."""
 
-    max_iterations: int = option(
-        2000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(2000, 'iterations per attempt', bounds=(1, 10**9))
     max_error: float = option(
         np.inf,
         'Dmax of ClampMag: largest error of one goal in a step',
@@ -65,13 +63,13 @@ class JacobianTransposeOptions(JacobianMethodOptions):
         bounds=(1e-9, np.inf),
     )
     step_rule: str = option(
-        'alpha', 'how the length of a step is found', choices=('alpha', 'fixed', 'halving')
+        'alpha', 'rule for the length of a step', choices=('alpha', 'fixed', 'halving')
     )
     step_length: float = option(
-        0.25, 'tau where the step rule is not alpha', unit='(rad/m)^2', bounds=(1e-12, 1e12)
+        0.25, 'tau of the step rules other than alpha', unit='(rad/m)^2', bounds=(1e-12, 1e12)
     )
     halving_tolerance: float = option(
-        1e-3, 'how much of an error may be beyond the reach of J', unit='m', bounds=(1e-12, np.inf)
+        1e-3, 'largest part of an error outside the range of J', unit='m', bounds=(1e-12, np.inf)
     )
 
 
@@ -118,7 +116,7 @@ class JacobianTranspose(JacobianMethod):
             'jacobian': 'central_difference',
             'normalised_columns': True,
             'step_norm': 0.05,
-            'slow_share': 0.2,
+            'slow_fraction': 0.2,
             'slow_distance': 0.1,
             'max_step': np.inf,
         },

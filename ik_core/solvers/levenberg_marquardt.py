@@ -61,7 +61,7 @@ from ..result import IkResult
 from .base import LoopSolver
 from .damped_search.model import SMALLEST_DAMPING, SMALLEST_MOVE
 from .damped_search.workspace import DampedWorkspace
-from .rehearsals import wrist_problem
+from .warm_up_problems import wrist_problem
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,14 @@ class LevenbergMarquardtOptions(SearchOptions):
 
     max_iterations: int = option(
         200,
-        'iterations per attempt before it is given up; where none reaches the goals, the best few '
-        'get as many again',
+        'iterations per attempt; if no attempt reaches the goals, the best few get as many again',
         bounds=(1, 10**9),
     )
     restarts: int = option(
-        100, 'further attempts from random configurations where one fails', bounds=(0, 10**6)
+        100, 'further attempts from random configurations after a failed one', bounds=(0, 10**6)
     )
     patience: int = option(
-        5, 'iterations without a clear drop of the cost before a restart', bounds=(1, 10**6)
+        5, 'iterations without a clear decrease of the cost before a restart', bounds=(1, 10**6)
     )
     max_step: float = option(
         1.0, 'largest move of a joint in an iteration', unit='rad or m', bounds=(1e-6, np.inf)
@@ -88,8 +87,8 @@ class LevenbergMarquardtOptions(SearchOptions):
     )
     closed_form: bool = option(
         True,
-        'where a chain of revolute joints (nearly) has a closed form, the first attempt begins at '
-        'the solution nearest to the start; not where goals are followed, nor without restarts',
+        'if a chain of revolute joints (nearly) has a closed form, begin the first attempt at '
+        'its solution nearest to the start; not while following goals, nor without restarts',
     )
 
 
@@ -98,15 +97,15 @@ class LevenbergMarquardt(LoopSolver):
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'relative_change': 1e-12})
 
     @classmethod
-    def rehearsals(cls) -> Sequence[IkProblem]:
+    def warm_up_problems(cls) -> Sequence[IkProblem]:
         """See Solver: an arm with a closed form to begin at."""
         return (wrist_problem(),)
 
     @property
-    def variant(self) -> int:
+    def kernel_set(self) -> int:
         """See Solver."""
         return int(self.options.relative_change != 0.0)
 
@@ -124,7 +123,7 @@ class LevenbergMarquardt(LoopSolver):
         """See LoopSolver: the shared loop's for tasks, or a stop rule, that `damped_search`
         does not know."""
         known = not sorted_tasks(problem.other_tasks).others
-        if known and self.variant == 0:
+        if known and self.kernel_set == 0:
             return DampedWorkspace(problem, self.options)
         own = (self.options.damping, self.options.max_step)
         return MethodWorkspace(problem, self.options, self.name, start, step, own)

@@ -37,12 +37,12 @@ class PenaltyOptions(QuasiNewtonOptions):
 
     weight: float = option(
         1.0,
-        'weight mu of the penalty terms, the first one where it grows',
+        'weight mu of the penalty terms; the initial one if it grows',
         unit='m^2/rad^2',
         bounds=(1e-6, 1e6),
     )
     growth: float = option(
-        10.0, 'factor by which the weight grows; 1 leaves it', bounds=(1.0, 1e3)
+        10.0, 'factor by which the weight grows; 1: constant weight', bounds=(1.0, 1e3)
     )
 
 

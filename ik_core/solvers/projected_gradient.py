@@ -57,12 +57,10 @@ LAST, LAST_GRADIENT = OWN_VECTORS, OWN_VECTORS + 1
 class ProjectedGradientOptions(LineSearchOptions):
     """Options of `projected_gradient`."""
 
-    max_iterations: int = option(
-        5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(5000, 'iterations per attempt', bounds=(1, 10**9))
     first_step: str = option(
         'barzilai_borwein',
-        'the step that a line search tries first',
+        'initial step of a line search',
         choices=('one', 'barzilai_borwein'),
     )
 

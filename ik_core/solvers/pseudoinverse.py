@@ -60,14 +60,16 @@ class PseudoinverseOptions(JacobianMethodOptions):
     """Options of `pseudoinverse`."""
 
     rank_tolerance: float = option(
-        1e-3, 'singular values below this, relative to the largest, are 0', bounds=(1e-15, 1.0)
+        1e-3,
+        'singular values below this, relative to the largest, count as 0',
+        bounds=(1e-15, 1.0),
     )
     time_step: float = option(
-        1.0, 'dt, the share of the step to the target that is made', bounds=(1e-9, 2.0)
+        1.0, 'dt, the fraction of the step to the target', bounds=(1e-9, 2.0)
     )
     halving_tolerance: float = option(
         np.inf,
-        'how much of an error may be beyond the reach of J',
+        'largest part of an error outside the range of J',
         unit='m',
         bounds=(1e-12, np.inf),
     )

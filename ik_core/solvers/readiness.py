@@ -63,10 +63,10 @@ where all is in the cache there is little to do, which on a busy machine should 
 
 
 class Kernels(NamedTuple):
-    """Those of a solver with options like the given one of its `variants`."""
+    """Those of a solver with options like the given one of its `kernel_sets`."""
 
     solver: str
-    variant: int = 0
+    kernel_set: int = 0
 
 
 _ready: set[Kernels] = set()
@@ -74,12 +74,12 @@ _ready: set[Kernels] = set()
 
 def kernels_of(solver: str, options: Mapping[str, Any]) -> Kernels:
     """What a solver needs with these options."""
-    return Kernels(solver, make_solver(solver, **options).variant)
+    return Kernels(solver, make_solver(solver, **options).kernel_set)
 
 
 def all_kernels(solver: str) -> list[Kernels]:
     """What a solver needs with any options."""
-    return [Kernels(solver, variant) for variant in range(len(SOLVERS[solver].variants))]
+    return [Kernels(solver, kernel_set) for kernel_set in range(len(SOLVERS[solver].kernel_sets))]
 
 
 def is_ready(kernels: Kernels) -> bool:
@@ -95,14 +95,14 @@ def make_ready(kernels: Kernels) -> None:
     robot = two_joints()
     problem = IkProblem(robot, [PositionTask('tip', [1.2, 0.8, 0.0])])
     problem_out_of_reach = IkProblem(robot, [PositionTask('tip', [3.0, 1.0, 0.0])])
-    options = SOLVERS[kernels.solver].variants[kernels.variant]
+    options = SOLVERS[kernels.solver].kernel_sets[kernels.kernel_set]
     for each in (problem, problem_out_of_reach):
         solver = make_solver(kernels.solver, **options)
         search = solver.begin(each, [0.4, 0.5])
         search.run(Budget(iterations=3))
         search.result()
         solver.solve(each, [0.4, 0.5])
-    for each in SOLVERS[kernels.solver].rehearsals():
+    for each in SOLVERS[kernels.solver].warm_up_problems():
         make_solver(kernels.solver, **options).solve(each)
     _ready.add(kernels)
 
@@ -173,8 +173,8 @@ class Preparation:
 
     def _compile_beside(self) -> bool:
         """Fill the cache on disk by another process; whether that is done, not cancelled."""
-        solver, variant = self.kernels
-        command = [sys.executable, '-c', COMPILER, str(PACKAGE.parent), solver, str(variant)]
+        solver, kernel_set = self.kernels
+        command = [sys.executable, '-c', COMPILER, str(PACKAGE.parent), solver, str(kernel_set)]
         pipe = subprocess.PIPE
         with (
             tempfile.TemporaryFile() as complaints,

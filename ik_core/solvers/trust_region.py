@@ -49,11 +49,11 @@ TOLERANCE = 1e-15
 class TrustRegionOptions(SearchOptions):
     """Options of `trust_region`."""
 
-    max_iterations: int = option(
-        5000, 'iterations per attempt before it is given up', bounds=(1, 10**9)
-    )
+    max_iterations: int = option(5000, 'iterations per attempt', bounds=(1, 10**9))
     method: str = option(
-        'dogbox', 'whose trust region', choices=('dogbox', 'scipy_dogbox', 'scipy_trf')
+        'dogbox',
+        'implementation of the trust region',
+        choices=('dogbox', 'scipy_dogbox', 'scipy_trf'),
     )
     evaluations_per_step: int = option(
         50, "evaluations of scipy's method in one iteration of the search", bounds=(3, 10**6)
@@ -115,16 +115,16 @@ class TrustRegion(IterativeSolver[State]):
 
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
-    variants: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
+    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
 
     @property
-    def variant(self) -> int:
+    def kernel_set(self) -> int:
         """See Solver."""
         return int(self.options.method != 'dogbox')
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""
-        if self.variant == 0:
+        if self.kernel_set == 0:
             return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
         return super().workspace(problem)
 

@@ -1,8 +1,7 @@
-"""What is asked of a robot: each task is a residual, its exact Jacobian and weights."""
+"""Tasks: each is a residual, its exact Jacobian and weights."""
 
 from .base import Task
 from .centre_of_mass import CentreOfMassTask
-from .check import check_task
 from .goals import (
     AxisTask,
     OrientationTask,
@@ -11,6 +10,7 @@ from .goals import (
     PositionTask,
     TwoAxisTask,
 )
+from .jacobian_check import check_task
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
 from .reference_motion import (

@@ -12,10 +12,10 @@ from ..robot.robot import Robot
 
 
 class Task(ABC):
-    """Something asked of the robot: a weighted residual r(q), zero where it is fulfilled.
+    """A weighted residual r(q), zero where the task is fulfilled, and its Jacobian.
 
-    A weight multiplies the squared residual (the W of [EngellErleben2011] Eq. 17), so
-    a row is scaled by its square root; rows with weight 0 are left out.
+    A weight multiplies the squared residual (the W of [EngellErleben2011] Eq. 17), so a row is
+    scaled by the weight's square root; rows with weight 0 are left out.
     """
 
     def __repr__(self) -> str:
@@ -27,18 +27,20 @@ class Task(ABC):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The links that it is about: the joints that move one of them are a problem's
-        variables. None where it is about the joints themselves."""
+        """The links that the task is about; empty for a task on joints.
+
+        The joints that move them are the problem's variables.
+        """
         return ()
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
-        """(link, base link) whose way to each other it is about; None is the root."""
+        """Pairs (link, base link) between which joints move the task; None is the root."""
         return tuple((link, None) for link in self.links)
 
     @property
     def moves_all_joints(self) -> bool:
-        """Whether all joints are a problem's variables, not only those that move its links."""
+        """Whether all joints become variables, not only those that move the task's links."""
         return False
 
     @abstractmethod
@@ -51,14 +53,14 @@ class Task(ABC):
 
 
 class JointTask(Task):
-    """A task whose rows are linear, one joint each: scale * (q - rest).
+    """A task with linear rows, one joint each: scale * (q - rest).
 
-    Solvers can take many of them as one: their sum of squares is that of n rows.
+    Solvers sum any number of them into n rows.
     """
 
     @property
     def couples_joints(self) -> bool:
-        """Whether its rows are of several joints each after all, so that `joint_rows` are none."""
+        """Whether rows couple several joints, in which case `joint_rows` is empty."""
         return False
 
     @abstractmethod

@@ -17,11 +17,12 @@ from .weights import checked_weights
 
 
 class CentreOfMassTask(Task):
-    """The robot's centre of mass should be at a position: sqrt(weights) (c(q) - position).
+    """Bring the robot's centre of mass to a position: sqrt(weights) (c(q) - position).
 
     `position` (3,) [m] is in the root link's frame; with a floating base that is the world.
-    `weights`, one or (3,): 0 leaves a component free, as (1, 1, 0) the height. The masses are
-    those of the description's <inertial>; a robot without any is refused (UnsupportedProblem).
+    `weights`: one number or (3,); 0 leaves a component free, as (1, 1, 0) does with the height.
+    Masses are those of the description's <inertial>; raises UnsupportedProblem for a robot without
+    any.
     """
 
     def __init__(self, position: Any = None, *, weights: ArrayLike = 1.0) -> None:
@@ -46,7 +47,7 @@ class CentreOfMassTask(Task):
 
     @property
     def moves_all_joints(self) -> bool:
-        """See Task."""
+        """True: every joint moves the centre of mass."""
         return True
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:

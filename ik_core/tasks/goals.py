@@ -47,14 +47,14 @@ AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
 
 
 class GoalTask(Task):
-    """What all goals share. `position_weights`, `rotation_weights`: 0 masks a component.
+    """Base of all goals. `position_weights`, `rotation_weights`: a weight of 0 masks a component.
 
-    `relative_to` is a link whose frame takes the place of the root link's: the target moves with
-    it, and the joints between the two links bring them together.
+    `relative_to` names a link whose frame takes the place of the root link's: the target moves
+    with it, and the joints between both links reach the goal.
 
-    Where they are given as matrices ([EngellErleben2011] Eq. 17), these are the weights along
-    their principal axes, which are the columns of `position_turn` and `rotation_turn`; the rows
-    of the residual are in these axes.
+    Weights given as matrices ([EngellErleben2011] Eq. 17) are kept as the weights along their
+    principal axes, the columns of `position_turn` and `rotation_turn`; the rows of the residual
+    are along these axes.
     """
 
     rotation = kernels.VECTOR
@@ -113,11 +113,11 @@ class GoalTask(Task):
     ) -> None:
         """Move the goal: to `transform` (4, 4), or by `position` (3,) and one orientation.
 
-        That is `quaternion` (4,), `rpy` (3,) [rad] or `rotation`; `ik_core.transform` tells what
-        else of these may be objects of scipy, pinocchio, spatialmath and ROS, and what `normalise`
-        mends. What is not given stays. Nothing changes where InvalidGoal is raised: for numbers
-        that are not finite, a zero quaternion, a matrix that is no rigid transform, a part beside
-        a whole transform, which has it already, or nothing but None.
+        The orientation is `quaternion` (4,), `rpy` (3,) [rad] or `rotation`. `ik_core.transform`
+        lists the types of scipy, pinocchio, spatialmath and ROS that are accepted, and describes
+        `normalise`. Parts that are not given stay. Raises InvalidGoal, and changes nothing, for
+        numbers that are not finite, a zero quaternion, a matrix that is no rigid transform, a part
+        together with a whole transform, or no argument at all.
         """
         if transform is not None:
             _check_alone(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
@@ -179,17 +179,15 @@ class GoalTask(Task):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The link that it is about, and the one that it is relative to."""
+        """The link of the goal, and the link that it is relative to."""
         return (self.link,) if self.relative_to is None else (self.link, self.relative_to)
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
-        """See Task."""
         return ((self.link, self.relative_to),)
 
     def frame_at(self, robot: Robot, frames: Array) -> Array:
-        """The goal's frame (12,), the link's with the tool, for `robot.frames(q)`: what should be
-        at the target."""
+        """Frame (12,) of the link's tool, to be brought to the target, from `robot.frames(q)`."""
         place = robot.link_transform(frames, self.link) @ self.tool
         if self.relative_to is not None:
             base = robot.link_transform(frames, self.relative_to)
@@ -198,14 +196,17 @@ class GoalTask(Task):
 
     @property
     def has_geometric_columns(self) -> bool:
-        """Whether the gradient of the squared rotation is the same for the angular velocity in
-        the target's axes as for the exact derivative: the rows share a weight, without a box."""
+        """Whether the rotation rows share one weight and have no box.
+
+        Angular velocities in the target's axes then give the exact gradient of the squared
+        rotation.
+        """
         weights = self.rotation_weights
         return bool((weights == weights[0]).all()) and not self.orientation_box.any()
 
     @property
     def is_region(self) -> bool:
-        """Whether more than one pose fulfils all that is asked for."""
+        """Whether more than one pose fulfils the constrained components exactly."""
         return bool(self.position_box.any() or self.orientation_box.any() or self.cone > 0.0)
 
     @property
@@ -214,14 +215,14 @@ class GoalTask(Task):
         return transform_of(self.target)
 
     def turned(self, targets: Array) -> Array:
-        """The targets (..., 12) as they are packed."""
+        """The targets (..., 12) turned into the principal axes of the weights."""
         return targets
 
     def check_target(self, root: str = '') -> None:
-        """Raise InvalidGoal where something that the goal asks for has no target yet.
+        """Raise InvalidGoal if a component of the target that counts is not set.
 
-        Or where its target was a message in another frame than it is relative to, which is `root`
-        by default.
+        Also if the target was a message in another frame than that of `relative_to`, by default
+        `root`.
         """
         if self._missing:
             raise InvalidGoal(
@@ -253,13 +254,14 @@ class GoalTask(Task):
 
 
 class PoseTask(GoalTask):
-    """The link should be at a position, with an orientation.
+    """Bring the link to a position with an orientation.
 
-    Weights: one, one for each of x, y and z, or a symmetric positive semidefinite matrix (3, 3).
-    `position_axes`: the axes in which the position weights and box act, 'root' or 'goal'; those
-    of the orientation act in the goal's axes. `position_box` [m], `orientation_box` [rad]: half
-    widths, one or (3,), of the region that is as good as the target; of rotation vectors.
-    `transform`, `rpy`, `rotation` and `normalise` are those of `set_target`.
+    Weights are one number, one for each of x, y and z, or a symmetric positive semidefinite matrix
+    (3, 3). `position_axes`: the axes of the position weights and box, 'root' or 'goal';
+    orientation weights act in the goal's axes. `position_box` [m] and `orientation_box` [rad]:
+    half widths, one number or (3,), of a region about the target inside which the error is zero;
+    the latter in rotation vectors. `transform`, `rpy`, `rotation` and `normalise` are as in
+    `set_target`.
     """
 
     def __init__(
@@ -301,11 +303,12 @@ class PoseTask(GoalTask):
 
 
 class PositionTask(GoalTask):
-    """The origin of the link (or of its tool) should be at a position.
+    """Bring the origin of the link (or of its tool) to a position.
 
-    `weights`: one, (3,), or a symmetric positive semidefinite matrix (3, 3). With `position_axes`
-    'goal' they act in the axes of the target's orientation, which `quaternion`, `rpy` or
-    `rotation` gives. `box` [m]: half widths, one or (3,), of the region that is as good.
+    `weights`: one number, (3,), or a symmetric positive semidefinite matrix (3, 3). With
+    `position_axes='goal'` they act in the axes of the target's orientation, given by `quaternion`,
+    `rpy` or `rotation`. `box` [m]: half widths, one number or (3,), of a region about the target
+    inside which the error is zero.
     """
 
     def __init__(
@@ -329,11 +332,11 @@ class PositionTask(GoalTask):
 
 
 class OrientationTask(GoalTask):
-    """The link should have an orientation; the weights, one, (3,) or (3, 3), act in its axes.
+    """Give the link an orientation; `weights`, one number, (3,) or (3, 3), act in the link's axes.
 
-    `quaternion`, `rpy` or `rotation`: one of them, as in `set_target`.
-    `box` [rad]: half widths, one or (3,), of the rotation vectors from the target, in its axes,
-    that are as good.
+    The target is one of `quaternion`, `rpy` and `rotation`, as in `set_target`. `box` [rad]: half
+    widths, one number or (3,), of a region about the target, in rotation vectors along its axes,
+    inside which the error is zero.
     """
 
     def __init__(
@@ -353,10 +356,11 @@ class OrientationTask(GoalTask):
 
 
 class TwoAxisTask(GoalTask):
-    """An orientation asked for as in [EngellErleben2011] A.1: by two of its axes.
+    """Give the link an orientation, measured by two of its axes ([EngellErleben2011] A.1).
 
-    The residual is the difference of the x and of the y axes, six rows: smooth everywhere, also
-    at 180 degrees, where that of OrientationTask jumps. The error is the same angle.
+    The residual is the difference of the x axes and of the y axes, six rows: smooth everywhere,
+    even at 180 degrees, where the residual of OrientationTask jumps. The reported error is the
+    same angle.
     """
 
     def __init__(
@@ -378,11 +382,11 @@ class TwoAxisTask(GoalTask):
 
 
 class AxisTask(GoalTask):
-    """An axis of the link should point in a direction; the roll about it is free.
+    """Point an axis of the link in a direction; the roll about it is free.
 
-    `axis` (3,) is in the link's frame, `direction` (3,) in the root link's, or in that of
-    `relative_to`; of any length but zero. Within `cone` [rad] of the direction is as good. With a
-    PositionTask for the same link this is a 5-dof goal.
+    `axis` (3,) is in the link's frame, `direction` (3,) in the root link's frame, or in that of
+    `relative_to`; both have any length but zero. Directions within `cone` [rad] count as reached.
+    With a PositionTask for the same link this is a 5-dof goal.
     """
 
     def __init__(
@@ -410,9 +414,9 @@ class AxisTask(GoalTask):
 
 
 class PositionAxisTask(GoalTask):
-    """The origin of the link (or of its tool) at a position, its z axis in a direction.
+    """Bring the origin of the link (or of its tool) to a position, and its z axis to a direction.
 
-    A goal of 5 dof: `transform` (4, 4) has that origin and that z axis; the roll about it is free.
+    A 5-dof goal: `transform` (4, 4) has that origin and that z axis; the roll about it is free.
     """
 
     def __init__(

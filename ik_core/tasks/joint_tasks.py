@@ -20,7 +20,7 @@ from .weights import checked_weights, is_matrix, principal_axes
 class PostureTask(JointTask):
     """Stay near a rest posture: sqrt(weight) (q - rest), the term of [Buss2009] section 4.
 
-    `rest` (n,): by default the middle of the limits; `weights`: one, or one per joint (n,).
+    `rest` (n,): by default the middle of the limits. `weights`: one number, or one per joint (n,).
     """
 
     def __init__(self, rest: ArrayLike | None = None, *, weights: ArrayLike = 1.0) -> None:
@@ -34,7 +34,7 @@ class PostureTask(JointTask):
         return [f'rest={rest}', f'weights={numbers(self.weights)}']
 
     def set_rest(self, rest: ArrayLike) -> None:
-        """Rest at another posture (n,). Raises InvalidConfiguration."""
+        """Change the rest posture (n,). Raises InvalidConfiguration."""
         self.rest = _posture(rest, 'rest')
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
@@ -48,9 +48,9 @@ class PostureTask(JointTask):
 class SmoothnessTask(JointTask):
     """Stay near the previous frame: x'Mx for x = q - previous ([TakKo] Eq. 4 and 5).
 
-    `stiffness`: the diagonal of M, one number or (n,), or where joints are coupled all of M
-    (n, n), symmetric and positive semidefinite. M counts in the units of the E-error
-    ([TakKo] section 4.3) through `length` [m/rad], the total link length: the cost is L^2 x'Mx.
+    `stiffness`: the diagonal of M, one number or (n,), or, to couple joints, the whole M (n, n),
+    symmetric and positive semidefinite. `length` [m/rad], the total link length L, converts to the
+    units of the E-error ([TakKo] section 4.3): the cost is L^2 x'Mx.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class SmoothnessTask(JointTask):
 
     @property
     def couples_joints(self) -> bool:
-        """See JointTask: where all of M is given."""
+        """Whether `stiffness` is a whole matrix M."""
         return self._rows is not None
 
     def set_previous(self, previous: ArrayLike) -> None:
-        """Take the configuration (n,) of the frame just solved. Raises InvalidConfiguration."""
+        """Set the configuration (n,) of the frame just solved. Raises InvalidConfiguration."""
         self.previous = _posture(previous, 'previous')
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:

@@ -17,11 +17,11 @@ ROWS = {'pose': slice(0, 6), 'position': slice(0, 3), 'orientation': slice(3, 6)
 
 
 class ManipulabilityTask(Task):
-    """Keep w = sqrt(det(J J')) of a link large: sqrt(weight) reference / (reference + w).
+    """Keep the manipulability w = sqrt(det(J J')) of a link large.
 
-    The residual falls from sqrt(weight) at a singularity towards 0, and is a half of that
-    where w = `reference`. `rows`: which part of the geometric Jacobian counts, 'pose',
-    'position' or 'orientation'; its rotations are scaled by `length` [m/rad].
+    The residual is sqrt(weight) reference / (reference + w): sqrt(weight) at a singularity, half
+    of it where w = `reference`, towards 0 beyond. `rows`: the part of the geometric Jacobian that
+    counts, 'pose', 'position' or 'orientation'; `length` [m/rad] scales its rotations.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ManipulabilityTask(Task):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The link that it is about."""
+        """The link of the task."""
         return (self.link,)
 
     def measure(self, robot: Robot, q: ArrayLike) -> float:
@@ -71,7 +71,7 @@ class ManipulabilityTask(Task):
         return (-np.sqrt(self.weight) * share / (self.reference + w) * gradient)[np.newaxis]
 
     def gradient(self, robot: Robot, q: ArrayLike) -> Array:
-        """dw/dq (n,): w trace(J+ dJ/dq_i) = w sum (J+' * dJ/dq_i)."""
+        """Gradient dw/dq (n,): w trace(J+ dJ/dq_i) = w sum (J+' * dJ/dq_i)."""
         jacobian = self._jacobian(robot, q)
         w = self.measure(robot, q)
         if w < 1e-12:

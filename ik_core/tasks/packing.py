@@ -12,7 +12,7 @@ from ..robot.kinematics import MULTIPLIER, OFFSET
 from ..robot.relative import relative_chain
 from ..robot.robot import Robot
 from . import kernels
-from .parts import Goal, Part, Pattern, PatternPart, parts_of
+from .goal_parts import Goal, Part, Pattern, PatternPart, parts_of
 
 
 class PackedGoals:
@@ -154,7 +154,7 @@ class PackedGoals:
         """The packed body (-1: none) that a part's link is on, and where on it."""
         if part.relative_to is not None:
             return self._relative[part.link, part.relative_to]
-        where = robot.place(part.link)
+        where = robot.placement(part.link)
         return self._bodies.index(where.body) if where.body >= 0 else -1, where.transform
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:

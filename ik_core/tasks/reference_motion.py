@@ -30,11 +30,11 @@ from .weights import checked_weights
 
 
 class ReferenceMotionTask(ABC):
-    """What both patterns share. Call `next_frame` with every frame of the example, in order.
+    """Base of both patterns. Call `next_frame` with every frame of the example, in order.
 
-    `weights` are alpha (or beta), one for all components of y or one each, `velocity_weight` kv
-    [s^2], `acceleration_weight` ka [s^4], `period` [s] the time between two frames. The first
-    frames, which have no past, leave the differences out.
+    `weights`: alpha (or beta), one number for all components of y or one each. `velocity_weight`:
+    kv [s^2]. `acceleration_weight`: ka [s^4]. `period` [s]: time between two frames. Differences
+    are left out for the first frames, which have no past.
     """
 
     def __init__(
@@ -61,14 +61,15 @@ class ReferenceMotionTask(ABC):
 
     @abstractmethod
     def value(self, robot: Robot, q: ArrayLike) -> Array:
-        """y(q)."""
+        """The value y(q) that follows the example."""
 
     def next_frame(
         self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None
     ) -> None:
-        """Go on to the next frame of the example, Y; `achieved` (n,) is q of the last frame.
+        """Go on to the next frame Y of the example; `achieved` (n,) is q of the last frame.
 
-        Without `achieved` the history starts again. Raises InvalidGoal where Y is no y(q).
+        Without `achieved` the history starts again. Raises InvalidGoal if Y has not the shape of
+        y(q).
         """
         value = self.value(robot, robot.middle_configuration if achieved is None else achieved)
         frame = finite_vector(example, len(value), 'a frame of the example')
@@ -85,19 +86,19 @@ class ReferenceMotionTask(ABC):
 
     @property
     def history(self) -> tuple[list[Array], list[Array]]:
-        """The last frames of the example, and what was achieved before, each newest first."""
+        """The last frames of the example and the values achieved for them, newest first."""
         return [y.copy() for y in self._example], [y.copy() for y in self._achieved]
 
     def set_history(self, example: Sequence[Array], achieved: Sequence[Array]) -> None:
-        """Go on from the `history` of a task like this one."""
+        """Set the `history` of a task of the same kind."""
         self._example, self._achieved = list(example), list(achieved)
 
     def blocks(self) -> list[tuple[float, Array]]:
-        """(factor, offset) of the rows of position, velocity, acceleration: factor (y - offset).
+        """(factor, offset) of position, velocity and acceleration rows: factor (y - offset).
 
-        With the errors e of the frames before, velocity's rows ask for y - Y = e1, acceleration's
+        With the errors e of earlier frames, velocity rows ask for y - Y = e1, acceleration rows
         for y - Y = 2 e1 - e2. The rows of the task are these times the roots of its weights.
-        Raises InvalidGoal where there is no example yet.
+        Raises InvalidGoal before the first frame.
         """
         if not self._example:
             raise InvalidGoal(f'{type(self).__name__} has no example yet; call next_frame')
@@ -113,9 +114,10 @@ class ReferenceMotionTask(ABC):
 
 
 class EndEffectorPatternTask(ReferenceMotionTask, Task):
-    """E-error: the position of a link follows the example's (3,) [m] (Eq. 2).
+    """Follow the example's link position (3,) [m]: the E-error (Eq. 2).
 
-    Both are in the root link's frame. `weights`: one, or one for each of x, y and z (3,).
+    Both positions are in the root link's frame. `weights`: one number, or one for each of x, y and
+    z (3,).
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The link that it is about."""
+        """The link of the task."""
         return (self.link,)
 
     @property
@@ -163,12 +165,12 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
 
 
 class JointPatternTask(ReferenceMotionTask, JointTask):
-    """A-error: the joints follow the example's (n,) [rad] (Eq. 3), times length^2 (4.3).
+    """Follow the example's joints (n,) [rad]: the A-error (Eq. 3), times length^2 (section 4.3).
 
-    `weights`: one for every joint but those of a floating or planar root, which is a place and no
-    posture; or one per joint (n,). `length` [m/rad]: the total link length; by default that of
-    the robot's longest chain. All joints are variables of its problems, also those that move no
-    end effector.
+    `weights`: one number for every joint but those of a floating or planar root, which are a place
+    and no posture; or one per joint (n,). `length` [m/rad]: the total link length; by default that
+    of the robot's longest chain. All joints become variables, including those that move no end
+    effector.
     """
 
     def __init__(
@@ -192,15 +194,15 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
 
     @property
     def moves_all_joints(self) -> bool:
-        """See Task."""
+        """True: postures concern every joint."""
         return True
 
     def value(self, robot: Robot, q: ArrayLike) -> Array:
-        """q itself."""
+        """The configuration q itself."""
         return robot.checked(q)
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
-        """The scales and what the joints should be, (n,) each."""
+        """Scales and joint targets, (n,) each."""
         blocks, scales = self.blocks(), self._scales(robot)
         return [(factor * scales, offset) for factor, offset in blocks]
 
@@ -223,11 +225,12 @@ def example_guided_tasks(
     acceleration_weights: ArrayLike = 0.0,
     period: float = 1.0,
 ) -> tuple[EndEffectorPatternTask, JointPatternTask]:
-    """Both tasks of Eq. 1, for alpha = 1 - beta: beta = 0 is inverse kinematics, 1 copies joints.
+    """Both tasks of Eq. 1 with alpha = 1 - beta: beta = 0 is inverse kinematics, 1 copies joints.
 
-    The A-error is times the square of the total link length of the chain to `link`, and weighs the
-    joints as `JointPatternTask` does. `velocity_weights` [s^2], `acceleration_weights` [s^4]: one
-    k for both errors, or that of the E-error and that of the A-error (2,). `period` [s].
+    The A-error is multiplied by the square of the total link length of the chain to `link`, and
+    weighs joints as `JointPatternTask` does. `velocity_weights` [s^2], `acceleration_weights`
+    [s^4]: one k for both errors, or (2,) for the E-error and the A-error. `period` [s]: time
+    between frames.
     """
     if not 0.0 <= beta <= 1.0:
         raise InvalidOption(f'beta {beta!r} must be from 0 to 1: alpha is 1 - beta')
@@ -249,9 +252,9 @@ def example_guided_tasks(
 
 
 def total_link_length(robot: Robot, link: str) -> float:
-    """The length [m] of the chain from the root to a link at rest: L in [TakKo] section 4.3.
+    """Length [m] of the chain from the root to a link at rest: L in [TakKo] section 4.3.
 
-    With a floating or planar root, from the link that it carries.
+    With a floating or planar root the chain begins at the link that the root carries.
     """
     frames = robot.frames(robot.middle_configuration)
     places = robot.root_joints[:-1]

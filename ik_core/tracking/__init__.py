@@ -1,11 +1,11 @@
-"""From a stream of goals to a stream of commands within the limits of the motion.
+"""Tracking: a stream of goals in, a stream of commands within the motion limits out.
 
-The tracker decides, its parts each do one thing; they may import solvers, never `batch`.
+The tracker decides, and each of its parts does one thing; they may import solvers, never `batch`.
 """
 
-from .limits import MotionLimits
-from .options import TrackerOptions
+from .motion_limits import MotionLimits
 from .status import Command, TrackStatus
 from .tracker import Tracker
+from .tracker_options import TrackerOptions
 
 __all__ = ['Command', 'MotionLimits', 'TrackStatus', 'Tracker', 'TrackerOptions']

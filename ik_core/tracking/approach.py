@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from ..maths.rotations import Array
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values, values_of
 
 SHARE = 0.25

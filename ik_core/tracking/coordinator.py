@@ -35,7 +35,7 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
-    TakeBack,
+    UndoStep,
 )
 from .joint_motion import JointMotion
 from .leading import Leading
@@ -86,13 +86,13 @@ class Coordinator:
         """That of the goals' Jacobian at the commanded q."""
         return self._monitor.condition_number(self.motion.q, self._targets())
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         q = self.motion.q  # as it is: to kernels a copy, which may be written to, is another type
-        self.solver.warm()
-        self.motion.warm()
-        self._posture.warm(q)
-        self.tips[0].warm(self._allowance(0.0))
+        self.solver.warm_up()
+        self.motion.warm_up()
+        self._posture.warm_up(q)
+        self.tips[0].warm_up(self._allowance(0.0))
         self._monitor.jog_share(q, self._targets(), np.ones((len(self.tips), 6)), 0.0, 1.0)
         self._frames_at(self.tips, q)
         checked_transform(np.eye(4))
@@ -257,8 +257,8 @@ class Coordinator:
         else:
             self.motion.follow(self.solver.solution, None, {})
 
-    def _take_back(self, instruction: TakeBack) -> None:
-        self.motion.governor.take_back()
+    def _undo_step(self, instruction: UndoStep) -> None:
+        self.motion.governor.undo_step()
 
     def _reset(self, instruction: Reset) -> None:
         q = self._robot.checked(instruction.q)
@@ -406,7 +406,8 @@ class Coordinator:
         if all(twist is None for twist in twists):
             return 1.0
         twists = [np.zeros(6) if twist is None else twist for twist in twists]
-        slow, stop = self._options.singularity_slow, self._options.singularity_stop
+        slow = self._options.lower_singularity_threshold
+        stop = self._options.hard_stop_singularity_threshold
         return self._monitor.jog_share(
             self.solver.solution, self._targets(), np.array(twists), slow, stop
         )
@@ -548,7 +549,7 @@ _APPLIED_BY: dict[type, Callable[[Coordinator, Any], None]] = {
     Stop: Coordinator._stop,
     Brake: Coordinator._brake,
     SkipTick: Coordinator._skip_tick,
-    TakeBack: Coordinator._take_back,
+    UndoStep: Coordinator._undo_step,
     Reset: Coordinator._reset,
     MoveTo: Coordinator._move_to,
 }

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from ..problem import IkProblem
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 
 PRECISION = 0.01
 """Solutions are this much finer than the tolerances: a slowly dragged goal then moves the arm

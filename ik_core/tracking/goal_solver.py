@@ -34,10 +34,10 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
 from ..solvers import Solver, make_solver
+from .example_frames import go_on_to, take_over
 from .finer import finer_problem
-from .frames import go_on_to, take_over
 from .instructions import NextFrame
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values, take_values, values_of
 
 SOLVING_SHARE = 0.5
@@ -187,7 +187,7 @@ class GoalSolver:
 
     def next_frame(self, frame: NextFrame, q: Array) -> None:
         """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""
-        go_on_to(self.problem, frame.examples, q, anew=frame.anew)
+        go_on_to(self.problem, frame.examples, q, restart=frame.restart)
         self.invalidate()
 
     def set_limits(self, limits: MotionLimits) -> None:
@@ -482,7 +482,7 @@ class GoalSolver:
         """The solver that was asked for, and its options."""
         return self._choice
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial = GoalSolver(self.problem, self.limits, self._rate, self._clock)
         trial.set_solver(*self._choice)

@@ -9,9 +9,9 @@ the fastest one. A step is taken only if the stop after it ends inside the posit
 else the stop is begun, which the step before has left possible. So nothing ever has to break one
 limit to keep another.
 
-Joints without a jerk limit move by the rule of `second_order`: dq is the velocity of the last
-period, q(k) = q(k-1) + period dq(k). Those with one move by `third_order`: q, dq and ddq are
-samples of a motion whose jerk is piecewise constant, the fastest one to its target.
+Joints without a jerk limit move by the rule of `second_order_motion`: dq is the velocity of the
+last period, q(k) = q(k-1) + period dq(k). Joints with one move by `third_order_motion`: q, dq and
+ddq are samples of a motion whose jerk is piecewise constant, the fastest one to its target.
 
 Limits that change in motion:
 
@@ -37,7 +37,7 @@ from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import Array
 from .braking import ACCELERATION
 from .knots import MOST, stop_knots
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .speed_scale import BRAKING, scale_bounds
 from .steps import (
     ACT,
@@ -248,7 +248,7 @@ class Governor:
         advance(self._joints, False, self.period)
         self._steps += 1
 
-    def take_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo the last step, which nobody heard of: the next begins where that one did."""
         self._joints[:] = self._before
         self._adopted = False
@@ -284,7 +284,7 @@ class Governor:
         """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
         return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial = Governor(self._limits, self.period, self._q)
         trial.follow(self._q, self._dq, True)

@@ -16,10 +16,10 @@ from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem
 from ..solvers import Solver
-from .limits import MotionLimits
-from .options import TrackerOptions
+from .motion_limits import MotionLimits
 from .snapshot import Snapshot
 from .status import Command
+from .tracker_options import TrackerOptions
 
 
 class SetGoal(NamedTuple):
@@ -76,7 +76,7 @@ class NextFrame(NamedTuple):
     """See `Tracker.next_frame`."""
 
     examples: Sequence[ArrayLike] = ()
-    anew: bool = False
+    restart: bool = False
 
 
 class Pause(NamedTuple):
@@ -99,8 +99,8 @@ class SkipTick(NamedTuple):
     braking: bool
 
 
-class TakeBack(NamedTuple):
-    """See `Tracker.take_back`."""
+class UndoStep(NamedTuple):
+    """See `Tracker.undo_step`."""
 
 
 class Reset(NamedTuple):
@@ -129,7 +129,7 @@ Instruction = (
     | Stop
     | Brake
     | SkipTick
-    | TakeBack
+    | UndoStep
     | Reset
     | MoveTo
 )
@@ -142,7 +142,7 @@ def check_instruction(instruction: Instruction) -> None:
     """Raise InvalidOption for what is none, or comes at a time that is none."""
     if type(instruction) not in _KINDS:
         raise InvalidOption(
-            f'{instruction!r} is no instruction: a SetGoal, SetTwist, Stop, ... is needed'
+            f'{instruction!r} is not an instruction: a SetGoal, SetTwist, Stop, ... is needed'
         )
     if isinstance(instruction, (SetGoal, SetTwist)):
         check_time(instruction.now)

@@ -15,7 +15,7 @@ import numpy as np
 from ..maths.rotations import Array
 from .approach import Approach
 from .governor import Governor
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values, take_values, values_of
 from .speed_scale import CREEP, SpeedScale
 
@@ -203,9 +203,9 @@ class JointMotion:
         self._approach = Approach.resume(approach) if approach else None
         take_values(self, rest)
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        self.governor.warm()
+        self.governor.warm_up()
 
 
 def stopping_time(governor: Governor) -> float:

@@ -27,7 +27,7 @@ from .._jit import inner, njit
 from ..maths.rotations import Array
 from .braking import ACCELERATION
 from .steps import DDQ, DQ, JERK, MEAN, Q, braked
-from .third_order import along, ramp
+from .third_order_motion import along, ramp
 
 MOST = 7
 """How many knots a joint needs, after the first one."""

@@ -24,7 +24,7 @@ from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 from ..tasks.packing import PackedGoals
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 from .snapshot import Values
 
 SPEED_SHARE = 0.25
@@ -94,7 +94,7 @@ class RestPosture:
         """Take over a snapshot."""
         self.at_rest, self._rows[VELOCITY] = values['at_rest'], values['velocity']
 
-    def warm(self, q: Array) -> None:
+    def warm_up(self, q: Array) -> None:
         """Run once what `step` runs, at q (n,), so that it is compiled; changes nothing."""
         trial = copy.copy(self)
         trial._rows = self._rows.copy()

@@ -1,4 +1,4 @@
-"""What a tick answers: the command, and what the tracker is doing."""
+"""The answer of a tick: the command, and the status of the tracker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..maths.rotations import Array
 
 
 class TrackStatus(Enum):
-    """What the tracker is doing; `text` is the sentence for people."""
+    """Status of a tracker; `text` is a sentence for people."""
 
     IDLE = 'idle'
     TRACKING = 'tracking'
@@ -39,13 +39,13 @@ _STATUS_TEXT = {
 
 
 class Command(NamedTuple):
-    """What one tick commands and reports; the arrays are the caller's to keep.
+    """Command and report of one tick; the arrays belong to the caller.
 
     `q`, `dq` (n,): commanded positions and velocities of all joints of the robot.
-    `position_errors` [m], `orientation_errors` [rad] (G,): of this q, per tip; 0 when idle.
-    `solution` (n,): where the solver wants the joints, and q moves to at limited speed.
-    `iterations`, `solve_time` [s]: what solving took in this tick; `restarts`: those of the
-    search under way.
+    `position_errors` [m], `orientation_errors` [rad] (G,): errors of this q, per tip; 0 when idle.
+    `solution` (n,): the solver's latest solution, which q approaches within the limits.
+    `iterations`, `solve_time` [s]: effort of this tick. `restarts`: restarts of the current
+    search.
     """
 
     q: Array

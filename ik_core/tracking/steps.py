@@ -18,8 +18,8 @@ import math
 from .._jit import inner, njit
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, stopping_distance
-from .second_order import inside, landed, moving_target_speed, standing_target_speed
-from .third_order import (
+from .second_order_motion import inside, landed, moving_target_speed, standing_target_speed
+from .third_order_motion import (
     EXACT,
     along,
     ramp,

@@ -481,7 +481,7 @@ class Tip:
         self.request = Request(**values['request'])
         take_values(self, values['rest'])
 
-    def warm(self, step: Allowance) -> None:
+    def warm_up(self, step: Allowance) -> None:
         """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
         trial, here = Tip(self.index), transform_of(self.frame)
         trial.hold(self.frame)

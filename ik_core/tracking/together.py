@@ -13,9 +13,9 @@ import math
 from .._jit import inner
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
-from .second_order import BRAKING_ROUNDING, allowed_rate
+from .second_order_motion import BRAKING_ROUNDING, allowed_rate
 from .steps import ACT, CAP, DDQ, DQ, DRIFT, FREE, GOAL, JERK, LEFT, PLANNED, SUDDEN, Q, put
-from .third_order import EXACT, speed_to_take, stopping_way, time_to, towards
+from .third_order_motion import EXACT, speed_to_take, stopping_way, time_to, towards
 
 IN_TIME = 1e-7
 """To what part of their ways and times joints arrive at the same time."""

@@ -83,33 +83,34 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
-    TakeBack,
+    UndoStep,
     check_instruction,
     check_time,
 )
-from .limits import MotionLimits, checked_limits
-from .options import TrackerOptions, checked_options
+from .motion_limits import MotionLimits, checked_limits
 from .snapshot import Snapshot
 from .status import Command
+from .tracker_options import TrackerOptions, checked_options
 
 
 class Tracker:
-    """Follows one goal per tip of a problem, one period per tick.
+    """Follow one goal per tip of a problem, with one command per tick.
 
     problem : its goals are the tips, in order; the tracker works on a copy
-    rate [Hz] : a step is one nominal period long, however late its tick comes
-    limits : of every step; solutions stay inside them too, whatever limits the problem has
+    rate [Hz] : every step is one nominal period long, however late its tick comes
+    limits : limits of every step; solutions stay inside them too, whatever limits the problem has
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
-        Searches are always by `levenberg_marquardt`, with these options where it is the solver
-    q0 (n,) : where the joints are; by default the middle of the robot's limits
-    governor : goes on with this one, in the state that it is in, instead of one that begins at q0
-    rest (n,) : the posture that joints move towards with `rest_rate`; by default q0
-    clock : what the time budget of solving is measured with, where the solver is given by name
+        Searches with restarts always use `levenberg_marquardt`, with these options if it is the
+        solver
+    q0 (n,) : current joint positions; by default the middle of the robot's limits
+    governor : continue with this governor, from its current state, and not with a new one at q0
+    rest (n,) : rest posture for `rest_rate`; by default q0
+    clock : clock of the solver's time budget, for a solver given by name
 
     `now` [s], a finite number, is only compared with other `now`s: for the ages of goals and
-    twists, and `replan_period`. What is set between two ticks applies from the next one on. For
-    ticks in time, `warm` it before the first one. Not thread-safe: one thread, or one lock. Raises
-    InvalidOption, InvalidConfiguration, UnsupportedProblem.
+    twists, and `replan_period`. Settings made between two ticks apply from the next one on. Call
+    `warm_up` before the first tick if ticks must be on time. Not thread-safe: use one thread, or
+    one lock. Raises InvalidOption, InvalidConfiguration, UnsupportedProblem.
     """
 
     def __init__(
@@ -158,15 +159,15 @@ class Tracker:
         return f'<Tracker of {self._robot.name!r} at {self.rate:g} Hz, {state}: {listed(tips)}>'
 
     @classmethod
-    def resume(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:
-        """A tracker that goes on from a snapshot of another one, and does the same."""
+    def from_snapshot(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:
+        """A tracker that continues from the snapshot of another one, and behaves the same."""
         arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
         tracker = cls(snapshot.problem, snapshot.rate, clock=clock, **arguments)
         tracker._parts.restore(copy.deepcopy(snapshot.state))
         return tracker
 
     def snapshot(self) -> Snapshot:
-        """All that it goes on from. A solve that is under way begins again (see `snapshot`)."""
+        """The complete state; a solve in progress starts again (see the module `snapshot`)."""
         return self._parts.snapshot()
 
     @property
@@ -181,7 +182,7 @@ class Tracker:
 
     @property
     def governor(self) -> Governor:
-        """The owner of what was last commanded; only ticks of the tracker move it on."""
+        """The governor, which owns the last command; only ticks of the tracker advance it."""
         return self._parts.motion.governor
 
     @property
@@ -191,46 +192,46 @@ class Tracker:
 
     @property
     def goals(self) -> list[Array | None]:
-        """The goal (4, 4) that each tip was given last, one that is stale by now too.
+        """The last goal (4, 4) of each tip, including stale ones.
 
-        None where there was none since a twist, or since goals were dropped.
+        None for a tip without a goal since its last twist, or since goals were dropped.
         """
         return [None if tip.given is None else tip.given.copy() for tip in self._parts.tips]
 
     @property
     def received(self) -> list[float]:
-        """When the last goal or twist of each tip came [s]."""
+        """Time [s] of the last goal or twist of each tip."""
         return [tip.request.received for tip in self._parts.tips]
 
     @property
     def has_goals(self) -> bool:
-        """Whether any of `goals` is one."""
+        """Whether any tip has a goal."""
         return any(tip.given is not None for tip in self._parts.tips)
 
     @property
     def solver_note(self) -> str:
-        """What the solver said last of how it finds solutions; empty where that goes without."""
+        """The solver's last remark on how it finds solutions; often empty."""
         return self._parts.solver.note
 
     @property
     def paused(self) -> bool:
-        """Whether it is paused."""
+        """Whether the tracker is paused."""
         return self._parts.drive is Drive.PAUSED
 
     @property
     def stopped(self) -> bool:
-        """Whether the joints brake, or rest where that ended, until motion is resumed."""
+        """Whether the joints brake, or rest after braking, until motion is resumed."""
         return self._parts.drive is not Drive.ON
 
     @property
     def stopping_time(self) -> float:
-        """[s] How long the joints take at most to rest, if they brake from the next tick on."""
+        """Longest time [s] until the joints rest if they brake from the next tick on."""
         return self._parts.motion.stopping_time
 
     def condition_number(self) -> float:
-        """How near to a singularity the commanded q is: 1 at best, inf where it is singular.
+        """Condition number of the commanded q: 1 at best, inf at a singularity.
 
-        The ratio of the largest singular value of the goals' Jacobian to the smallest, of all
+        The ratio of the largest singular value of the goals' Jacobian to the smallest, over all
         rows that the goals use: positions in m, rotations in rad times `orientation_length`.
         """
         return self._parts.condition_number
@@ -246,18 +247,18 @@ class Tracker:
         twist: ArrayLike | None = None,
         move: str | None = None,
     ) -> None:
-        """Give tip `index` the goal `transform` (4, 4) in the root link's frame; None drops it.
+        """Set the goal `transform` (4, 4) of tip `index`, or drop it with None.
 
-        In the frame of the link that the problem's goal is relative to, where it is.
+        The transform is in the root link's frame, or in that of the link that the problem's goal
+        is relative to. `ik_core.transform` lists the other types that are accepted, such as a ROS
+        PoseStamped.
 
-        `ik_core.transform` tells what else it may be, as a ROS PoseStamped.
+        twist (6,) : velocity of a moving goal in the root link's frame [m/s, rad/s]; by default
+            `feed_forward` estimates it from earlier goals
+        move : 'joint' or 'linear', in place of the option
 
-        twist (6,) : the velocity of the goal in the root link's frame [m/s, rad/s], where it
-            moves on; else `feed_forward` takes it from the goals before
-        move : 'joint' or 'linear', instead of the option
-
-        Raises InvalidGoal, and keeps the last goal, where the transform is not finite or not
-        rigid, or where there is no such tip.
+        Raises InvalidGoal, and keeps the last goal, if the transform is not finite or not rigid,
+        or if there is no such tip.
         """
         known = index in range(len(self._frames))
         frame = self._frames[index] if known else ''
@@ -265,24 +266,26 @@ class Tracker:
         self.apply(SetGoal(index, plain_transform(transform), now, twist, move))
 
     def set_twist(self, index: int, linear: ArrayLike, angular: ArrayLike, now: float) -> None:
-        """Carry tip `index` on by a twist, in the root link's frame, until `twist_timeout`.
+        """Move tip `index` by a twist in the root link's frame, until `twist_timeout`.
 
-        linear (3,) [m/s] of the tip's origin; angular (3,) [rad/s]. Too fast a twist is slowed
-        down, keeping its direction. The tip's goal is dropped. Raises InvalidGoal where the
-        numbers are not finite, or where there is no such tip.
+        linear (3,) [m/s] : velocity of the tip's origin
+        angular (3,) [rad/s] : angular velocity
+
+        A twist that is too fast is slowed down without changing its direction. The tip's goal is
+        dropped. Raises InvalidGoal if the numbers are not finite, or if there is no such tip.
         """
         self.apply(SetTwist(index, linear, angular, now))
 
     def set_limits(self, limits: MotionLimits) -> None:
-        """Change the limits. Raises InvalidOption where they are for another robot."""
+        """Change the limits. Raises InvalidOption if they are for another robot."""
         self.apply(SetLimits(checked_limits(limits)))
 
     def set_options(self, options: TrackerOptions) -> None:
-        """Change how goals are followed. Raises InvalidOption for what are no options."""
+        """Change the options. Raises InvalidOption for anything but TrackerOptions."""
         self.apply(SetOptions(checked_options(options)))
 
     def set_rest(self, rest: ArrayLike) -> None:
-        """Change the rest posture (n,). Raises InvalidConfiguration where it can't be one."""
+        """Change the rest posture (n,). Raises InvalidConfiguration."""
         self.apply(SetRest(rest))
 
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
@@ -290,81 +293,81 @@ class Tracker:
         self.apply(SetSolver(solver, options))
 
     def set_problem(self, problem: IkProblem) -> None:
-        """Change tolerances, tools, weights or what of a pose counts (the goals' types).
+        """Change tolerances, tools, weights or the goals' types; the motion continues.
 
-        The goals are for the same links of the same robot. The motion goes on. Where tools or
-        types changed, the goals are given again, to the new ones, and twists end. Raises
-        InvalidOption, UnsupportedProblem, and keeps the last one.
+        The goals must be for the same links of the same robot. If tools or types changed, the
+        current goals are set again, for the new ones, and twists end. Raises InvalidOption,
+        UnsupportedProblem, and keeps the last problem.
         """
         self.apply(SetProblem(checked_problem(problem)))
 
-    def next_frame(self, examples: Sequence[ArrayLike] = (), *, anew: bool = False) -> None:
-        """Go on to the next frame, for the tasks that look back at the frames before.
+    def next_frame(self, examples: Sequence[ArrayLike] = (), *, restart: bool = False) -> None:
+        """Advance the tasks that depend on earlier frames: example motions and smoothness.
 
-        examples : of each example motion of the problem, first those that are weighed, then
-            secondary ones: its value in this frame; see `ReferenceMotionTask.next_frame`. The
-            problem that a tracker is made with has a first one
-        anew : the example begins again, so its frames before are forgotten
+        examples : for each example motion of the problem, first weighed ones, then secondary ones,
+            its value in this frame; see `ReferenceMotionTask.next_frame`. The problem given to the
+            constructor already has the first frame
+        restart : forget the earlier frames, since the example starts again
 
-        The frame before ends where the joints are commanded to be; a `SmoothnessTask` stays near
-        that. Raises InvalidGoal, and keeps the last frame, where the examples are others.
+        The last frame ends at the commanded q; a `SmoothnessTask` stays near that. Raises
+        InvalidGoal, and keeps the last frame, if the examples do not match.
         """
-        self.apply(NextFrame(examples, anew))
+        self.apply(NextFrame(examples, restart))
 
     def pause(self, paused: bool = True) -> None:
-        """Decelerate to rest and keep the goals; or, with False, go on with them.
+        """Decelerate to rest and keep the goals; with False, move on to them.
 
-        Twists end. Until the pause ends nothing moves, whatever goals, limits and resets come;
+        Twists end. Nothing moves until the pause ends, whatever goals, limits and resets arrive;
         False also ends a `stop()`.
         """
         self.apply(Pause(paused))
 
     def stop(self) -> None:
-        """Decelerate to rest and drop all goals; see 5. of the module."""
+        """Decelerate to rest and drop all goals; see point 5 of the module."""
         self.apply(Stop())
 
     def brake(self) -> None:
-        """Brake in the next tick, whatever goals there are; after it, go on with them.
+        """Brake in the next tick, whatever the goals; later ticks follow them again.
 
-        For what has nothing else to go by: something failed that says where to go.
+        For callers that failed to find out where to go.
         """
         self.apply(Brake())
 
     def skip_tick(self, *, braking: bool) -> None:
-        """Move on by one period at once, without a look at the goals: a tick did not come.
+        """Advance by one period without reading the goals, for a tick that did not happen.
 
-        For a robot that goes on without it, to where the last tick sent the joints, or braking.
+        For a robot that meanwhile continued on its own, along the last command, or braking.
         """
         self.apply(SkipTick(braking))
 
-    def take_back(self) -> None:
-        """Undo the last step of the joints: the robot does not hear of it in time.
+    def undo_step(self) -> None:
+        """Undo the last step of the joints, whose command reaches the robot too late.
 
         The goals stay as they are.
         """
-        self.apply(TakeBack())
+        self.apply(UndoStep())
 
     def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
-        """Drop all goals and begin again at a measured q (n,), at rest.
+        """Drop all goals and restart from a measured q (n,), at rest.
 
-        A q outside the limits is taken as it is, and brought inside at limited speed; in a pause,
-        once that ends. With `keep_goals` the goals are given again. Raises InvalidConfiguration
-        where q is not finite or of the wrong length, or while the joints are commanded to move.
+        A q outside the limits is accepted and moved inside at limited speed; during a pause, once
+        that ends. With `keep_goals` the current goals are set again. Raises InvalidConfiguration
+        if q is not finite or has the wrong length, or while the joints are commanded to move.
         """
         self.apply(Reset(q, keep_goals))
 
     def move_to(self, q: ArrayLike) -> None:
-        """Drop all goals and move the joints to q (n,), taken into the limits, to arrive together.
+        """Drop all goals and move the joints to q (n,), clipped to the limits, synchronized.
 
-        In a pause nothing moves, and what was sent is forgotten when it ends.
-        Raises InvalidConfiguration where q is not finite or of the wrong length.
+        In a pause nothing moves, and q is forgotten when the pause ends. Raises
+        InvalidConfiguration if q is not finite or has the wrong length.
         """
         self.apply(MoveTo(q))
 
     def apply(self, instruction: Instruction) -> None:
-        """Do what a value says; each has a method of its own, which says what it does.
+        """Apply an instruction; each has a method of its own, which describes it.
 
-        Raises InvalidOption for what is none, or comes at a time that is none.
+        Raises InvalidOption for an unknown instruction, or one whose time is not finite.
         """
         observer = self._up_to_date_observer()
         try:
@@ -378,10 +381,9 @@ class Tracker:
             observer.applied(instruction)
 
     def observe(self, observer: Observer | None) -> None:
-        """Let an observer hear of all that happens from now on; None: nobody.
+        """Report all inputs and outputs to an observer from now on; None ends that.
 
-        Raises what it raises where the tracker is nothing that it can begin with; InvalidOption
-        for what is no observer.
+        Raises InvalidOption for an object that is no observer, and any error of `observer.begin`.
         """
         if observer is not None:
             if not callable(getattr(observer, 'begin', None)):
@@ -395,22 +397,22 @@ class Tracker:
             observer.begin(self.snapshot())
         return observer
 
-    def warm(self) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing.
+    def warm_up(self) -> None:
+        """Run every kernel that a tick may need once, so that all are compiled; changes nothing.
 
-        For before the first tick, and after another solver or problem: else the tick that first
-        needs a kernel waits for it to be loaded, or compiled.
+        Call it before the first tick, and after a change of the solver or the problem. Otherwise
+        the first tick that needs a kernel waits until it is loaded or compiled.
         """
         self._clock.observer = None  # it is not for a tick that the clock is read
         try:
-            self._parts.warm()
+            self._parts.warm_up()
         finally:
             self._clock.observer = self._observer
 
     def tick(self, now: float) -> Command:
-        """Move on by one nominal period and return the command.
+        """Advance by one nominal period and return the command.
 
-        Raises InvalidOption, and stays where it is, where `now` is not finite.
+        Raises InvalidOption, and does not advance, if `now` is not finite.
         """
         check_time(now)
         observer = self._up_to_date_observer()

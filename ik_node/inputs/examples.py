@@ -19,8 +19,8 @@ from ik_core.retargeting import Demonstration
 
 from ..conversions import Refused
 from ..jobs import Job
-from ..model import Model
 from ..outputs.diagnostics import Diagnostics
+from ..robot_model import Model
 from .subscriptions import Inputs
 
 TOPIC = 'example_trajectory'
@@ -72,7 +72,9 @@ class Examples:
             self._health.refuse(TOPIC, Refused('invalid', str(error)))
         else:
             frames = len(job.result())
-            self._node.get_logger().info(f'goals are followed as in {frames} frames of an example')
+            self._node.get_logger().info(
+                f'following goals in the style of {frames} example frames'
+            )
 
     def _take(self, message: JointTrajectory) -> None:
         self._ready()

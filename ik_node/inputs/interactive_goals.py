@@ -34,10 +34,10 @@ from ik_core.exceptions import InvalidGoal
 from ik_core.maths.rotations import Array
 
 from ..conversions import Refused, transform_to_pose
-from ..model import Model
 from ..outputs.diagnostics import Diagnostics
+from ..robot_model import Model
 from ..texts import MIDDLEWARE_ERRORS, sentence
-from .goals import Goals
+from .goal_topics import Goals
 
 TOPIC = '~/interactive_goals'
 """RViz's display InteractiveMarkers asks for this as its namespace."""
@@ -156,7 +156,7 @@ class InteractiveGoals:
 
     def _handle(self, feedback: InteractiveMarkerFeedback) -> None:
         if feedback.marker_name not in self._tips:
-            raise Refused('unknown_marker', f'no marker is called {feedback.marker_name!r}')
+            raise Refused('unknown_marker', f'there is no marker {feedback.marker_name!r}')
         tip, event = self._tips[feedback.marker_name], feedback.event_type
         if event == InteractiveMarkerFeedback.MENU_SELECT:
             self._select(feedback.menu_entry_id)

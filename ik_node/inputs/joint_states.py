@@ -40,13 +40,13 @@ from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake, Instruction, MoveTo, Stop
 
 from ..conversions import Refused, read_joint_state
-from ..limits import limits_with_mimics
-from ..model import Begin, Model
+from ..joint_limits import limits_with_mimics
 from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
 from ..outputs.joint_trajectories import JointTrajectoryWriter
+from ..robot_model import Begin, Model
 from .controller_activity import ControllerActivity
-from .following import LEFT, Following
+from .following_error import LEFT, Following
 from .measured_state import LEAST_TOLERANCE, Joints, MeasuredState
 from .state_clock import StateClock
 from .subscriptions import Inputs
@@ -64,7 +64,7 @@ RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 
 
 class Return(NamedTuple):
-    """A message to a controller: be at rest at q (see `Model.with_mimics`) in so many seconds."""
+    """A message to a controller: be at rest at q (n + m,), see `Model.with_mimics`, in so long."""
 
     q: Array
     seconds: float
@@ -96,7 +96,9 @@ class StartState:
         self._is_apart = False  # the robot is elsewhere than commanded, or nobody knows where
         self._keeps_goals, self._kept_until = False, math.inf  # [s] while it is
         self._returns_until = -math.inf  # [s] as long the command takes to where the robot rests
-        self._return: Return | None = None  # to be published
+        self.due_return: Return | None = None
+        self._led_to: Array | None = None  # the end of the last trajectory or Return (n + m,)
+        self._has_led = False  # to where the robot rests
         self._resumed_at: Array | None = None  # after a standstill: where the robot has to leave
         self._resting_since = self._idle_since = math.inf  # [s] the command, and without a goal
         self._anchor: Array | None = None  # where the robot rested when nothing was published
@@ -109,13 +111,12 @@ class StartState:
         node = model.parameters.node
         if node.output != 'joint_state':
             self._model = model
-            mimics = [name for name in model.command_joints if name in model.robot.mimic_joints]
-            self._measured = MeasuredState(
-                model.robot, model.needed_joints(), model.last_positions, mimics
-            )
-            self._following = Following(
-                model.robot, model.commanded_joints(), model.tracker.period
-            )
+            robot = model.robot
+            mimics = [name for name in model.command_joints if name in robot.mimic_joints]
+            measured = MeasuredState(robot, model.needed_joints(), model.last_positions, mimics)
+            commanded = [*model.commanded_joints(), *measured.mimic_indices]
+            self._measured = measured
+            self._following = Following(measured.continuous, commanded, model.tracker.period)
             self._sends_trajectories = node.output == 'joint_trajectory'
             self._ending = node.trajectory_delay + 4.0 * model.tracker.period
             self.obstacle = StatusCode.WAITING_FOR_STATE
@@ -189,10 +190,9 @@ class StartState:
         self._has_published |= may
         return may
 
-    def take_return(self) -> Return | None:
-        """The message that sends the controller to where the robot is, once when it is due."""
-        message, self._return = self._return, None
-        return message
+    def note_return_sent(self) -> None:
+        """Forget `due_return`, the message that sends the controller to where the robot is."""
+        self.due_return = None
 
     @property
     def _has_ended(self) -> bool:
@@ -207,7 +207,7 @@ class StartState:
         measured = self._measured
         if measured is None:
             return ()
-        self._following.command(model.q, due)
+        self._following.command(model.all_positions, due)
         self._last_command = due
         self._note_rest(model, command, due)
         timeout, tolerance = model.parameters.node.state_timeout, _tolerance(model)
@@ -249,8 +249,8 @@ class StartState:
             side = 'behind' if difference > 0.0 else 'ahead of'
             self._health.warn(
                 'clocks',
-                f'joint_states are stamped by a clock {abs(difference):.3g} s {side} this one: '
-                'joints will not move smoothly; let chrony or the like keep the clocks together',
+                f'the stamps of joint_states are {abs(difference):.3g} s {side} this clock: '
+                'joints will not move smoothly; synchronise the clocks, for example with chrony',
             )
 
     def _watch(
@@ -263,19 +263,20 @@ class StartState:
         is_stamped: bool,
     ) -> None:
         """Compare what was measured with what was commanded, while the robot has to follow."""
+        self._following.watch(joints)
         if not self._is_led or self.obstacle is not None:
             self._following.forget()
-            self._following.note_late_start(measured.q, time)
+            self._following.note_late_start(measured.all_positions, time)
             return
         governor, seconds = model.governor, time - self._last_command
         if self._sends_trajectories and seconds > 1.5 * governor.period:
             # Ticks did not come: the robot goes into the stop of the last trajectory.
-            q = position_in_stop(governor, seconds)[: model.robot.n]
+            q = model.with_mimics(position_in_stop(governor, seconds))
             self._following.command(q, time)
         # By receipt, a bunch of states that came late would look like a standstill.
         standstill = is_stamped and self._sends_trajectories
         self._following.measure(
-            measured.q, joints, model.following_errors, time, standstill=standstill
+            measured.all_positions, joints, model.following_errors, time, standstill=standstill
         )
         if self._resumed_at is not None and measured.distance(self._resumed_at) > LEFT:
             self._resumed_at = None
@@ -329,12 +330,13 @@ class StartState:
 
     def _stop_alone(self, model: Model) -> tuple[Due, ...]:
         """The robot does not follow: stop, and forget where it was to go."""
-        names, units = model.robot.joint_names, model.robot.joint_units
+        assert self._measured is not None
+        names, units = self._measured.names, self._measured.units
         errors, allowed = self._following.errors, model.following_errors
         texts = [
             f'{names[i]} is {errors[i]:.3g} {units[i]} behind, {allowed[i]:.3g} is allowed'
             for i in self._following.behind
-        ] or ['it stood again where it had stopped before']
+        ] or ['it stopped again where it had stopped before']
         self._health.warn('not_following', f'the robot does not follow: {"; ".join(texts)}')
         return self._part(StatusCode.NOT_FOLLOWING, *texts)
 
@@ -343,7 +345,7 @@ class StartState:
         is_off = self._controller.is_off
         if self._resumed_at is not None and not is_off:
             return self._stop_alone(model)
-        what = 'its controller is not active' if is_off else 'it stands still'
+        what = 'its controller is not active' if is_off else 'it does not move'
         text = f'the robot does not follow, {what}: goals are kept for {KEPT:g} s'
         self._health.warn('standstill', text)
         self._part(StatusCode.NOT_FOLLOWING, f'{what}; its goals are kept for {KEPT:g} s')
@@ -361,14 +363,17 @@ class StartState:
         return (Stop(),)
 
     def _hold(self) -> tuple[Due, ...]:
-        """Brake in the next tick too, where goals are kept that are not to be followed yet."""
-        return (Brake(),) if self._keeps_goals else ()
+        """Keep the command where it is in the next tick, too, until the controller is there.
+
+        Neither goals that are kept nor limits that the robot is outside of move it meanwhile.
+        """
+        return (Brake(),) if self._sends_trajectories else ()
 
     def _come_back(self, measured: MeasuredState, model: Model, now: float) -> tuple[Due, ...]:
         """Take the command to where the robot rests, and go on from there."""
         tracker, tolerance = model.tracker, _tolerance(model)
         if self._keeps_goals and now > self._kept_until:
-            return self._part(StatusCode.NOT_FOLLOWING, 'it stood too long to keep its goals')
+            return self._part(StatusCode.NOT_FOLLOWING, 'it rested too long to keep its goals')
         if self._controller.is_off or not measured.rests(tolerance):
             return self._hold()
         if not model.at_rest or now < self._returns_until:
@@ -376,23 +381,37 @@ class StartState:
         if self._sends_trajectories and not self._has_ended:  # the controller is not there yet
             return self._hold()
         if self._returns and measured.distance(model.q) <= tolerance:
-            self._resumed_at = model.q if self._keeps_goals else None
+            if self._led_to is not None and not self._is_led_to(model):
+                self._lead(measured, model, now, self._led_to)
+                return self._hold()
+            self._resumed_at = model.all_positions if self._keeps_goals else None
             self._go_on()
             return ()
         if self._waits_for_reset(model):
             return ()
         self._returns_until = now
         if not self._has_published:
-            return (self._begin(model),)
+            return (self._begin(model), *self._hold())
         if not self._sends_trajectories:  # in a pause nothing moves
             return () if tracker.paused else (MoveTo(measured.q),)
-        begin = self._begin(model, keep_goals=self._keeps_goals)
-        if self._is_apart:
-            q = model.with_mimics(begin.q, begin.mimics)
-            seconds = return_time(model.with_mimics(model.q, {}) - q, model)
-            self._return = Return(q, seconds)
-            self._returns_until += seconds + self._ending
-        return (begin, *self._hold())
+        if self._is_apart and self._led_to is None:
+            self._led_to = model.all_positions
+        return (self._begin(model, keep_goals=self._keeps_goals), *self._hold())
+
+    def _is_led_to(self, model: Model) -> bool:
+        """Whether a Return led the controller to where the command is now.
+
+        Where an error comes between, it moves once more before it is held there.
+        """
+        return self._has_led and bool((model.all_positions == self._led_to).all())
+
+    def _lead(self, measured: MeasuredState, model: Model, now: float, last: Array) -> None:
+        """Send the controller to where the command is, from where it was sent last or stands."""
+        q = model.all_positions
+        way = np.maximum(np.abs(q - last), np.abs(measured.away_from(q)))
+        self.due_return = Return(q, return_time(way, model))
+        self._returns_until = now + self.due_return.seconds + self._ending
+        self._led_to, self._has_led = q, True
 
     def _begin(self, model: Model, *, keep_goals: bool = False) -> Begin:
         """Begin where the robot is measured now."""
@@ -414,13 +433,16 @@ class StartState:
     def _look_for_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
         """A goal is reached when the robot is there, not only the command."""
         self._health.on_the_way = command.status is TrackStatus.REACHED and not (
-            self._following.is_at(command.q, measured.q, model.following_errors)
+            self._following.is_at(
+                model.with_mimics(command.q), measured.all_positions, model.following_errors
+            )
         )
 
     def _stop_for(self, obstacle: StatusCode, *concerns: str) -> None:
         """Follow no goal until the next start; for `concerns` see Diagnostics."""
         self.obstacle, self._health.concerns = obstacle, concerns
         self._returns_until = -math.inf
+        self.due_return, self._led_to, self._has_led = None, None, False
         self._following.forget()
 
     def _go_on(self) -> None:
@@ -438,7 +460,8 @@ def _tolerance(model: Model) -> float:
 def return_time(way: Array, model: Model) -> float:
     """How long [s] a controller may take for a cubic from rest to rest within all limits.
 
-    way (n + m,) : see `Model.with_mimics`. Some time more, as long as a message may be on its way.
+    way (n + m,) : see `Model.with_mimics`; its sign does not count. Some time more, as long as a
+        message may be on its way.
     """
     rows = limits_with_mimics(model.robot, model.parameters, model.limits)
     _, _, velocity, acceleration, jerk = rows

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 
-from ..limits import mimic_unit
+from ..joint_limits import mimic_unit
 
 REST_TIME = 0.2
 """[s] Over at least this time the samples of a joint at rest agree,"""
@@ -167,32 +167,37 @@ class MeasuredState:
         commanded: Mapping[str, float],
         mimics: Sequence[str] = (),
     ) -> None:
-        self._n, self._names = robot.n, (*robot.joint_names, *mimics)
-        own = [robot.mimic_limits[name] for name in mimics]
+        self._n, self.names = robot.n, (*robot.joint_names, *robot.mimic_joints)
+        own = [robot.mimic_limits[name] for name in robot.mimic_joints]
         self._lower = np.append(robot.lower, [limits.lower for limits in own])
         self._upper = np.append(robot.upper, [limits.upper for limits in own])
         self._velocity = np.append(robot.velocity, [limits.velocity for limits in own])
-        self._units = (*robot.joint_units, *(mimic_unit(robot, name) for name in mimics))
-        n = len(self._names)
-        self._mimics = np.arange(self._n, n)
-        self._index = {name: i for i, name in enumerate(self._names)}
+        self.units = (
+            *robot.joint_units,
+            *(mimic_unit(robot, name) for name in robot.mimic_joints),
+        )
+        n = len(self.names)
+        read = {*robot.joint_names, *mimics}
+        self._index = {name: i for i, name in enumerate(self.names) if name in read}
+        self.mimic_indices = [self._index[name] for name in mimics]
+        self._mimics = np.array(self.mimic_indices, np.intp)
         self._needed = np.array([self._index[name] for name in needed], np.intp)
-        self._q = np.append(robot.middle_configuration, np.zeros(len(mimics)))
-        self._near = np.array([commanded.get(name, math.nan) for name in self._names])
+        self._q = np.append(robot.middle_configuration, np.zeros(n - robot.n))
+        self._near = np.array([commanded.get(name, math.nan) for name in self.names])
         self._times, self._received = np.full((2, n), -math.inf)
         self._latest = -math.inf
-        turns = np.array([unit == 'rad' for unit in self._units])
+        turns = np.array([unit == 'rad' for unit in self.units])
         span = self._upper - self._lower
         margin = np.where(turns, HALF_A_TURN, np.maximum(span, SHORTEST))
         self._lowest, self._highest = self._lower - margin, self._upper + margin
-        endless = np.append(robot.continuous, (turns & np.isinf(span))[self._n :])
-        self._differences = Differences(endless)
+        self.continuous = np.append(robot.continuous, (turns & np.isinf(span))[self._n :])
+        self._differences = Differences(self.continuous)
         self._rest = Rest(n)
         self._elsewhere = Runs(self._differences, n)
 
     @property
     def joints(self) -> Mapping[str, int]:
-        """The indices of the joints, by name."""
+        """The indices of the joints that are read, by name."""
         return self._index
 
     @property
@@ -200,12 +205,20 @@ class MeasuredState:
         """The measured positions (n,) of the independent joints, a copy."""
         return self._q[: self._n].copy()
 
+    @property
+    def all_positions(self) -> Array:
+        """The measured positions (n + m,), mimic joints included, a copy.
+
+        Joints that were never measured are somewhere.
+        """
+        return self._q.copy()
+
     def mimics(self, now: float, timeout: float) -> dict[str, float]:
         """The measured positions of mimic joints, by name, where they came in that time [s]."""
         self._follow_clock(now)
         return {
-            self._names[i]: float(self._q[i])
-            for i in self._mimics.tolist()
+            self.names[i]: float(self._q[i])
+            for i in self.mimic_indices
             if now - self._received[i] <= timeout
         }
 
@@ -216,7 +229,7 @@ class MeasuredState:
         tolerance: float,
         time: float | None = None,
     ) -> tuple[Joints, list[str]]:
-        """Take finite samples by name: which joints of q are believed, and doubts of others.
+        """Take finite samples by name: which joints are believed, and doubts of others.
 
         A doubt is a sentence that says why a sample is refused. The samples came `now`, and were
         measured at `time`, by default now.
@@ -240,7 +253,7 @@ class MeasuredState:
         self._rest.add(joints, q, time)
         self._q[joints] = self._near[joints] = q
         self._times[joints], self._received[joints] = time, now
-        return joints[joints < self._n], doubts
+        return joints, doubts
 
     def age(self, now: float) -> float:
         """Seconds since the oldest of the last news of the needed joints; inf before any."""
@@ -270,15 +283,23 @@ class MeasuredState:
         joints = self._moving
         known = self._rest.joints(joints, max(tolerance, LEAST_TOLERANCE))
         known &= now - self._received[joints] <= timeout
-        return tuple(self._names[i] for i in joints[~known])
+        return tuple(self.names[i] for i in joints[~known])
 
     def distance(self, q: Array) -> float:
-        """How far [rad or m] the needed joint is that is farthest from its place in q (n,).
+        """How far [rad or m] the needed joint is that is farthest from its place in q.
 
-        Whole turns of joints that turn endlessly do not count.
+        In q (n + m,) mimic joints with news of late count, too. Whole turns of joints that turn
+        endlessly do not.
         """
-        apart = self._differences.between(self._q[self._needed], q[self._needed], self._needed)
+        joints = self._needed if q.size == self._n else self._moving
+        apart = self._differences.between(self._q[joints], q[joints], joints)
         return float(np.abs(apart).max(initial=0.0))
+
+    def away_from(self, q: Array) -> Array:
+        """How far (n + m,) the joints that count in `distance` are from q (n + m,); others 0."""
+        joints, away = self._moving, np.zeros_like(q)
+        away[joints] = self._differences.between(self._q[joints], q[joints], joints)
+        return away
 
     def _is_there(
         self, joints: Joints, q: Array, now: float, tolerance: float
@@ -305,12 +326,12 @@ class MeasuredState:
         self._latest = now
 
     def _beyond(self, i: int, value: float) -> str:
-        name, unit = self._names[i], self._units[i]
+        name, unit = self.names[i], self.units[i]
         limits = f'[{self._lower[i]:.4g}, {self._upper[i]:.4g}]'
         return f'{name} can not be at {value:.4g} {unit}: its limits are {limits}'
 
     def _too_far(self, i: int, value: float, now: float) -> str:
-        name, unit, seconds = self._names[i], self._units[i], now - self._times[i]
+        name, unit, seconds = self.names[i], self.units[i], now - self._times[i]
         before = f'it was at {self._q[i]:.4g} {unit} {seconds:.2g} s before'
         return f'{name} can not be at {value:.4g} {unit}: {before}'
 

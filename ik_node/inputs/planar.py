@@ -19,7 +19,7 @@ STEEP = 1e-6
 def complete(goal: Array, current: Array, keep: str) -> Array:
     """A planar goal (4, 4) with what `keep` takes from the pose `current` (4, 4).
 
-    `keep` is one of PLANAR_GOALS (`parameters.options`).
+    `keep` is one of PLANAR_GOALS (`parameters.node_options`).
     """
     completed = goal.copy()
     if keep in ('keep_z_roll_pitch', 'keep_z'):

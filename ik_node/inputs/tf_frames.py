@@ -31,7 +31,7 @@ from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform
 from ..counters import WARNING_PERIOD
 from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
-from .frames import Pending
+from .goal_frames import Pending
 from .subscriptions import take
 
 MISSING = 'tf2_ros, which may know it, is missing'
@@ -75,7 +75,7 @@ class TfFrames:
             is_secured = os.environ.get('ROS_SECURITY_ENABLE') == 'true'
             reason = f'tf2 can not listen to /tf: {sentence(error)}'
             self._obstacle = NOT_ALLOWED if is_secured else reason
-            self._node.get_logger().warning(f'goals in frames of tf are refused: {self._obstacle}')
+            self._node.get_logger().warning(f'goals in tf frames are refused: {self._obstacle}')
 
     def lookup(self, target: str, source: str) -> Array:
         """The latest known transform (4, 4) from `source` to `target`; see `FrameSource`."""

@@ -2,8 +2,8 @@
 
 A code is a name and a number. Numbers below 10 are those of MoveIt Servo's StatusCode, where it
 has the same; they warn, while goals are followed: of singularities, by the condition number of
-the goals' Jacobian (`singularity_slow`, `singularity_stop`), and of joints at their bound
-(`joint_limit_margin`). The others say what the node does.
+the goals' Jacobian (`lower_singularity_threshold`, `hard_stop_singularity_threshold`), and of
+joints at their bound (`joint_limit_margin`). The others say what the node does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from ik_core.tracking import Command, TrackStatus
 
-from ..model import Model
+from ..robot_model import Model
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
@@ -29,7 +29,7 @@ class StatusCode(Enum):
     REACHED = 12, OK, TrackStatus.REACHED.text
     SEARCHING = 13, OK, TrackStatus.SEARCHING.text
     PAUSED = 14, OK, TrackStatus.PAUSED.text
-    JOGGING = 15, OK, 'moving as the twists say'
+    JOGGING = 15, OK, 'following twists'
     CLOSEST = 20, WARN, TrackStatus.CLOSEST.text
     BLOCKED = 21, WARN, TrackStatus.BLOCKED.text
     STALE = 22, WARN, TrackStatus.STALE.text
@@ -37,10 +37,10 @@ class StatusCode(Enum):
     STATE_LOST = 31, WARN, 'joint_states stopped coming: stopped'
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
     NO_MODEL = 33, WARN, 'waiting for a robot on the topic robot_description'
-    MODEL_SWAP = 34, WARN, 'stopping, to take the new robot_description'
-    ALIGNING = 37, OK, 'moving mimic joints to where the robot_description has them, goals wait'
+    MODEL_SWAP = 34, WARN, 'stopping, to load the new robot_description'
+    ALIGNING = 37, OK, 'moving mimic joints to their new positions; goals wait'
     ACTIVE = 35, OK, 'active: about to publish'
-    NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to go on from where it rests'
+    NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to continue where it rests'
     INACTIVE = 40, OK, 'configured, not active: nothing is published'
     UNCONFIGURED = 41, STALE, 'not configured'
 
@@ -109,9 +109,9 @@ def hazards(model: Model, command: Command) -> Hazards:
     options = model.parameters.tracker
     condition = model.tracker.condition_number()
     joints = _joints_at_bound(model, command)
-    if condition >= options.singularity_stop:
+    if condition >= options.hard_stop_singularity_threshold:
         worst = Hazard.AT_SINGULARITY
-    elif condition >= options.singularity_slow:
+    elif condition >= options.lower_singularity_threshold:
         worst = Hazard.APPROACHING_SINGULARITY
     else:
         worst = Hazard.JOINT_BOUND if joints else Hazard.NONE

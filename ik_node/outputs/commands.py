@@ -30,7 +30,7 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
 
 from ..clocks import Moment
-from ..model import Model
+from ..robot_model import Model
 from .joint_rows import JointRows
 from .joint_trajectories import JointTrajectoryWriter
 from .output import Output

@@ -18,7 +18,7 @@ from ik_core.tracking import Command
 
 from ..conversions import Refused
 from ..counters import Ring, RisingTotal, Throttle, TickMeter
-from ..model import Model
+from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, cut
 from .codes import OF_STATE, Hazard, Hazards, StatusCode, hazards
 

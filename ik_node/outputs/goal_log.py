@@ -15,11 +15,11 @@ from ik_core.display import angle, length
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
 
-from ..model import Model
+from ..robot_model import Model
 from ..texts import cut
 from .codes import StatusCode
 from .diagnostics import Diagnostics
-from .following import Look
+from .goals_and_solution import Look
 
 STEADY = 0.5
 """[s] How long a goal stays the same before what became of it is worth a line."""

@@ -148,7 +148,7 @@ class JointTrajectoryWriter(Output):
         missed, tick = self._missed(due), 0
         braking, self._made_up = self._braking(missed), missed > 0
         if braking:
-            steps.take_back()
+            steps.undo_step()
         while tick <= missed:
             if tick < braking and steps.at_rest:  # only what a message still tells of
                 tick = max(tick, min(braking, missed - self._window.certain))

@@ -22,7 +22,7 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, TrackStatus
 
 from ..conversions import transform_to_pose
-from ..model import Model
+from ..robot_model import Model
 from ..texts import MIDDLEWARE_ERRORS
 
 AXIS_LENGTH = 0.1

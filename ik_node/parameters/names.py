@@ -16,7 +16,7 @@ from dataclasses import fields
 
 from ik_core.display import listed
 
-from .options import Limits, Tool
+from .node_options import Limits, Tool
 
 OF_A_ROBOT = ('joint_limits.', 'tools.', 'goal_kind.')
 """Parameters that are declared once the robot is known."""

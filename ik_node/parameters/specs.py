@@ -19,7 +19,7 @@ from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
-from .options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
+from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
@@ -185,7 +185,8 @@ def limit_specs(robot: Robot) -> list[Spec]:
             name=f'joint_limits.{joint}.{limit}',
             kind=float,
             default=default,
-            doc=f'{limit} limit of {joint}; can only tighten the URDF; in force: see /diagnostics',
+            doc=f'{limit} limit of {joint}; can only tighten that of the URDF; see /diagnostics '
+            'for the limits in force',
             unit=unit,
             bounds=bounds,
         )
@@ -225,7 +226,7 @@ def following_error_specs(robot: Robot) -> list[Spec]:
             name=f'joint_limits.{joint}.following_error',
             kind=float,
             default=math.inf,
-            doc=f'how far {joint} may be behind its command; inf: {default}',
+            doc=f'largest deviation of {joint} from its commands; inf: {default}',
             unit=unit,
             bounds=(SLOWEST, math.inf),
         )
@@ -240,7 +241,7 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
             name=f'tools.{tip}.{part}',
             kind=list,
             default=(0.0, 0.0, 0.0),
-            doc=f'{what} of the tool centre point that goals of {tip} are for, in its frame',
+            doc=f'{what} of the tool centre point of {tip}, in its frame',
             unit=unit,
         )
         for tip in tip_links
@@ -258,8 +259,8 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
             name=f'goal_kind.{tip}',
             kind=str,
             default=GOAL_KINDS[0],
-            doc=f'what counts of the goals of {tip}, of its twists and of where it is held; axis: '
-            'position and direction of the z axis',
+            doc=f'part of the pose that counts for goals and twists of {tip}, and for holding '
+            'it; axis: position and direction of the z axis',
             choices=GOAL_KINDS,
         )
         for tip in tip_links
@@ -268,10 +269,10 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 def default_limit_specs() -> list[Spec]:
     """What holds where the URDF and the limits of the joint give none."""
-    doc = '{} limit of joints that have none of their own; inf: none'
+    doc = '{} limit of joints without one of their own; inf: none'
     behind = (
-        'where the state is measured: a joint farther than this from all that it was commanded '
-        'to be in the last 0.25 s does not follow, and the robot is stopped; inf: never'
+        'with measured states: a joint farther than this from all its commands of the last 0.25 '
+        's does not follow, and the robot stops; inf: never'
     )
     rows = (
         ('velocity', math.inf, doc.format('velocity'), 'rad/s or m/s'),

@@ -23,7 +23,7 @@ from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
 from .names import misspelt, unknown
-from .options import ExampleOptions, Limits, NodeOptions, NodeParameters, Tool, TwistScale
+from .node_options import ExampleOptions, Limits, NodeOptions, NodeParameters, Tool, TwistScale
 from .specs import (
     Spec,
     fixed_specs,

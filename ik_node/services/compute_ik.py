@@ -29,8 +29,8 @@ from ik_core.maths.rotations import Array
 from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
-from ..inputs.frames import Frames, FrameSource, Pending
-from ..model import Model
+from ..inputs.goal_frames import Frames, FrameSource, Pending
+from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
@@ -132,7 +132,7 @@ def read_request(request: Any, model: Model, frames: PatientFrames, group: str) 
 
 def _check_scope(request: Any, group: str) -> None:
     if request.group_name not in ('', group):
-        text = f'unknown group {request.group_name!r}; the one there is: {group!r}'
+        text = f'unknown group {request.group_name!r}; the only group is {group!r}'
         raise Declined(MoveItErrorCode.INVALID_GROUP_NAME, text)
     if request.avoid_collisions:
         text = 'avoid_collisions: collisions are not checked here'
@@ -279,7 +279,7 @@ class ComputeIk:
             text = f'{SERVICE}: {declined.code.name}: {declined}'
             self._node.get_logger().warning(cut(text), throttle_duration_sec=WARNING_PERIOD)
         except Exception:
-            text = 'an error that should not happen; see the log'
+            text = 'internal error; see the log'
             write_code(response, MoveItErrorCode.FAILURE, text)
             text = cut(f'{SERVICE}: {traceback.format_exc()}', LONGEST_TRACEBACK)
             self._node.get_logger().error(text)

@@ -18,12 +18,12 @@ from std_srvs.srv import SetBool, Trigger
 
 from ..clocks import NodeClock
 from ..inputs.joint_states import StartState
-from ..model import Model
+from ..robot_model import Model
 
 ANSWER_PERIOD = 0.02
 """[s] How often to look whether calls that wait can be answered."""
 NO_ROBOT = 'there is no robot yet'
-TAKEN_BACK = 'taken back before the joints were at rest: going on'
+TAKEN_BACK = 'cancelled before the joints were at rest: resuming'
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Controls:
         if request.data:
             self._begin_answer(answer, known, 'paused', pauses=True)
         else:
-            answer.success, answer.message = known, 'going on' if known else NO_ROBOT
+            answer.success, answer.message = known, 'resumed' if known else NO_ROBOT
         return answer
 
     def _begin_answer(self, answer: Any, known: bool, done: str, *, pauses: bool) -> None:
@@ -173,5 +173,5 @@ class Controls:
             return 'braking, but not at rest in time: ticks come too late'
         gone = 1e-9 * (self._clock.now() - call.since)
         if gone == 0.0:
-            return 'not at rest: the simulated clock stands still; braking as soon as it goes on'
-        return f'braking, but not at rest: the simulated clock went on by {gone:.3g} s only'
+            return 'not at rest: the simulated clock is stopped; braking as soon as it runs'
+        return f'braking, but not at rest: the simulated clock advanced by {gone:.3g} s only'

@@ -29,7 +29,7 @@ from ik_core.robot.urdf import plain_urdf
 from ik_core.tracking.recording import PART, Recorder, part_of
 
 from ..jobs import Job
-from ..model import Model
+from ..robot_model import Model
 from ..texts import explanation, sentence
 
 LONGEST_NAME = 60

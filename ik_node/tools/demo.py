@@ -1,13 +1,13 @@
-"""`python -m ik_node.tools.demo`: drives the shipped Panda with goals, prints a table.
+"""`python -m ik_node.tools.demo`: drive the shipped Panda with goals and print a table.
 
-Starts `ik_node` as a process of its own, then does what a user's program would do: publishes
-goals, reads joint_states. Whether a goal was reached, and by how much it was missed, is worked
-out here, by forward kinematics on the joint states that came; only the solve time is what
-the node reports (~/status). The exit code is 0 if all reachable goals were reached.
+The demo starts `ik_node` as a process of its own and then acts like a user's program: it publishes
+goals and reads joint_states. It computes the errors of goals itself, by forward kinematics of
+the received joint states; only the solve time is the one reported by the node (~/status). The exit
+code is 0 if all reachable goals were reached.
 
-It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot. Beside it
-the viewer serves its page on this machine (`--no-viewer`, or VIEWER=0: none). On a terminal, and
-without a duration, the arm then waits for what is dragged there, until Ctrl-C.
+It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot. The viewer
+serves its page on this machine (`--no-viewer`, or VIEWER=0: no page). On a terminal, and without a
+duration, you can then drag the arm until Ctrl-C.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.robot.shipped import shared_file
 
 from ..conversions import transform_to_pose
-from .process import running
+from .node_process import running
 from .viewer import viewing
 
 RATE = 250.0
@@ -328,7 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
     domain = 60 + os.getpid() % 40
     os.environ['ROS_DOMAIN_ID'] = str(domain)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    print(f'ik_node and this demo talk on ROS_DOMAIN_ID={domain}, on this machine only')
+    print(f'ik_node and this demo use ROS_DOMAIN_ID={domain}, on this machine only')
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     for ending in (signal.SIGINT, signal.SIGTERM):  # else the node and the page would go on
@@ -355,14 +355,14 @@ def _parser() -> argparse.ArgumentParser:
         '--duration',
         type=float,
         default=float(os.environ.get('DURATION') or 'nan'),
-        help=f'seconds of driving, after the node is ready ({DURATION:g}), and then the end',
+        help=f'seconds to drive once the node is ready, then end ({DURATION:g})',
     )
     parser.add_argument(
         '--no-viewer',
         dest='viewer',
         action='store_false',
         default=os.environ.get('VIEWER', '1') != '0',
-        help='no page in the browser',
+        help='open no page in the browser',
     )
     return parser
 

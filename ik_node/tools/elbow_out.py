@@ -3,8 +3,8 @@
     python -m ik_node.tools.elbow_out config/panda_elbow_out.csv     # writes the demonstration
     python -m ik_node.tools.elbow_out --publish goal_pose            # sends goals, until Ctrl-C
 
-In the demonstration the hand goes round in a circle, with the elbow out to one side; the goals go
-round 5 cm higher, in 20 s a turn.
+In the demonstration the hand moves in a circle, with the elbow out to one side; the goals move in
+a circle 5 cm higher, in 20 s a turn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 import ik_core as ik
 from ik_core.ending import end_process
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 
 from ..main import stop_on_signals
 

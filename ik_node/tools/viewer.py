@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from .process import running
+from .node_process import running
 
 PATIENCE = 60.0
 """[s] How long it may take until it serves the page."""

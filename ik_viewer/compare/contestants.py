@@ -79,7 +79,7 @@ def contestant_named(name: str) -> Contestant:
     for contestant in all_contestants():
         if contestant.name == name:
             return contestant
-    raise InvalidOption(f'nobody of the name {name!r} can be compared')
+    raise InvalidOption(f'no method {name!r} can be compared')
 
 
 LINE_SEARCH: Sequence[Contestant] = (

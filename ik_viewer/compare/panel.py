@@ -14,15 +14,15 @@ from ik_core.maths.rotations import Array
 
 from ..arm import Moment
 from ..drawing.colours import hex_of
-from ..drawing.figure import Figure
+from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
 from ..page.stage import Stage
 from .contestants import COLOURS, LINE_SEARCH, Contestant, all_contestants, contestant_named
 from .race import UNTIL_THE_END, Race
-from .run import Run
 from .start import Goal, Start, goals_of, stretched_arm
+from .stepped_solve import Run
 from .table import plotted, table
 
 RATE, BUDGET = 30.0, 0.015
@@ -33,12 +33,12 @@ PERIOD = 0.2
 """[s] Between two pictures of the table and the curves."""
 AGAIN = 0.3
 """[s] Between two starts while a goal is dragged."""
-NOBODY = '(nobody)'
+NOBODY = '(none)'
 PACES = {
     '1 update a frame': 1,
     '4 updates a frame': 4,
     '16 updates a frame': 16,
-    'as many as there is time for': UNTIL_THE_END,
+    'as many as possible': UNTIL_THE_END,
 }
 OPACITY = 0.75
 BALL, TRACE_STEP = 0.014, 0.001
@@ -101,7 +101,9 @@ class Ghost:
         scene, robot = stage.server.scene, stage.robot
         name, colour = f'/compare/ghost_{index}', COLOURS[index]
         self.run, self._goal, self._robot = run, goal, robot
-        self._figure = Figure(scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY)
+        self._figure = DrawnRobot(
+            scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY
+        )
         self._trace = Trace(scene, f'{name}_trace', TRACE_STEP * stage.size, colour)
 
     def show(self) -> None:
@@ -157,14 +159,14 @@ class Compare:
             stretched = gui.add_button(
                 'Stretched arm',
                 icon='stretching',
-                hint='An arm stretched out, its goal along the arm towards the base: where no '
-                'joint moves the tip the right way, and simple methods crawl',
+                hint='An arm stretched out, its goal along the arm towards the base: no joint '
+                'moves the tip in that direction, and simple methods are slow',
             )
             here = gui.add_button(
                 'From here to the goal',
                 icon='player-play',
                 color='gray',
-                hint='All begin where the robot is now',
+                hint='All begin at the current joints of the robot',
             )
             self._pace = gui.add_dropdown('Pace', tuple(PACES), initial_value='4 updates a frame')
             self._add_places(gui)
@@ -180,11 +182,11 @@ class Compare:
         names = (NOBODY, *(contestant.name for contestant in all_contestants()))
         chosen = [contestant.name for contestant in LINE_SEARCH]
         chosen += [NOBODY] * (len(COLOURS) - len(chosen))
-        with gui.add_folder('Who takes part, and how', expand_by_default=False):
+        with gui.add_folder('Methods and options', expand_by_default=False):
             self._again = gui.add_checkbox(
-                'Again when the goal moves', True, hint='From the same joints'
+                'Restart when the goal moves', True, hint='From the same joints'
             )
-            self._with_robot = gui.add_checkbox('With the robot', False)
+            self._with_robot = gui.add_checkbox('Show the robot', False)
             self._places = [
                 gui.add_dropdown(f'{i + 1}', names, initial_value=name)
                 for i, name in enumerate(chosen)
@@ -206,7 +208,9 @@ class Compare:
     def _from_here(self) -> None:
         self._goals = goals_of(self._moment.tips)
         if not self._goals:
-            raise InvalidOption('there is no goal yet: drag the gizmo, or take the stretched arm')
+            raise InvalidOption(
+                'there is no goal yet: drag the gizmo, or choose the stretched arm'
+            )
         self._begin(Start(self._stage.robot, self._moment.q.copy(), self._goals))
 
     def _begin_again_if_the_goal_moved(self) -> None:
@@ -221,7 +225,7 @@ class Compare:
     def _begin(self, start: Start) -> None:
         contestants = self._contestants()
         if not contestants:
-            raise InvalidOption('nobody takes part: choose somebody')
+            raise InvalidOption('no method is chosen: choose at least one')
         self._clear_scene()
         race = self._director.begin(contestants, start)
         self._q0, self._began, self._complete = start.q0, time.monotonic(), False

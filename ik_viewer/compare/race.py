@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from .contestants import Contestant
-from .run import Run, Standing
 from .start import Start
+from .stepped_solve import Run, Standing
 
 UNTIL_THE_END = 10**9
 """Updates a frame: as many as its time allows."""

@@ -14,7 +14,7 @@ from ik_core.tasks.goals import GoalTask
 from ik_core.tasks.reference_motion import total_link_length
 
 from ..arm import GoalKind, TipState
-from ..local.model import GOALS
+from ..local.tracker_setup import GOALS
 
 TOWARDS_BASE = 0.2
 """How far the goal of the stretched arm is from its tip, relative to the arm's length."""

@@ -12,7 +12,7 @@ from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
 from ..drawing.shapes import Colour
-from .run import Curve, Run, RunState, Standing
+from .stepped_solve import Curve, Run, RunState, Standing
 
 POINTS = 160
 """Of a curve, at most about so many."""

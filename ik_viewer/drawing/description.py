@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ik_core.exceptions import InvalidOption
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import robot_path
 
 from ..arm import Description

@@ -10,7 +10,7 @@ from ik_core import Robot
 from ik_core.maths.rotations import Array
 
 from .colours import SKY, colour_of
-from .figure import wxyz_of
+from .drawn_robot import wxyz_of
 from .shapes import Colour
 
 TRACE_POINTS = 400

@@ -52,18 +52,18 @@ class MeshFolders:
         """The file, resolved, that a mesh's name stands for. Raises MeshError."""
         scheme, separator, rest = name.partition('://')
         if separator and scheme != 'package':
-            raise MeshError(f'{scheme}:// is not followed: only package:// and relative names')
+            raise MeshError(f'{scheme}:// is not supported: use package:// or a relative path')
         # Some robots say package:///name: it is looked for below the folders all the same.
         path = PurePosixPath(rest.lstrip('/') if separator else name)
         if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name:
-            raise MeshError('a name is followed only below the folders that were named')
+            raise MeshError('the path is outside the mesh folders')
         if path.suffix.lower() not in SUFFIXES:
-            raise MeshError(f'{", ".join(SUFFIXES)} are known')
+            raise MeshError(f'{", ".join(SUFFIXES)} are supported')
         for root, below in self._places(path, in_package=bool(separator)):
             found = _inside(root, below)
             if found is not None:
                 return found
-        raise MeshError('it is not in the folders that were named (--mesh-folder)')
+        raise MeshError('it is not in the mesh folders (--mesh-folder)')
 
     def _places(
         self, path: PurePosixPath, *, in_package: bool
@@ -94,7 +94,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         with os.fdopen(os.open(path, flags | getattr(os, 'O_BINARY', 0)), 'rb') as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise MeshError('it is no file')
+                raise MeshError('it is not a file')
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise MeshError(f'it cannot be read: {error.strerror}') from None

@@ -133,7 +133,7 @@ def _visual(link: str, element: ElementTree.Element, palette: dict[str, Colour |
     """Raises ValueError, with a reason."""
     geometry = element.find('geometry')
     if geometry is None or not len(geometry):
-        raise ValueError('it has no geometry that is known here')
+        raise ValueError('its geometry is not supported')
     material = element.find('material')
     colour = None
     if material is not None:
@@ -160,7 +160,7 @@ def _solid(element: ElementTree.Element) -> Solid | MeshName:
         return Sphere(abs(_numbers(element, 'radius', 1)[0]))
     filename = element.get('filename', '')
     if not filename.isprintable() or not 0 < len(filename) <= MAX_NAME:
-        raise ValueError('the name of its mesh is none')
+        raise ValueError('the file name of its mesh is invalid')
     x, y, z = _numbers(element, 'scale', 3, '1 1 1')
     return MeshName(filename, (x, y, z))
 

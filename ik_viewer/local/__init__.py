@@ -1,5 +1,5 @@
 """An arm in this process: a tracker, ticked by a thread.
 
-`settings` are its parameters, named as the node's; `model` is what they make of a robot, and
-`arm` moves it.
+`settings` are its parameters, named as the node's; `tracker_setup` makes a tracker
+of them, and `local_arm` runs it.
 """

@@ -29,16 +29,16 @@ TIGHTEST = 1e-12
 class GoalOptions:
     """What is asked of goals; as the node's parameters of these names."""
 
-    solver: str = option('levenberg_marquardt', 'the method', choices=tuple(SOLVERS))
+    solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
     position_tolerance: float = option(
-        1e-5, 'a goal nearer than this counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
+        1e-5, 'error below which a goal counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
     )
     orientation_tolerance: float = option(
-        1e-4, 'a goal nearer than this counts as reached', unit='rad', bounds=(TIGHTEST, math.pi)
+        1e-4, 'error below which a goal counts as reached', unit='rad', bounds=(TIGHTEST, math.pi)
     )
     orientation_length: float = option(
         0.2,
-        'weighs rotation against distance where a goal is out of reach: 1 rad is this far',
+        'distance that weighs as much as 1 rad, for goals out of reach',
         unit='m',
         bounds=(TIGHTEST, 1000.0),
     )
@@ -70,7 +70,7 @@ def checked(setting: Setting, value: Any) -> Any:
     """The value in the setting's own type. Raises InvalidOption."""
     name, kind = setting.name, setting.kind
     if setting.static:
-        raise InvalidOption(f'{name} can only be chosen at the start')
+        raise InvalidOption(f'{name} can only be set at the start')
     if kind is bool or kind is str:
         if type(value) is not kind or (setting.choices and value not in setting.choices):
             right = ', '.join(setting.choices) or kind.__name__
@@ -109,7 +109,7 @@ def _default_limits() -> Iterator[Setting]:
         'jerk': (math.inf, '[rad/s^3 or m/s^3]'),
     }
     for kind, (value, unit) in values.items():
-        doc = f'{kind} limit of joints that have none of their own; inf: none {unit}'
+        doc = f'{kind} limit of joints without one of their own; inf: none {unit}'
         yield Setting(f'joint_limits.default.{kind}', float, value, doc, (SLOWEST, math.inf))
 
 

@@ -82,7 +82,7 @@ def hint_of(setting: Setting) -> str:
     """What it means, its name, and what it may be."""
     low, high = setting.bounds
     bounds = f'; {low:g} to {high:g}' if np.isfinite(low) or np.isfinite(high) else ''
-    static = '; can only be chosen at the start' if setting.static else ''
+    static = '; can only be set at the start' if setting.static else ''
     return f'{setting.doc}{bounds}{static} ({setting.name})'
 
 

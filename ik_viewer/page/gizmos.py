@@ -16,7 +16,7 @@ import numpy as np
 from ik_core.maths.rotations import Array, matrix_from_quaternion
 
 from ..arm import GoalKind, Moment, TipState
-from ..drawing.figure import wxyz_of
+from ..drawing.drawn_robot import wxyz_of
 from .stage import Stage, tip_poses
 
 SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3

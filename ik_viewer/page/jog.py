@@ -43,7 +43,7 @@ class Jog:
         with gui.add_folder('Hold to move'):
             self._direction = gui.add_dropdown('Direction', tuple(AXES))
             self._linear = gui.add_slider('Speed [mm/s]', 5, 500, 5, 100)
-            self._angular = gui.add_slider('Turning [deg/s]', 1, 90, 1, 30)
+            self._angular = gui.add_slider('Rotation [deg/s]', 1, 90, 1, 30)
             for sign, icon in ((1.0, 'plus'), (-1.0, 'minus')):
                 button = gui.add_button('Hold', icon=icon)
                 move = self._stage.guarded(partial(self._move, sign))

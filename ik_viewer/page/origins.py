@@ -53,7 +53,7 @@ def refuse_strangers(server: Any) -> None:
         connections = sockets._live_connections
         register = sockets.on_client_connect
     except AttributeError:
-        message = 'this viser lets pages from anywhere connect: pip install "viser~=1.1.1"'
+        message = 'this viser accepts connections from any page: pip install "viser~=1.1.1"'
         raise InvalidOption(message) from None
     bound_to = server.get_host()
 
@@ -61,6 +61,6 @@ def refuse_strangers(server: Any) -> None:
         connection = connections[client.client_id]
         headers = connection.request.headers
         if not is_own(headers.get('Origin'), headers.get('Host', ''), bound_to):
-            await connection.close(POLICY_VIOLATION, 'this page is from elsewhere')
+            await connection.close(POLICY_VIOLATION, 'this page is from another server')
 
     register(check)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..arm import Arm, Description, Moment, error_text
-from .goals import Goals
+from .goal_panel import Goals
 from .jog import Jog
-from .joints import Joints
+from .joint_panel import Joints
 from .scene import Scene
 from .server import Surroundings, start_server, url_of
-from .settings import Settings
+from .settings_panel import Settings
 from .solver import Solver
 from .stage import Choice, Notices, Part, Requests, Stage
-from .status import Status
+from .status_panel import Status
 
 FRAME_RATE = 60.0
 """[Hz] At most."""

@@ -20,9 +20,12 @@ POLL_PERIOD = 0.1
 
 def add_address(parser: argparse.ArgumentParser) -> None:
     """Add --host and --port."""
-    parser.add_argument('--host', default=HOST, help=f'address to listen at ({HOST})')
+    parser.add_argument('--host', default=HOST, help=f'address to listen on ({HOST})')
     parser.add_argument(
-        '--port', type=int, default=None, help=f'the first free one from {PORT} on by default'
+        '--port',
+        type=int,
+        default=None,
+        help=f'port of the page (default: the first free one from {PORT})',
     )
 
 
@@ -34,7 +37,7 @@ def add_mesh_folders(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar='DIR',
-        help='where meshes are: a package, or a folder of packages; may be repeated',
+        help='folder with meshes: a package, or a folder of packages; may be repeated',
     )
 
 

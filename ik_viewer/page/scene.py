@@ -9,7 +9,7 @@ from ik_core.maths.rotations import Array
 from ..arm import Moment, TipState
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY
-from ..drawing.figure import Figure
+from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
 from .server import light
 from .stage import Stage, tip_poses
@@ -28,8 +28,8 @@ class Scene:
         self._stage = stage
         scene, robot, size = stage.server.scene, stage.robot, stage.size
         shapes, notices = shapes_of(stage.description)
-        self.figure = Figure(scene, '/robot', robot, shapes)
-        self.ghost = Figure(scene, '/ghost', robot, shapes, colour=SKY, opacity=GHOST_OPACITY)
+        self.figure = DrawnRobot(scene, '/robot', robot, shapes)
+        self.ghost = DrawnRobot(scene, '/ghost', robot, shapes, colour=SKY, opacity=GHOST_OPACITY)
         self.ghost.visible = False
         links = enumerate(moment.tips)
         self.traces = [Trace(scene, f'/trace/tip_{i}', TRACE_STEP * size) for i, _ in links]
@@ -81,13 +81,13 @@ class Scene:
         gui, stage = self._stage.server.gui, self._stage
         with stage.tabs.add_tab('View') as self._folder:
             self.with_ghost = gui.add_checkbox(
-                'Ghost', True, hint='Where the solver wants the joints, before limits of speed'
+                'Ghost', True, hint='Joint positions found by the solver, before motion limits'
             )
-            self._with_trace = gui.add_checkbox('Trace', True, hint='Where the tips were lately')
+            self._with_trace = gui.add_checkbox('Trace', True, hint='Recent paths of the tips')
             self._with_ellipsoid = gui.add_checkbox(
                 'Manipulability',
                 False,
-                hint='How far the tip comes in each direction at unit speed of the joints',
+                hint='Tip velocity in each direction at unit joint speed',
             )
             self._with_axes = gui.add_checkbox(
                 'Joint frames', False, hint='The axis of a joint is blue'

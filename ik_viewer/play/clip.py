@@ -91,8 +91,8 @@ def usual_links(source: Robot, robot: Robot) -> dict[str, str]:
     names = shared or sorted(ends)
     if not names:
         raise InvalidOption(
-            f'{source.name} and {robot.name} have no ends of the same name: say with --links '
-            f'which of {", ".join(source.tips())} is followed by which of '
+            f'{source.name} and {robot.name} have no ends of the same name: pair them with '
+            f'--links SOURCE=ROBOT, one of {", ".join(source.tips())} with one of '
             f'{", ".join(robot.tips())}'
         )
     return {name: name for name in names}

@@ -1,12 +1,12 @@
-"""`ik play`: a motion in the browser, and beside it the robot that imitates it, solved live.
+"""`ik play`: show a motion in the browser, and a robot that imitates it, solved live.
 
     ik play 124_01.amc                                # a clip of the CMU database alone
-    ik play 124_01.amc 141.asf --scale length --open-limits
+    ik play 124_01.amc 141.asf --scale length --ignore-limits
     ik play wave.csv iiwa14 --source panda --links panda_hand_tcp=iiwa_link_ee
     ik play 124_01.amc talos.urdf --floating-base --no-joints --scale length \\
         --links lhand=gripper_left_base_link rhand=gripper_right_base_link
 
-The page solves anew as the slider of beta moves, from the frame that is shown on; `ik retarget`
+When the slider of beta moves, the page solves again, from the displayed frame on. `ik retarget`
 writes the same motion into a file. Exit codes: 0 ended by Ctrl-C, 2 bad input.
 """
 
@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from ik_core import Robot
-from ik_core.cli.command import UsageError
+from ik_core.cli.parser import UsageError
 from ik_core.cli.retarget import add_maps, add_place, add_source, mapping_of, transform_of
 from ik_core.exceptions import IkError
 from ik_core.motion import Motion
-from ik_core.retargeting.imitation import Weights
+from ik_core.retargeting.frame_solver import Weights
 from ik_core.retargeting.sources import CAPTURED, load_clip
 
 from ..arm import Description
@@ -41,7 +41,7 @@ from ..page.program import (
 from ..page.server import start_server
 from .clip import Clip, Imitator, imitator_of, usual_links
 from .live import LiveRetargeting, Wish
-from .page import PlayPage
+from .play_page import PlayPage
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,7 +75,7 @@ def page_of(arguments: argparse.Namespace) -> PlayPage:
     live = None
     if arguments.robot is not None:
         imitator = _imitator(arguments, clip, motion, description.robot)
-        live = LiveRetargeting(imitator, Wish(arguments.beta, not arguments.open_limits))
+        live = LiveRetargeting(imitator, Wish(arguments.beta, not arguments.ignore_limits))
     server = start_server(arguments.host, arguments.port)
     return PlayPage(server, _title(arguments), clip, description, live)
 
@@ -130,12 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         'robot',
         metavar='ROBOT',
         nargs='?',
-        help='imitates it: a URDF file, a shipped robot, or a figure: .asf, .bvh',
+        help='robot that imitates it: a URDF file, a shipped robot, or a skeleton: .asf, .bvh',
     )
     add_source(parser)
     add_maps(parser, links_needed=False)
-    add('--beta', type=float, default=1e-5, help='to begin with; 0: links, 1: joints')
-    add('--open-limits', action='store_true', help='begin without the limits of the joints')
+    add('--beta', type=float, default=1e-5, help='initial value; 0: links, 1: joints')
+    add('--ignore-limits', action='store_true', help='begin without joint limits')
     add_place(parser)
     add_mesh_folders(parser)
     add_address(parser)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ik_core import IkResult
 from ik_core.maths.rotations import Array
-from ik_core.retargeting.imitation import Imitation, Weights
+from ik_core.retargeting.frame_solver import FrameSolver, Weights
 from ik_core.solvers import DEFAULT_SOLVER
 from ik_core.solvers.readiness import Kernels, is_ready, make_ready
 
@@ -96,7 +96,7 @@ class LiveRetargeting:
         weights = Weights(beta=wish.beta)
         passes = [wish.frame, 0] if wish.frame > 0 else [0]
         for first in passes:
-            imitation = Imitation(
+            imitation = FrameSolver(
                 self.imitator.robot,
                 self.imitator.example,
                 weights,

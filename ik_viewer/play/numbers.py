@@ -36,7 +36,7 @@ def position_of(beta: float) -> float:
 def weights_text(beta: float) -> str:
     """What both weights are."""
     if beta in (0.0, 1.0):
-        what = 'only the links lead' if beta == 0.0 else 'the joints are copied'
+        what = 'follow the links only' if beta == 0.0 else 'copy the joints'
         return f'alpha = {1.0 - beta:g}, beta = {beta:g}: {what}'
     return f'alpha = 1 - beta, beta = {beta:.2g}'
 

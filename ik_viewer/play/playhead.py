@@ -10,7 +10,7 @@ class Playhead:
 
     def __init__(self, frames: int, period: float) -> None:
         if frames < 1 or not period > 0.0:
-            raise InvalidOption(f'{frames} frames, {period!r} s apart, are no clip')
+            raise InvalidOption(f'{frames} frames, {period!r} s apart, are not a clip')
         self.frames, self.period = frames, period
         self.time = 0.0
         self.speed = 1.0

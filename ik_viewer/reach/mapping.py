@@ -83,7 +83,7 @@ class Mapper:
     def _map(self) -> ReachabilityMap:
         workspace = reach_bounds(self._problem, self._q0).workspace
         if not np.isfinite(workspace):
-            raise UnsupportedProblem('a joint slides without end: all of space is in reach')
+            raise UnsupportedProblem('a prismatic joint has no limits: the reach is infinite')
         return reachability_map(
             self._problem,
             step=workspace / self._voxels,

@@ -59,9 +59,9 @@ class ReachMap:
         gui, stage = self._stage.server.gui, self._stage
         with stage.tabs.add_tab('Reach') as self._tab:
             begin = gui.add_button(
-                'Map what the tip reaches',
+                'Map the reach of the tip',
                 icon='world',
-                hint='With any orientation; the other tips are left alone',
+                hint='With any orientation; ignores the other tips',
             )
             self._fineness = gui.add_dropdown('Points', tuple(FINENESS), initial_value='medium')
             self._progress = gui.add_progress_bar(0.0, animated=True, visible=False)
@@ -72,7 +72,7 @@ class ReachMap:
                 1.0,
                 0.01,
                 0.5,
-                hint='So much is left out, on the side that one looks from',
+                hint='Fraction left out, on the side of the camera',
                 visible=False,
             )
             self._legend = gui.add_html('')

@@ -45,7 +45,7 @@ class Calls:
         """Call a service: `answered` gets its answer, or `failed` a sentence after `patience`."""
         client = self._client(kind, name)
         if not client.service_is_ready():
-            failed(f'{name} is not there')
+            failed(f'{name} is not available')
             return
         future, deadline = client.call_async(request), time.monotonic() + patience
         self._calls.append(Call(client, future, patience, deadline, answered, failed))

@@ -87,7 +87,7 @@ class Sending:
                     self._waiting.pop(tip, None)
             if time.monotonic() - goal.since > PATIENCE and self._waiting.get(tip) is goal:
                 del self._waiting[tip]
-                self._say(f'a goal was not sent: the node did not listen for {PATIENCE:g} s')
+                self._say(f'a goal was not sent: the node did not subscribe for {PATIENCE:g} s')
 
     def _counts(self, tip: int, goal: Goal) -> bool:
         """Whether of a tip's goals counts what this one says; otherwise that is asked for."""

@@ -272,9 +272,9 @@ def independent_errors(joints, robot, q, task):
 
 @seed(11)
 @settings(
-    max_examples=150, deadline=None, database=None,
+    max_examples=150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)  # fmt: skip
+)
 @given(nasty=nasty_problem(), restarts=st.sampled_from([0, 3, 100]))
 def test_nasty_robots_get_finite_honest_answers(nasty, restarts):
     joints, robot, goals, start = nasty

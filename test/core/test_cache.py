@@ -264,6 +264,7 @@ def be_another_pickle(data, rng):
     data[:] = pickle.dumps({'no': 'index'})
 
 
+@pytest.mark.thorough
 @needs_numba
 def test_damaged_files_are_compiled_again(tmp_path):
     """Indices, and machine code, whose flipped bits no reader of it would notice."""

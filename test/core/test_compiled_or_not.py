@@ -30,17 +30,20 @@ print(json.dumps(results))
 """
 
 
-def solves(prepare='', cases=CASES, **environment):
+def solves(prepare='', *, cases, **environment):
     return json.loads(run(SOLVE.format(prepare=prepare, cases=cases), **environment))
 
 
 @needs_numba
-def test_whole_solves_are_the_same_compiled_uncompiled_and_without_numba():
+@pytest.mark.parametrize(
+    'cases', [CASES[:3], pytest.param(CASES[3:], marks=pytest.mark.thorough)], ids=', '.join
+)
+def test_whole_solves_are_the_same_compiled_uncompiled_and_without_numba(cases):
     cache = _jit._CACHE_DIRECTORY
     home = {} if cache is None else {'XDG_CACHE_HOME': str(Path(cache).parents[1])}
-    compiled = solves(**home)
+    compiled = solves(cases=cases, **home)
     assert compiled.pop('compiled')
-    plain = solves(NUMBA_DISABLE_JIT='1')
+    plain = solves(cases=cases, NUMBA_DISABLE_JIT='1')
     assert not plain.pop('compiled')
     assert plain.keys() == compiled.keys()
     for name, (q, cost, status, restarts) in compiled.items():
@@ -48,7 +51,7 @@ def test_whole_solves_are_the_same_compiled_uncompiled_and_without_numba():
         assert plain[name][1] == pytest.approx(cost, rel=1e-6, abs=1e-12), name
         assert plain[name][2:] == [status, restarts], name
     # the same functions once more: a few cases show that all of them are there
-    missing = solves('sys.modules["numba"] = None', CASES[:3])
+    missing = solves('sys.modules["numba"] = None', cases=cases[:3])
     assert not missing.pop('compiled')
     assert len(missing) >= 3 * 10
     assert missing == {name: plain[name] for name in missing}

@@ -164,7 +164,7 @@ def test_a_map_a_tracker_and_a_retargeted_motion_say_what_they_are():
     assert repr(tracker) == f'{start} to [0.25, 0, 0]>'
     motion = ik.motion.Motion(robot.joint_names, np.zeros((3, robot.n)), 0.1)
     done = ik.retargeting.retarget(motion, robot, {tip: tip})
-    assert repr(done).startswith('<Retargeted: 3 frames in ')
+    assert repr(done).startswith('<RetargetResult: 3 frames in ')
     worst = display.length(done.link_errors.max())
     assert repr(done).endswith(f'by {tip}, links off by {worst} at most>')
 

@@ -21,7 +21,7 @@ from ik_core.reachability import figure as slices
 from ik_core.reachability.cloud import reach_cloud
 from ik_core.reachability.figure3d import draw_workspace
 from ik_core.reachability.maps import reachability_map
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.recording import Recorder, read_recording, replay
 from ik_core.tracking.recording.figure import draw_errors
@@ -32,7 +32,7 @@ URDF = (ROOT / 'urdf' / 'dual_arm.urdf').read_text()
 TIPS = ('left_palm', 'right_palm')
 NUMBERS = {
     'iteration', 'iterations', 'joints', 'step', 'beta', 'share of the way',
-    'place between the limits', 'velocity over its limit',
+    'position between the limits', 'velocity over its limit',
     'mean error over the largest', 'mean error over the length', "mean jerk over the example's",
     'reversals before 1 cm', 'ticks to 1 cm', "share of the joints' top speed",
     "step length in the source's units", 'threshold of the stop rule', 'reached',

@@ -174,6 +174,7 @@ def files_below(place):
     return {path: path.stat().st_mtime_ns for path in place.rglob('*.nb?')}
 
 
+@pytest.mark.thorough
 @needs_numba
 def test_copies_of_a_kernel_are_compiled_once_and_tell_their_kernels_apart(copy, tmp_path):
     """Two loops with the same source, and what each calls: none is taken for the other."""
@@ -233,6 +234,7 @@ print(top(1), changed(1), kept is top, below['apart'] is apart, below['between']
 """
 
 
+@pytest.mark.thorough
 def test_a_variant_has_other_kernels_also_below_those_that_it_calls(copy):
     (copy / 'ik_core' / 'variants.py').write_text(VARIANTS)
     expected = '30 40 True True False'
@@ -260,6 +262,7 @@ def test_a_second_process_finds_everything_in_the_cache(copy, tmp_path):
     assert beside_the_sources == []  # an installation may be read-only
 
 
+@pytest.mark.thorough
 @needs_numba
 def test_a_copy_installed_elsewhere_and_later_finds_what_is_compiled(copy, tmp_path):
     home = {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
@@ -271,6 +274,7 @@ def test_a_copy_installed_elsewhere_and_later_finds_what_is_compiled(copy, tmp_p
     assert run(HITS_AND_MISSES, other, **home) == '1 0'
 
 
+@pytest.mark.thorough
 @needs_numba
 def test_kernels_of_others_are_found_by_their_own_file(copy, tmp_path):
     text = 'from ik_core._jit import njit\n@njit\ndef f():\n    return {}\n'
@@ -281,6 +285,7 @@ def test_kernels_of_others_are_found_by_their_own_file(copy, tmp_path):
         assert run('from ik_core_of_another import f; print(f())', copy, **home) == str(number)
 
 
+@pytest.mark.thorough
 @needs_numba
 def test_an_edited_kernel_outside_the_package_is_noticed_in_what_is_made_of_it(copy, tmp_path):
     (copy / 'ik_core' / 'template.py').write_text(

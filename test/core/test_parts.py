@@ -76,6 +76,7 @@ print(library._unread is not None, sum(top.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.thorough
 @needs_numba
 def test_what_others_link_of_an_entry_is_read_from_the_cache_when_one_does(copy, tmp_path):
     source, home = copy / 'ik_core' / 'chain.py', {'XDG_CACHE_HOME': str(tmp_path / 'cache')}
@@ -97,6 +98,7 @@ def compiled(tmp_path_factory):
     return place
 
 
+@pytest.mark.thorough
 @needs_numba
 @pytest.mark.parametrize('suffix', ['.nbi', '.nbc'])
 @pytest.mark.parametrize('size', [0, 100])
@@ -124,6 +126,7 @@ numba.version_info = numba.version_info._replace(short=(0, 69))
 """
 
 
+@pytest.mark.thorough
 @needs_numba
 @pytest.mark.parametrize('unknown', [UNKNOWN_NUMBA, NEWER_NUMBA], ids=['otherwise', 'newer'])
 def test_without_parts_kernels_are_the_same(copy, tmp_path, unknown):

@@ -307,7 +307,7 @@ def test_problems_that_make_no_sense():
     goal = pose_goal(robot, np.zeros(4))
     with pytest.raises(UnsupportedProblem, match='at least one goal'):
         IkProblem(robot, [])
-    with pytest.raises(UnsupportedProblem, match='str is no task'):
+    with pytest.raises(UnsupportedProblem, match='str is not a task'):
         IkProblem(robot, ['tool'])
     with pytest.raises(FrameNotFound, match='tool'):
         IkProblem(robot, [PositionTask('tol')])

@@ -124,7 +124,7 @@ def test_a_solver_of_a_tracker_that_is_none(wrong):
 
 @pytest.mark.parametrize('wrong', [3, None, ('SetGoal', 0)])
 def test_what_is_no_instruction_is_refused(wrong):
-    with pytest.raises(ik.InvalidOption, match='is no instruction: a SetGoal'):
+    with pytest.raises(ik.InvalidOption, match='is not an instruction: a SetGoal'):
         ik.Tracker(problem(), 100.0, limits=LIMITS).apply(wrong)
 
 

@@ -164,7 +164,7 @@ def test_a_mimic_joint_that_can_not_get_into_line_is_refused_as_quoted():
     from support.mimic_arm import arm, joint, mimics
     from support.node_harness import snapshot
 
-    from ik_node.model import Model
+    from ik_node.robot_model import Model
 
     robot = ik.load_urdf(arm('far', f1=joint(), f2=joint(mimics('f1', offset=4.0))))
     with pytest.raises(ik.UrdfError) as caught:

@@ -8,7 +8,7 @@ from support import shell_lines
 from support.page_runner import runs
 from support.pages import PAGES, Block, blocks, name
 
-from ik_core.cli.command import UsageError
+from ik_core.cli.parser import UsageError
 
 SHELL = [(page, block) for page in PAGES for block in blocks(page) if block.kind == 'sh']
 PARAMETERS = [(page, block) for page in PAGES for block in blocks(page) if block.kind == 'yaml']

@@ -177,7 +177,7 @@ def test_a_robot_with_hardware_of_its_own_gets_no_mock(recorded, tmp_path):
     own = '<ros2_control name="arm" type="system"/></robot>'
     urdf = tmp_path / 'own.urdf'
     urdf.write_text((ROOT / 'urdf' / 'ur5e.urdf').read_text().replace('</robot>', own))
-    assert 'hardware:=urdf takes it' in refused(recorded[0], f'urdf:={urdf}')
+    assert 'hardware:=urdf uses it' in refused(recorded[0], f'urdf:={urdf}')
 
 
 def test_unknown_hardware_is_an_error_that_lists_what_there_is(recorded):

@@ -20,9 +20,9 @@ from support.node_harness import snapshot
 
 import ik_core as ik
 from ik_core.tracking.recording import Recorder, read_recording, replay
-from ik_node.model import Begin, Model
 from ik_node.outputs.joint_rows import JointRows
-from ik_node.parameters.options import Limits
+from ik_node.parameters.node_options import Limits
+from ik_node.robot_model import Begin, Model
 
 NAMES = ('f1', 'f2', 'f3')
 LONG = 4000  # ticks
@@ -58,7 +58,7 @@ def random_arm(random):
 
 
 class Bench:
-    """A model in ticks as `Motion` calls them; `samples` are what it publishes."""
+    """A model in ticks as `ControlLoop` calls them; `samples` are what it publishes."""
 
     def __init__(self, model):
         self.samples = []
@@ -115,7 +115,7 @@ def act(bench, random, changes_limits):
     elif what == 3:
         model.stop()
     elif what == 4:
-        model.mover.take_back()  # and the step of this tick is not published
+        model.mover.undo_step()  # and the step of this tick is not published
         bench.samples.pop()
         bench.tick()
     elif what == 5:

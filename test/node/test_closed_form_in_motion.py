@@ -190,7 +190,7 @@ def test_a_robot_without_a_closed_form_takes_over_in_motion_and_the_node_says_so
         node.more_states(20)
         node.send_description(text_of('pr2_like'))
         node.until(lambda: note(node).startswith('no closed form'), 'the note')
-        assert note(node).endswith('levenberg_marquardt answers')
+        assert note(node).endswith('solved by levenberg_marquardt')
         tip = other.default_tip()
         goal = other.forward_kinematics(0.8 * other.middle_configuration + 0.1, tip)
         node.until(lambda: len(node.states[-1].name) == other.n, 'the other robot')

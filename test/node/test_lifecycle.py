@@ -11,11 +11,11 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from support.node_harness import URDF, check_states, is_still, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world
 
-from ik_node.inputs.description import Description
-from ik_node.inputs.goals import Goals
+from ik_node.control_loop import ControlLoop
+from ik_node.inputs.goal_topics import Goals
+from ik_node.inputs.robot_description import Description
 from ik_node.inputs.tf_frames import TfFrames
 from ik_node.installation import Installation
-from ik_node.motion import Motion
 from ik_node.node import IkNode
 from ik_node.services.compute_ik import ComputeIk
 from ik_node.services.controls import Controls
@@ -131,7 +131,16 @@ def names_of(node):
     }
 
 
-PARTS = [RecordService, Motion, Description, Goals, Controls, ComputeIk, TfFrames, Installation]
+PARTS = [
+    RecordService,
+    ControlLoop,
+    Description,
+    Goals,
+    Controls,
+    ComputeIk,
+    TfFrames,
+    Installation,
+]
 
 
 @pytest.mark.parametrize('part', PARTS, ids=lambda part: part.__name__)

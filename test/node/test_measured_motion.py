@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from support.mimic_arm import arm, joint, mimics
 from support.node_harness import load, reachable_goal
 from support.simulated_world import ACCELERATION, PERIOD, World
 
@@ -370,6 +371,66 @@ def test_hardware_that_was_frozen_when_a_goal_came_does_not_jump_at_its_release(
     it.stuck = False
     it.run(3000)
     assert_no_jump(panda, np.array(it.hardware))
+
+
+@pytest.mark.parametrize('off', [300, 1500])
+def test_a_mimic_joint_whose_controller_is_off_at_the_start_makes_no_jump(off):
+    """It has to get into line, alone."""
+    robot = ik.load_urdf(arm('mimic', f1=joint(), f2=joint(mimics('f1'))))
+    it = World(robot, [0.6, -0.9], tip_links=('tip',), command_joints=('f1', 'f2'))
+    it.until(lambda: it._running)
+    it.on = False
+    it.run(off)
+    it.on = True
+    it.until(lambda: not it.model.is_aligning and it.model.at_rest and it.states.obstacle is None)
+    it.run(500)
+    np.testing.assert_allclose(it.q, [0.6, 0.6], atol=1e-6)
+    acceleration = np.diff(np.array(it.hardware), 2, axis=0) / CYCLE**2
+    assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize('off', [300, 700, 1500])
+def test_a_robot_that_starts_outside_its_limits_with_its_controller_off_makes_no_jump(panda, off):
+    q = whole(panda)
+    q[0] = panda.upper[0] + 0.14
+    it = World(panda, q, tip_links=(TIP,))
+    it.on = False
+    it.until(lambda: it._running)
+    it.run(off)
+    it.on = True
+    it.run(6000)
+    assert it.q[0] == pytest.approx(panda.upper[0], abs=1e-6)
+    assert_no_jump(panda, np.array(it.hardware))
+
+
+@pytest.mark.parametrize('failing', [1, 2, 10])
+def test_errors_while_a_robot_is_led_back_make_no_jump(panda, failing):
+    """They let the command move on, while the controller goes where the robot rested."""
+    it, errors, returns = world(panda), [], []
+    it.health.error = lambda kind, text: errors.append(text)
+    compare, write_return = it.states.compare, it.motion._output.write_return
+
+    def note_return(*arguments):
+        returns.append(arguments)
+        return write_return(*arguments)
+
+    def raising(*arguments):
+        due = compare(*arguments)
+        if returns and len(errors) < failing:
+            raise RuntimeError
+        return due
+
+    it.states.compare, it.motion._output.write_return = raising, note_return
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.until(lambda: fast(it))
+    it.on = False
+    it.run(100)
+    it.on = True
+    on = len(it.hardware)
+    it.until(lambda: reached(it))
+    assert len(errors) == failing
+    acceleration = np.diff(np.array(it.hardware[on:]), 2, axis=0) / CYCLE**2
+    assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
 
 
 # --- others who move the robot -------------------------------------------------------------------

@@ -214,8 +214,8 @@ def test_deactivated_on_the_way_the_joints_rest_there_until_the_next_goal():
         swap(node, MIMIC)
         node.until(lambda: node.states[-1].velocity[1] > 1.0, 'motion')
         assert node.transition(4)
+        node.until(lambda: not any(node.states[-1].velocity), 'rest')  # the answer may be quicker
         held = last(node)
-        assert not any(node.states[-1].velocity)
         assert abs(held['f1'] - held['f2']) > 0.1
         assert node.transition(3)
         assert all(dict(zip(m.name, m.position, strict=True)) == held for m in node.more_states())
@@ -299,14 +299,14 @@ def test_limits_that_change_on_the_way_hold(change):
 @pytest.mark.parametrize('where', ['step', 'brake', 'finish', 'write'])
 def test_an_exception_on_the_way_steps_no_joint(where, monkeypatch):
     from ik_core.tracking.governor import Governor
-    from ik_node.model import Model
-    from ik_node.motion import Motion
+    from ik_node.control_loop import ControlLoop
+    from ik_node.robot_model import Model
 
     owner, name = {
         'step': (Governor, 'follow'),
-        'brake': (Motion, '_advance'),
+        'brake': (ControlLoop, '_advance'),
         'finish': (Model, 'end_alignment'),
-        'write': (Motion, '_send'),
+        'write': (ControlLoop, '_send'),
     }[where]
     left, works = [0], getattr(owner, name)
 

@@ -28,8 +28,8 @@ from support.panda_world import (
 )
 
 from ik_core._compiling import compiling
-from ik_node.inputs import description
-from ik_node.model import load_robot
+from ik_node.inputs import robot_description
+from ik_node.robot_model import load_robot
 
 BROKEN = '<robot name="broken"><link name="a"/><joint name="j" type="revolute"/></robot>'
 
@@ -174,7 +174,7 @@ def test_the_node_tells_the_text_that_was_loaded_from_a_file_that_is_written_mea
         path.write_text(text_of('ur5e'), encoding='utf-8')
         return robot
 
-    monkeypatch.setattr(description, 'load_robot', loading)
+    monkeypatch.setattr(robot_description, 'load_robot', loading)
     with panda_world(urdf_path=str(path)) as node:
         node.more_states(1)
         node._listen(String, told, LATCHED)
@@ -213,7 +213,7 @@ def test_that_the_solver_is_compiled_is_told_where_it_is(compiles, monkeypatch):
             compiling.not_in_the_cache()
         return load_robot(source, parameters)
 
-    monkeypatch.setattr(description, 'load_robot', loading)
+    monkeypatch.setattr(robot_description, 'load_robot', loading)
     with topic_world() as node:
         node._listen(Log, '/rosout', 1000)
         node.until_code('no_model')

@@ -109,7 +109,7 @@ def test_a_pause_while_the_clock_stands_still_says_so_and_comes_to_rest_once_it_
         ):
             answer = call(node, kind, service, **request)
             assert not answer.success
-            assert 'the simulated clock stands still' in answer.message
+            assert 'the simulated clock is stopped' in answer.message
         clock.run(60)
         assert is_still(node.states[-1])
         assert call(node, SetBool, 'pause', data=True).message == 'paused'

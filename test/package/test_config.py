@@ -11,7 +11,7 @@ from rclpy.lifecycle import LifecycleNode
 from support.node_harness import DOMAIN, ROOT, load, unique_namespace
 
 from ik_node.parameters.describe import describe
-from ik_node.parameters.options import NodeOptions
+from ik_node.parameters.node_options import NodeOptions
 from ik_node.parameters.specs import fixed_specs
 from ik_node.parameters.store import Parameters
 

@@ -243,6 +243,7 @@ SIDE_BY_SIDE, ONE_BY_ONE = True, False
 WARNS = 'import warnings\ndef test(): warnings.warn("on stderr")'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ('test', 'extra', 'passes', 'closing_line', 'workers'),
     [

@@ -8,6 +8,7 @@ import pytest
 from support.installed_tree import ROOT, copy_tree, run
 from support.robots import python_path
 
+pytestmark = pytest.mark.thorough
 PAGE = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
 SOLVERS = 'ik_core/solvers/__init__.py'
 EXAMPLES = 'test/support/task_examples.py'

@@ -25,16 +25,16 @@ from std_srvs.srv import SetBool, Trigger
 from ik_core import SOLVERS
 from ik_core import Robot as Kinematics
 from ik_node.conversions import transform_to_pose
-from ik_node.model import twist_topic
-from ik_node.parameters.options import GOAL_KINDS
+from ik_node.parameters.node_options import GOAL_KINDS
+from ik_node.robot_model import twist_topic
 
-from .arm import Arm
 from .client import PATIENCE, Client
 from .draws import Draws, limit_of
-from .limits import ACCELERATION, JERK, LOWER, ROWS, UPPER, VELOCITY, Array
+from .expected_limits import ACCELERATION, JERK, LOWER, ROWS, UPPER, VELOCITY, Array
+from .link_poses import apart, pinocchio
 from .listener import Listener
-from .poses import apart, pinocchio
 from .robots import Variant
+from .simulated_robot import Arm
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SAME_ERROR = 1e-6

@@ -31,14 +31,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from ik_node.tools.process import running
+from ik_node.tools.node_process import running
 
 from . import actions, trials
 from .actions import LATCHED
-from .arm import Arm
 from .client import PATIENCE
 from .listener import Listener
 from .robots import ACCELERATION, VELOCITY, variants
+from .simulated_robot import Arm
 from .trajectories import Controller
 from .trials import Trials
 
@@ -91,15 +91,16 @@ class Memory:
     def growth(self, ticks_per_second: float) -> float | None:
         """MiB over 600,000 ticks, after the warm-up; None if too short to say.
 
-        From a line through the lowest of each part: a recording under way takes memory, and gives
-        it back.
+        From the lowest of each part, as a recording under way takes memory and gives it back; and
+        the median from part to part, as a solver that is used late for the first time is loaded
+        once.
         """
         table = np.array(self.lowest()).reshape(-1, 2)
         late = table[round(WARM_UP * len(table)) :]
         if len(late) < 3 or np.ptp(late[:, 0]) < SHORTEST_FIT:
             return None
-        slope = float(np.polyfit(late[:, 0] - late[0, 0], late[:, 1], 1)[0])
-        return slope * 600_000 / ticks_per_second
+        seconds, taken = np.diff(late, axis=0).T
+        return float(np.median(taken / seconds)) * 600_000 / ticks_per_second
 
 
 TRAJECTORY_DELAY = 0.014

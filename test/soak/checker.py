@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Allowance, Array
+from .expected_limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Allowance, Array
 
 ROUNDING = 2e-11
 """[of max(1, |q|)] What landing exactly on a target or a limit may move a joint."""

@@ -11,7 +11,7 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.parameter import Parameter
 
-from .limits import ACCELERATION, LOWER, ROWS, UPPER, VELOCITY
+from .expected_limits import ACCELERATION, LOWER, ROWS, UPPER, VELOCITY
 
 LEFT_ALONE = re.compile(
     'qos_overrides|use_sim_time|start_type_description_service|record_|state_tolerance'

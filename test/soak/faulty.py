@@ -18,10 +18,10 @@ from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.rest_posture import RestPosture
-from ik_node.inputs.goals import Goals
+from ik_node.control_loop import ControlLoop
+from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import StartState
 from ik_node.main import main
-from ik_node.motion import Motion
 from ik_node.outputs.diagnostics import Diagnostics
 
 SHARE = 1e-4
@@ -40,7 +40,7 @@ PLACES: list[tuple[type, str]] = [
     (Diagnostics, 'record'),
     (StartState, 'compare'),
 ]
-AFTER: list[tuple[type, str]] = [(Motion, '_send')]
+AFTER: list[tuple[type, str]] = [(ControlLoop, '_send')]
 """Where a step that is not published would be lost: these raise after they did their work."""
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from .checker import HISTORY, Checker, Verdict
-from .limits import ACCELERATION, JERK, LOWER, VELOCITY, Allowance, Array, Description
+from .expected_limits import ACCELERATION, JERK, LOWER, VELOCITY, Allowance, Array, Description
 
 SAME_PLACE = 1e-9
 DEFAULT = 'default'

@@ -22,7 +22,7 @@ from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
 
 from .checker import Checker, Verdict
-from .limits import Array, read_description
+from .expected_limits import Array, read_description
 
 PERIODS = (0.001, 0.002, 0.004, 0.01, 0.05)
 JOINTS = 4

@@ -10,9 +10,9 @@ from ik_core import Robot as Kinematics
 from ik_core import load_urdf
 from ik_core.robot.shipped import shared_file
 
-from .limits import read_description
+from .expected_limits import read_description
+from .link_poses import Poses
 from .listener import Robot
-from .poses import Poses
 
 VELOCITY, ACCELERATION = 2.0, 5.0
 """[rad/s, rad/s^2] Limits that the node is given where the URDF has none."""

@@ -16,8 +16,8 @@ from support.node_harness import DOMAIN, URDF
 
 from soak.__main__ import RATES, main
 from soak.campaign import Deck, Memory, weights
+from soak.expected_limits import read_description
 from soak.faulty import AFTER, PLACES
-from soak.limits import read_description
 from soak.listener import HOLE, Listener, Numbers, Robot, Sample
 from soak.robots import variants
 from soak.trials import Trials, distance_from_line
@@ -268,6 +268,11 @@ def test_memory_that_grows_is_seen_and_a_start_is_not():
     assert grows.growth(1000.0) == pytest.approx(0.01 * 600)
     assert abs(settles.growth(1000.0)) < 1e-3
     assert Memory(grows.samples[:300]).growth(1000.0) is None
+
+
+def test_memory_that_is_taken_once_is_no_growth():
+    memory = Memory([(second, 120.0 + (second > 400)) for second in range(600)])
+    assert memory.growth(1000.0) == 0.0
 
 
 def test_memory_that_recordings_take_and_give_back_is_no_growth():

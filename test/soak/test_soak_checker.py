@@ -9,7 +9,7 @@ from support.places import URDF
 
 import ik_core as ik
 from soak.checker import Checker
-from soak.limits import STENCIL, Allowance, read_description
+from soak.expected_limits import STENCIL, Allowance, read_description
 
 PERIOD = 0.01
 LIMITS = np.array([[-1.0], [1.0], [2.0], [10.0], [100.0]])

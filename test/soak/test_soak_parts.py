@@ -16,11 +16,11 @@ from support.robots import SHIPPED
 from ik_node.conversions import Refused, read_joint_state
 from ik_node.inputs.measured_state import MeasuredState
 from ik_node.parameters.specs import fixed_specs, limit_specs
-from soak import arm as arm_module
-from soak.arm import LAG, PERIOD, SWAY, Arm, Driver
+from soak import simulated_robot as arm_module
 from soak.draws import Draws, limit_of
-from soak.limits import LOWER, ROWS, UPPER, read_description
+from soak.expected_limits import LOWER, ROWS, UPPER, read_description
 from soak.robots import variants
+from soak.simulated_robot import LAG, PERIOD, SWAY, Arm, Driver
 
 MANY = 300
 
@@ -253,7 +253,7 @@ def test_all_descriptions_of_a_campaign_are_robots_whose_mimic_joints_keep_their
 @pytest.mark.parametrize('name', SHIPPED)
 def test_pinocchio_reads_the_same_limits_and_poses(name):
     pin = pytest.importorskip('pinocchio')
-    from soak.poses import Poses, apart
+    from soak.link_poses import Poses, apart
 
     text, robot = (URDF / f'{name}.urdf').read_text('utf-8'), load(name)
     model, description = pin.buildModelFromXML(text), read_description(text)

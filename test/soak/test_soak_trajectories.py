@@ -13,11 +13,11 @@ from support.node_harness import URDF, load
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 from ik_node.clocks import Moment
 from ik_node.outputs.joint_trajectories import JointTrajectoryWriter
 from soak import trajectories
-from soak.limits import read_description
+from soak.expected_limits import read_description
 from soak.listener import Listener, Robot
 from soak.trajectories import BEFORE, Controller, Spline, beyond_limits
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory
 
-from .limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Array
+from .expected_limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Array
 from .listener import Listener, Sample
 
 SETTLED = 20

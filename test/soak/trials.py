@@ -22,11 +22,11 @@ from std_srvs.srv import SetBool
 from ik_node.conversions import transform_to_pose
 
 from .actions import ACTIVATE, DEACTIVATE, Actions
-from .arm import Driver
+from .expected_limits import Array
 from .faulty import CALM, EXCITED
-from .limits import Array
-from .poses import pinocchio
+from .link_poses import pinocchio
 from .robots import TURNS
+from .simulated_robot import Driver
 from .trajectories import Controller
 
 FAST = 0.8
@@ -41,8 +41,12 @@ SLOW = 0.01
 """[rad/s or m/s] Of a way back that takes longer than any answer."""
 BUSY = 0.12
 """[s] Where this process was by so much too late to move the robot, goals are not judged."""
+STOOD = 0.006
+"""[s] Where this process was by so much too late, the robot stood, and the node stops for it."""
 FOLLOWING_ERROR = 0.1
 """[rad or m] How far from its robot a command may rest, by default."""
+REPORTED = 0.2
+"""[s] In which the node reports that it resets, before it is idle again."""
 QUIET = 0.5
 """[s] A node that publishes nothing for so long does not lead its robot."""
 
@@ -79,6 +83,8 @@ class Trials(Actions):
             else:
                 self.client.set({'goal_timeout': 0.3})
             time.sleep(1.5)
+            if self._set_off():
+                time.sleep(0.5)
 
     def states_frozen(self) -> None:
         """A driver repeats its last state while the robot moves on."""
@@ -226,7 +232,9 @@ class Trials(Actions):
             speed = (self.random.uniform(0.1, 0.4) * direction).tolist()
             twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z = speed
             trace: list[Array] = []
-            self._listener.trace = trace
+            self._listener.trace, stopped = trace, False
+            if self._arm is not None:
+                self._arm.delay = 0.0
             busy = self._load_machine(3.0) if self.random.random() < 0.5 else []
             end = time.monotonic() + 3.0
             while time.monotonic() < end:
@@ -234,11 +242,15 @@ class Trials(Actions):
                 starves = self.random.random() < 0.1
                 time.sleep(self.random.uniform(0.02, 0.3) if starves else 0.02)
                 self.was_moving |= self._listener.moves
+                stopped |= self._is('not_following')
             for process in busy:
                 process.wait()
             self._wait_for_rest()
             self._listener.trace = None
-            self._judge_line(trace, direction)
+            if stopped and self._arm is not None and self._arm.delay > STOOD:
+                self.too_busy += 1  # each joint stops by itself
+            else:
+                self._judge_line(trace, direction)
 
     def _judge_line(self, trace: list[Array], direction: Array) -> None:
         names, tip = self._listener.names, self._kinematics.default_tip()
@@ -262,6 +274,7 @@ class Trials(Actions):
         self.go_on()
         self.defaults()
         self.reset()
+        time.sleep(REPORTED)
         self._wait_for(lambda: self._is('idle'), SOON)
         self.was_moving = False
         try:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 from ik_core.tracking.steps import DDQ, DQ, MEAN
 
 EASY = 1 + 1e-9  # what rounding may add to a limit

@@ -31,11 +31,11 @@ from std_msgs.msg import String
 
 import ik_core as ik
 from ik_core.tracking import TrackerOptions
-from ik_node import motion
+from ik_node import control_loop
 from ik_node.conversions import transform_to_pose
-from ik_node.model import load_robot
 from ik_node.node import IkNode
-from ik_node.parameters.options import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.parameters.node_options import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.robot_model import load_robot
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
 from support.places import ROOT, URDF
 from support.robots import python_path
@@ -143,7 +143,7 @@ class _Collector:
     unfreeze = freeze
 
 
-motion.gc = _Collector
+control_loop.gc = _Collector
 
 
 class Client:
@@ -169,13 +169,20 @@ class Client:
         self.inbox = Inbox()
         self._publishers = {}
         self._clients = {}
-        self._listen(JointState, 'joint_states', QoSProfile(depth=100_000))
+        self._published = 0  # the last of `states`, by the clock of the machine [ns]
+        self.node.create_subscription(
+            JointState, 'joint_states', self._take_state, QoSProfile(depth=100_000)
+        )
         self._listen(DiagnosticStatus, 'ik_node/status', LATCHED)
         self._listen(DiagnosticArray, '/diagnostics', 10)
         self._spinner = Spinner(self.node, self.context)
 
     def _listen(self, kind, topic, qos):
         self.node.create_subscription(kind, topic, lambda m: self.inbox.put(topic, m), qos)
+
+    def _take_state(self, message, info):
+        self.inbox.put('joint_states', message)
+        self._published = info['source_timestamp']
 
     def close(self):
         """Stop, and leave the graph."""
@@ -274,8 +281,13 @@ class Client:
         return values_of(mine[-1]) if mine else {}
 
     def more_states(self, count=50):
-        """Wait for that many more joint states, and return them."""
-        before = len(self.states)
+        """Wait for that many joint states that are published from now on, and return them.
+
+        Where the processor is busy, older ones than what another topic said can be on their way.
+        """
+        now = time.time_ns()
+        self.until(lambda: self._published > now, 'joint states stopped')
+        before = len(self.states) - 1
         self.until(lambda: len(self.states) >= before + count, 'joint states stopped')
         return self.states[before:]
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ik_viewer.page.goals import Goals
+from ik_viewer.page.goal_panel import Goals
 
 
 class Hands:

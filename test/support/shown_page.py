@@ -24,7 +24,7 @@ from benchmark.pictures.browser import (
     until_docked,
     wait_for,
 )
-from ik_viewer.page.goals import Goals
+from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import PARTS, open_page
 from ik_viewer.page.scene import Scene
 from ik_viewer.page.stage import body_origins

@@ -1,7 +1,7 @@
 """A node's motion between simulated states and a simulated controller: no ROS, no clock of ours.
 
-What the node is made of is real: model, tracker, goals, measured states, outputs, `Motion`. Time
-goes in steps of a millisecond. The node ticks, its message comes a millisecond later; the
+The parts of the node are real: model, tracker, goals, measured states, outputs, `ControlLoop`.
+Time goes in steps of a millisecond. The node ticks, its message comes a millisecond later; the
 controller cycles in between, reads the hardware, which is where it was commanded to be one cycle
 before, and its state comes a millisecond later, into a queue of five.
 """
@@ -16,11 +16,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from ik_node.clocks import Moment
-from ik_node.inputs.goals import Goals
+from ik_node.control_loop import ControlLoop
+from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import StartState
-from ik_node.model import Model
-from ik_node.motion import Motion
 from ik_node.outputs.commands import make_output
+from ik_node.robot_model import Model
 from support.jtc_simulation import SECOND, Controller, State, Trajectory
 from support.node_harness import snapshot
 
@@ -81,7 +81,9 @@ class Health:
 
 
 class World:
-    """See above. `q`: where the hardware is (n,), all joints of the robot.
+    """See above. `q`: where the hardware is (n,), all joints of the robot, or (n + m,).
+
+    With (n + m,) the m mimic joints are hardware of their own, which measures them.
 
     on : the controller is; frozen : states repeat these positions; driven : called with the time
     [ms], where somebody else has led the hardware, by the same controller; stuck : the hardware
@@ -105,7 +107,7 @@ class World:
         )
         self.states = StartState(self.node, self.health, self.seconds)
         self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None)
-        self.motion = Motion(
+        self.motion = ControlLoop(
             self.node,
             None,
             clock,
@@ -121,7 +123,7 @@ class World:
         self.q, self._commands = np.array(q, float), deque([np.array(q, float)] * (1 + lag))
         self.on, self.frozen, self.driven, self.wraps = True, None, None, False
         self.stamped, self.stalled, self.held, self.hang = True, False, False, 0
-        self.stuck, self._at_command, self.sag = False, None, np.zeros(robot.n)
+        self.stuck, self._at_command, self.sag = False, None, np.zeros(self.q.size)
         self._was_on, self._queue, self._mail = True, deque(maxlen=QUEUE), []
         self.controller = Controller(PERIOD * MILLISECOND)
         self.sent, self.hardware, self.commands = [], [], []
@@ -146,7 +148,8 @@ class World:
         self.motion.show(self.model)
         self.states.open(self.model)
         self._running = False
-        self._joints = [robot.joint_index(name) for name in self.model.command_joints]
+        self._names = (*robot.joint_names, *robot.mimic_joints)[: self.q.size]
+        self._joints = [self._names.index(name) for name in self.model.command_joints]
 
     def start(self):
         """Let it tick from now on."""
@@ -257,7 +260,7 @@ class World:
             turn = 2.0 * np.pi
             wrapped = q - turn * np.ceil((q - np.pi) / turn)
             q = np.where(self.robot.continuous, wrapped, q)
-        message = JointState(name=list(self.robot.joint_names), position=q.tolist())
+        message = JointState(name=list(self._names), position=q.tolist())
         if self.stamped:
             sec, nanosec = divmod(self.now + AHEAD, SECOND)
             message.header = Header(stamp=Time(sec=int(sec), nanosec=int(nanosec)))

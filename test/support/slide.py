@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from soak.checker import Checker
-from soak.limits import read_description
+from soak.expected_limits import read_description
 
 from support.node_harness import world
 

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import rclpy
 
-from ik_viewer.ros.arm import RosArm
+from ik_viewer.ros.ros_arm import RosArm
 from support.node_harness import DOMAIN
 
 

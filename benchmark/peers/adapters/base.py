@@ -1,4 +1,4 @@
-"""What every adapter is given and must do."""
+"""Base class of adapters: their inputs and their duties."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Adapter(ABC):
     """
 
     settings: str
-    """What was chosen, in a few words: budget, restarts, tolerances."""
+    """Settings in a few words: budget, restarts, tolerances."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -128,7 +128,9 @@ class ClosedForm(Adapter):
 
     @abstractmethod
     def solutions(self, prepared: Any) -> Any:
-        """What the peer's call returns for the goal as `prepare` made it, the last but q0."""
+        """Return value of the peer's call for the goal as `prepare` made it, the last argument but
+        q0.
+        """
 
     @abstractmethod
     def as_array(self, found: Any) -> Array:

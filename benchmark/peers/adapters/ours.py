@@ -1,4 +1,4 @@
-"""This package, through its public API."""
+"""Adapter of this package, through its public API."""
 
 from __future__ import annotations
 

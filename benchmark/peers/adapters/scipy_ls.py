@@ -1,4 +1,4 @@
-"""What many write themselves: scipy's bounded least squares over pinocchio's kinematics."""
+"""A baseline that many write: scipy's bounded least squares over pinocchio's kinematics."""
 
 from __future__ import annotations
 

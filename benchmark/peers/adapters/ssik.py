@@ -12,7 +12,7 @@ from typing import Any
 from .base import Adapter, Chain
 
 PATIENCE = 60.0
-"""How long the derivation for an arm may take [s]; some families take many minutes."""
+"""Time limit of the derivation for an arm [s]; some families take many minutes."""
 
 
 class Peer(Adapter):

@@ -17,8 +17,15 @@ import numpy as np
 
 from ..joints import WORLD, Joint
 from ..motion import Motion
-from .figure import MAX_BONES, Figure, make_figure, moving, rotation, translation
-from .lines import Lines, shown
+from .captured_skeleton import (
+    MAX_BONES,
+    CapturedSkeleton,
+    make_figure,
+    moving,
+    rotation,
+    translation,
+)
+from .text_lines import Lines, shown
 
 ROOT = 'root'
 INCH = 0.0254
@@ -59,7 +66,7 @@ class Skeleton:
     bones: dict[str, Bone] = field(default_factory=dict)
 
 
-def read_skeleton(path: str | os.PathLike[str], scale: float | None = None) -> Figure:
+def read_skeleton(path: str | os.PathLike[str], scale: float | None = None) -> CapturedSkeleton:
     """The figure of an ASF file; `scale` [m] per unit of length, by default as the file says.
 
     Raises MocapError.
@@ -82,7 +89,9 @@ def read_skeleton(path: str | os.PathLike[str], scale: float | None = None) -> F
     return _figure(lines.path.stem, skeleton, scale or INCH / skeleton.length)
 
 
-def read_motion(path: str | os.PathLike[str], figure: Figure, period: float | None) -> Motion:
+def read_motion(
+    path: str | os.PathLike[str], figure: CapturedSkeleton, period: float | None
+) -> Motion:
     """The motion of an AMC file, which moves the figure of its skeleton.
 
     `period` [s] in place of the file's, which is AMC_RATE's where the file says none. Raises
@@ -220,7 +229,7 @@ def _read_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
             continue
         for name in words:
             if name not in skeleton.bones and (name != ROOT or name in children):
-                raise lines.error(f'{shown(name)} is no bone of :bonedata')
+                raise lines.error(f'{shown(name)} is not a bone of :bonedata')
         for child in children:
             if skeleton.bones[child].parent:
                 raise lines.error(f'bone {child!r} has a second parent')
@@ -247,14 +256,14 @@ def _check_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
             way.append(name)
             name = bones[name].parent
         if name not in hanging:
-            raise lines.error(f'bone {bone.name!r} does not hang from the root', bone.line)
+            raise lines.error(f'bone {bone.name!r} is not connected to the root', bone.line)
         hanging.update(way)
 
 
 # --- the figure, and the frames of an AMC file ---------------------------------------------------
 
 
-def _figure(name: str, skeleton: Skeleton, scale: float) -> Figure:
+def _figure(name: str, skeleton: Skeleton, scale: float) -> CapturedSkeleton:
     order = skeleton.root_axis[::-1]
     joints = [moving(ROOT, WORLD, ROOT, np.eye(4), order, floating=True)]
     channels: dict[str, Sequence[str]] = {ROOT: skeleton.root_order}
@@ -295,7 +304,7 @@ def _frame_number(lines: Lines, words: Sequence[str]) -> int:
     return int(words[0])
 
 
-def _read_frame(lines: Lines, figure: Figure) -> list[float]:
+def _read_frame(lines: Lines, figure: CapturedSkeleton) -> list[float]:
     """The lines of one frame, up to the number of the next."""
     row = [0.0] * figure.robot.n
     missing = set(figure.columns)

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..joints import WORLD, Joint
 from ..motion import Motion
-from .figure import MAX_BONES, Figure, make_figure, moving, translation
-from .lines import Lines, shown
+from .captured_skeleton import MAX_BONES, CapturedSkeleton, make_figure, moving, translation
+from .text_lines import Lines, shown
 
 CENTIMETRE = 0.01
 CHANNELS = {
@@ -43,7 +43,7 @@ class Node:
 
 def read_bvh(
     path: str | os.PathLike[str], scale: float | None = None
-) -> tuple[Figure, list[Node], Lines]:
+) -> tuple[CapturedSkeleton, list[Node], Lines]:
     """The figure of a BVH file; its nodes and the lines that are left serve `read_frames`.
 
     `scale` [m] per unit of length, by default 0.01. Raises MocapError.
@@ -57,7 +57,7 @@ def read_bvh(
 
 
 def read_frames(
-    figure: Figure, nodes: Sequence[Node], lines: Lines, period: float | None = None
+    figure: CapturedSkeleton, nodes: Sequence[Node], lines: Lines, period: float | None = None
 ) -> Motion:
     """The motion below MOTION; `period` [s] in place of the file's. Raises MocapError."""
     n_frames = _header(lines, ['frames:'])

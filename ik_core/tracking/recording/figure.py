@@ -96,7 +96,7 @@ def _name_panels(panels: Sequence[Any]) -> None:
     position.set(ylabel='position\nerror [mm]')
     orientation.set(ylabel='orientation\nerror [deg]')
     times.set(ylabel='solve time [µs]', ylim=(0.0, None))
-    places.set(ylabel='place between the limits\n(−1 lower, 1 upper)')
+    places.set(ylabel='position between the limits\n(−1 lower, 1 upper)')
     speeds.set(ylabel='velocity over its limit', xlabel='time [s]')
     for axes in (places, speeds):
         axes.set_ylim(-1.1, 1.1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...robot.robot import Robot
-from ..limits import MotionLimits
+from ..motion_limits import MotionLimits
 from ..status import Command, TrackStatus
 from .reading import Recording
 from .replay import ReplayedClock, run_segment

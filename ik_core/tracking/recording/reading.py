@@ -15,7 +15,7 @@ from ...maths.rotations import Array
 from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
 
-FORMAT = 5
+FORMAT = 6
 COLUMNS = ('now', 'q', 'status', 'iterations', 'clock', 'numbers')
 
 
@@ -37,7 +37,7 @@ def read_recording(path: str | Path) -> Recording:
     """The recording in a file. Raises InvalidRecording, OSError."""
     with Path(path).open('rb') as file:  # raises OSError, where is_zipfile would say no
         if not zipfile.is_zipfile(file):
-            raise InvalidRecording(f'{path} is no recording: not a numpy archive (.npz)')
+            raise InvalidRecording(f'{path} is not a recording: not a numpy archive (.npz)')
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(file['header'].tobytes().decode())
@@ -53,5 +53,5 @@ def read_recording(path: str | Path) -> Recording:
     except InvalidRecording:
         raise
     except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InvalidRecording(f'{path} is no recording: {error}') from error
+        raise InvalidRecording(f'{path} is not a recording: {error}') from error
     return Recording(load_urdf(header['urdf']), header['notes'], header['versions'], segments)

@@ -14,9 +14,9 @@ from ...problem import IkProblem
 from ...robot.robot import Robot
 from ..governor import Governor
 from ..instructions import Instruction
-from ..limits import MotionLimits
-from ..options import TrackerOptions
-from .problems import describe_problem, make_problem
+from ..motion_limits import MotionLimits
+from ..tracker_options import TrackerOptions
+from .recorded_problems import describe_problem, make_problem
 
 INSTRUCTIONS: dict[str, type[Instruction]] = {kind.__name__: kind for kind in Instruction.__args__}
 
@@ -89,5 +89,5 @@ class Decoder:
     def instruction(self, name: str, fields: Mapping[str, Any]) -> Instruction:
         """The instruction of this name."""
         if name not in INSTRUCTIONS:
-            raise ValueError(f'a tracker of this version knows no {name}')
+            raise ValueError(f'a tracker of this version does not support {name}')
         return INSTRUCTIONS[name](**{key: self.decode(field) for key, field in fields.items()})

@@ -14,7 +14,7 @@ from support.robots import python_path
 import ik_core as ik
 from ik_core.cli import info, solve
 from ik_core.cli.main import main
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.urdf import load_urdf
 from ik_core.solvers import SOLVERS
 
@@ -435,7 +435,7 @@ def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
 # --- figures -----------------------------------------------------------------------------------
 
 DRAWING = {
-    'replay': ['replay', 'no_such_recording.npz', '--plot', '{}'],
+    'replay': ['replay', 'no_such_recording.npz', '--figure', '{}'],
     'reach': ['reach', 'no_such_robot', '--out', 'unwritten.npz', '--figure', '{}'],
 }
 """Commands whose work would fail: a figure that can't be drawn is refused before it begins."""

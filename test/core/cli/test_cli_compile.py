@@ -3,11 +3,14 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from support.fresh_python import needs_numba
 
+from ik_core.batch.rows import put_answers
 from ik_core.cli import compile as command
 from ik_core.cli.main import main
 from ik_core.solvers import SOLVERS
+from ik_core.solvers.damped_search.schedule import solve_many
 from ik_core.tracking.governor import advance
 
 
@@ -20,7 +23,7 @@ def test_each_named_solver_is_compiled_and_its_time_told(capfd):
     assert {name for _, name in told} == {'jacobian_transpose', 'projected_gradient'}
 
 
-def test_all_solvers_and_the_tracker_are_compiled_the_slowest_first(monkeypatch, capsys):
+def test_all_solvers_batches_and_the_tracker_are_compiled_the_slowest_first(monkeypatch, capsys):
     submitted = []
 
     class Pool(ThreadPoolExecutor):
@@ -34,19 +37,22 @@ def test_all_solvers_and_the_tracker_are_compiled_the_slowest_first(monkeypatch,
     monkeypatch.setattr(command, 'ProcessPoolExecutor', Pool)
     monkeypatch.setattr(command, 'COMPILED', True)
     assert main(['compile']) == 0
-    assert sorted(submitted) == sorted([*SOLVERS, 'tracker'])
+    assert sorted(submitted) == sorted([*SOLVERS, 'batches', 'tracker'])
     assert submitted[0] == 'levenberg_marquardt'
     assert submitted[-2:] == ['closed_form', 'tracker']
     assert f'{len(submitted)}/{len(submitted)} ' in capsys.readouterr().out
 
 
 @needs_numba
-def test_once_the_tracker_is_compiled_it_compiles_nothing_more():
-    command._compile('tracker', False)
-    compiled = len(advance.signatures)
+@pytest.mark.parametrize(
+    ('name', 'kernel'), [('tracker', advance), ('batches', solve_many), ('batches', put_answers)]
+)
+def test_once_they_are_compiled_nothing_more_is(name, kernel):
+    command._compile(name, False)
+    compiled = len(kernel.signatures)
     assert compiled > 0
-    command._compile('tracker', False)
-    assert len(advance.signatures) == compiled
+    command._compile(name, False)
+    assert len(kernel.signatures) == compiled
 
 
 def test_without_numba_there_is_nothing_to_compile(monkeypatch, capsys):

@@ -96,7 +96,7 @@ def test_other_files_are_refused(wave, tmp_path, capsys):
 def test_the_throw_goes_to_another_person(tmp_path, capsys):
     ends = [f'{end}={end}' for end in ('lhand', 'rhand', 'lfoot', 'rfoot', 'head')]
     asked = [str(clip('124_01.amc')), str(clip('141.asf')), '--links', *ends, '--scale', 'length']
-    out = ['--out-rate', '30', '--open-limits', '--out', str(tmp_path / 'throw.npz'), '--json']
+    out = ['--out-rate', '30', '--ignore-limits', '--out', str(tmp_path / 'throw.npz'), '--json']
     assert main(['retarget', *asked, *out]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data['frames'] == 161

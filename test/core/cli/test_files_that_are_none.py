@@ -56,4 +56,4 @@ def test_a_file_that_is_not_there_is_told_by_its_name(capsys, tmp_path, monkeypa
     assert capsys.readouterr().err == "ik: 'gone.npz': No such file or directory\n"
     (tmp_path / 'text.npz').write_text('no archive')
     assert main(['replay', 'text.npz']) == 2
-    assert 'text.npz is no recording' in capsys.readouterr().err
+    assert 'text.npz is not a recording' in capsys.readouterr().err

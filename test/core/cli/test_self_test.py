@@ -124,7 +124,7 @@ def test_notes_name_what_is_worth_knowing(checked):
     assert report.problems == ()
     assert found(report.notes, 'turns without end: ') == 'j0'
     assert found(report.notes, 'has no effort limit').endswith(': j1')
-    assert found(report.notes, 'can not stand at zero: ') == 'j2'
+    assert found(report.notes, 'can not move to zero: ') == 'j2'
     assert found(report.notes, 'mimics j1: ') == 'finger'
     assert "joint 'free' is floating: frozen at zero" in report.notes
 
@@ -269,7 +269,7 @@ def read_by_the_node(path, text, file):
     from rclpy.lifecycle import LifecycleNode
     from support.node_harness import DOMAIN, unique_namespace
 
-    from ik_node.limits import motion_limits
+    from ik_node.joint_limits import motion_limits
     from ik_node.parameters.store import Parameters
 
     file.write_text(text)

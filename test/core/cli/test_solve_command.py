@@ -17,10 +17,10 @@ from support.robots import python_path
 import ik_core as ik
 from ik_core.cli import solve_poses
 from ik_core.cli.angles import DEGREES, RADIANS, configuration, joint_value
-from ik_core.cli.command import UsageError
 from ik_core.cli.main import main
-from ik_core.cli.poses import read_poses
-from ik_core.robot.load import load_robot
+from ik_core.cli.parser import UsageError
+from ik_core.cli.pose_files import read_poses
+from ik_core.robot.robot_sources import load_robot
 
 XYZ = ('--xyz', '0.45', '0.1', '0.5')
 
@@ -122,7 +122,7 @@ def test_a_start_by_names_leaves_the_other_joints_in_the_middle(angles):
         (('--near', 'panda_joint1=1', '--choose', 'limits'), '--near chooses the nearest'),
         (('--near', 'panda_joint1=1', '--q0', 'panda_joint1=1'), 'not allowed with'),
         (('--frozen', 'elbow'), "no movable joint 'elbow'"),
-        (('--path',), '--path and --out go with --poses'),
+        (('--warm-start',), '--warm-start and --out go with --poses'),
     ],
 )
 def test_starts_that_make_no_sense_are_refused_in_a_line(argv, said, capsys):
@@ -215,7 +215,7 @@ def test_what_can_not_be_a_pose_is_said_with_file_and_line(tmp_path, text, said)
 
 def test_a_file_that_is_not_there_or_no_text_is_refused_in_a_line(tmp_path, capsys):
     (tmp_path / 'x.bin').write_bytes(b'\xff\xfe\x00')
-    for name, said in (('none.csv', "can't read"), ('x.bin', 'is no text')):
+    for name, said in (('none.csv', "can't read"), ('x.bin', 'is not text')):
         assert main(['solve', 'panda', '--poses', str(tmp_path / name)]) == 2
         error = capsys.readouterr().err
         assert said in error
@@ -243,7 +243,7 @@ def written(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize('more', [(), ('--path',), ('--degrees',), ('--solver', 'bfgs')])
+@pytest.mark.parametrize('more', [(), ('--warm-start',), ('--degrees',), ('--solver', 'bfgs')])
 def test_every_pose_gets_a_line_that_says_what_it_reaches(file, tmp_path, more, capsys):
     out = tmp_path / 'out.csv'
     assert main(['solve', 'scara', '--poses', str(file), '--out', str(out), *more]) == 1
@@ -273,7 +273,7 @@ def test_the_lines_are_those_of_solve_batch(file, capsys):
 def test_along_a_path_each_pose_starts_where_the_last_one_ended(tmp_path, capsys):
     path = tmp_path / 'line.csv'
     path.write_text('\n'.join(f'0.45,{y},0.5,3.1,0,0' for y in (-0.2, 0.1, 0.15)))
-    main(['solve', 'panda', '--poses', str(path), '--path', '--near', 'panda_joint1=1.5'])
+    main(['solve', 'panda', '--poses', str(path), '--warm-start', '--near', 'panda_joint1=1.5'])
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     robot = load_robot('panda')
     found = [[float(row[name]) for name in robot.joint_names] for row in rows]

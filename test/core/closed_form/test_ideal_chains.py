@@ -89,10 +89,11 @@ def test_info_says_where_searches_of_a_measured_arm_begin(tmp_path, capsys):
     path.write_text(measured('ur5e', 3))
     assert main(['info', str(path)]) == 0
     assert (
-        'a chain of 6, by eigenvalues; searches begin at nearly three parallel axes '
+        'a chain of 6, by eigenvalues; searches begin at the closed form of nearly three '
+        'parallel axes '
         '(shoulder_lift_joint, elbow_joint, wrist_1_joint)'
     ) in capsys.readouterr().out
     assert main(['info', 'pr2_like']) == 0
-    assert ', with torso_lift_joint as at the start' in capsys.readouterr().out
+    assert ', with torso_lift_joint at the start value' in capsys.readouterr().out
     assert main(['info', 'ur5e']) == 0
     assert 'searches begin' not in capsys.readouterr().out

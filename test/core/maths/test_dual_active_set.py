@@ -81,7 +81,7 @@ def some_programs(draw):
     return hessian, gradient, x, box, normalised(normals, lower, upper)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(some_programs())
 def test_a_program_is_solved_to_its_optimum_or_found_to_be_impossible(program):
     hessian, gradient, x, box, rows = program
@@ -94,7 +94,7 @@ def test_a_program_is_solved_to_its_optimum_or_found_to_be_impossible(program):
         assert not step.any()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(some_programs())
 def test_a_contradiction_is_one_among_those_named_alone(program):
     *_, box, rows = program

@@ -397,7 +397,7 @@ def test_without_dask_it_is_said_how_to_get_it(monkeypatch):
 def test_a_map_of_other_settings_is_refused_and_named(tmp_path):
     out = tmp_path / 'map.npz'
     interrupted(out, after=50)
-    with pytest.raises(InvalidOption, match='exists: go on with it by `resume`'):
+    with pytest.raises(InvalidOption, match='exists: continue it with `resume`'):
         reachability_map(gantry(), out=out, **SMALL)
     with pytest.raises(InvalidOption, match=r'other settings: restarts 3 \(now 4\)'):
         reachability_map(gantry(), out=out, resume=True, **{**SMALL, 'restarts': 4})
@@ -453,7 +453,7 @@ def test_a_file_that_is_no_map_is_refused(tmp_path):
     file = tmp_path / 'notes.npz'
     file.write_text('shopping')
     with pytest.raises(
-        InvalidOption, match=r'notes\.npz is no reachability map: not a numpy archive'
+        InvalidOption, match=r'notes\.npz is not a reachability map: not a numpy archive'
     ):
         ReachabilityMap.load(file)
     with pytest.raises(InvalidOption, match='no reachability map'):

@@ -261,7 +261,7 @@ def test_optimisers_agree(panda, iiwa, solver):
         ({'link_weights': [1.0, 2.0]}, 'link_weights'),
         ({'joint_weights': [1.0, 2.0]}, 'joint_weights'),
         ({'velocity_weights': -1.0}, 'weights'),
-        ({'joints': {'panda_finger_joint1': 'panda_joint1'}}, 'a turn and a slide'),
+        ({'joints': {'panda_finger_joint1': 'panda_joint1'}}, 'of different kinds'),
         (
             {'joints': {'panda_joint1': 'panda_joint2', 'panda_joint2': 'panda_joint2'}},
             'counterpart',

@@ -14,7 +14,7 @@ from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
 
-FIXED = settings(deadline=None, derandomize=True, max_examples=80)
+FIXED = settings(max_examples=80)
 
 
 def slow_poses(robot, joints, q):

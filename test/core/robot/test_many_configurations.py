@@ -32,7 +32,7 @@ def test_rows_give_the_same_bits_as_one_by_one(name):
                 np.testing.assert_array_equal(method(q, link, base), one_by_one)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_rows_of_random_trees_give_the_same_bits_as_one_by_one(tree, seed):
     links, joints = tree

@@ -4,15 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ik_core.robot.limits import take_nearest_turns
 
-FIXED = settings(deadline=None, derandomize=True)
 
-
-@FIXED
 @given(
     q=st.floats(-30.0, 30.0),
     reference=st.floats(-30.0, 30.0),

@@ -214,7 +214,7 @@ def test_what_has_no_closed_form_is_answered_by_the_default_which_is_said(case):
     np.testing.assert_array_equal(result.q, default.q)
     assert (result.status, result.iterations) == (default.status, default.iterations)
     assert result.note.startswith('no closed form')
-    assert result.note.endswith('levenberg_marquardt answers')
+    assert result.note.endswith('solved by levenberg_marquardt')
     assert result.note in result.message
     assert result.note in repr(result)
 
@@ -348,7 +348,7 @@ def test_a_followed_arm_of_seven_joints_is_the_defaults():
     goal.set_target(robot.forward_kinematics(q, goal.link))
     result, default = followed(problem, q + 0.02)
     np.testing.assert_array_equal(result.q, default.q)
-    assert 'follows' in result.note
+    assert 'followed by' in result.note
 
 
 def test_a_closed_form_that_takes_milliseconds_is_for_those_who_have_them():
@@ -364,7 +364,7 @@ def test_a_closed_form_that_takes_milliseconds_is_for_those_who_have_them():
     assert 'no time for the closed form' in hurried.note
     result, default = followed(problem, q + 0.01)
     np.testing.assert_array_equal(result.q, default.q)
-    assert 'follows' in result.note
+    assert 'followed by' in result.note
 
 
 # --- what is around it -------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def test_it_is_made_with_its_successor_only():
         ik.SOLVERS['closed_form']().solve(problem)
 
 
-def test_its_kernels_are_made_ready_with_those_of_its_successor():
+def test_its_kernels_are_made_ready_with_those_of_its_fallback():
     make_ready(kernels_of('closed_form', {'restarts': 3}))
     assert is_ready(Kernels('closed_form'))
     assert kernels_of('closed_form', {'relative_change': 0.1}) == Kernels('closed_form', 1)

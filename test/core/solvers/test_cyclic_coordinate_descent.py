@@ -406,7 +406,7 @@ def test_searches_come_to_rest():
 
 
 @both_orders
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(trees(), st.integers(0, 2**32 - 1), st.sampled_from(sorted(GOALS)))
 def test_sweeps_never_raise_the_cost_nor_leave_the_limits(order, tree, seed, goals):
     links, joints = tree

@@ -23,7 +23,7 @@ from ik_core.solvers.damped_search.workspace import (
     room_aside,
 )
 
-pytestmark = pytest.mark.long  # kernels in other lanes are compiled here
+pytestmark = pytest.mark.long
 needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are no lanes')
 
 
@@ -78,6 +78,7 @@ def in_so_many_lanes(count, problem, frames, starts, desks=None, **options):
     return answers, codes, errors
 
 
+@pytest.mark.thorough  # compiles the largest kernel for two more numbers of lanes
 @needs_lanes
 @pytest.mark.parametrize('name', ['panda', 'scara'])
 def test_the_number_of_lanes_changes_no_bit(name):
@@ -95,7 +96,7 @@ def test_desks_that_are_fewer_than_lanes_share_them():
     """Restarts side by side, as of a single solve, for a whole batch."""
     given = random_problems('panda', 60, seed=1)
     for one, other in zip(
-        in_so_many_lanes(8, *given), in_so_many_lanes(8, *given, desks=2), strict=True
+        in_so_many_lanes(LANES, *given), in_so_many_lanes(LANES, *given, desks=2), strict=True
     ):
         np.testing.assert_array_equal(one, other)
 
@@ -152,7 +153,7 @@ def test_plain_python_gives_the_same_to_a_billionth():
     here = os.path.dirname(__file__)
     output = fresh_python.run(PLAIN, NUMBA_DISABLE_JIT='1', PYTHONPATH=python_path(here))
     answers, codes = json.loads(output)
-    expected, counts, _ = in_so_many_lanes(4, *random_problems('scara', 6), restarts=20)
+    expected, counts, _ = in_so_many_lanes(LANES, *random_problems('scara', 6), restarts=20)
     np.testing.assert_allclose(answers, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(np.array(codes)[:, [0, 3]], counts[:, [0, 3]])
 
@@ -187,6 +188,7 @@ def steps():
     return ' '.join(float(number).hex() for number in found)
 
 
+@pytest.mark.thorough  # compiles kernels that else only a numba without lanes needs
 @needs_lanes
 def test_kernels_without_lanes_give_the_same_bits():
     """Compiled, with `one_lane`; steps alone, since a whole search compiles for half a minute."""

@@ -11,7 +11,7 @@ from ik_core.solvers.readiness import Kernels, all_kernels, kernels_of
 
 LOOPS_OF = """
 from ik_core import IkProblem, PositionTask, make_solver
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers.damped_search import single
 from ik_core.solvers.readiness import kernels_of, make_ready
 problem = IkProblem(load_robot('arm5'), [PositionTask(load_robot('arm5').default_tip())])
@@ -43,11 +43,11 @@ def test_the_kernels_that_options_choose_are_ready_and_no_others(name, options, 
 
 @pytest.mark.parametrize('name', SOLVERS)
 def test_each_variant_of_a_solver_is_that_of_its_own_options(name):
-    variants = SOLVERS[name].variants
-    assert [make_solver(name, **options).variant for options in variants] == [
-        *range(len(variants))
+    kernel_sets = SOLVERS[name].kernel_sets
+    assert [make_solver(name, **options).kernel_set for options in kernel_sets] == [
+        *range(len(kernel_sets))
     ]
-    assert all_kernels(name) == [kernels_of(name, options) for options in variants]
+    assert all_kernels(name) == [kernels_of(name, options) for options in kernel_sets]
 
 
 def test_options_that_change_no_kernels_need_those_of_the_defaults():

@@ -250,7 +250,7 @@ def test_solve_is_make_solver_and_solve():
     for solver in ('damped_least_squares', make_solver('damped_least_squares')):
         result = ik.solve(case.problem, case.q0, solver=solver)
         np.testing.assert_array_equal(result.q, expected.q)
-    with pytest.raises(ik.InvalidOption, match='go with a name'):
+    with pytest.raises(ik.InvalidOption, match='need the name of a solver'):
         ik.solve(case.problem, case.q0, solver=solver, damping=1.0)
     limited = ik.solve(case.problem, case.q0, budget=Budget(iterations=1), restarts=0)
     assert limited.iterations == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ik_core as ik
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.tasks import Task
 
 ROBOT = load_robot('arm5')

@@ -57,11 +57,11 @@ def by_hand(robot, tip, example, places):
     return np.array(frames)
 
 
-def tracked(tracker, example, places, *, anew=True):
+def tracked(tracker, example, places, *, restart=True):
     """The commands (FRAMES, n), many ticks a frame."""
     commands = []
     for i in range(FRAMES):
-        tracker.next_frame([example[i]], anew=anew and i == 0)
+        tracker.next_frame([example[i]], restart=restart and i == 0)
         tracker.set_goal(0, places[i], 0.04 * i)
         for tick in range(40):
             command = tracker.tick(0.04 * i + 1e-4 * tick)
@@ -92,7 +92,7 @@ def test_a_recording_begins_with_the_frames_so_far(tmp_path):
     tracked(tracker, example, places)
     recorder = Recorder((URDF / 'iiwa14.urdf').read_text())
     tracker.observe(recorder)
-    tracked(tracker, example[::-1], places[::-1], anew=False)
+    tracked(tracker, example[::-1], places[::-1], restart=False)
     recorder.save(tmp_path / 'frames')
     [again] = replay(read_recording(tmp_path / 'frames'))
     assert again.is_same, again.failure

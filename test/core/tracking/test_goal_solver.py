@@ -196,7 +196,7 @@ def test_warming_up_leaves_the_phase_and_the_solution():
     for phase in (Phase.FOLLOWING, Phase.SEARCHING):
         solver = in_phase(phase)
         before = solver.solution
-        solver.warm()
+        solver.warm_up()
         assert solver.phase is phase
         assert solver.solution is before
 

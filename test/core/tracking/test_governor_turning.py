@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 
 ROUNDING = 1e-11
 LOWER, UPPER = -1.0, 1.0
@@ -50,7 +50,7 @@ def follow(governor, random_):
         yield
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.sampled_from([0.001, 0.005, 0.02]), st.booleans())
 def test_no_stop_turns_round_outside_the_limits(seed, period, may_change):
     random_ = random.Random(seed)

@@ -26,7 +26,7 @@ from ik_core.tracking.instructions import (
     SetTwist,
     SkipTick,
     Stop,
-    TakeBack,
+    UndoStep,
 )
 
 
@@ -67,13 +67,13 @@ def calls(robot, goal, q):
         (lambda t: t.set_rest(q), SetRest(q)),
         (lambda t: t.set_solver('sqp', few), SetSolver('sqp', few)),
         (lambda t: t.set_problem(problem), SetProblem(problem)),
-        (lambda t: t.next_frame(anew=True), NextFrame((), True)),
+        (lambda t: t.next_frame(restart=True), NextFrame((), True)),
         (lambda t: t.pause(), Pause(True)),
         (lambda t: t.pause(False), Pause(False)),
         (lambda t: t.brake(), Brake()),
         (lambda t: t.skip_tick(braking=False), SkipTick(False)),
         (lambda t: t.skip_tick(braking=True), SkipTick(True)),
-        (lambda t: t.take_back(), TakeBack()),
+        (lambda t: t.undo_step(), UndoStep()),
         (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
         (lambda t: t.stop(), Stop()),
         (lambda t: t.reset(q, keep_goals=True), Reset(q, True)),

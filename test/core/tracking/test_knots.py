@@ -5,7 +5,7 @@ import pytest
 
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.knots import MOST
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 
 N = 4
 PERIOD = 0.004

@@ -18,7 +18,7 @@ from ik_core import tasks
 from ik_core.cli.main import main
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.recording import InvalidRecording, Recorder, read_recording, replay
-from ik_core.tracking.recording.problems import describe_task, make_task
+from ik_core.tracking.recording.recorded_problems import describe_task, make_task
 from ik_core.tracking.recording.recorder import SEGMENT
 from ik_core.tracking.recording.values import Decoder, Encoder
 
@@ -82,7 +82,7 @@ def meddle(tracker, k, robot):
         410: lambda: tracker.brake(),
         415: lambda: tracker.skip_tick(braking=True),
         420: lambda: tracker.skip_tick(braking=False),
-        425: lambda: tracker.take_back(),
+        425: lambda: tracker.undo_step(),
         450: lambda: tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.0, 0.2], k / RATE),
     }
     acts.get(k, lambda: None)()
@@ -171,7 +171,7 @@ def test_what_is_no_recording_is_refused(tmp_path, capsys):
     np.savez(other, q=np.zeros(3))
     empty.write_bytes(b'')
     for path in (other, empty):
-        with pytest.raises(InvalidRecording, match='no recording'):
+        with pytest.raises(InvalidRecording, match='not a recording'):
             read_recording(path)
         assert main(['replay', str(path)]) == 2
     assert main(['replay', str(tmp_path / 'none.npz')]) == 2

@@ -130,7 +130,7 @@ def test_a_resumed_tracker_does_the_same_and_taking_a_snapshot_changes_nothing(n
     case, arguments = CASES[name]
     undisturbed, of = begun(case, **arguments), begun(case, **arguments)
     tracker = of.tracker
-    again = Tracker.resume(tracker.snapshot(), clock=lambda: 0.0)
+    again = Tracker.from_snapshot(tracker.snapshot(), clock=lambda: 0.0)
     expected = ticked(undisturbed.tracker, undisturbed, case)
     assert_same(ticked(again, of, case), expected)  # first: nothing is shared
     memory = arguments.get('solver') is not None
@@ -141,7 +141,7 @@ def test_a_resumed_tracker_does_the_same_and_taking_a_snapshot_changes_nothing(n
 def test_a_snapshot_may_be_resumed_more_than_once():
     of = begun(line)
     snapshot = of.tracker.snapshot()
-    first, second = (Tracker.resume(snapshot, clock=lambda: 0.0) for _ in range(2))
+    first, second = (Tracker.from_snapshot(snapshot, clock=lambda: 0.0) for _ in range(2))
     assert_same(ticked(first, of, line), ticked(second, of, line))
 
 
@@ -152,7 +152,7 @@ def test_a_search_begins_again_and_finds_its_branch():
     of.goal(goal)
     while of.tick().status is not TrackStatus.SEARCHING:
         pass
-    again = Tracker.resume(of.tracker.snapshot(), clock=lambda: 0.0)
+    again = Tracker.from_snapshot(of.tracker.snapshot(), clock=lambda: 0.0)
     pairs = [(of.tracker.tick(of.now), again.tick(of.now)) for _ in range(100)]
     assert_same(*zip(*pairs, strict=True))
     assert pairs[0][0].restarts > 0
@@ -246,6 +246,6 @@ def test_warming_up_does_not_spoil_a_recording(tmp_path):
     for k in range(WHEN, WHEN + 20):
         drag(of, k)
         if k == WHEN + 10:
-            of.tracker.warm()
+            of.tracker.warm_up()
         of.tick()
     assert_replays(recorder, tmp_path / 'run.npz')

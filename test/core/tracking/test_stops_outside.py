@@ -12,7 +12,6 @@ import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 from ik_core.tracking.recording import Recorder, read_recording, replay
 
-FIXED = settings(deadline=None, derandomize=True)
 RATE = 100.0
 TIMEOUT = 1e3  # [s] of goals and twists, by a clock that only tests of timeouts set forward
 GANTRY = f"""
@@ -231,7 +230,7 @@ def test_a_snapshot_of_a_stop_goes_on_with_it_and_recordings_replay_the_same(sto
     STOPS[stop](arm)
     arm.ticks(2)
     assert not arm.tracker.at_rest
-    again = Tracker.resume(arm.tracker.snapshot(), clock=lambda: 0.0)
+    again = Tracker.from_snapshot(arm.tracker.snapshot(), clock=lambda: 0.0)
     for k in range(100):
         if k == 50:
             for tracker in (arm.tracker, again):
@@ -268,7 +267,7 @@ def in_motion(random, limits, tight, rate):
     return arm
 
 
-@settings(FIXED, max_examples=150)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     jerky=st.booleans(),
@@ -294,7 +293,7 @@ def test_a_stop_is_the_shortest_one_wherever_the_limits_are(seed, jerky, rate, s
     assert_stays(arm, 20)
 
 
-@settings(FIXED, max_examples=150)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     jerky=st.tuples(st.booleans(), st.booleans()),

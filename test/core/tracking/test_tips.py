@@ -400,7 +400,7 @@ def test_warming_up_changes_nothing():
     for make in TIPS.values():
         tip = make()
         before, state = tip.frame.copy(), tip.state
-        tip.warm(step())
+        tip.warm_up(step())
         assert tip.state is state
         np.testing.assert_array_equal(tip.frame, before)
 

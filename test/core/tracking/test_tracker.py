@@ -255,6 +255,6 @@ def test_the_callers_problem_is_left_alone():
 
 def test_warming_up_changes_nothing():
     warm, cold = moving(), moving()
-    warm.tracker.warm()
+    warm.tracker.warm_up()
     for _ in range(300):
         np.testing.assert_array_equal(warm.tick().q, cold.tick().q)

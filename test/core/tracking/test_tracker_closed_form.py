@@ -175,7 +175,7 @@ def test_solvers_change_in_motion():
 
 def test_what_has_no_closed_form_is_said_at_once_and_followed_by_the_default():
     streams = [Stream('dual_arm', solver=s) for s in ('closed_form', 'levenberg_marquardt')]
-    assert streams[0].tracker.solver_note.endswith('levenberg_marquardt answers')
+    assert streams[0].tracker.solver_note.endswith('solved by levenberg_marquardt')
     assert streams[1].tracker.solver_note == ''
     q = streams[0].configuration(np.random.default_rng(7))
     goals = [streams[0].pose(q, tip) for tip in range(2)]

@@ -22,7 +22,7 @@ import sys
 import numpy as np
 import ik_core as ik
 from ik_core.optim.memory import ITERATIONS
-from ik_core.robot.load import load_robot
+from ik_core.robot.robot_sources import load_robot
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 
 def compiled():
@@ -35,7 +35,7 @@ def compiled():
 robot = load_robot('panda')
 problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])])
 tracker = Tracker(problem, 200.0, limits=MotionLimits.of(robot, acceleration=20.0))
-tracker.warm()
+tracker.warm_up()
 warm = compiled()
 goal = robot.forward_kinematics(tracker.q, robot.tips()[0])
 for move in ('joint', 'linear'):

@@ -11,9 +11,6 @@ from support.streams import ROBOTS, Stream, moved, out_of_reach, turned
 import ik_core as ik
 from ik_core.tracking import MotionLimits
 
-FIXED = settings(deadline=None, derandomize=True)
-
-
 # 1. Every command is finite and inside all limits
 
 
@@ -33,7 +30,7 @@ def hostile_goal(stream, random, kind, start):
     return start
 
 
-@settings(FIXED, max_examples=60)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(ROBOTS),
     acceleration=st.sampled_from([0.5, 20.0, math.inf]),
@@ -60,7 +57,7 @@ def test_no_stream_of_goals_breaks_a_limit(name, acceleration, rate, kinds, hold
             stream.tick()
 
 
-@settings(FIXED, max_examples=40)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from(ROBOTS),
     seed=st.integers(0, 2**32 - 1),

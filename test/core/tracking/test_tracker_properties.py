@@ -13,7 +13,7 @@ import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 
 # Examples are told whole when they fail: to shrink them would take minutes.
-FIXED = settings(deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+FIXED = settings(phases=[Phase.explicit, Phase.generate])
 RELATIVE = 1e-9  # rounding allowed on top of a limit
 SOLVERS = ['levenberg_marquardt', 'damped_least_squares', 'selectively_damped_least_squares']
 

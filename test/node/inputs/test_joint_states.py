@@ -392,7 +392,7 @@ def test_where_an_encoder_jumps_and_stays_the_robot_is(robot):
 
 
 def test_without_joint_states_it_stops_and_goes_on_from_them(robot):
-    with controlled('position_command', state_timeout=0.3) as node:
+    with controlled('position_command', state_timeout=1.0) as node:
         arm = Arm(node, ARM, START)
         arm.start()
         node.send_goal(reachable_goal(robot, TIP, 4))

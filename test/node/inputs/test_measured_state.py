@@ -223,7 +223,7 @@ def test_the_first_angle_is_the_one_nearest_to_the_last_command_if_there_was_one
     assert stream.at('wheel') == pytest.approx(first)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.tuples(
@@ -247,7 +247,7 @@ def test_single_wrong_samples_never_make_a_resting_robot_rest_elsewhere(samples)
             assert abs(state.q[index] - 0.5) <= 2.5 * TOLERANCE
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(-1.0, 1.0), st.floats(1e-4, 0.3)), max_size=60))
 def test_what_a_robot_may_do_is_always_believed(steps):
     state, now, position = MeasuredState(ROBOT, ['turn'], {}), 0.0, 0.0

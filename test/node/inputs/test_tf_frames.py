@@ -26,7 +26,7 @@ from support.node_harness import URDF, Client, check_states, load, node_process,
 from ik_core.maths.rotations import matrix_from_rpy
 from ik_node.conversions import Refused, transform_to_pose
 from ik_node.inputs import tf_frames
-from ik_node.inputs.frames import Pending
+from ik_node.inputs.goal_frames import Pending
 from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
 
 TIP = 'panda_hand'
@@ -435,7 +435,7 @@ def test_a_refused_subscription_is_one_sentence(
     sys.modules.pop('tf2_ros')
     (line,) = capfd.readouterr().err.splitlines()
     assert '[WARN]' in line
-    assert f'goals in frames of tf are refused: {reason}' in line
+    assert f'goals in tf frames are refused: {reason}' in line
     assert 'allocator' not in line
     assert ignored == []
     with pytest.raises(Refused, match=reason):

@@ -62,7 +62,7 @@ def test_while_twists_move_the_tip_the_status_says_jogging(panda, robot):
     start = tip_of(robot, panda.more_states(1)[0])
     says = lambda: panda.status.get('code') == 'jogging'  # noqa: E731
     jog(panda, twist(linear=(0.0, 0.0, -0.05)), says, 'the status')
-    assert panda.status['text'].startswith('moving as the twists say')
+    assert panda.status['text'].startswith('following twists')
     panda.until_code('idle')
     panda.send_goal(start)
     panda.until_code('reached')

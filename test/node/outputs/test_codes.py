@@ -8,8 +8,8 @@ pytest.importorskip('rclpy')
 from support.node_harness import load, snapshot
 
 from ik_core.tracking import TrackStatus
-from ik_node.model import Model
 from ik_node.outputs.codes import Hazard, StatusCode, hazards
+from ik_node.robot_model import Model
 
 TIP = 'panda_hand'
 BENT = np.array([0.1, -0.5, 0.2, -2.0, 0.1, 1.8, 0.6, 0.02])

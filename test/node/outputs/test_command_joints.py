@@ -10,7 +10,7 @@ from support.node_harness import load, snapshot
 from support.panda_world import TIP
 
 from ik_core import IkError
-from ik_node.model import Model
+from ik_node.robot_model import Model
 
 
 def test_command_joints_say_what_is_published_and_in_which_order(robot):

@@ -18,7 +18,7 @@ from support.node_harness import load
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.limits import MotionLimits
+from ik_core.tracking.motion_limits import MotionLimits
 from ik_node.clocks import Moment
 from ik_node.outputs.joint_trajectories import JointTrajectoryWriter
 
@@ -53,8 +53,8 @@ class Driver:
         else:
             self.move()
 
-    def take_back(self):
-        self.governor.take_back()
+    def undo_step(self):
+        self.governor.undo_step()
 
 
 @dataclass(frozen=True)

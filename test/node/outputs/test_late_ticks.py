@@ -11,10 +11,10 @@ from support.panda_world import TIP
 
 from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.joint_motion import JointMotion
+from ik_node.control_loop import ControlLoop
 from ik_node.inputs.joint_states import StartState
-from ik_node.model import Model
-from ik_node.motion import Motion
 from ik_node.outputs.diagnostics import Diagnostics
+from ik_node.robot_model import Model
 from ik_node.sure_steps import SureSteps
 
 PERIOD = 10_000_000
@@ -44,7 +44,7 @@ def tick(motion, due):
 
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
-    [(Motion, '_send', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
+    [(ControlLoop, '_send', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
 )
 def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owner, name, late):
     with controlled('joint_trajectory') as node:
@@ -93,8 +93,8 @@ def test_a_step_is_taken_back_whatever_raises(monkeypatch):
     for tick in range(20):
         before = tracker.governor.q.copy()
         tracker.tick(0.01 * tick)
-    let_fail(monkeypatch, Coordinator, '_take_back', late=True)
-    monkeypatch.setattr(tracker, 'take_back', lambda: tracker._parts._take_back(None))
-    SureSteps(tracker, told.append).take_back()
+    let_fail(monkeypatch, Coordinator, '_undo_step', late=True)
+    monkeypatch.setattr(tracker, 'undo_step', lambda: tracker._parts._undo_step(None))
+    SureSteps(tracker, told.append).undo_step()
     np.testing.assert_array_equal(tracker.governor.q, before)
     assert 'Injected' in told[0]

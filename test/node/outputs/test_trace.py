@@ -9,8 +9,8 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from support.node_harness import URDF, load, snapshot, world
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ik_node.model import Model
 from ik_node.outputs.markers import GREEN, TRACE_POINTS, Trace, colours
+from ik_node.robot_model import Model
 
 TIP = 'panda_hand'
 

@@ -12,7 +12,7 @@ from support.panda_world import ACCELERATION, RATE, TIP, panda_world, until_at
 
 import ik_core as ik
 from ik_core.solvers import readiness
-from ik_node import model as model_module
+from ik_node import robot_model as model_module
 
 
 def test_parameters_change_on_the_way():

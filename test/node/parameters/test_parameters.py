@@ -15,8 +15,8 @@ from support.node_harness import DOMAIN, URDF, load, overrides, unique_namespace
 import ik_core as ik
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
-from ik_node.limits import motion_limits
-from ik_node.parameters.options import NodeOptions
+from ik_node.joint_limits import motion_limits
+from ik_node.parameters.node_options import NodeOptions
 from ik_node.parameters.store import Parameters
 
 

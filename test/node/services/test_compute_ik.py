@@ -34,9 +34,9 @@ from support.node_harness import (
 import ik_core as ik
 from ik_core import IkStatus
 from ik_node.conversions import transform_to_pose
-from ik_node.inputs.frames import Frames, Pending
-from ik_node.model import Model
+from ik_node.inputs.goal_frames import Frames, Pending
 from ik_node.parameters.store import Parameters
+from ik_node.robot_model import Model
 from ik_node.services.compute_ik import (
     LONGEST_TIMEOUT,
     Declined,

@@ -23,7 +23,7 @@ from support.panda_world import (
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     """Answers that wait for rest as long as a busy machine takes to come there."""
-    monkeypatch.setattr('ik_node.model.STOP_MARGIN', 60.0)
+    monkeypatch.setattr('ik_node.robot_model.STOP_MARGIN', 60.0)
 
 
 def test_reset_drops_the_goal_and_comes_to_rest_within_the_limits():

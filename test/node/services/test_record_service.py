@@ -19,7 +19,7 @@ from support.places import ROOT
 from support.robots import python_path
 
 from ik_core.tracking.recording import part_of, read_recording, replay
-from ik_node.parameters.options import NodeOptions
+from ik_node.parameters.node_options import NodeOptions
 from ik_node.services.recording import LEFT_BEHIND, RecordService, check_folder, new_file
 
 TRACKING = ROOT / 'test' / 'core' / 'tracking'

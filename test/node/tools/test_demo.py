@@ -40,6 +40,7 @@ def without_a_terminal(**options):
     )
 
 
+@pytest.mark.thorough
 def test_without_viser_it_says_so_in_a_line_and_goes_on(tmp_path):
     (tmp_path / 'viser.py').write_text('raise ImportError("none")')
     done = without_a_terminal(env=environment(tmp_path))
@@ -51,6 +52,7 @@ def test_without_viser_it_says_so_in_a_line_and_goes_on(tmp_path):
     assert 'http' not in done.stdout
 
 
+@pytest.mark.thorough
 def test_with_viewer_0_nothing_is_served():
     done = without_a_terminal(env=environment(VIEWER='0'))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -26,7 +26,7 @@ from support.panda_world import text_of
 from support.shown_page import shown
 
 from ik_viewer.page.page import PARTS
-from ik_viewer.ros.arm import RosArm
+from ik_viewer.ros.ros_arm import RosArm
 
 pytestmark = pytest.mark.long
 ARRIVED = 1e-4

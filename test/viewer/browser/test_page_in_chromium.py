@@ -10,7 +10,7 @@ from support.shown_page import SEEN, shown
 
 from ik_viewer.arm import GoalKind
 from ik_viewer.drawing.description import describe
-from ik_viewer.local.arm import LocalArm
+from ik_viewer.local.local_arm import LocalArm
 from ik_viewer.page.page import PARTS
 
 pytestmark = pytest.mark.long

@@ -7,11 +7,11 @@ import pytest
 from support import robots
 
 from ik_viewer.arm import Description, GoalKind, Moment, TipState
-from ik_viewer.compare import run as run_module
+from ik_viewer.compare import stepped_solve as run_module
 from ik_viewer.compare.contestants import LINE_SEARCH
 from ik_viewer.compare.race import Race
-from ik_viewer.compare.run import Curve, RunState, Standing
 from ik_viewer.compare.start import stretched_arm
+from ik_viewer.compare.stepped_solve import Curve, RunState, Standing
 from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
 
 pytest.importorskip('viser')
@@ -58,7 +58,7 @@ def goal_at(robot, seed):
 @pytest.fixture
 def panel(stage):
     panel = Compare(stage, moment_of(stage))
-    panel._pace.value = 'as many as there is time for'
+    panel._pace.value = 'as many as possible'
     panel._set_pace()
     yield panel
     panel.remove()
@@ -119,7 +119,7 @@ def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, stage)
         panel._from_here()
     for place in panel._places:
         place.value = NOBODY
-    with pytest.raises(ValueError, match='nobody takes part'):
+    with pytest.raises(ValueError, match='no method is chosen'):
         panel._stretch()
 
 

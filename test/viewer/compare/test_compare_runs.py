@@ -11,11 +11,11 @@ from ik_core import IkStatus
 from ik_core.optim.workspace import State
 from ik_core.solvers.base import IterativeSolver
 from ik_viewer.arm import GoalKind, TipState
-from ik_viewer.compare import run as run_module
+from ik_viewer.compare import stepped_solve as run_module
 from ik_viewer.compare.contestants import Contestant, all_contestants
 from ik_viewer.compare.race import Race
-from ik_viewer.compare.run import Run, RunState
 from ik_viewer.compare.start import Start, goals_of, stretched_arm
+from ik_viewer.compare.stepped_solve import Run, RunState
 
 LONG = 1e9
 """[s] No frame ends for want of time."""

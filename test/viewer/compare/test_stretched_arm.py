@@ -6,10 +6,10 @@ from support import robots
 
 import ik_core as ik
 from ik_core.exceptions import UnsupportedProblem
-from ik_viewer.compare import run as run_module
+from ik_viewer.compare import stepped_solve as run_module
 from ik_viewer.compare.contestants import LINE_SEARCH, all_contestants, contestant_named
-from ik_viewer.compare.run import Run, RunState
 from ik_viewer.compare.start import BENT, TOWARDS_BASE, stretched_arm
+from ik_viewer.compare.stepped_solve import Run, RunState
 
 ARMS = ['panda', 'ur5e', 'iiwa14', 'arm5', 'dual_arm', 'pr2_like']
 every_arm = pytest.mark.parametrize('name', ARMS)
@@ -106,5 +106,5 @@ def test_names_on_the_page_are_those_of_one_contestant_each():
     assert len(set(names)) == len(names) >= len(ik.SOLVERS)
     assert all(contestant_named(c.name) == c for c in all_contestants())
     assert set(LINE_SEARCH) <= set(all_contestants())
-    with pytest.raises(ik.InvalidOption, match='nobody'):
+    with pytest.raises(ik.InvalidOption, match='no method'):
         contestant_named('simplex')

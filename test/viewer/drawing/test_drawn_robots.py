@@ -13,7 +13,7 @@ pytest.importorskip('trimesh')
 
 import ik_core as ik
 from ik_core.maths.rotations import transform_of
-from ik_viewer.drawing.figure import Figure, linear, size_of, unit_solid
+from ik_viewer.drawing.drawn_robot import DrawnRobot, linear, size_of, unit_solid
 from ik_viewer.drawing.shapes import Box, Cylinder, Mesh, Shape, Sphere
 from ik_viewer.drawing.skeleton import skeleton
 
@@ -39,7 +39,7 @@ def test_every_link_is_drawn_where_it_is(name):
     links, joints = robots.read_joints(name)
     robot, rng = robots.shipped(name), np.random.default_rng(5)
     scene = FakeScene()
-    figure = Figure(scene, '/robot', robot, link_shapes(robot))
+    figure = DrawnRobot(scene, '/robot', robot, link_shapes(robot))
     for _ in range(3):
         q = robots.random_q(robot, rng)
         figure.show(q)
@@ -49,13 +49,13 @@ def test_every_link_is_drawn_where_it_is(name):
             np.testing.assert_allclose(places[link], truth[link], atol=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(trees(), st.integers(0, 1000))
 def test_so_are_the_links_of_random_trees(tree, seed):
     robot = ik.Robot.from_joints('tree', *tree)
     scene = FakeScene()
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, robot.n)
-    Figure(scene, '/robot', robot, link_shapes(robot)).show(q)
+    DrawnRobot(scene, '/robot', robot, link_shapes(robot)).show(q)
     places = drawn_places(scene, robot)
     for link in robot.link_names:
         truth = robot.forward_kinematics(q, link)
@@ -70,7 +70,7 @@ def triangles(robot):
 
 def test_meshes_are_drawn_where_their_links_are():
     robot, scene = robots.shipped('pr2_like'), FakeScene()
-    figure = Figure(scene, '/robot', robot, triangles(robot))
+    figure = DrawnRobot(scene, '/robot', robot, triangles(robot))
     q = robots.random_q(robot, np.random.default_rng(8))
     figure.show(q)
     meshes = [scene.world(name) for name in scene.of_kind('mesh_simple')]
@@ -81,7 +81,7 @@ def test_meshes_are_drawn_where_their_links_are():
 
 def test_only_bodies_that_moved_are_sent():
     robot, scene = robots.shipped('panda'), FakeScene()
-    figure = Figure(scene, '/robot', robot, triangles(robot))
+    figure = DrawnRobot(scene, '/robot', robot, triangles(robot))
     q = robot.middle_configuration
     figure.show(q)
     before = {name: node.moves for name, node in scene.nodes.items()}
@@ -95,7 +95,7 @@ def test_only_bodies_that_moved_are_sent():
 
 def test_a_joint_that_creeps_is_drawn_in_time():
     robot, scene = robots.shipped('arm5'), FakeScene()
-    figure = Figure(scene, '/robot', robot, link_shapes(robot))
+    figure = DrawnRobot(scene, '/robot', robot, link_shapes(robot))
     q, link = robot.middle_configuration, robots.tip_of(robot)
     for _ in range(1000):
         q[0] += 3e-7  # less than is worth a message, every time
@@ -124,7 +124,7 @@ def test_a_solid_is_drawn_as_large_as_it_is(solid, extent):
 
 def test_a_removed_figure_leaves_nothing():
     robot, scene = robots.shipped('panda'), FakeScene()
-    Figure(scene, '/robot', robot, link_shapes(robot)).remove()
+    DrawnRobot(scene, '/robot', robot, link_shapes(robot)).remove()
     assert scene.nodes == {}
 
 
@@ -208,6 +208,6 @@ def test_colours_of_instances_are_sent_as_light_adds_up():
     assert linear(np.array([5])).tolist() == [0]  # on the straight part: 5 / 12.92
     scene = FakeScene()
     shape = Shape(-1, np.eye(4), Sphere(0.1), (255, 188, 0))
-    Figure(scene, '/robot', robots.shipped('panda'), [shape])
+    DrawnRobot(scene, '/robot', robots.shipped('panda'), [shape])
     (balls,) = scene.of_kind('batched_meshes_simple').values()
     assert balls.batched_colors.tolist() == [[255, 128, 0]]

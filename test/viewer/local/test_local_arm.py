@@ -13,8 +13,8 @@ import ik_core as ik
 from ik_core.exceptions import IkError
 from ik_core.solvers.readiness import kernels_of, make_ready
 from ik_viewer.arm import Description, GoalKind
-from ik_viewer.local import arm as arm_module
-from ik_viewer.local.arm import LocalArm
+from ik_viewer.local import local_arm as arm_module
+from ik_viewer.local.local_arm import LocalArm
 
 PATIENCE = 120.0
 """[s] Compiling is part of it where nothing is compiled yet."""
@@ -24,7 +24,7 @@ PATIENCE = 120.0
 def running():
     """One arm for all tests; each begins without goals and with nothing to tell."""
     arm = LocalArm(Description(robots.shipped('panda'), (URDF / 'panda.urdf').read_text()))
-    until(arm, lambda moment: 'getting ready' not in moment.text)
+    until(arm, lambda moment: 'preparing' not in moment.text)
     yield arm
     arm.close()
 
@@ -302,7 +302,7 @@ def test_what_fails_while_it_gets_ready_is_told_and_it_goes_on(monkeypatch):
     monkeypatch.setattr(arm_module, 'make_ready', fail)
     arm = LocalArm(Description(robots.shipped('panda')))
     try:
-        until(arm, lambda moment: 'getting ready' not in moment.text)
+        until(arm, lambda moment: 'preparing' not in moment.text)
         assert 'OSError: no space left' in arm.take_notices()
     finally:
         arm.close()

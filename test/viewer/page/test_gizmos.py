@@ -124,14 +124,14 @@ def test_what_counts_is_chosen_for_the_tip_in_hand(made, word, kind):
     arm = FakeArm(robots.shipped('dual_arm'))
     page, hands = made(arm)
     hands.change('Tip', arm.links[1])
-    hands.change('What counts', word)
+    hands.change('Goal kind', word)
     ((tip, goal, given),) = arm.called('set_goal')
     assert (tip, given) == (1, kind)
     np.testing.assert_allclose(goal, gizmo_of(page, 1).pose, atol=1e-12)
     hands.grab(gizmo_of(page, 0))
     page.frame()
     assert hands.widget('Tip').value == arm.links[0]
-    assert hands.widget('What counts').value == 'Pose'
+    assert hands.widget('Goal kind').value == 'Pose'
 
 
 def test_a_kind_that_is_chosen_elsewhere_is_shown(made, clock):
@@ -140,4 +140,4 @@ def test_a_kind_that_is_chosen_elsewhere_is_shown(made, clock):
     arm.kinds[0] = GoalKind.AXIS
     clock()
     page.frame()
-    assert hands.widget('What counts').value == 'Position + axis'
+    assert hands.widget('Goal kind').value == 'Position + axis'

@@ -17,7 +17,7 @@ import ik_core as ik
 from ik_viewer.arm import Setting
 from ik_viewer.page import fields
 from ik_viewer.page.gizmos import Gizmos
-from ik_viewer.page.goals import Goals
+from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 
@@ -35,7 +35,7 @@ def test_pause_and_reset(made):
     hands.press('Pause')
     arm.code = 'paused'
     page.frame()
-    hands.press('Go on')
+    hands.press('Resume')
     hands.press('Drop the goals')
     assert arm.calls == [('pause', True), ('pause', False), ('reset',)]
 
@@ -43,9 +43,9 @@ def test_pause_and_reset(made):
 def test_the_way_to_the_goal_is_a_setting(made):
     arm = panda()
     _, hands = made(arm)
-    hands.change('Way to the goal', 'Straight line')
+    hands.change('Motion to the goal', 'Straight line')
     assert arm.called('set_settings') == [({'move': 'linear'},)]
-    assert 'Way to the goal' in [w.label for w in hands.widgets()]
+    assert 'Motion to the goal' in [w.label for w in hands.widgets()]
 
 
 def test_a_step_of_the_pad_moves_the_goal_by_as_much(made):
@@ -78,7 +78,7 @@ def test_a_button_that_is_held_sends_twists(made):
     arm = panda()
     _, hands = made(arm)
     hands.change('Direction', 'yaw (z)')
-    hands.change('Turning [deg/s]', 90)
+    hands.change('Rotation [deg/s]', 90)
     plus, minus = (w for w in hands.widgets() if w.label == 'Hold')
     hands.hold(plus)
     hands.hold(minus)

@@ -154,5 +154,5 @@ def test_the_playhead_shows_every_frame_for_a_period_and_begins_again():
 
 @pytest.mark.parametrize(('frames', 'period'), [(0, 0.1), (3, 0.0), (3, float('nan'))])
 def test_a_clip_of_nothing_is_refused(frames, period):
-    with pytest.raises(ik.InvalidOption, match='no clip'):
+    with pytest.raises(ik.InvalidOption, match='not a clip'):
         Playhead(frames, period)

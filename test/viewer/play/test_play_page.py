@@ -61,7 +61,7 @@ def finished(page):
         time.sleep(0.001)
 
 
-FIGURE = ('--open-limits', '--links', 'foot=foot', 'spine=spine')
+FIGURE = ('--ignore-limits', '--links', 'foot=foot', 'spine=spine')
 
 
 def test_a_clip_and_its_imitator_are_played_frame_by_frame(page, clip):
@@ -94,7 +94,7 @@ def test_the_slider_of_beta_solves_anew_from_the_frame_that_is_shown(page, clip)
     finished(shown)
     robot = shown.live.imitator.robot
     assert (shown.live.positions >= robot.lower - 1e-9).all()
-    assert 'joints are copied' in shown._weights.content
+    assert 'copy the joints' in shown._weights.content
 
 
 def test_it_is_stopped_scrubbed_and_slowed(page, clip):

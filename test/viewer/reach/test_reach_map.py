@@ -73,7 +73,7 @@ def test_a_rail_without_an_end_is_refused_with_a_sentence():
     ]  # fmt: skip
     robot = ik.Robot.from_joints('endless', ['world', 'tip'], joints)
     problem = ik.IkProblem(robot, [ik.PositionTask('tip')])
-    assert 'without end' in finished(Mapper(problem, np.zeros(1), COARSE)).error
+    assert 'no limits' in finished(Mapper(problem, np.zeros(1), COARSE)).error
 
 
 def test_more_is_brighter():

@@ -51,7 +51,7 @@ def test_a_node_that_comes_goes_and_comes_again(client):
     with watched(client) as watch:
         assert watch.moment is None
         assert watch.arm.description is None
-        watch.until_notice('not there; waiting for it', client.namespace)
+        watch.until_notice('not available; waiting for it', client.namespace)
         with node_process(client.namespace, *ARGUMENTS, '-p', 'rest_rate:=0.5') as process:
             watch.until_there()
             description = watch.arm.description
@@ -60,9 +60,9 @@ def test_a_node_that_comes_goes_and_comes_again(client):
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0
         watch.until(lambda: watch.moment is None, 'nothing known')
-        watch.until_notice('is gone')
+        watch.until_notice('no longer available')
         watch.arm.set_settings({'rest_rate': 1.0})
-        watch.until_notice('not there')
+        watch.until_notice('not available')
         with node_process(client.namespace, *ARGUMENTS, '-p', 'rest_rate:=0.75') as process:
             watch.until_there()
             watch.until_value('rest_rate', 0.75)
@@ -132,7 +132,7 @@ def test_a_description_that_is_no_robot_is_told_and_opens_nothing():
         with watched(client) as watch:
             topic = 'ik_node/robot_description'
             client.publisher(String, topic, LATCHED).publish(String(data='panda'))
-            watch.until_notice('robot_description', 'no XML')
+            watch.until_notice('robot_description', 'not XML')
             broken = '<robot name="broken"><link name="a"/><joint name="j"/></robot>'
             client.publisher(String, topic, LATCHED).publish(String(data=broken))
             watch.until_notice('robot_description', "'j'")

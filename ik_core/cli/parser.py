@@ -1,0 +1,99 @@
+"""Exit codes, arguments and usage errors of the subcommands of `ik`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..figures import HOW_TO_INSTALL
+from .completion import links, robots
+
+REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes; BAD_INPUT comes with one line on stderr that says what is wrong."""
+
+
+class UsageError(Exception):
+    """Arguments that make no sense; its text is what the user reads."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f'{message} (see `{self.prog} --help`)')
+
+
+def new_parser(
+    commands: Any, name: str, summary: str, doc: str | None = None
+) -> argparse.ArgumentParser:
+    """The parser of a subcommand, added to those of `ik`.
+
+    Its help ends with the examples and explanations of `doc`, a module's docstring: what
+    follows the first line.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f'{summary[:1].upper()}{summary[1:]}.',
+        epilog=examples(doc),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    return parser
+
+
+def examples(doc: str | None) -> str:
+    """The docstring after its first line, if it begins with examples."""
+    text = (doc or '').partition('\n\n')[2]
+    return f'examples:\n{text}' if text.startswith('    ik ') else text
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """Add the argument ROBOT."""
+    robot = parser.add_argument(
+        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or the name of a shipped robot'
+    )
+    robot.completer = robots  # type: ignore[attr-defined]
+
+
+def add_tip(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """Add --tip: `tip`, or with `several` a list `tips`."""
+    text = 'the link to move (default: the end of the longest chain)'
+    more: dict[str, Any] = {'help': text}
+    if several:
+        more = {'help': f'{text}; may be repeated', 'action': 'append', 'default': []}
+        more['dest'] = 'tips'
+    tip = parser.add_argument('--tip', metavar='LINK', **more)
+    tip.completer = links  # type: ignore[attr-defined]
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option --json."""
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def check_drawable(path: Path) -> None:
+    """Check that a figure can be drawn to a path. Raises UsageError where it can't.
+
+    To be called before long work whose result is to be drawn.
+    """
+    try:
+        from matplotlib.figure import Figure  # only figures need matplotlib
+    except ImportError:
+        raise UsageError(f'{path}: drawing needs matplotlib: {HOW_TO_INSTALL}') from None
+    formats = Figure().canvas.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in formats:
+        raise UsageError(f'{path}: the suffix should be one of {", ".join(sorted(formats))}')
+    check_writable(path)
+
+
+def check_writable(path: Path) -> None:
+    """Check that a file to be written is no folder, and has one. Raises UsageError.
+
+    To be called before long work.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f'{path}: there is no folder {path.parent}')
+    if path.is_dir():
+        raise UsageError(f'{path} is a folder: give the file to be written')

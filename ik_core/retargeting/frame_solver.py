@@ -1,0 +1,171 @@
+"""The problem of [TakKo] Eq. 4 for one robot and one example, solved frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..problem import IkProblem
+from ..result import IkResult
+from ..robot.robot import Robot
+from ..solvers import make_solver, solve
+from ..tasks import EndEffectorPatternTask, JointPatternTask, PositionTask, SmoothnessTask, Task
+from ..tasks.weights import checked_weights
+from .example import Example
+
+Progress = Callable[[int, int], None]
+"""Is told how many frames are done, and how many there are."""
+
+FIRST_RESTARTS = 20
+"""Of the search for the first posture, where joints have no example to begin with."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What counts how much: see `retarget`."""
+
+    beta: float = 1e-5
+    links: ArrayLike = 1.0
+    joints: ArrayLike = 1.0
+    velocity: ArrayLike = 0.0
+    acceleration: ArrayLike = 0.0
+    stiffness: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.beta <= 1.0:
+            raise InvalidOption(f'beta {self.beta!r} must be from 0 to 1: alpha is 1 - beta')
+
+
+class FrameSolver:
+    """A robot that imitates an example, one frame after the other.
+
+    length [m] : L of section 4.3; keep_limits : False opens the limits of the joints
+    """
+
+    def __init__(
+        self, robot: Robot, example: Example, weights: Weights, length: float, *, keep_limits: bool
+    ) -> None:
+        if not 0.0 < length < np.inf:
+            raise InvalidOption(f'length {length!r} [m] must be a positive number')
+        self.robot, self.example, self._length = robot, example, length
+        self._limits = (robot.lower, robot.upper) if keep_limits else _open_limits(robot)
+        self._patterns = self._pattern_tasks(weights)
+        self._smoothness = self._smoothness_tasks(weights)
+        tasks: list[Task] = [*self._patterns, *self._smoothness]
+        self._problem = IkProblem(robot, tasks, lower=self._limits[0], upper=self._limits[1])
+
+    def run(
+        self,
+        solver: str,
+        options: Mapping[str, Any],
+        q0: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """The joints (frames, n) of all frames, and in which the cost is at its least."""
+        positions = np.empty((len(self.example), self.robot.n))
+        converged = np.zeros(len(positions), bool)
+        for frame, result in enumerate(self.frames(solver, options, q0)):
+            positions[frame], converged[frame] = result.q, result.success
+            if progress is not None:
+                progress(frame + 1, len(positions))
+        return positions, converged
+
+    def frames(
+        self,
+        solver: str,
+        options: Mapping[str, Any],
+        q: ArrayLike | None = None,
+        first: int = 0,
+    ) -> Iterator[IkResult]:
+        """The answer for frame `first`, then for each one after it.
+
+        q : (n,) where the first one begins: there, the robot is in the frame before
+        """
+        search, last = make_solver(solver, **options), self._first(q, first)
+        for frame in range(first, len(self.example)):
+            self._go_on_to(frame, last)
+            result = search.solve(self._problem, last)
+            last = result.q
+            yield result
+
+    def _pattern_tasks(self, weights: Weights) -> list[EndEffectorPatternTask | JointPatternTask]:
+        """E-errors of all links, then the A-error."""
+        (ev, av), (ea, aa) = (
+            np.broadcast_to(checked_weights(k), 2).tolist()
+            for k in (weights.velocity, weights.acceleration)
+        )
+        example, period = self.example, self.example.period
+        of_links = _each(weights.links, len(example.links), 'link_weights')
+        hands = [
+            EndEffectorPatternTask(
+                link,
+                weights=(1.0 - weights.beta) * weight,
+                velocity_weight=ev,
+                acceleration_weight=ea,
+                period=period,
+            )
+            for link, weight in zip(example.links, of_links, strict=True)
+        ]
+        joints = JointPatternTask(
+            weights=weights.beta * self._joint_weights(weights.joints),
+            velocity_weight=av,
+            acceleration_weight=aa,
+            period=period,
+            length=self._length,
+        )
+        return [*hands, joints]
+
+    def _joint_weights(self, weights: ArrayLike) -> Array:
+        """(n,): joints without an example do not count, those that slide in metres."""
+        robot = self.robot
+        own = _each(weights, robot.n, 'joint_weights') * self.example.mapped
+        slides = np.array([unit == 'm' for unit in robot.joint_units])
+        return np.where(slides, own / self._length**2, own)
+
+    def _smoothness_tasks(self, weights: Weights) -> list[SmoothnessTask]:
+        if not np.any(weights.stiffness):
+            return []
+        middle = self.robot.middle_configuration
+        task = SmoothnessTask(middle, stiffness=weights.stiffness, length=self._length)
+        return [task]
+
+    def _first(self, q0: ArrayLike | None, frame: int) -> Array:
+        """Where a first frame begins: at the example's posture, as far as there is one."""
+        if q0 is not None:
+            return self.robot.checked(q0, 'q0')
+        example = self.example
+        start = np.clip(example.postures[frame], *self._limits)
+        if example.mapped.all():
+            return start
+        goals = [
+            PositionTask(link, position)
+            for link, position in zip(example.links, example.paths[frame], strict=True)
+        ]
+        return solve(IkProblem(self.robot, goals), start, restarts=FIRST_RESTARTS).q
+
+    def _go_on_to(self, frame: int, q: Array) -> None:
+        """Ask for a frame of the example, from q (n,) of the frame before."""
+        achieved = q if frame > 0 else None
+        values = [*self.example.paths[frame], self.example.postures[frame]]
+        for pattern, value in zip(self._patterns, values, strict=True):
+            pattern.next_frame(value, self.robot, achieved)
+        for task in self._smoothness:
+            task.set_previous(q)
+
+
+def _each(weights: ArrayLike, count: int, name: str) -> Array:
+    """Weights as (count,). Raises InvalidOption."""
+    array = checked_weights(weights)
+    if array.shape not in ((), (count,)):
+        raise InvalidOption(f'{name} have shape {array.shape}; one number or {count} are needed')
+    return np.broadcast_to(array, count)
+
+
+def _open_limits(robot: Robot) -> tuple[Array, Array]:
+    return np.full(robot.n, -np.inf), np.full(robot.n, np.inf)

@@ -1,0 +1,104 @@
+"""Text from strangers, line by line: every error says in which file and line it is."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...exceptions import MocapError
+
+MAX_BYTES = 200_000_000
+MAX_NUMBER = 1e6
+"""No coordinate, length or angle of a figure is larger than this, in whatever unit."""
+
+
+class Lines:
+    """The words of a file's lines, empty lines and comments left out; made to be read once.
+
+    `number` is that of the line read last, from 1 on.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], comment: str = '\0') -> None:
+        self.path = Path(path)
+        self.comment = comment
+        self.number = 0
+        # Latin 1 takes any bytes; comments are in whatever encoding.
+        self._lines = _read(self.path).decode('latin-1').replace('\r\n', '\n').split('\n')
+        self._words: list[str] = []
+        self._again = False
+
+    def __iter__(self) -> Iterator[list[str]]:
+        while (words := self.read()) is not None:
+            yield words
+
+    def read(self) -> list[str] | None:
+        """The words of the next line; None at the end of the file."""
+        if self._again:
+            self._again = False
+            return self._words
+        while self.number < len(self._lines):
+            words = self._lines[self.number].split()
+            self.number += 1
+            if words and not words[0].startswith(self.comment):
+                self._words = words
+                return words
+        return None
+
+    def unread(self) -> None:
+        """Let the line read last be read again."""
+        self._again = True
+
+    def error(self, reason: str, line: int | None = None) -> MocapError:
+        """The error that the line read last, or another one, is wrong."""
+        return MocapError(f'{self.path.name}, line {line or self.number}: {reason}')
+
+    def numbers(self, words: Sequence[str], what: str, count: int | None = None) -> list[float]:
+        """The words as finite numbers. Raises MocapError, also where there are not `count`."""
+        if count is not None and len(words) != count:
+            raise self.error(f'{what}: {len(words)} numbers where {count} are needed')
+        try:
+            numbers = list(map(float, words))
+        except ValueError:
+            numbers = [math.nan]
+        if sum(map(abs, numbers)) <= MAX_NUMBER and '_' not in ''.join(words):
+            return numbers  # nearly all lines: a NaN is not below anything
+        for word in words:
+            if not is_number(word):
+                raise self.error(
+                    f'{what}: {shown(word)} is not a number of at most {MAX_NUMBER:g} in size'
+                )
+        return numbers
+
+    def name(self, words: Sequence[str], what: str) -> str:
+        """The words as the name of a joint. Raises MocapError for what can't be one."""
+        name = ' '.join(words)
+        if not name or len(name) > 100 or '/' in name or not name.isprintable():
+            raise self.error(f'{what}: {shown(name)} is not a name: up to 100 letters, no /')
+        return name
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a finite number as motion files write them."""
+    try:
+        return '_' not in word and abs(float(word)) <= MAX_NUMBER
+    except ValueError:
+        return False
+
+
+def shown(text: str) -> str:
+    """Text of a file as an error shows it: escaped, and not too long."""
+    return ascii(text if len(text) <= 40 else f'{text[:40]}...')
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open('rb') as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise MocapError(f"can't read {shown(str(path))}: {reason}") from None
+    if len(data) > MAX_BYTES:
+        raise MocapError(f'{path.name} is larger than {MAX_BYTES / 1e6:.0f} MB')
+    return data

@@ -1,0 +1,367 @@
+"""The motion of a node: each tick takes one step of the tracker, and publishes it when it is due.
+
+What is published is the state of the tracker's governor, and nothing else. Whatever fails in a
+tick, the governor takes a step: it brakes within the limits, and the goals are followed again
+from the next tick on. It brakes to rest before the node stops publishing, and where the joints
+then are is where the next motion begins.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import traceback
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+
+from ik_core.tracking import Command
+
+from .clocks import NodeClock
+from .conversions import Refused
+from .inputs.examples import Examples
+from .inputs.goal_topics import Goals
+from .inputs.joint_states import StartState
+from .inputs.tf_frames import TfFrames
+from .outputs.commands import OUTPUTS, make_output
+from .outputs.diagnostics import Diagnostics
+from .outputs.output import Output
+from .outputs.rivals import rivals
+from .parameters.node_options import NodeParameters
+from .parameters.store import Parameters
+from .robot_model import STOP_MARGIN, Model
+from .services.recording import RecordService
+from .sure_steps import SureSteps
+from .texts import EVERY_MESSAGE
+from .ticker import SimulatedTicker, Ticker, Worker
+
+LONG_STOP = 1.0
+"""[s] A stop that takes longer is announced."""
+PATIENCE = 2.0
+"""[s] How long goals wait until a robot rests that somebody else moves."""
+LED_BY_OTHERS = Refused(
+    'led_by_others',
+    f'others move the robot, and it did not rest within {PATIENCE:g} s',
+)
+DELIVERY = Duration(seconds=1.0)
+"""How long an ending publisher waits until what it published last has arrived."""
+
+
+class ControlLoop:
+    """Moves a model, and publishes where its joints are to be.
+
+    Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The
+    holder of `lock` calls its methods. Each tick asks `start_state` and `goals` what is new, and
+    hands what came of it to `start_state` and `recording`.
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        lock: threading.RLock,
+        clock: NodeClock,
+        settings: Parameters,
+        health: Diagnostics,
+        frames: TfFrames,
+        goals: Goals,
+        examples: Examples,
+        start_state: StartState,
+        recording: RecordService,
+    ) -> None:
+        self._node, self._lock, self._clock = node, lock, clock
+        self._settings, self._health, self._frames = settings, health, frames
+        self._goals, self._start_state, self._recording = goals, start_state, recording
+        self._examples = examples
+        self._ticker: Ticker | SimulatedTicker | None = None
+        self._publisher: Any = None
+        self._output: Output | None = None
+        self._last_tick = self._last_due = 0
+        self._steps = 0  # of the governor, before the one of this tick
+        self._rested = False  # before it
+        self._told_of: tuple[str | None, str | None] = None, None  # which is made ready, compiled
+        self._command: Command | None = None  # of the step that is to be published
+        self._positions: dict[str, float] = {}  # of joints of models before
+        self.model: Model | None = None
+
+    def open(self, parameters: NodeParameters) -> None:
+        """Make the publisher of the output that the parameters ask for."""
+        output = OUTPUTS[parameters.node.output]
+        self._publisher = self._node.create_lifecycle_publisher(output.kind, output.topic, 10)
+
+    def show(self, model: Model | None) -> None:
+        """Move this model from the next start on; None: nothing."""
+        self._positions = self.positions
+        if self.model is not None:
+            self.model.cancel_preparation()
+        self.model = model
+
+    @property
+    def positions(self) -> dict[str, float]:
+        """Where each joint that was moved in this process was commanded to be last, by name."""
+        model = self.model
+        if model is None or not model.was_started:
+            return self._positions
+        return self._positions | model.positions
+
+    def close(self) -> None:
+        """Come to rest, forget the model but for where its joints are, and unpublish."""
+        try:
+            self.stop()
+        finally:
+            self._positions = self.positions
+            if self.model is not None:
+                self.model.cancel_preparation()
+            publisher, self._publisher = self._publisher, None
+            self._output = self.model = None
+            if publisher is not None:
+                publisher.wait_for_all_acked(DELIVERY)  # the last state is that the joints rest
+                self._node.destroy_lifecycle_publisher(publisher)
+
+    def start(self, worker: Worker) -> bool:
+        """Let a ticker run the worker, once it is known where the robot is; whether it does."""
+        model = self.model
+        if model is None or self._ticker is not None:
+            return self._ticker is not None
+        is_known, due = self._start_state.begin(model)
+        if not is_known:
+            return False
+        model.apply_due(due)
+        model.was_started, self._last_tick = True, 0
+        self._output = make_output(model)
+        self._recording.begin(model)
+        self._health.meter.restart()
+        gc.collect()
+        self._ticker = self._new_ticker(model.parameters.node.rate, worker)
+        gc.freeze()  # what is there now stays: the collector need not look at it again
+        gc.disable()  # it would come in a tick; collecting is a chore of the node
+        topic, rate = self._topic(), model.parameters.node.rate
+        log, output = self._node.get_logger(), model.parameters.node.output
+        if output != 'joint_trajectory':
+            log.info(f'output: {output}: {EVERY_MESSAGE}')
+        log.info(f'ready: publishing {topic} at {rate:g} Hz')
+        return True
+
+    def stop(self) -> None:
+        """Come to rest and end the ticks."""
+        if self._ticker is None or self.model is None:
+            return
+        try:
+            self.come_to_rest()
+            self._tick_until_rest(self.model)
+        finally:
+            ticker, self._ticker = self._ticker, None
+            ticker.stop()
+            gc.enable()
+            gc.unfreeze()
+
+    @property
+    def is_ticking(self) -> bool:
+        """Whether there is a ticker."""
+        return self._ticker is not None
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether the ticks have a thread of their own, which takes messages and does chores."""
+        return isinstance(self._ticker, Ticker)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no joint is commanded to move."""
+        return self.model is None or self.model.at_rest
+
+    def come_to_rest(self) -> None:
+        """Drop all goals, those that no tick has taken yet too."""
+        self._goals.drop()
+        if self.model is not None:
+            self.model.stop()
+
+    def step(self) -> None:
+        """One step of the tracker; after an error, one of braking."""
+        model, self._command = self.model, None
+        if model is None:
+            return
+        self._end_alignment(model)
+        governor = model.governor
+        self._steps, self._rested = governor.steps, governor.at_rest
+        try:
+            self._command = self._advance(model)
+        except Exception:
+            self._failed(f'braking, after an error: {traceback.format_exc()}')
+            self._command = self._brake(model)
+
+    def publish(self, due: int) -> int:
+        """What was commanded in the step, for the tick that was due then [ns].
+
+        Returns the deadline that it was published for, a later one where that has come by now.
+        """
+        model, command = self.model, self._command
+        if model is None:
+            return due
+        due = self._last_due = self._make_up(model, due)
+        try:
+            due = self._last_due = self._send(model, due)
+            if command is not None:
+                self._health.record(command)
+                now = self._clock.seconds()
+                model.apply_due(self._start_state.compare(model, command, 1e-9 * due, now))
+        except Exception:  # which changes nothing about what this deadline has got
+            self._failed(traceback.format_exc())
+        return due
+
+    def look_for_rivals(self) -> None:
+        """Warn of other publishers of joint_states, while this one publishes them."""
+        if self._ticker is None or self._output is None or self._output.topic != 'joint_states':
+            return
+        others = rivals(self._node, self._output.topic)
+        if others:
+            text = f'{self._topic()} has other publishers too: {", ".join(others)}'
+            self._health.warn('rivals', text)
+
+    def _new_ticker(self, rate: float, worker: Worker) -> Ticker | SimulatedTicker:
+        meter = self._health.meter
+        if self._clock.simulated:
+            return SimulatedTicker(self._node, self._node.get_clock(), rate, worker, meter)
+        return Ticker(rate, worker, meter, self._lock)
+
+    def _topic(self) -> str:
+        return self._node.resolve_topic_name(self._output.topic) if self._output else ''
+
+    def _advance(self, model: Model) -> Command:
+        if self._settings.changed:
+            self._change_parameters(model)
+        now = self._clock.now()
+        if now < self._last_tick:
+            self._on_jump_back()
+        self._last_tick = now
+        self._change_solver(model)
+        self._examples.give(model)
+        if self._start_state.led_by_others:
+            self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
+        else:
+            self._goals.give(model)
+        return model.mover.tick(1e-9 * now)
+
+    def _end_alignment(self, model: Model) -> None:
+        """Let the tracker begin where the joints are in line; what fails is tried again."""
+        try:
+            model.end_alignment()
+        except Exception:
+            self._failed(traceback.format_exc())
+
+    def _change_parameters(self, model: Model) -> None:
+        """Let the model take what was set; what it can't take does not keep it from moving."""
+        try:
+            model.apply(self._settings.take())
+        except Exception:
+            self._health.error('parameters', f'parameters: {traceback.format_exc()}')
+
+    def _tell_of_preparation(self, model: Model) -> None:
+        """Say once that the solver that was asked for waits, and that it is compiled, which takes
+        long."""
+        news = model.solver_being_prepared, model.solver_being_compiled
+        told, self._told_of = self._told_of, news
+        for solver, before, what in zip(news, told, ('made ready', 'being compiled'), strict=True):
+            if solver is not None and solver != before:
+                self._node.get_logger().info(f'solver {solver} is {what}, and used once it is')
+
+    def _change_solver(self, model: Model) -> None:
+        """Let the model use the solver that was asked for, once it is compiled."""
+        self._tell_of_preparation(model)
+        try:
+            if model.change_solver_when_ready():
+                text = f'solver {model.parameters.node.solver} is used now'
+                said = filter(None, (text, model.tracker.solver_note))
+                self._node.get_logger().info('; '.join(said))
+        except Exception:
+            self._health.error('parameters', f'solver: {traceback.format_exc()}')
+
+    def _make_up(self, model: Model, due: int) -> int:
+        """When the tick was due that is published now, this one or one that should have come."""
+        if self._output is None:
+            return due
+        steps = SureSteps(model.mover, self._failed)
+        return self._output.make_up(steps, due, self._now(due))
+
+    def _now(self, due: int) -> int:
+        """The time in the tick that was due then [ns]."""
+        return due if self._clock.simulated else self._clock.now()
+
+    def _failed(self, text: str) -> None:
+        self._health.error('tick', text)
+
+    def _brake(self, model: Model) -> Command | None:
+        """Brake for a period, whatever the tracker is in; its command, where there is one.
+
+        Where the error came after the step of this tick, that is what is published: two steps
+        would be too fast.
+        """
+        mover = model.mover
+        try:
+            if mover.governor.steps == self._steps:
+                mover.brake()
+                return mover.tick(self._clock.seconds())
+        except Exception:
+            if mover.governor.steps == self._steps:
+                mover.governor.brake()
+        return None
+
+    def _tick_until_rest(self, model: Model) -> None:
+        """Tick on, on this thread, for as long as the limits need to stop."""
+        wake, period = time.monotonic(), model.tracker.period
+        seconds = model.mover.stopping_time
+        deadline = wake + model.longest_stop
+        if seconds > LONG_STOP:
+            self._node.get_logger().info(f'coming to rest takes up to {seconds:.1f} s')
+        while not self.is_at_rest:
+            if time.monotonic() > deadline:
+                self._give_up(model, seconds)
+                return
+            wake += period
+            time.sleep(max(wake - time.monotonic(), 0.0))
+            try:
+                self.step()
+                self.publish(self._last_due + round(1e9 * period))
+            except Exception:  # of what goes with a tick; its step was taken
+                self._health.error('thread', traceback.format_exc())
+
+    def _give_up(self, model: Model, seconds: float) -> None:
+        """Publish no more, although the joints do not rest: ticks took too long.
+
+        What is commanded next begins at rest, where this one ends.
+        """
+        steps, q = SureSteps(model.mover, self._failed), model.governor.q.copy()
+        self._health.error(
+            'stop',
+            f'not at rest after {seconds + STOP_MARGIN:.1f} s, {seconds:.1f} s are enough: too '
+            f'slow for {model.parameters.node.rate:g} ticks a second; commands end in motion',
+        )
+        while not steps.at_rest:
+            steps.skip_tick(braking=True)
+        model.rest_at(q)
+        model.stop()
+
+    def _on_jump_back(self) -> None:
+        self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
+        self.come_to_rest()
+        self._frames.renew()  # what it knows is of the time before
+
+    def _send(self, model: Model, due: int) -> int:
+        """Publish what was commanded for the tick that was due then [ns], or a later one."""
+        output = self._output
+        if output is None:
+            return due
+        moment = self._clock.moment(due)
+        message = output.write(model.governor, moment)
+        if output.take_back(self._now(due)):  # the process stood still meanwhile
+            due = self._make_up(model, due)
+            moment = self._clock.moment(due)
+            message = output.write(model.governor, moment)
+        if self._start_state.may_publish(model, self._rested):
+            self._publisher.publish(message)
+        sent = self._start_state.due_return
+        if sent is not None:
+            self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))
+            self._start_state.note_return_sent()
+        return due

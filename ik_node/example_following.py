@@ -1,0 +1,65 @@
+"""Goals followed in the style of an example: what a tracker is told of them.
+
+Each goal is given to the tracker together with the posture that an `ExampleGuide` finds for it, as
+its rest posture: the joints are drawn there in the null space of the goals, so the example costs
+the tips nothing. Only where `example.exact` is false, the goal itself gives way too: it is then
+where [TakKo] Eq. 1 has the tip. Both are values (`SetGoal`, `SetRest`), and recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ik_core import IkProblem, Tracker
+from ik_core.maths.rotations import Array
+from ik_core.retargeting import Demonstration, ExampleGuide
+from ik_core.tracking import TrackerOptions
+
+from .parameters.node_options import ExampleOptions
+
+REST_RATE = 2.0
+"""[1/s] How fast joints are drawn to the example where `rest_rate` is 0."""
+
+
+class ExampleFollowing:
+    """An example for the goals of a tracker.
+
+    problem : its goals are the tips', with their tools
+    """
+
+    def __init__(
+        self, problem: IkProblem, demonstration: Demonstration, options: ExampleOptions
+    ) -> None:
+        weights = {'alpha': options.alpha, 'beta': options.beta}
+        self._guide = ExampleGuide(problem, demonstration, **weights)
+        self._exact = options.exact
+        self._asked: dict[int, Array] = {}
+
+    def set_goal(
+        self, tracker: Tracker, tip: int, goal: Array, now: float, poses: Sequence[Array]
+    ) -> None:
+        """Give a tip its goal (4, 4), and the joints their posture for it.
+
+        poses : where the tips are, for those without a goal. Raises InvalidGoal.
+        """
+        targets = self._targets(tracker, poses)
+        targets[tip] = goal
+        rest = self._guide.posture(targets, tracker.q)
+        tracker.set_goal(tip, goal if self._exact else self._guide.poses(rest)[tip], now)
+        tracker.set_rest(rest)
+        self._asked[tip] = goal
+
+    def asked(self, tracker: Tracker) -> dict[int, Array]:
+        """The goals that were asked for and that are still followed, by tip."""
+        followed = tracker.goals
+        return {tip: goal for tip, goal in self._asked.items() if followed[tip] is not None}
+
+    def _targets(self, tracker: Tracker, poses: Sequence[Array]) -> list[Array]:
+        asked = self.asked(tracker)
+        return [asked.get(tip, pose) for tip, pose in enumerate(poses)]
+
+
+def drawing(options: TrackerOptions) -> TrackerOptions:
+    """The options with which joints are drawn to an example."""
+    return replace(options, rest_rate=options.rest_rate or REST_RATE)

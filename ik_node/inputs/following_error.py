@@ -1,0 +1,248 @@
+"""Whether a robot follows: where its joints are, compared with where they were commanded to be.
+
+A controller lags, and states come late. So a joint is compared with all that it was commanded to
+be in the last WINDOW: its following error is how far it is outside of that. A lag shorter than
+that is no error, at any speed, while a joint that stays behind for good has one soon.
+
+A robot that is switched off in motion is noticed much earlier: it stands still, although it was
+commanded to be elsewhere for longer than it usually takes to get there. How long that is, its
+lag, is learned from its motion. How far off it was when it moved last, as where it sags, does not
+count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ik_core.maths.rotations import Array
+
+from .measured_state import Differences, Joints
+
+WINDOW = 0.25
+"""[s] The longest lag of controller and state together that is no error,"""
+PERIODS = 2.0
+"""and so many periods of the commands more, which are on their way that long."""
+BLOCKS = 128
+"""The window is cut into at most this many blocks, each at least one period long."""
+AGREEING = 3
+"""This many samples in a row, over AGREEING_TIME [s], prove that a joint does not follow."""
+AGREEING_TIME = 0.004
+STILL = 1e-3
+"""[rad or m] A joint stands that moves less than this,"""
+LEFT = 5e-3
+"""[rad or m] although its command has moved on by more than this."""
+FIRST_LAG = 0.05
+"""[s] The lag of a robot that has not moved yet,"""
+LAG_TIME = 0.5
+"""and over how much time of motion it is learned,"""
+FAST = 4.0 * LEFT
+"""[rad or m] as long as a command moves on by more than this"""
+FAST_TIME = 0.1
+"""[s] in this time."""
+LATE = 0.006
+"""[s] A robot stands that does not move for so much longer than its lag."""
+LEARNED = 0.003
+"""[s] The lag is learned from samples that are so far apart at least."""
+LONGEST_STEP = 0.05
+"""[s] Samples farther apart do not count as time of motion."""
+
+
+class Commanded(NamedTuple):
+    """Ranges of the positions commanded in blocks of time, the newest first: all (k, n).
+
+    lowest, highest: of this block and those after it; ages (k,) [s]: how long ago it began.
+    """
+
+    lowest: Array
+    highest: Array
+    ages: Array
+
+    def since(self, seconds: float) -> Commanded:
+        """The last block (1, n) that began in the last seconds, the newest one at least."""
+        block = max(int(self.ages.searchsorted(seconds, 'right')) - 1, 0)
+        return Commanded(*(rows[block : block + 1] for rows in self))
+
+    def range_since(self, seconds: float) -> Array:
+        """How much (n,) each joint was commanded to move in the last seconds."""
+        lowest, highest, _ = self.since(seconds)
+        way: Array = (highest - lowest)[0]
+        return way
+
+
+class CommandHistory:
+    """The lowest and the highest position of each joint that was commanded, by blocks of time.
+
+    It covers the last `seconds`; `period` [s] is that of the commands. What a tick adds takes as
+    long at any rate.
+    """
+
+    def __init__(self, n: int, seconds: float, period: float) -> None:
+        self._duration = max(period, seconds / (BLOCKS - 2))
+        count = math.ceil(seconds / self._duration) + 1
+        self._ages = np.arange(count)
+        self._numbers = np.full(count, -count - 1, np.int64)
+        self._lowest, self._highest = np.zeros((2, count, n))
+
+    def add(self, q: Array, now: float) -> None:
+        """Take what is commanded (n,) now [s]."""
+        number = math.floor(now / self._duration)
+        row = number % self._numbers.size
+        lowest, highest = self._lowest[row], self._highest[row]
+        if self._numbers[row] != number:
+            self._numbers[row] = number
+            lowest[:] = highest[:] = q
+        else:
+            np.minimum(lowest, q, out=lowest)
+            np.maximum(highest, q, out=highest)
+
+    def until(self, now: float) -> Commanded | None:
+        """The commands up to now; None where there are none."""
+        numbers = math.floor(now / self._duration) - self._ages
+        rows = numbers % self._numbers.size
+        valid = self._numbers[rows] == numbers
+        if not valid.any():
+            return None
+        rows, numbers = rows[valid], numbers[valid]
+        return Commanded(
+            np.minimum.accumulate(self._lowest[rows]),
+            np.maximum.accumulate(self._highest[rows]),
+            now - self._duration * numbers,
+        )
+
+
+class UsualLag:
+    """How long [s] a robot takes to be where it was commanded to be: `seconds`, as learned.
+
+    It is the longest lag in the last whole LAG_TIME of motion.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = FIRST_LAG
+        self._longest, self._time = 0.0, 0.0
+
+    def learn(self, lag: float, duration: float) -> None:
+        """Take the lag of a sample in motion, `duration` [s] after the one before."""
+        self._longest, self._time = max(self._longest, lag), self._time + duration
+        if self._time >= LAG_TIME:
+            self.seconds, self._longest, self._time = self._longest, 0.0, 0.0
+
+
+class Following:
+    """Watches the following errors of commanded joints, from their first sample on.
+
+    continuous (k,) : joints with endless turns, of all k
+    commanded : indices of the joints that commands are published for
+    period : [s] between commands
+
+    Times [s] are of one clock: of commands when they hold, of samples when they were measured.
+    """
+
+    def __init__(
+        self, continuous: NDArray[np.bool_], commanded: Sequence[int], period: float
+    ) -> None:
+        n = continuous.size
+        self._history = CommandHistory(n, WINDOW + PERIODS * period, period)
+        self._differences = Differences(continuous)
+        self._every = np.arange(n)
+        self._commanded = np.isin(self._every, commanded)
+        self._watched = np.zeros(n, bool)
+        self._counts = np.zeros(n, np.intp)
+        self._since = np.full(n, math.inf)  # the first sample of each run beyond
+        self._lag = UsualLag()
+        self._still: tuple[Array, float] | None = None  # where joints stand, since when
+        self._sag = np.zeros(n)  # how far off they were then
+        self._stood: tuple[Array, float] | None = None  # where they stood; when they had to leave
+        self._latest = math.inf
+        self.errors = np.zeros(n)
+        """[rad or m] The last following error of each joint."""
+        self.behind: list[int] = []
+        """The joints that do not follow: several samples in a row say so."""
+        self.stands = False
+        """Whether the robot stands although it would have begun to move, as it usually does."""
+
+    def command(self, q: Array, now: float) -> None:
+        """Take what is commanded (k,) now [s]."""
+        self._history.add(q, now)
+
+    def watch(self, joints: Joints) -> None:
+        """Watch these joints from now on, where they are commanded: they are measured."""
+        self._watched[joints] = self._commanded[joints]
+
+    def measure(
+        self, q: Array, joints: Joints, allowed: Array, time: float, *, standstill: bool = True
+    ) -> None:
+        """Compare the measured positions (k,) of some joints with what was commanded.
+
+        standstill : find out whether the robot stands, too
+        """
+        commanded = self._history.until(time)
+        if commanded is None:
+            return
+        self.errors[joints] = np.abs(self._off(q, commanded.since(math.inf)))[0, joints]
+        beyond = (self.errors > allowed) & self._watched
+        fresh = np.zeros(self._every.size, bool)
+        fresh[joints] = True
+        self._since[fresh & beyond & (self._counts == 0)] = time
+        self._counts[joints] += 1
+        self._counts[~beyond] = 0
+        proved = (self._counts >= AGREEING) & (time - self._since >= AGREEING_TIME)
+        self.behind = np.flatnonzero(proved).tolist()
+        self.stands = False
+        if standstill:
+            self._look_for_standstill(q, commanded, time)
+            self._learn_lag(q, commanded, time)
+
+    def forget(self) -> None:
+        """Begin anew: what was measured until now does not count."""
+        self._counts[:] = 0
+        self.behind, self.stands, self._still = [], False, None
+
+    def note_late_start(self, q: Array, time: float) -> None:
+        """Learn from a robot that was taken for one that stands, and moves after all: it lags."""
+        if self._stood is not None and (np.abs(q - self._stood[0]) > LEFT)[self._watched].any():
+            self._lag.seconds = min(max(time - self._stood[1], self._lag.seconds), WINDOW)
+            self._stood = None
+
+    def is_at(self, q: Array, measured: Array, allowed: Array) -> bool:
+        """Whether the watched joints are, but for the errors allowed, measured at q (k,)."""
+        apart = np.abs(self._differences.between(measured, q, self._every))
+        return bool((apart <= allowed)[self._watched].all())
+
+    def _off(self, q: Array, commanded: Commanded) -> Array:
+        """How far (k, n), and to which side, each joint is outside of each range commanded."""
+        middle = 0.5 * (commanded.lowest + commanded.highest)
+        reach = 0.5 * (commanded.highest - commanded.lowest)
+        apart = self._differences.between(q, middle, self._every)
+        off: Array = apart - np.minimum(np.maximum(apart, -reach), reach)
+        return off
+
+    def _look_for_standstill(self, q: Array, commanded: Commanded, time: float) -> None:
+        """Find out whether the robot stands."""
+        watched, late = self._watched, self._lag.seconds + LATE
+        recent = commanded.since(late)
+        if self._still is None or (np.abs(q - self._still[0]) > STILL)[watched].any():
+            self._still = q.copy(), time
+            self._sag = self._off(q, recent)[0]
+        is_late = (np.abs(self._off(q - self._sag, recent)[0]) > LEFT)[watched].any()
+        was_led = (commanded.range_since(WINDOW) > LEFT)[watched].any()
+        self.stands = bool(is_late and was_led and time - self._still[1] >= LATE)
+        self._stood = (q.copy(), time - late) if self.stands else None
+
+    def _learn_lag(self, q: Array, commanded: Commanded, time: float) -> None:
+        """Learn the lag of the robot while it moves."""
+        watched = self._watched
+        duration = time - self._latest
+        if 0.0 < duration < LEARNED:
+            return
+        self._latest = time
+        is_fast = (commanded.range_since(FAST_TIME) > FAST)[watched].any()
+        if self.stands or not is_fast or not 0.0 < duration < LONGEST_STEP:
+            return
+        fits = np.flatnonzero((np.abs(self._off(q, commanded)) <= LEFT)[:, watched].all(axis=1))
+        if fits.size:  # else it is nowhere where it was commanded to be
+            self._lag.learn(float(commanded.ages[fits[0]]), duration)

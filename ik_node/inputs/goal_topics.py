@@ -1,0 +1,242 @@
+"""Goals by topic: what comes is checked and stored, the tick hands it to the model.
+
+Of several goals for a tip between two ticks the last one counts. What can't be used is refused
+when it comes (`inputs`), and the goal before stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
+from rclpy.node import Node
+from std_msgs.msg import Header
+
+from ik_core.exceptions import InvalidGoal
+from ik_core.maths.rotations import Array
+
+from ..conversions import (
+    Refused,
+    point_to_position,
+    pose_to_transform,
+    time_to_seconds,
+    twist_to_vectors,
+)
+from ..outputs.diagnostics import Diagnostics
+from ..parameters.node_options import NodeParameters
+from ..robot_model import Model, twist_topic
+from .goal_frames import Frames, FrameSource, Pending
+from .planar import complete
+from .subscriptions import LARGEST, Inputs
+
+ALL_TIPS = -1
+LARGEST_ARRAY = 64_000
+"""[bytes] Of goals for all tips: a thousand poses."""
+
+
+class Jog(NamedTuple):
+    """A tip's velocity in the root link's frame: linear [m/s] and angular [rad/s], (3,) each."""
+
+    linear: Array
+    angular: Array
+
+
+class Goals:
+    """The goals of a node: its subscriptions, and what came since the last tick.
+
+    `ready` gives the model that goals are for, or raises Refused; `seconds` the time of the
+    clock that ticks follow.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        ready: Callable[[], Model],
+        seconds: Callable[[], float],
+        others: FrameSource,
+    ) -> None:
+        self._node = node
+        self._health = health
+        self._ready = ready
+        self._seconds = seconds
+        self._others = others
+        self._common = Inputs(node, health)
+        self._by_tip = Inputs(node, health)
+        self._new: dict[int, tuple[Array | Jog, float]] = {}
+        self._pending: dict[int, tuple[str, Callable[[], None]]] = {}
+
+    def open(self) -> None:
+        """Subscribe to the topics that do not depend on the robot."""
+        listen = partial(self._listen, self._common)
+        listen(PoseStamped, 'goal_pose', 0, partial(self._on_pose, 0))
+        listen(PoseStamped, 'goal_pose_2d', 0, self._on_planar_pose)
+        listen(PoseArray, 'goal_poses', ALL_TIPS, self._on_poses, LARGEST_ARRAY)
+        listen(PointStamped, 'clicked_point', 0, self._on_point)
+        self._common.listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0))
+
+    def open_tips(self, model: Model) -> None:
+        """Subscribe to the topics of this model's tips, in place of those before."""
+        self.close_tips()
+        self._frames = Frames(model.robot, model.base_link, self._others)
+        for tip, topic in enumerate(model.goal_topics):
+            self._listen(self._by_tip, PoseStamped, topic, tip, partial(self._on_pose, tip))
+        for tip, link in enumerate(model.tip_links):
+            self._by_tip.listen(TwistStamped, twist_topic(link), partial(self._on_twist, tip))
+
+    def close_tips(self) -> None:
+        """Unsubscribe from the topics of the tips."""
+        self._by_tip.close()
+        self.drop()
+
+    def close(self) -> None:
+        """Unsubscribe from all."""
+        self._common.close()
+        self.close_tips()
+
+    def poll(self) -> None:
+        """Handle what came, and what came before its frame was known."""
+        self._common.poll()
+        self._by_tip.poll()
+        for tip, (topic, handle) in list(self._pending.items()):
+            del self._pending[tip]
+            try:
+                handle()
+            except Pending:
+                self._pending[tip] = topic, handle
+            except Refused as refused:
+                self._health.refuse(topic, refused)
+
+    def drop(self) -> None:
+        """Forget what no tick has taken yet."""
+        self._new.clear()
+        self._pending.clear()
+
+    def give(self, model: Model) -> None:
+        """Hand over what came since the last tick."""
+        if not self._new:
+            return
+        new, self._new = self._new, {}
+        for tip, (goal, received) in new.items():
+            try:
+                if isinstance(goal, Jog):
+                    model.set_twist(tip, goal.linear, goal.angular, received)
+                else:
+                    model.set_goal(tip, goal, received)
+            except InvalidGoal as error:
+                self._health.refuse(model.tip_links[tip], Refused('invalid', str(error)))
+        self._health.note_goal()
+
+    def refuse_older_than(self, seconds: float, refused: Refused) -> None:
+        """Refuse what has waited for a tick for so long [s]."""
+        now = self._seconds()
+        for tip, (_, received) in list(self._new.items()):
+            if now - received >= seconds:
+                del self._new[tip]
+                self._health.refuse('goals', refused)
+
+    def put(self, tip: int, goal: Array) -> None:
+        """Store a goal (4, 4) in the root link's frame for the next tick; it must be finite."""
+        if not np.isfinite(goal).all():
+            raise Refused('not_finite', 'the goal is not finite in the frame of the root link')
+        self._new[tip] = goal, self._seconds()
+        self._pending.pop(tip, None)
+        self._pending.pop(ALL_TIPS, None)
+
+    def take(self, tip: int, message: PoseStamped) -> Array:
+        """Store a goal as it stands and return it, (4, 4) in the root link's frame."""
+        goal = self._frame_of(self._ready(), message.header) @ pose_to_transform(message.pose)
+        self.put(tip, goal)
+        return goal
+
+    def last(self, model: Model, tip: int) -> Array:
+        """A tip's last goal (4, 4); where it has none, where it is."""
+        new = self._new.get(tip)
+        if new is not None and not isinstance(new[0], Jog):
+            return new[0]
+        before = model.tracker.goals[tip]
+        return model.tip_pose(tip) if before is None else before
+
+    def _listen(
+        self,
+        inputs: Inputs,
+        kind: Any,
+        topic: str,
+        tip: int,
+        handler: Callable[[Any], None],
+        largest: int = LARGEST,
+    ) -> None:
+        """Subscribe to goals; one whose frame is Pending is tried again until the next one."""
+
+        def handle(message: Any) -> None:
+            try:
+                handler(message)
+            except Pending:
+                self._pending[tip] = topic, partial(handler, message)
+
+        inputs.listen(kind, topic, handle, largest=largest)
+
+    def _on_pose(self, tip: int, message: PoseStamped) -> None:
+        self.take(tip, message)
+
+    def _on_planar_pose(self, message: PoseStamped) -> None:
+        """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""
+        model = self._ready()
+        frame = self._frame_of(model, message.header)
+        current = np.linalg.inv(frame) @ self.last(model, 0)
+        keep = model.parameters.node.planar_goals
+        self.put(0, frame @ complete(pose_to_transform(message.pose), current, keep))
+
+    def _on_poses(self, message: PoseArray) -> None:
+        model = self._ready()
+        if len(message.poses) != len(model.tip_links):
+            tips = ', '.join(model.tip_links)
+            text = f'{len(message.poses)} poses; {len(model.tip_links)} are needed, for {tips}'
+            raise Refused('wrong_length', text)
+        frame = self._frame_of(model, message.header)
+        goals = [frame @ pose_to_transform(pose) for pose in message.poses]
+        for tip, goal in enumerate(goals):  # all of them are good, or none is taken
+            self.put(tip, goal)
+
+    def _on_point(self, message: PointStamped) -> None:
+        """A goal without an orientation keeps that of the goal before, or of the tip."""
+        model = self._ready()
+        frame = self._frame_of(model, message.header)
+        goal = self.last(model, 0).copy()
+        goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
+        self.put(0, goal)
+
+    def _on_twist(self, tip: int, message: TwistStamped) -> None:
+        """Jog a tip: velocities of its origin, along and about the axes of the frame."""
+        model = self._ready()
+        turn = self._frame_of(model, message.header)[:3, :3]
+        linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
+        jog = Jog(turn @ linear, turn @ angular)
+        if not np.isfinite(jog).all():
+            raise Refused('not_finite', 'the twist is not finite in the frame of the root link')
+        self._new[tip] = jog, self._seconds()
+
+    def _frame_of(self, model: Model, header: Header) -> Array:
+        """The header's frame in the root's; Refused for an old stamp where goals time out."""
+        timeout = model.parameters.tracker.goal_timeout
+        stamp = time_to_seconds(header.stamp)
+        if timeout > 0.0 and stamp > 0.0:
+            age = 1e-9 * self._node.get_clock().now().nanoseconds - stamp
+            if abs(age) > timeout:
+                raise Refused(
+                    'stale', f'the stamp is {age:.3f} s old; goal_timeout is {timeout} s'
+                )
+        return self._frames.in_root(header.frame_id, model.tracker.q)
+
+
+def _speeds(linear: Array, angular: Array, parameters: NodeParameters) -> tuple[Array, Array]:
+    """What a twist command means [m/s], [rad/s]; unitless ones are shares of a full speed."""
+    if parameters.node.command_in_type == 'speed_units':
+        return linear, angular
+    if max(np.abs(linear).max(), np.abs(angular).max()) > 1.0:
+        text = 'command_in_type is unitless: no component may be outside [-1, 1]'
+        raise Refused('not_unitless', text)
+    return parameters.scale.linear * linear, parameters.scale.rotational * angular

@@ -1,0 +1,143 @@
+"""Where the robot comes from: a parameter, a file, or the topic robot_description.
+
+Loading takes up to a minute on the first start ever, since it compiles kernels; it runs beside
+the node's own threads. The robot that is moved is told on ~/robot_description, wherever it came
+from: for programs that show it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable
+from pathlib import Path
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from ik_core import IkError, Robot, UrdfError
+from ik_core.robot.urdf_filter import MAX_BYTES
+from ik_core.solvers.readiness import when_it_compiles
+
+from ..jobs import Job
+from ..outputs.diagnostics import Diagnostics
+from ..parameters.node_options import NodeParameters
+from ..parameters.store import Parameters
+from ..robot_model import load_robot, read_description, read_file
+from .subscriptions import Inputs
+
+TOPIC = 'robot_description'
+IN_FORCE = '~/robot_description'
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+COMPILES = 'compiling the solver, once for each version: about a minute, more on a busy machine'
+POLL_PERIOD = 0.02
+"""[s] How often a node that loads its robot checks whether it is to end."""
+
+
+class Description:
+    """Loads the robot of a node, and another one whenever the topic has another description.
+
+    `stopping` is the event that ends the process; `on_news` is called when loading begins.
+    `source` is the URDF of the robot that was accepted last, as it was when it was loaded: a file
+    may be another one by now.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        settings: Parameters,
+        stopping: threading.Event,
+        on_news: Callable[[], None],
+    ) -> None:
+        self._node, self._settings = node, settings
+        self._stopping, self._on_news = stopping, on_news
+        self._input = Inputs(node, health)
+        self._in_force = node.create_publisher(String, IN_FORCE, LATCHED)
+        self._loading: Job[tuple[Robot, str | bytes]] | None = None
+        self._latest: str | Path = ''
+        self.source: str | bytes = ''
+
+    def open(self, parameters: NodeParameters) -> Robot | None:
+        """The robot that the parameters name; None where it comes by topic, listened to then.
+
+        Raises IkError where it can't be loaded, or the process is to end meanwhile.
+        """
+        source, log = read_description(parameters), self._node.get_logger()
+        if source is None:
+            self._input.listen(String, TOPIC, self._on_description, LATCHED, MAX_BYTES)
+            log.info(f'waiting for a robot on the topic {TOPIC}')
+            return None
+        log.info('loading the robot and the solver')
+        self._load(source, parameters)
+        return self._wait()
+
+    def close(self) -> None:
+        """Unsubscribe, and forget what is being loaded."""
+        self._input.close()
+        self._loading, self._latest = None, ''
+        self._set_source('')
+
+    def poll(self) -> None:
+        """Handle what came."""
+        self._input.poll()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether a robot is being loaded, or loaded and not taken yet."""
+        return self._loading is not None
+
+    def loaded(self) -> Robot | None:
+        """The robot that is loaded; None while there is none. Raises what loading raised."""
+        done = self._loading is not None and self._loading.done
+        return self._loading.result()[0] if self._loading and done else None
+
+    def taken(self, accepted: bool) -> None:
+        """What was loaded is moved now, or it was refused and what was moved before is kept."""
+        loading, self._loading = self._loading, None
+        if accepted and loading is not None:
+            self._set_source(loading.result()[1])
+
+    def _set_source(self, source: str | bytes) -> None:
+        if source != self.source:
+            self.source = source
+            self._in_force.publish(String(data=_text_of(source)))
+
+    def _load(self, source: str | Path, parameters: NodeParameters) -> None:
+        def load() -> tuple[Robot, str | bytes]:
+            text = read_file(source) if isinstance(source, Path) else source
+            when_it_compiles(lambda: self._node.get_logger().info(COMPILES))
+            try:
+                return load_robot(text, parameters), text
+            except UrdfError as error:
+                file = f'{source}: ' if isinstance(source, Path) else ''
+                raise UrdfError(f'{file}{error}') from None
+            finally:
+                when_it_compiles(None)
+
+        self._latest = source
+        self._loading = Job(load)
+
+    def _wait(self) -> Robot | None:
+        while self._loading and not self._loading.wait(POLL_PERIOD):
+            if self._stopping.is_set():
+                raise IkError('stopped while loading the robot')
+        return self.loaded()
+
+    def _on_description(self, message: String) -> None:
+        if message.data != self._latest:
+            self._load(message.data, self._settings.take())
+            self._on_news()
+
+
+def _text_of(source: str | bytes) -> str:
+    """A description as text, by the encoding that it names or begins with."""
+    if isinstance(source, str):
+        return source
+    named = re.match(rb'(?:\xef\xbb\xbf)?\s*<\?xml[^>]*encoding=["\']([\w.-]+)', source)
+    encoding = named[1].decode('ascii') if named else 'utf-8-sig'
+    if source[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        encoding = 'utf-16'
+    return source.decode(encoding, errors='replace')

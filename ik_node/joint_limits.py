@@ -1,0 +1,109 @@
+"""The limits of a robot's joints: those of the description, tightened by the parameters."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ik_core import Robot
+from ik_core.maths.rotations import Array
+from ik_core.robot.kinematics import KIND, PRISMATIC
+from ik_core.tracking import MotionLimits
+
+from .parameters.node_options import Limits, NodeParameters
+
+
+def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionLimits) -> Array:
+    """Append the own limits of mimic joints to `limits.rows` (5, n): (5, n + m).
+
+    Own limits are those of the description and of the parameters. A joint without a velocity limit
+    has the default; without any, it is limited as its driver is, which `limits` says.
+    """
+    columns, default = [], parameters.default_limits
+    for joint, mimic in robot.mimic_joints.items():
+        own, given = robot.mimic_limits[joint], parameters.joint_limits.get(joint, Limits())
+        driver = limits.rows[2:, robot.joint_index(mimic.joint)].tolist()
+        velocity = min(own.velocity, given.velocity)
+        rates = [
+            default.velocity if math.isinf(velocity) else velocity,
+            min(given.acceleration, default.acceleration),
+            min(given.jerk, default.jerk),
+        ]
+        for k, rate in enumerate(rates):
+            if math.isinf(rate) and mimic.multiplier != 0.0:
+                rates[k] = abs(mimic.multiplier) * driver[k]
+        columns.append([own.lower, own.upper, *rates])
+    return np.hstack([limits.rows, np.array(columns).reshape(-1, 5).T])
+
+
+def mimic_unit(robot: Robot, joint: str) -> str:
+    """The unit of a mimic joint's position: 'm' or 'rad'."""
+    slides = robot.tree[robot.body_names.index(joint), KIND] == PRISMATIC
+    return 'm' if slides else 'rad'
+
+
+def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
+    """The limits of every step: the URDF's, tightened, and the defaults where there are none."""
+    rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
+    return MotionLimits(
+        lower=np.maximum(robot.lower, [row.lower for row in rows]),
+        upper=np.minimum(robot.upper, [row.upper for row in rows]),
+        velocity=_rate_limits(robot, parameters, 'velocity', robot.velocity),
+        acceleration=_rate_limits(robot, parameters, 'acceleration'),
+        jerk=_rate_limits(robot, parameters, 'jerk'),
+    )
+
+
+def _rate_limits(
+    robot: Robot, parameters: NodeParameters, kind: str, of_urdf: ArrayLike = np.inf
+) -> Array:
+    """One kind (n,) of a robot's limits, so low that mimic joints keep theirs as well."""
+
+    def own(joint: str) -> float:
+        limit: float = getattr(parameters.joint_limits.get(joint, Limits()), kind)
+        return limit
+
+    default = getattr(parameters.default_limits, kind)
+    limits = np.minimum(of_urdf, [own(joint) for joint in robot.joint_names])
+    free = np.isposinf(limits)
+    limits[free] = default
+    unlimited = {joint for joint, is_free in zip(robot.joint_names, free, strict=True) if is_free}
+    mimics = {  # velocities of the URDF are folded already: a mimic joint may have one of its own
+        joint: min(
+            own(joint), default if kind != 'velocity' or mimic.joint in unlimited else math.inf
+        )
+        for joint, mimic in robot.mimic_joints.items()
+    }
+    return robot.fold_mimic_limits(limits, mimics)
+
+
+def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
+    """Return the largest allowed following errors (n + m,) [rad or m], mimic joints last.
+
+    Each is the joint's own limit, or else the default.
+    """
+    names = (*robot.joint_names, *robot.mimic_joints)
+    own = np.array([parameters.joint_limits.get(name, Limits()).following_error for name in names])
+    return np.where(np.isfinite(own), own, parameters.default_limits.following_error)
+
+
+def missing_limits(robot: Robot, parameters: NodeParameters) -> list[str]:
+    """One sentence for each kind of limit that the description lacks: where, and what then."""
+    sentences = []
+    for kind in ('velocity', 'acceleration'):
+        default = getattr(parameters.default_limits, kind)
+        own = parameters.joint_limits
+        names = [
+            joint
+            for joint in robot.joint_names
+            if not np.isfinite(getattr(own.get(joint, Limits()), kind))
+        ]
+        then = (
+            f'is used: {default:g}' if np.isfinite(default) else 'is not set: they are not limited'
+        )
+        if names:
+            text = f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind} {then}'
+            sentences.append(text)
+    return sentences

@@ -1,0 +1,231 @@
+"""The node's own options, and a snapshot of all parameters.
+
+An option is a field of a frozen dataclass with a default, a type and metadata; the solvers' and
+the tracker's options are their own. `specs` makes ROS parameters of them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ik_core import SOLVERS
+from ik_core.exceptions import InvalidOption
+from ik_core.options import option
+from ik_core.tracking import TrackerOptions
+
+TIGHTEST = 1e-12
+"""The smallest tolerance [m, rad] that a goal can be reached to."""
+PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
+"""What a planar goal can keep of the tip's own height and tilt."""
+GOAL_KINDS = ('pose', 'position', 'axis')
+"""What counts of a goal's pose; axis: its position and the direction of its z axis."""
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """What the node itself needs to know; the solvers' and the tracker's options are their own."""
+
+    robot_description: str = option(
+        '',
+        'URDF text of the robot; empty: urdf_path, or else the topic robot_description',
+        static=True,
+    )
+    urdf_path: str = option('', 'URDF file, read when robot_description is empty', static=True)
+    base_link: str = option(
+        '',
+        'fixed link in whose frame goals without a frame are given; empty: the root',
+        static=True,
+    )
+    tip_links: tuple[str, ...] = option(
+        (), 'links that follow goals; empty: the end of the longest chain', static=True
+    )
+    rate: float = option(
+        250.0, 'joint states per second', unit='Hz', bounds=(1.0, 10000.0), static=True
+    )
+    output: str = option(
+        'joint_state',
+        'type of the published command; with all but joint_state the robot starts at the '
+        'measured joint_states',
+        choices=('joint_state', 'joint_trajectory', 'position_command'),
+        static=True,
+    )
+    command_joints: tuple[str, ...] = option(
+        (),
+        'joints to publish, in this order; empty: all joints in a joint_state, otherwise those '
+        'that the goals move, in the order of the URDF',
+        static=True,
+    )
+    frozen_joints: tuple[str, ...] = option((), 'joints that goals do not move', static=True)
+    trajectory_delay: float = option(
+        0.014,
+        'largest transport time of a joint_trajectory, including a period of the controller; the '
+        'joints lag behind the commands by this and 1.5 periods',
+        unit='s',
+        bounds=(0.0, 0.1),
+        static=True,
+    )
+    planar_goals: str = option(
+        'keep_z_roll_pitch',
+        'parts of the height and tilt (roll, pitch) of the tip, in the frame of the goal, that a '
+        'goal on goal_pose_2d (x, y and yaw only, as 2D Goal Pose of RViz) keeps',
+        choices=PLANAR_GOALS,
+    )
+    command_in_type: str = option(
+        'speed_units',
+        'unit of twists: m/s and rad/s, or from -1 to 1 (see scale)',
+        choices=('speed_units', 'unitless'),
+    )
+    joint_limit_margin: float = option(
+        0.01,
+        'a joint nearer than this to its limit is reported as at its limit',
+        unit='rad or m',
+        bounds=(0.0, math.inf),
+    )
+    state_timeout: float = option(
+        0.5,
+        'with measured states: the robot stops after this time without joint_states',
+        unit='s',
+        bounds=(0.01, math.inf),
+    )
+    state_tolerance: float = option(
+        0.02,
+        'with measured states: largest difference between states of a robot at rest; if a robot '
+        'at rest without a goal is farther from its command, it was moved, and the command '
+        'continues from its new position',
+        unit='rad or m',
+        bounds=(0.0, math.inf),
+    )
+    after_not_following: str = option(
+        'return',
+        'reaction of the command to a robot that did not follow, once it rests; return: move to '
+        'the position of the robot, within all limits; wait: stay until ~/reset is called',
+        choices=('return', 'wait'),
+    )
+    interactive_markers: str = option(
+        'auto',
+        'markers to drag in RViz; auto: if the package interactive_markers is installed',
+        choices=('auto', 'true', 'false'),
+        static=True,
+    )
+    compute_ik: bool = option(
+        False, 'offer the service compute_ik, if moveit_msgs is installed', static=True
+    )
+    compute_ik_group: str = option(
+        '',
+        'name of the planning group for compute_ik; empty: the name of the robot',
+        static=True,
+    )
+    autostart: bool = option(
+        True, 'configure and activate at start, without a lifecycle manager', static=True
+    )
+    record: bool = option(False, 'record from the start, without a call of ~/record', static=True)
+    record_folder: str = option('', 'folder for recordings; empty: the working directory')
+    record_minutes: float = option(
+        10.0, 'time span that a recording keeps', unit='min', bounds=(0.1, 1440.0)
+    )
+    solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
+    position_tolerance: float = option(
+        1e-5, 'error below which a goal counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
+    )
+    orientation_tolerance: float = option(
+        1e-4, 'error below which a goal counts as reached', unit='rad', bounds=(TIGHTEST, math.pi)
+    )
+    orientation_length: float = option(
+        0.2,
+        'distance that weighs as much as 1 rad, for goals out of reach',
+        unit='m',
+        bounds=(TIGHTEST, 1000.0),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ('urdf_path', 'record_folder'):
+            _check_home(name, getattr(self, name))
+
+
+def _check_home(name: str, path: str) -> None:
+    """A path may begin with ~ or ~user; InvalidOption where there is no such user."""
+    try:
+        Path(path).expanduser()
+    except RuntimeError as error:
+        raise InvalidOption(f'{name} is {path!r}: no home of {Path(path).parts[0]}') from error
+
+
+@dataclass(frozen=True)
+class TwistScale:
+    """The full speed of unitless twist commands."""
+
+    linear: float = option(
+        0.25, 'speed of a unitless twist command of 1', unit='m/s', bounds=(0.0, 1e3)
+    )
+    rotational: float = option(
+        1.0, 'speed of a unitless twist command of 1', unit='rad/s', bounds=(0.0, 1e3)
+    )
+
+
+@dataclass(frozen=True)
+class ExampleOptions:
+    """How a demonstrated motion is imitated: [TakKo] Eq. 1."""
+
+    file: str = option(
+        '',
+        'motion of this robot (.csv or .npz) whose postures the free joints follow; empty: none, '
+        'until one arrives on example_trajectory',
+        static=True,
+    )
+    alpha: float = option(
+        1.0, 'weight of the goals; 0: copy the postures of the example', bounds=(0.0, 1.0)
+    )
+    beta: float = option(1e-5, 'weight of the example; 0: no example', bounds=(0.0, 1.0))
+    exact: bool = option(
+        True,
+        'goals are reached for all alpha and beta, which only choose among the postures; false: '
+        'alpha and beta weigh the goals against the example',
+    )
+
+    def __post_init__(self) -> None:
+        _check_home('example.file', self.file)
+        if self.alpha == self.beta == 0.0:
+            raise InvalidOption('example.alpha and example.beta are both 0: nothing would count')
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Where the tool centre point of a tip is, in the frame of the tip's link."""
+
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one joint as parameters; inf where there is none.
+
+    `following_error` [rad or m] is how far behind its command the joint may be measured.
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    acceleration: float = math.inf
+    jerk: float = math.inf
+    following_error: float = math.inf
+
+
+@dataclass(frozen=True)
+class NodeParameters:
+    """All parameters at one moment, checked.
+
+    `joint_limits` is by joint name, `tools` and `goal_kinds` by tip.
+    """
+
+    node: NodeOptions
+    tracker: TrackerOptions
+    solver_options: Any
+    scale: TwistScale
+    default_limits: Limits
+    joint_limits: Mapping[str, Limits]
+    tools: Mapping[str, Tool]
+    example: ExampleOptions = ExampleOptions()
+    goal_kinds: Mapping[str, str] = field(default_factory=dict)

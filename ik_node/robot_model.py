@@ -1,0 +1,505 @@
+"""The robot that a node moves: what the parameters make of a robot description.
+
+`Model` joins the robot, the problem (one goal per tip) and the tracker that follows its
+goals. It knows no node and no topic, only the names that topics are made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ik_core import IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot, load_urdf
+from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
+from ik_core.maths.rotations import Array, matrix_from_rpy
+from ik_core.motion import load_motion
+from ik_core.retargeting import Demonstration
+from ik_core.robot.urdf_filter import read_bytes
+from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
+from ik_core.tasks.goals import GoalTask
+from ik_core.tracking import Tracker, TrackerOptions
+from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Brake, Instruction
+from ik_core.tracking.recording import Recorder
+
+from .alignment import Alignment, align
+from .example_following import ExampleFollowing, drawing
+from .joint_limits import following_errors, missing_limits, motion_limits
+from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
+from .sure_steps import Mover
+from .texts import cut
+
+GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
+    zip(GOAL_KINDS, (PoseTask, PositionTask, PositionAxisTask), strict=True)
+)
+"""By what counts of them."""
+STOP_MARGIN = 0.9
+"""[s] By how much a stop, and the answer that it is over, may be late."""
+BLANK = '\ufeff \t\r\n'
+"""What may come before XML."""
+
+
+def read_description(parameters: NodeParameters) -> str | Path | None:
+    """Where the robot comes from: URDF text, a file, or None for the topic."""
+    node = parameters.node
+    if node.robot_description.strip():
+        return node.robot_description
+    return Path(node.urdf_path).expanduser() if node.urdf_path else None
+
+
+def read_file(path: Path) -> bytes:
+    """What is in a robot's file. Raises UrdfError."""
+    if path.is_dir():
+        raise UrdfError(f'urdf_path: {path} is a directory: give the URDF file in it')
+    if not path.is_file():
+        raise UrdfError(f'urdf_path: there is no file {path}')
+    return read_bytes(path)
+
+
+def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
+    """The robot of a description, after a trial: the tips are there, what ticks use is compiled.
+
+    Takes up to a minute on the first start ever, so it runs beside the node's own thread. Raises
+    IkError where the description or a parameter is wrong for this robot.
+    """
+    if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
+        text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
+        raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
+    robot = load_urdf(source)
+    model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
+    model.tracker.warm_up()
+    make_ready(kernels_of(*_solver(parameters)))
+    return robot
+
+
+def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
+    """The links that follow goals; UnsupportedProblem where there is no one longest chain."""
+    tips = parameters.node.tip_links
+    _check_once('tip_links', tips)
+    return tips or (robot.default_tip(),)
+
+
+def goal_topic(tip_link: str) -> str:
+    """The topic of a tip's goals: characters that a topic may not have become '_'."""
+    return f'{_token(tip_link)}/goal_pose'
+
+
+def twist_topic(tip_link: str) -> str:
+    """The topic of a tip's twists, likewise."""
+    return f'{_token(tip_link)}/delta_twist_cmds'
+
+
+def _token(link: str) -> str:
+    token = re.sub(r'[^A-Za-z0-9_]', '_', link)
+    return f'_{token}' if token[:1].isdigit() else token
+
+
+class Begin(NamedTuple):
+    """Drop all goals, or keep them, and begin again where the robot is measured, at rest.
+
+    q (n,), and `mimics`, positions of mimic joints by name, as far as they are measured.
+    """
+
+    q: Array
+    mimics: Mapping[str, float]
+    keep_goals: bool = False
+
+
+class Model:
+    """A robot under control: its tips, their goals and the tracker.
+
+    `last_positions` : where joints were commanded to be last, by name, with robots before. They
+        begin there. An `Alignment` leads mimic joints to where this robot has them, before the
+        tracker follows goals
+    `was_started` : whether its joints have been commanded to be where they are
+
+    Poses are (4, 4) in the root link's frame. Raises IkError where the parameters do not fit the
+    robot, or where a mimic joint can not come to where it has to be.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        parameters: NodeParameters,
+        positions: Mapping[str, float] | None = None,
+    ) -> None:
+        self.robot = robot
+        self.parameters = parameters
+        self.base_link = parameters.node.base_link or robot.base_link
+        self.tip_links = tip_links(robot, parameters)
+        self.goal_topics = _distinct_topics(self.tip_links)
+        self.frozen_joints = self._frozen_joints()
+        self.recorder: Recorder | None = None
+        self._preparation: Preparation | None = None
+        self.limits = motion_limits(robot, parameters)
+        self.following_errors = following_errors(robot, parameters)
+        self.moved_joints = self._moved_joints()
+        self.command_joints = self._command_joints()
+        self._demonstration = self._demonstration_in_file()
+        self._imitation = self._new_imitation()
+        self.was_started, self.last_positions = False, dict(positions or {})
+        start = self._start(self.last_positions)
+        self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
+        self._alignment = self._new_alignment(self.last_positions)
+        if self._alignment is not None:
+            self._alignment.check(self.command_joints)
+
+    def set_goal(self, tip: int, transform: Array, now: float) -> None:
+        """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
+        if self._imitation is None:
+            self.tracker.set_goal(tip, transform, now)
+        else:
+            poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
+            self._imitation.set_goal(self.tracker, tip, transform, now, poses)
+
+    def set_example(self, demonstration: Demonstration) -> None:
+        """Follow the goals in this style from now on. Raises InvalidGoal for another robot's."""
+        if demonstration.robot is not self.robot or demonstration.links != self.tip_links:
+            raise InvalidGoal(f'the example is for another robot than {self.robot.name}')
+        self._demonstration = demonstration
+        self._imitate_anew()
+
+    def set_twist(self, tip: int, linear: Array, angular: Array, now: float) -> None:
+        """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
+        self.tracker.set_twist(tip, linear, angular, now)
+
+    def stop(self) -> None:
+        """Decelerate to rest and drop all goals."""
+        self.tracker.stop()
+
+    def pause(self, paused: bool) -> None:
+        """Decelerate to rest and keep the goals; or, with False, go on with them."""
+        self.tracker.pause(paused)
+
+    @property
+    def mover(self) -> Mover:
+        """What moves the joints now."""
+        return self._alignment or self.tracker
+
+    @property
+    def governor(self) -> Governor:
+        """The owner of what was last commanded: of n joints, or of these and the mimic joints."""
+        return self.mover.governor
+
+    @property
+    def q(self) -> Array:
+        """Where the joints (n,) are commanded to be, a copy."""
+        return self.governor.q[: self.robot.n].copy()
+
+    @property
+    def all_positions(self) -> Array:
+        """Commanded positions (n + m,) of the joints of q and of the m mimic joints, a copy."""
+        return self.with_mimics(self.governor.q)
+
+    def with_mimics(self, q: Array) -> Array:
+        """Append the positions of the m mimic joints to q (n,); copy q where it has them."""
+        if q.size > self.robot.n or not self.robot.mimic_joints:
+            return q.copy()
+        return np.array(list(self.robot.joint_values(q).values()))
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint is commanded to move."""
+        return self.mover.at_rest
+
+    @property
+    def is_aligning(self) -> bool:
+        """Whether mimic joints move to where they are in line; goals wait for that."""
+        return self._alignment is not None and self._alignment.is_on
+
+    def end_alignment(self) -> None:
+        """Let the tracker move the joints, once the mimic joints are in line."""
+        alignment = self._alignment
+        if alignment is None or not alignment.is_done:
+            return
+        if (self.tracker.q != alignment.goal_q).any():
+            self.tracker.reset(alignment.goal_q, keep_goals=True)
+        self._alignment = None
+
+    def rest_at(self, q: Array) -> None:
+        """Let the next motion begin at `governor.q` of a moment ago, at rest. Not in motion."""
+        if self._alignment is not None:
+            self._alignment.governor.restart(q)
+        else:
+            self.tracker.reset(q)
+
+    def _restart_alignment(self, mimics: Mapping[str, float]) -> None:
+        """Begin again with the tracker: mimic joints that are out of line go on from there.
+
+        mimics : where they are, by name, as far as that was measured
+        """
+        last = self.positions if self._alignment is not None else {}
+        self._alignment = self._new_alignment(
+            {**(last if self.was_started else self.last_positions), **mimics}
+        )
+
+    def _new_alignment(self, positions: Mapping[str, float]) -> Alignment | None:
+        """Make the alignment of published mimic joints from known `positions`, if one is due."""
+        joints = positions.keys() & set(self.command_joints)
+        known = {joint: positions[joint] for joint in joints}
+        return align(self.tracker, self.robot, self.parameters, self.limits, known)
+
+    @property
+    def longest_stop(self) -> float:
+        """[s] How long to wait for the joints to rest, where they brake from now on."""
+        return self.mover.stopping_time + STOP_MARGIN
+
+    def tip_pose(self, tip: int) -> Array:
+        """Where the tool centre point of a tip is commanded to be."""
+        link = self.tip_links[tip]
+        return self.robot.forward_kinematics(self.tracker.q, link) @ self.tool(link)
+
+    def tool(self, tip_link: str) -> Array:
+        """The tool centre point (4, 4) in the frame of a tip's link."""
+        tool = self.parameters.tools.get(tip_link, Tool())
+        transform = np.eye(4)
+        transform[:3, :3] = matrix_from_rpy(tool.rpy)
+        transform[:3, 3] = tool.xyz
+        return transform
+
+    def goal_kind(self, tip_link: str) -> str:
+        """What counts of the goals of a tip: one of GOAL_KINDS."""
+        return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
+
+    def needed_joints(self) -> tuple[str, ...]:
+        """The joints whose positions must be known to start from a measured state."""
+        joints = {*self._chain_joints(), *self.commanded_joints()}
+        return tuple(self.robot.joint_names[i] for i in sorted(joints))
+
+    def commanded_joints(self) -> list[int]:
+        """The indices of the joints that commands are published for, ascending."""
+        mimics = self.robot.mimic_joints
+        drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
+        return sorted({self.robot.joint_index(driver) for driver in drivers})
+
+    def apply_due(self, instructions: Sequence[Instruction | Begin]) -> None:
+        """Let the tracker do what is due."""
+        for instruction in instructions:
+            if isinstance(instruction, Begin):
+                self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
+                self._restart_alignment(instruction.mimics)
+                continue
+            self.tracker.apply(instruction)
+            if isinstance(instruction, Brake) and self._alignment is not None:
+                self._alignment.brake()
+
+    def apply(self, parameters: NodeParameters) -> None:
+        """Take changed parameters from the next tick on; the motion goes on from where it is.
+
+        Limits hold whatever becomes of the others.
+        """
+        limits = motion_limits(self.robot, parameters)
+        if self._alignment is not None:
+            self._alignment.set_limits(parameters, limits)
+        self.tracker.set_limits(limits)
+        before, self.parameters, self.limits = self.parameters, parameters, limits
+        self.following_errors = following_errors(self.robot, parameters)
+        if _problem_options(parameters) != _problem_options(before):
+            self.tracker.set_problem(self.problem(self._goals()))
+        if parameters.tracker != before.tracker:
+            self.tracker.set_options(self._tracker_options())
+        if _example_options(parameters) != _example_options(before):
+            self._imitate_anew()
+        if _solver(parameters) != _solver(before):
+            self._prepare_solver()
+
+    def _imitate_anew(self) -> None:
+        """The example, or what it counts, is another: take the goals again as they were asked."""
+        before, self._imitation = self._imitation, self._new_imitation()
+        self.tracker.set_options(self._tracker_options())
+        if self._imitation is None:
+            self.tracker.set_rest(self.robot.middle_configuration)
+        goals = {tip: goal for tip, goal in enumerate(self.tracker.goals) if goal is not None}
+        if before is not None:
+            goals |= before.asked(self.tracker)
+        received = self.tracker.received
+        for tip, goal in goals.items():
+            self.set_goal(tip, goal, received[tip])
+
+    def _new_imitation(self) -> ExampleFollowing | None:
+        options = self.parameters.example
+        if self._demonstration is None or options.beta == 0.0:
+            return None
+        return ExampleFollowing(self.problem(self._goals()), self._demonstration, options)
+
+    def _demonstration_in_file(self) -> Demonstration | None:
+        path = self.parameters.example.file
+        if not path:
+            return None
+        motion = load_motion(Path(path).expanduser())
+        return Demonstration(self.robot, self.tip_links, motion)
+
+    def _tracker_options(self) -> TrackerOptions:
+        options = self.parameters.tracker
+        return options if self._imitation is None else drawing(options)
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Let the recorder follow all from now on; None: no one. The motion goes on."""
+        self.tracker.observe(recorder)
+        self.recorder = recorder
+
+    def _prepare_solver(self) -> None:
+        """Have the solver compiled, if it is not; the tracker goes on with its own meanwhile."""
+        kernels = kernels_of(*_solver(self.parameters))
+        if self._preparation is not None and self._preparation.kernels == kernels:
+            return  # with the options as they will be then
+        self.cancel_preparation()
+        if is_ready(kernels):
+            self.tracker.set_solver(*_solver(self.parameters))
+        else:
+            self._preparation = Preparation(kernels)
+
+    def cancel_preparation(self) -> None:
+        """Compile no solver any more."""
+        preparation, self._preparation = self._preparation, None
+        if preparation is not None:
+            preparation.cancel()
+
+    @property
+    def solver_being_prepared(self) -> str | None:
+        """The solver that the tracker changes to as soon as it is compiled."""
+        return None if self._preparation is None else self._preparation.kernels.solver
+
+    @property
+    def solver_being_compiled(self) -> str | None:
+        """That one, where it really is compiled, and not only loaded from the cache."""
+        preparation = self._preparation
+        is_compiled = preparation is not None and preparation.compiles
+        return self.solver_being_prepared if is_compiled else None
+
+    def change_solver_when_ready(self) -> bool:
+        """Let the tracker use the solver that was prepared, if it is ready; whether it does now.
+
+        Raises what went wrong: the tracker then keeps the solver that it has.
+        """
+        preparation = self._preparation
+        if preparation is None or not preparation.done:
+            return False
+        self._preparation = None
+        if preparation.error is not None:
+            raise preparation.error
+        self.tracker.set_solver(*_solver(self.parameters))
+        return True
+
+    def missing_limits(self) -> list[str]:
+        """One sentence for each kind of limit that the description lacks: where, and what then."""
+        return missing_limits(self.robot, self.parameters)
+
+    @property
+    def positions(self) -> dict[str, float]:
+        """Where each joint of q, and each that is published, is commanded to be, by name."""
+        alignment, in_line = self._alignment, self.robot.joint_values(self.tracker.q)
+        values = in_line if alignment is None else alignment.positions
+        names = {*self.robot.joint_names, *self.command_joints}
+        return {name: values[name] for name in names}
+
+    def _start(self, positions: Mapping[str, float]) -> Array:
+        """Where the motion begins (n,): joints without a known position in their middle."""
+        middle = zip(self.robot.joint_names, self.robot.middle_configuration.tolist(), strict=True)
+        return np.array([positions.get(joint, value) for joint, value in middle])
+
+    def _new_tracker(self, governor: Governor) -> Tracker:
+        solver, options = _solver(self.parameters)
+        return Tracker(
+            self.problem(self._goals()),
+            self.parameters.node.rate,
+            limits=self.limits,
+            solver=solver,
+            solver_options=options,
+            options=self._tracker_options(),
+            governor=governor,
+            rest=self.robot.middle_configuration,
+        )
+
+    def problem(self, goals: Sequence[GoalTask]) -> IkProblem:
+        """These goals within the joints, limits and tolerances that the parameters give."""
+        node = self.parameters.node
+        return IkProblem(
+            self.robot,
+            goals,
+            frozen_joints=self.frozen_joints,
+            lower=self.limits.lower,
+            upper=self.limits.upper,
+            position_tolerance=node.position_tolerance,
+            orientation_tolerance=node.orientation_tolerance,
+            orientation_length=node.orientation_length,
+        )
+
+    def _goals(self) -> list[GoalTask]:
+        """One for each tip."""
+        goals: list[GoalTask] = []
+        for tip in self.tip_links:
+            goal = GOALS[self.goal_kind(tip)](tip, tool=self.tool(tip))
+            goal.set_target(self._middle(tip))
+            goals.append(goal)
+        return goals
+
+    def _frozen_joints(self) -> tuple[str, ...]:
+        """The joints that stay where they are: those asked for, and what would move base_link."""
+        robot, frozen = self.robot, self.parameters.node.frozen_joints
+        for joint in frozen:
+            robot.joint_index(joint)  # FrameNotFound, with the closest names
+        base = [robot.joint_names[i] for i in robot.chain(self.base_link)]
+        return tuple(dict.fromkeys([*frozen, *base]))
+
+    def _command_joints(self) -> tuple[str, ...]:
+        """The joints to publish, in order; see `outputs`."""
+        robot, node = self.robot, self.parameters.node
+        every = (*robot.joint_names, *robot.mimic_joints)
+        _check_once('command_joints', node.command_joints)
+        for joint in node.command_joints:
+            if joint not in every:
+                robot.joint_index(joint)  # FrameNotFound, with the closest names
+        if node.command_joints or node.output == 'joint_state':
+            return node.command_joints or every
+        return tuple(robot.joint_names[i] for i in self.moved_joints)
+
+    def _moved_joints(self) -> list[int]:
+        """The indices of the joints that the goals move, ascending."""
+        names = self.robot.joint_names
+        return [i for i in self._chain_joints() if names[i] not in self.frozen_joints]
+
+    def _chain_joints(self) -> list[int]:
+        """The indices of the joints between the root and the tips, ascending."""
+        return sorted({i for tip in self.tip_links for i in self.robot.chain(tip)})
+
+    def _middle(self, tip_link: str) -> Array:
+        """A target to begin with; nothing follows it before a goal comes."""
+        q = self.robot.middle_configuration
+        return self.robot.forward_kinematics(q, tip_link) @ self.tool(tip_link)
+
+
+def _check_once(parameter: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidOption(f'{parameter} names {name} more than once')
+
+
+def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:
+    topics = tuple(goal_topic(tip) for tip in tip_links)
+    for topic in topics:
+        tips = [tip for tip in tip_links if goal_topic(tip) == topic]
+        if len(tips) > 1:
+            raise InvalidOption(f'tip_links {", ".join(tips)} would share the topic {topic}')
+    return topics
+
+
+def _solver(parameters: NodeParameters) -> tuple[str, dict[str, object]]:
+    return parameters.node.solver, dict(vars(parameters.solver_options))
+
+
+def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
+    """What belongs to the problem: tolerances, tools, and what counts of goals."""
+    node, of_tips = parameters.node, (dict(parameters.tools), dict(parameters.goal_kinds))
+    return node.position_tolerance, node.orientation_tolerance, node.orientation_length, of_tips
+
+
+def _example_options(parameters: NodeParameters) -> tuple[object, ...]:
+    """What an example counts depends on."""
+    limits = parameters.default_limits, dict(parameters.joint_limits)
+    return parameters.example, limits, _problem_options(parameters)

@@ -1,0 +1,180 @@
+"""One contestant at work: its solve, in steps that one can watch.
+
+It runs without rate control and is shown where its last update led, be that better or worse; once
+it is done, its answer. What it takes is measured apart, by the same solve in one go: a solve that
+is looked at after every update takes longer.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from ik_core import Budget, IkProblem, IkResult, IkStatus
+from ik_core.maths.rotations import Array
+from ik_core.optim.search import Search
+from ik_core.solvers.readiness import Kernels, Preparation, is_ready
+
+from ..arm import error_text
+from .contestants import Contestant
+from .start import Start
+
+MEASURING = Budget(seconds=0.3)
+"""For the solve in one go."""
+MEASURED = 3
+"""Of so many solves the fastest counts: the machine has other things to do as well."""
+
+
+_preparations: dict[Kernels, Preparation] = {}
+"""Of this process: what is being compiled is wanted by the next race, too."""
+
+
+def prepared(kernels: Kernels) -> bool:
+    """Whether these are compiled; where not, they are from now on, in another process.
+
+    Raises what went wrong; asked again, it is tried again.
+    """
+    if is_ready(kernels):
+        return True
+    if kernels not in _preparations:
+        _preparations[kernels] = Preparation(kernels)
+    if not _preparations[kernels].done:
+        return False
+    error = _preparations.pop(kernels).error
+    if error is not None:
+        raise error
+    return True
+
+
+class RunState(Enum):
+    """What a contestant does; the value is what the page says."""
+
+    WAITING = 'waiting'
+    COMPILING = 'compiling, once for each version'
+    RUNNING = 'running'
+    DONE = 'done'
+    FAILED = 'failed'
+
+
+@dataclass
+class Curve:
+    """Its errors by iteration; the first are those at the start."""
+
+    iterations: list[int] = field(default_factory=list)
+    position: list[float] = field(default_factory=list)
+    orientation: list[float] = field(default_factory=list)
+
+    def add(self, iteration: int, position: float, orientation: float) -> None:
+        """Add a point."""
+        self.iterations.append(iteration)
+        self.position.append(position)
+        self.orientation.append(orientation)
+
+
+class Standing(NamedTuple):
+    """How a contestant stands, a value.
+
+    `q` (n,) and its largest errors [m, rad]; `text` says how it ended or why it failed. `time`
+    [s] is that of the whole solve in one go, `update_time` [s] of one update of it; 0 while they
+    are not known.
+    """
+
+    state: RunState
+    q: Array
+    iterations: int = 0
+    position_error: float = 0.0
+    orientation_error: float = 0.0
+    text: str = ''
+    time: float = 0.0
+    update_time: float = 0.0
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is at the goals."""
+        return self.text == IkStatus.REACHED.value
+
+
+class Run:
+    """The solve of one contestant from a start. One thread at a time calls `advance`."""
+
+    def __init__(self, contestant: Contestant, start: Start) -> None:
+        self.contestant = contestant
+        self.curve = Curve()
+        self.standing = Standing(RunState.WAITING, start.q0)
+        self._start = start
+        self._search: Search | None = None
+        self._judge: IkProblem | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.standing.state in (RunState.DONE, RunState.FAILED)
+
+    def advance(self, updates: int, seconds: float) -> None:
+        """Make at most so many updates within so many seconds; never raises.
+
+        The last update may take longer: nothing can interrupt it.
+        """
+        if self.over:
+            return
+        try:
+            if self._is_prepared():
+                self._advance(updates, time.perf_counter() + seconds)
+        except Exception as error:  # whatever a solver raises is its own failure, no one else's
+            text = error_text(error)
+            self.standing = self.standing._replace(state=RunState.FAILED, text=text)
+
+    def _is_prepared(self) -> bool:
+        """Whether its kernels are compiled; they are in another process, while others run."""
+        if self._search is not None:
+            return True
+        if not prepared(self.contestant.kernels):
+            self.standing = self.standing._replace(state=RunState.COMPILING)
+            return False
+        self._begin()
+        return True
+
+    def _begin(self) -> None:
+        self._judge = self._start.problem()
+        self._search = self.contestant.make().begin(self._start.problem(), self._start.q0)
+        self._stand_at(self._search.q, 0)
+
+    def _advance(self, updates: int, deadline: float) -> None:
+        search = self._search
+        assert search is not None
+        for _ in range(updates):
+            done = search.run(Budget(iterations=1))
+            self._stand_at(search.q, self.standing.iterations + 1)
+            if done:
+                self._end(search.result())
+            if done or time.perf_counter() >= deadline:
+                return
+
+    def _stand_at(self, q: Array, iterations: int) -> None:
+        """Note where an update led. Raises ArithmeticError where that is nowhere."""
+        assert self._judge is not None
+        position, orientation = (float(errors.max()) for errors in self._judge.errors(q))
+        if not (math.isfinite(position) and math.isfinite(orientation)):
+            raise ArithmeticError('it diverged: its numbers are not finite')
+        self.curve.add(iterations, position, orientation)
+        self.standing = Standing(RunState.RUNNING, q, iterations, position, orientation)
+
+    def _end(self, result: IkResult) -> None:
+        """Show the answer, then see what it takes in one go."""
+        answer = Standing(
+            RunState.RUNNING,
+            result.q,
+            result.iterations,
+            float(result.position_errors.max()),
+            float(result.orientation_errors.max()),
+            result.status.value,
+        )
+        self.standing = answer
+        problem, solver = self._start.problem(), self.contestant.make()
+        solves = [solver.solve(problem, self._start.q0, MEASURING) for _ in range(MEASURED)]
+        seconds = min(solve.solve_time for solve in solves)
+        each = min(solve.solve_time / max(solve.iterations, 1) for solve in solves)
+        self.standing = answer._replace(state=RunState.DONE, time=seconds, update_time=each)

@@ -1,0 +1,253 @@
+"""`LocalArm`: a tracker in this process, ticked by a thread of its own.
+
+That thread alone touches the tracker. What is asked of the arm waits in a queue until the next
+tick; what the tick knew is the next moment, a value. So all may be called from any thread and
+return at once.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ik_core.exceptions import IkError
+from ik_core.maths.rotations import Array
+from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
+from ik_core.tracking import Command, Tracker
+
+from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
+from .settings import all_settings, changed
+from .tracker_setup import limits_of, problem_of, solver_of, tracker_options, unlimited
+
+RATE = 100.0
+"""[Hz] Ticks; a page shows 60 of them in a second."""
+MOST_NOTICES = 100
+MANY_TIPS = 6
+ENDING = 5.0
+"""[s] How long `close` waits for the tick that is under way."""
+
+
+class LocalArm:
+    """An `Arm` over `ik_core.Tracker`.
+
+    tips : the links to move; by default all ends of the robot's chains
+    rate [Hz] : of its ticks
+    q0 (n,) : where it begins; by default in the middle of its limits
+    values : settings that are not at their defaults
+
+    Raises IkError where these do not fit the robot.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        tips: Sequence[str] = (),
+        *,
+        rate: float = RATE,
+        q0: ArrayLike | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.description: Description | None = description
+        robot = description.robot
+        self._robot, self._rate = robot, rate
+        self._tips = tuple(tips) or tuple(robot.tips()) or (robot.default_tip(),)
+        self._kinds = [GoalKind.POSE] * len(self._tips)
+        self.settings: Mapping[str, Setting] = changed(all_settings(robot), values or {})
+        start = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
+        self._tracker = self._new_tracker(start)
+        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._notices = deque(
+            [*robot.warnings, *unlimited(robot), *self._many_tips(tips)], MOST_NOTICES
+        )
+        self._preparation: Preparation | None = None
+        self._solve_time, self._iterations = 0.0, 0  # since the last goal came
+        self._moment = self._first_moment()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='arm', daemon=True)
+        self._thread.start()
+
+    def _many_tips(self, chosen: Sequence[str]) -> list[str]:
+        """A sentence, where there are so many gizmos that they hide each other."""
+        if chosen or len(self._tips) <= MANY_TIPS:
+            return []
+        return [f'{len(self._tips)} links have a gizmo: `ik view ROBOT --tip LINK` shows fewer']
+
+    def look(self) -> Moment | None:
+        """See `Arm`."""
+        return None if self._closed.is_set() else self._moment
+
+    def take_notices(self) -> Sequence[str]:
+        """See `Arm`."""
+        notices = []
+        while self._notices:
+            notices.append(self._notices.popleft())
+        return notices
+
+    def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
+        """See `Arm`."""
+        self._asked.put(lambda: self._set_goal(tip, transform, kind))
+
+    def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
+        """See `Arm`."""
+        now = time.monotonic()
+        self._asked.put(lambda: self._tracker.set_twist(tip, linear, angular, now))
+
+    def set_settings(self, values: Mapping[str, Any]) -> None:
+        """See `Arm`."""
+        values = dict(values)
+        self._asked.put(lambda: self._set_settings(values))
+
+    def pause(self, paused: bool) -> None:
+        """See `Arm`."""
+        self._asked.put(lambda: self._tracker.pause(paused))
+
+    def reset(self) -> None:
+        """See `Arm`."""
+        self._asked.put(self._tracker.stop)
+
+    def close(self) -> None:
+        """See `Arm`."""
+        self._closed.set()
+        self._thread.join(ENDING)
+        if self._preparation is not None:
+            self._preparation.cancel()
+
+    # On the thread of the ticks
+
+    @property
+    def period(self) -> float:
+        """Of its ticks [s]."""
+        return self._tracker.period
+
+    def get_ready(self) -> None:
+        """Compile what is not, before the first tick."""
+        self._tracker.warm_up()
+        make_ready(kernels_of(*solver_of(self.settings)))
+
+    def tick(self, now: float) -> None:
+        """Do what was asked, and move on by a period."""
+        try:
+            self._do_what_is_asked()
+            self._change_solver_when_ready()
+            self._moment = self._moment_of(self._tracker.tick(now), now)
+        except Exception as error:  # the next tick goes on from where the joints are
+            self._notices.append(error_text(error))
+
+    def _run(self) -> None:
+        try:
+            self.get_ready()
+        except Exception as error:  # the ticks say what goes on failing
+            self._notices.append(error_text(error))
+        wake = time.monotonic()
+        while not self._closed.wait(max(wake - time.monotonic(), 0.0)):
+            now = time.monotonic()
+            wake = max(wake + self.period, now)  # late ticks are not caught up
+            self.tick(now)
+
+    def _do_what_is_asked(self) -> None:
+        while not self._asked.empty():
+            ask = self._asked.get()
+            try:
+                ask()
+            except IkError as error:
+                self._notices.append(str(error))
+
+    def _set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
+        now = time.monotonic()
+        self._tracker.set_goal(tip, transform, now)
+        self._solve_time, self._iterations = 0.0, 0
+        if self._kinds[tip] is kind:
+            return
+        self._kinds[tip] = kind
+        self._tracker.set_problem(self._problem(self.settings))
+        self._tracker.set_goal(tip, None, now)  # what counts is another goal, so one that jumped,
+        self._tracker.set_goal(tip, transform, now)  # which may be searched for
+
+    def _set_settings(self, values: Mapping[str, Any]) -> None:
+        settings = changed(self.settings, values)
+        limits, options = limits_of(self._robot, settings), tracker_options(settings)
+        problem, solver = self._problem(settings), solver_of(settings)
+        self._tracker.set_limits(limits)
+        self._tracker.set_problem(problem)
+        self._tracker.set_options(options)
+        if solver != solver_of(self.settings):
+            self._use_solver(solver)
+        self.settings = settings
+
+    def _use_solver(self, solver: tuple[str, dict[str, Any]]) -> None:
+        """Use a solver, as soon as it is compiled; the tracker goes on with its own meanwhile."""
+        if self._preparation is not None:
+            self._preparation.cancel()
+            self._preparation = None
+        kernels = kernels_of(*solver)
+        if is_ready(kernels):
+            self._tracker.set_solver(*solver)
+            return
+        self._notices.append(f'compiling {kernels.solver}: it is used as soon as it is ready')
+        self._preparation = Preparation(kernels)
+
+    def _change_solver_when_ready(self) -> None:
+        preparation = self._preparation
+        if preparation is None or not preparation.done:
+            return
+        self._preparation = None
+        if preparation.error is not None:
+            raise preparation.error
+        self._tracker.set_solver(*solver_of(self.settings))
+        self._notices.append(f'{preparation.kernels.solver} is used now')
+
+    def _moment_of(self, command: Command, now: float) -> Moment:
+        followed = self._tracker.has_goals
+        condition = self._tracker.condition_number() if followed else 0.0
+        self._solve_time += command.solve_time
+        self._iterations += command.iterations
+        return Moment(
+            time=now,
+            q=command.q,
+            tips=self._tip_states(command.position_errors, command.orientation_errors),
+            code=command.status.value,
+            text=command.status.text,
+            solution=command.solution,
+            solve_time=self._solve_time,
+            iterations=self._iterations,
+            condition_number=condition,
+        )
+
+    def _first_moment(self) -> Moment:
+        none = np.zeros(len(self._tips))
+        text = 'preparing: the very first start compiles for half a minute'
+        return Moment(
+            time.monotonic(), self._tracker.q, self._tip_states(none, none), 'idle', text
+        )
+
+    def _tip_states(self, positions: Array, orientations: Array) -> tuple[TipState, ...]:
+        goals = self._tracker.goals
+        return tuple(
+            TipState(link, np.eye(4), kind, goal, float(position), float(orientation))
+            for link, kind, goal, position, orientation in zip(
+                self._tips, self._kinds, goals, positions, orientations, strict=True
+            )
+        )
+
+    def _problem(self, settings: Mapping[str, Setting]) -> Any:
+        return problem_of(self._robot, self._tips, self._kinds, settings)
+
+    def _new_tracker(self, q0: Array) -> Tracker:
+        limits, problem = limits_of(self._robot, self.settings), self._problem(self.settings)
+        solver, options = solver_of(self.settings)
+        return Tracker(
+            problem,
+            self._rate,
+            limits=limits,
+            solver=solver,
+            solver_options=options,
+            options=tracker_options(self.settings),
+            q0=q0,
+        )

@@ -1,0 +1,105 @@
+"""What the settings make of a robot: its limits, its problem, and how it is tracked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ik_core import SOLVERS, IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot
+from ik_core.maths.rotations import Array
+from ik_core.tasks.goals import GoalTask
+from ik_core.tracking import MotionLimits, TrackerOptions
+
+from ..arm import GoalKind, Setting
+from .settings import options_of
+
+Settings = Mapping[str, Setting]
+
+GOALS: dict[GoalKind, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = {
+    GoalKind.POSE: PoseTask,
+    GoalKind.POSITION: PositionTask,
+    GoalKind.AXIS: PositionAxisTask,
+}
+
+
+def problem_of(
+    robot: Robot, tips: Sequence[str], kinds: Sequence[GoalKind], settings: Settings
+) -> IkProblem:
+    """One goal for each tip, to be set by the tracker."""
+    limits, q = limits_of(robot, settings), robot.middle_configuration
+    goals: list[GoalTask] = []
+    for tip, kind in zip(tips, kinds, strict=True):
+        goal = GOALS[kind](tip)
+        goal.set_target(robot.forward_kinematics(q, tip))
+        goals.append(goal)
+    return IkProblem(
+        robot,
+        goals,
+        lower=limits.lower,
+        upper=limits.upper,
+        position_tolerance=settings['position_tolerance'].value,
+        orientation_tolerance=settings['orientation_tolerance'].value,
+        orientation_length=settings['orientation_length'].value,
+    )
+
+
+def limits_of(robot: Robot, settings: Settings) -> MotionLimits:
+    """The limits of every step: those of the joints, and the defaults where there are none."""
+    return MotionLimits(
+        lower=np.maximum(robot.lower, _row(robot, settings, 'lower', robot.lower)),
+        upper=np.minimum(robot.upper, _row(robot, settings, 'upper', robot.upper)),
+        velocity=_rates(robot, settings, 'velocity'),
+        acceleration=_rates(robot, settings, 'acceleration'),
+        jerk=_rates(robot, settings, 'jerk'),
+    )
+
+
+def tracker_options(settings: Settings) -> TrackerOptions:
+    """How goals are followed."""
+    return TrackerOptions(**options_of(TrackerOptions, settings))
+
+
+def solver_of(settings: Settings) -> tuple[str, dict[str, Any]]:
+    """The name of the solver, and its options."""
+    name = settings['solver'].value
+    return name, options_of(SOLVERS[name].Options, settings, f'{name}.')
+
+
+def unlimited(robot: Robot) -> list[str]:
+    """A sentence for each kind of limit that the robot lacks, and is given here."""
+    return [
+        f'{robot.name} has no {kind} limits for {_names(robot, lacks)}: '
+        f'joint_limits.default.{kind} applies there'
+        for kind, lacks in (
+            ('velocity', np.isinf(robot.velocity)),
+            ('acceleration', np.ones(robot.n, bool)),
+        )
+        if lacks.any()
+    ]
+
+
+def _names(robot: Robot, chosen: np.ndarray) -> str:
+    if chosen.all():
+        return 'its joints'
+    return ', '.join(np.array(robot.joint_names)[chosen])
+
+
+def _row(robot: Robot, settings: Settings, kind: str, default: Array) -> Array:
+    """A kind of limit (n,); the default where a joint has no such setting."""
+    names = [f'joint_limits.{joint}.{kind}' for joint in robot.joint_names]
+    return np.array(
+        [
+            settings[name].value if name in settings else d
+            for name, d in zip(names, default.tolist(), strict=True)
+        ]
+    )
+
+
+def _rates(robot: Robot, settings: Settings, kind: str) -> Array:
+    """A kind of limit of rates (n,), in force, mimic joints regarded."""
+    default = settings[f'joint_limits.default.{kind}'].value
+    rates = _row(robot, settings, kind, np.full(robot.n, np.inf))
+    rates[np.isposinf(rates)] = default
+    return robot.fold_mimic_limits(rates, dict.fromkeys(robot.mimic_joints, default))

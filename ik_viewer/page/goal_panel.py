@@ -1,0 +1,87 @@
+"""What is asked of the tips: which part of the pose counts, how to go there, pause and reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arm import GoalKind, Moment
+from .gizmos import Gizmos
+from .stage import Stage
+
+KINDS = {
+    'Pose': GoalKind.POSE,
+    'Position': GoalKind.POSITION,
+    'Position + axis': GoalKind.AXIS,
+}
+MOVES = {'Joint motion': 'joint', 'Straight line': 'linear'}
+
+
+class Goals:
+    """A `Part`: the gizmos, with their tab."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage, self._links = stage, [tip.link for tip in moment.tips]
+        self.gizmos = Gizmos(stage, moment)
+        self._paused = moment.code == 'paused'
+        gui = stage.server.gui
+        with stage.tabs.add_tab('Goals') as self._folder:
+            self._tip = self._add_tip(gui)
+            self._kind = gui.add_dropdown(
+                'Goal kind',
+                tuple(KINDS),
+                hint="The part of the gizmo's pose that counts; the axis is its z axis, blue",
+            )
+            self._move = self._add_move(gui)
+            self._pause = gui.add_button('Pause', icon='player-pause')
+            self._reset = gui.add_button('Drop the goals', icon='player-stop', color='gray')
+        self._tip.on_update(stage.by_user(self._on_tip))
+        self._kind.on_update(stage.by_user(self._on_kind))
+        self._pause.on_click(stage.guarded(lambda _: stage.arm.pause(not self._paused)))
+        self._reset.on_click(stage.guarded(lambda _: stage.arm.reset()))
+
+    def show(self, moment: Moment) -> None:
+        """Show what counts, and what the arm is at."""
+        self.gizmos.show(moment)
+        self._tip.value = self._links[self._stage.choice.tip]
+        kind = self.gizmos.each[self._stage.choice.tip].kind
+        self._kind.value = next(name for name, value in KINDS.items() if value is kind)
+        if (moment.code == 'paused') != self._paused:
+            self._paused = not self._paused
+            self._pause.label = 'Resume' if self._paused else 'Pause'
+            self._pause.icon = 'player-play' if self._paused else 'player-pause'
+        self._show_move()
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self.gizmos.remove()
+        self._folder.remove()
+
+    def _add_tip(self, gui: Any) -> Any:
+        hint = 'The tip for jogging and for the goal kind'
+        several = len(self._links) > 1
+        return gui.add_dropdown('Tip', tuple(self._links), hint=hint, visible=several)
+
+    def _add_move(self, gui: Any) -> Any:
+        move = gui.add_dropdown(
+            'Motion to the goal',
+            tuple(MOVES),
+            hint='Motion of the tip to a goal that jumped',
+            visible='move' in self._stage.arm.settings,
+        )
+        move.on_update(
+            self._stage.by_user(
+                lambda _: self._stage.arm.set_settings({'move': MOVES[move.value]})
+            )
+        )
+        return move
+
+    def _show_move(self) -> None:
+        setting = self._stage.arm.settings.get('move')
+        if setting is not None and setting.value in MOVES.values():
+            self._move.value = next(n for n, value in MOVES.items() if value == setting.value)
+
+    def _on_tip(self, _: Any) -> None:
+        self._stage.choice.tip = self._links.index(self._tip.value)
+
+    def _on_kind(self, _: Any) -> None:
+        self.gizmos.each[self._stage.choice.tip].choose(KINDS[self._kind.value])

@@ -1,0 +1,68 @@
+"""The robot that the node moves, from its URDF's text: loaded beside the node's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from ik_core import load_urdf
+from ik_core.exceptions import IkError
+
+from ..arm import Description
+
+BLANK = '\ufeff \t\r\n'
+
+
+class Robots:
+    """Loads robots, one after the other; `description` is that of the last text that came.
+
+    mesh_folders : named by the user; what the text names is looked for there and nowhere else.
+    `say` is told why a robot can't be loaded.
+    """
+
+    def __init__(self, mesh_folders: tuple[Path, ...], say: Callable[[str], None]) -> None:
+        self._mesh_folders, self._say = mesh_folders, say
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix='robot')
+        self._text = ''
+        self._loading: Future[Description] | None = None
+        self.description: Description | None = None
+
+    def take(self, text: str) -> None:
+        """Another description came, or '' for none."""
+        if text == self._text:
+            return
+        self._text = text
+        if text.lstrip(BLANK).startswith('<'):
+            self._loading = self._worker.submit(self._load, text, self.description)
+            return
+        self._loading = None
+        if text:  # load_urdf would take it for the name of a file
+            self._say('robot_description: this is not XML')
+
+    def look(self) -> bool:
+        """Take the robot that is loaded, if any; whether it is another one now."""
+        if self._loading is None or not self._loading.done():
+            return False
+        loading, self._loading = self._loading, None
+        before = self.description
+        try:
+            self.description = loading.result()
+        except IkError as error:
+            self._say(f'robot_description: {error}')
+        return self.description is not before
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `description` is that of the text that came last."""
+        return self.description is not None and self.description.urdf == self._text
+
+    def close(self) -> None:
+        """Load no more."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _load(self, text: str, before: Description | None) -> Description:
+        """The same again where the node came again with the robot that it had."""
+        if before is not None and before.urdf == text:
+            return before
+        return Description(load_urdf(text), text, None, self._mesh_folders)

@@ -1,0 +1,251 @@
+"""`RosArm`: a running node as an `Arm`, over topics, services and parameters only."""
+
+from __future__ import annotations
+
+import math
+import queue
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rclpy.context import Context
+from std_srvs.srv import SetBool, Trigger
+
+from ik_core.exceptions import IkError
+from ik_core.maths.rotations import Array, matrix_from_rpy
+
+from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
+from .calls import Calls
+from .connection import Connection
+from .messages import Status
+from .parameters import Parameters
+from .presence import Presence
+from .robot_loader import Robots
+from .sending import Sending
+from .watch import Watch
+
+MOST_NOTICES = 100
+DISCOVERY = 2.0
+"""[s] How long it may take until a node that is there is seen."""
+STOP_PATIENCE = 60.0
+"""[s] How long a pause or a reset may take to answer: until the joints rest."""
+WITHOUT_ROBOT = ('no_model', 'unconfigured')
+"""Codes of a node that moves nothing, and says no more than that."""
+
+
+class RosArm:
+    """An `Arm` over the topics, services and parameters of a node.
+
+    name : of the node, also with its namespace; by itself in the namespace of this process
+    context : of rclpy; by default the one that rclpy.init made
+    mesh_folders : where meshes may be looked for, whatever the description names
+
+    The node may come, go, come again and move another robot. `q` is what joint_states says: what
+    is commanded where the node publishes it, else what is measured.
+    """
+
+    def __init__(
+        self,
+        name: str = 'ik_node',
+        *,
+        context: Context | None = None,
+        mesh_folders: Sequence[Path] = (),
+    ) -> None:
+        self._connection = Connection(context, 'ik_viewer')
+        node = self._connection.node
+        self.name = name if name.startswith('/') else f'{node.get_namespace().rstrip("/")}/{name}'
+        self._notices: deque[str] = deque(maxlen=MOST_NOTICES)
+        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._moment: Moment | None = None
+        self._default_tip: tuple[str, ...] = ()
+        say = self._notices.append
+        self._calls = Calls(node)
+        self._parameters = Parameters(node, self.name, self._calls, say)
+        self._robots = Robots(tuple(mesh_folders), say)
+        self._watch = Watch(node, self.name, self._on_status, self._robots.take)
+        self._sending = Sending(node, self.name.rpartition('/')[0], self._parameters, say)
+        self._presence = Presence(node, self.name, self._on_appeared, self._on_vanished)
+        self._missed_at = time.monotonic() + DISCOVERY
+        self._connection.start(self._frame, self._on_error)
+
+    # See `Arm`
+
+    @property
+    def description(self) -> Description | None:
+        """See `Arm`."""
+        return self._robots.description
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """See `Arm`."""
+        return self._parameters.settings
+
+    def look(self) -> Moment | None:
+        """See `Arm`."""
+        return self._moment
+
+    def take_notices(self) -> Sequence[str]:
+        """See `Arm`."""
+        notices = []
+        while self._notices:
+            notices.append(self._notices.popleft())
+        return notices
+
+    def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
+        """See `Arm`."""
+        self._asked.put(partial(self._sending.set_goal, tip, transform.copy(), kind))
+
+    def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
+        """See `Arm`."""
+        self._asked.put(partial(self._sending.set_twist, tip, linear, angular))
+
+    def set_settings(self, values: Mapping[str, Any]) -> None:
+        """See `Arm`."""
+        self._asked.put(partial(self._parameters.set, dict(values)))
+
+    def pause(self, paused: bool) -> None:
+        """See `Arm`."""
+        self._ask(SetBool, 'pause', SetBool.Request(data=paused))
+
+    def reset(self) -> None:
+        """See `Arm`."""
+        self._asked.put(self._sending.drop)
+        self._ask(Trigger, 'reset', Trigger.Request())
+
+    def close(self) -> None:
+        """See `Arm`. The node goes on with its goals."""
+        self._moment = None
+        self._connection.close()
+        self._robots.close()
+
+    # On the thread of the node
+
+    def _frame(self) -> None:
+        self._presence.look()
+        self._tell_who_is_missing()
+        self._calls.look()
+        while not self._asked.empty():
+            self._asked.get()()
+        self._parameters.look()
+        if self._robots.look():
+            self._take_robot()
+        self._sending.look()
+        if not self._presence.is_there:
+            self._moment = None
+        elif self._watch.look() or self._moment is None:
+            self._moment = self._new_moment()
+
+    def _tell_who_is_missing(self) -> None:
+        if time.monotonic() > self._missed_at:
+            self._missed_at = math.inf
+            if not self._presence.is_there:
+                self._notices.append(f'{self.name} is not available; waiting for it')
+
+    def _take_robot(self) -> None:
+        """It moves another robot: what is known of the one before is no moment of this one."""
+        self._moment = None
+        description, self._default_tip = self.description, ()
+        if description is not None:
+            self._watch.begin(description.robot)
+            with suppress(IkError):  # where there is no one longest chain, tips are named
+                self._default_tip = (description.robot.default_tip(),)
+        self._parameters.read()
+
+    def _new_moment(self) -> Moment | None:
+        description, watch = self.description, self._watch
+        status, links = watch.status, self._links(description)
+        if description is None or not links or not self._robots.is_known:
+            return None
+        if status.code in ('', *WITHOUT_ROBOT):
+            return None
+        self._sending.begin(links, description.robot.base_link)
+        return Moment(
+            time=time.monotonic(),
+            q=watch.q,
+            tips=tuple(self._tip(i, link) for i, link in enumerate(links)),
+            code=status.code,
+            text=status.text,
+            solution=watch.solution,
+            solve_time=1e-6 * status.number('solve_time_since_goal [us]'),
+            iterations=status.count('iterations_since_goal'),
+            condition_number=status.number('condition_number'),
+        )
+
+    def _links(self, description: Description | None) -> tuple[str, ...]:
+        """The tips, as the node chooses them; () where that is not known (any more)."""
+        named = self.settings.get('tip_links')
+        if description is None or named is None:
+            return ()
+        links = tuple(named.value) or self._default_tip
+        return links if set(links) <= set(description.robot.link_names) else ()
+
+    def _tip(self, index: int, link: str) -> TipState:
+        watch, settings = self._watch, self.settings
+        kind = settings.get(f'goal_kind.{link}')
+        return TipState(
+            link,
+            _tool(settings, link),
+            kind_of(None if kind is None else kind.value),
+            watch.goals[index] if index < len(watch.goals) else None,
+            watch.status.number(f'{link}.position_error [m]'),
+            watch.status.number(f'{link}.orientation_error [rad]'),
+        )
+
+    def _ask(self, kind: Any, service: str, request: Any) -> None:
+        """Call a service that stops the joints, and says whether it succeeded."""
+
+        def answered(answer: Any) -> None:
+            if not answer.success:
+                self._notices.append(f'{service}: {answer.message}')
+
+        name, failed = f'{self.name}/{service}', self._notices.append
+        self._asked.put(
+            lambda: self._calls.make(kind, name, request, answered, failed, STOP_PATIENCE)
+        )
+
+    def _on_status(self, status: Status) -> None:
+        """Tell what the node refused, and that it has no robot, which no moment says."""
+        self._presence.hear()
+        before = self._watch.status
+        if before.code:
+            for reason, count in status.refused.items():
+                if count > before.refused.get(reason, 0):
+                    self._notices.append(f'{self.name} refused a message: {reason}')
+        if status.code != before.code and status.code in WITHOUT_ROBOT:
+            self._notices.append(f'{self.name}: {status.text}')
+
+    def _on_appeared(self) -> None:
+        if self._missed_at == math.inf:
+            self._notices.append(f'{self.name} is available')
+        self._calls.drop()
+        self._parameters.forget()
+        self._parameters.read()
+
+    def _on_vanished(self) -> None:
+        self._notices.append(f'{self.name} is no longer available; waiting for it')
+        self._calls.drop()
+        self._parameters.forget()
+        self._watch.forget()
+        self._sending.drop()
+
+    def _on_error(self, error: Exception) -> None:
+        self._notices.append(error_text(error))
+
+
+def kind_of(value: Any) -> GoalKind:
+    """What counts of a goal; what is not known here is shown as the whole pose."""
+    return next((kind for kind in GoalKind if kind.value == value), GoalKind.POSE)
+
+
+def _tool(settings: Mapping[str, Setting], link: str) -> Array:
+    """The tool centre point (4, 4) in the tip link's frame."""
+    tool = np.eye(4)
+    xyz, rpy = (settings.get(f'tools.{link}.{part}') for part in ('xyz', 'rpy'))
+    if xyz is not None and rpy is not None:
+        tool[:3, 3], tool[:3, :3] = xyz.value, matrix_from_rpy(rpy.value)
+    return tool
