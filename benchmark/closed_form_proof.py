@@ -107,12 +107,11 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
     """A row for each arm and each of those it is held against; the random arms are one."""
     counts = dict.fromkeys(ARMS, arguments.count)
     counts |= dict.fromkeys(RANDOM, math.ceil(RANDOM_SHARE * arguments.count))
-    longest = max(counts.values())
     rounds = [
         (name, first, count)
-        for start in range(0, longest, ROUND)
+        for first in range(0, arguments.count, ROUND)
         for name, count in counts.items()
-        for first in range(start, min(start + ROUND, count), ROUND)
+        if first < count
     ]
     counted = {name: Counter[Any]() for name in counts}
     for name in ONE_THREAD:
