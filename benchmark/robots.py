@@ -256,14 +256,11 @@ def random_arm(seed: int) -> Robot:
     elif kind == 1:
         axes[one + 1] = axes[one]
     axes /= np.linalg.norm(axes, axis=1)[:, None]
-    names, gaps = (
-        ['base', *(f'j{i}' for i in range(1, 7))],
-        np.diff(points, axis=0, prepend=np.zeros((1, 3))),
-    )
-    parts = [
-        joint(names[i], names[i + 1], tuple(gaps[i]), tuple(axes[i]), (-3.1, 3.1))
-        for i in range(6)
-    ]
+    links, parts, before = ['base', *(f'j{i}' for i in range(1, 7))], [], np.zeros(3)
+    for i in range(6):
+        at, axis = tuple(points[i] - before), tuple(axes[i])
+        parts.append(joint(links[i], links[i + 1], at, axis, (-3.1, 3.1)))
+        before = points[i]
     return robot(f'random {seed}', [*parts, fixed('j6', 'tip', (0.1, 0.0, 0.2))])
 
 

@@ -27,8 +27,8 @@ from ..robot.limits import TURN as FULL_TURN
 from .formulas import (
     COARSE,
     FINE,
+    FLAT,
     Affine,
-    Trigonometric,
     across,
     add,
     blend,
@@ -312,152 +312,148 @@ def _turn_first(
 
 @inner
 def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
-    """Solve a record of three joints: two linear conditions on E2 v, with v of the third joint.
+    """Solve a record of three joints: E1 E2 v(E3) = far, for a point (PLACE) or a normal (LEVEL).
 
-    PLACE: v is the point, f . E2 v = b1 and g . E2 v = b2 say that it comes to the right height
-    along the first axis and to the right distance from it. LEVEL: v is the plane's normal, g the
-    way to the point that the plane has to hold.
+    Its height along the first axis is one equation, f . E2 v = b1; the length of the point, or
+    where the plane is, another one, g . E2 v = b2. With |E2 v| = |v| they leave an equation in the
+    third joint alone. Where the first joint slides, the height gives its shift.
     """
-    j, i = plan[r + JOINT], plan[r + INNER]
-    h, p, h1, p1 = (
-        axis_at(numbers, j), point_at(numbers, j), axis_at(numbers, i), point_at(numbers, i),
-    )  # fmt: skip
+    j, i, first = plan[r + JOINT], plan[r + INNER], plan[r + FIRST]
+    h, p, slides = axis_at(numbers, j), point_at(numbers, j), numbers[i, SLIDES] > 0.0
     h0, p0 = axis_at(numbers, plan[r + SEEN]), point_at(numbers, plan[r + SEEN])
-    x, slides = point_at(numbers, plan[r + MOVED]), numbers[i, SLIDES] > 0.0
-    zero = 0.0 * lanes[GOAL]
     f = _carry(plan, numbers, lanes, r + BETWEEN, -1.0, h0, 0.0)
     g = minus(p, _carry(plan, numbers, lanes, r + BETWEEN, -1.0, p0, 1.0))
-    a = _carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0)
-    w = minus(_carry(plan, numbers, lanes, r + OUTSIDE, -1.0, x, 1.0), p0)
+    moved = point_at(numbers, plan[r + MOVED])
+    w = minus(_carry(plan, numbers, lanes, r + OUTSIDE, -1.0, moved, 1.0), p0)
     if plan[r + KIND] == PLACE:
-        u = minus(a, p1)
-        swing, side = across(h1, u), cross(h1, u)
-        rest = minus(u, swing)
-        if slides:
-            rest, swing, side = u, h1, (0.0, 0.0, 0.0)
-        v0 = minus(_carry(plan, numbers, lanes, r + MIDDLE, 1.0, add(p1, rest), 1.0), p)
-        v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
-        v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
-        square = dot(v0, v0) + dot(v1, v1), 2.0 * dot(v0, v1), 2.0 * dot(v0, v2)
-        if slides:
-            square = dot(v0, v0), 2.0 * dot(v0, v1), dot(v1, v1)
-        b1 = dot(h0, w) - dot(f, g) + zero, zero, zero
-        b2 = 0.5 * (dot(w, w) - dot(g, g) - square[0]), -0.5 * square[1], -0.5 * square[2]
-        seen, far = 1.0, w
+        far, offset = w, 1.0
+        v0, v1, v2, square, b1, b2 = _terms_of_point(plan, numbers, lanes, r, f, g, w)
     else:
-        z = axis_at(numbers, plan[r + MOVED])
-        n = _carry(plan, numbers, lanes, r + INSIDE, 1.0, z, 0.0)
-        far = _carry(plan, numbers, lanes, r + OUTSIDE, -1.0, z, 0.0)
-        swing, side = across(h1, n), cross(h1, n)
-        rest = minus(n, swing)
-        arm = minus(p1, _carry(plan, numbers, lanes, r + MIDDLE, -1.0, p, 1.0))
-        v0 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, rest, 0.0)
-        v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
-        v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
-        square = zero + 1.0, zero, zero
-        b1 = dot(h0, far) + zero, zero, zero
-        fixed = dot(n, minus(a, p1)) - dot(far, w) + dot(rest, arm)
-        b2 = fixed + zero, dot(swing, arm) + zero, dot(side, arm) + zero
-        g, seen = times(-1.0, g), 0.0
+        far = _carry(
+            plan, numbers, lanes, r + OUTSIDE, -1.0, axis_at(numbers, plan[r + MOVED]), 0.0
+        )
+        v0, v1, v2, square, b1, b2 = _terms_of_plane(plan, numbers, lanes, r, w, far)
+        g, offset = times(-1.0, g), 0.0
+    zero = 0.0 * lanes[GOAL]
     along = dot(h, v0) + zero, dot(h, v1) + zero, dot(h, v2) + zero
-    size = dot(g, g) + dot(w, w) + abs(square[0])
-    sign = plan[r + SIGN]
-    signs = lanes[SIGN_OF + sign], lanes[SIGN_OF + sign + 1]
-    shift = zero, zero, zero
-    if plan[r + FIRST] >= 0 and numbers[plan[r + FIRST], SLIDES] > 0.0:
-        # E2 v = z - d1 f: its height along h gives d1
-        z = _carry(plan, numbers, lanes, r + BETWEEN, -1.0, add(w, p0), 1.0)
-        z, lean = minus(z, p), 1.0 / dot(h, f)
-        shift = (dot(h, z) - along[0]) * lean, -along[1] * lean, -along[2] * lean
-        poly = _after_shift(slides, square, shift, dot(z, f), dot(z, z))
-        c, s, gap = quartic(poly, size * size, signs, _free(lanes, i))
-        v = add(v0, blend(_first_of(slides, c, s), v1, _second_of(slides, c, s), v2))
-        d = shift[0] + shift[1] * _first_of(slides, c, s) + shift[2] * _second_of(slides, c, s)
-        y = minus(z, times(d, f))
-    elif numbers[j, SLIDES] > 0.0:
-        # the height along f gives the second joint's shift d, v + d h + g has the length of w
-        lean = 1.0 / dot(f, h)
-        shift = (
-            (b1[0] - dot(f, v0)) * lean, (b1[1] - dot(f, v1)) * lean, (b1[2] - dot(f, v2)) * lean
-        )  # fmt: skip
-        rise = along[0] + dot(h, g), along[1], along[2]
-        reach = -2.0 * b2[0], -2.0 * b2[1], -2.0 * b2[2]
-        reach = (
-            reach[0] + 2.0 * dot(g, v0), reach[1] + 2.0 * dot(g, v1), reach[2] + 2.0 * dot(g, v2)
-        )  # fmt: skip
-        poly = _after_slide(slides, reach, shift, rise)
-        c, s, gap = quartic(poly, size * size, signs, _free(lanes, i))
-        v = add(v0, blend(_first_of(slides, c, s), v1, _second_of(slides, c, s), v2))
-        d = shift[0] + shift[1] * _first_of(slides, c, s) + shift[2] * _second_of(slides, c, s)
-        lanes[COS + j] = d
-        y = v
-    else:
-        # y, the part of E2 v across h, from both conditions; its length is an equation in E3 alone
-        lean, tilt = dot(h, f), dot(h, g)
-        b1 = b1[0] - lean * along[0], b1[1] - lean * along[1], b1[2] - lean * along[2]
-        b2 = b2[0] - tilt * along[0], b2[1] - tilt * along[1], b2[2] - tilt * along[2]
+    shift, one = (zero, zero, zero), (zero + 1.0, zero, zero)
+    y0, y1, k = v0, v0, zero
+    if numbers[first, SLIDES] > 0.0:  # E2 v = y0 - d f, whose height along h gives the shift d
+        y0 = minus(_carry(plan, numbers, lanes, r + BETWEEN, -1.0, add(w, p0), 1.0), p)
+        shift = _affine(1.0 / dot(h, f), (dot(h, y0) + zero, zero, zero), -1.0, along)
+        rest = _affine(1.0, square, 2.0 * dot(y0, f), shift)
+        rest = rest[0] - dot(y0, y0), rest[1], rest[2]
+        poly = combined(
+            1.0, product(slides, rest, one), -1.0, product(slides, shift, shift)
+        )  # |v|^2 = |y0 - d f|^2
+    elif numbers[j, SLIDES] > 0.0:  # the height along f gives the shift d of the second joint
+        seen = dot(f, v0) + zero, dot(f, v1) + zero, dot(f, v2) + zero
+        shift = _affine(1.0 / dot(f, h), b1, -1.0, seen)
+        seen = dot(g, v0) + zero, dot(g, v1) + zero, dot(g, v2) + zero
+        rest = _affine(2.0, seen, -1.0, b2)
+        rise = _affine(1.0, shift, 2.0, along)
+        rise = rise[0] + 2.0 * dot(h, g), rise[1], rise[2]
+        poly = combined(
+            1.0, product(slides, rest, one), 1.0, product(slides, shift, rise)
+        )  # |v + d h + g|^2 = |w|^2
+    else:  # the part of E2 v across h is (b1 y0 + b2 y1) / k
+        b1, b2 = _affine(1.0, b1, -dot(h, f), along), _affine(1.0, b2, -dot(h, g), along)
         flat, lever = across(h, f), across(h, g)
-        k = dot(h, cross(flat, lever))
+        y0, y1, k = cross(lever, h), cross(h, flat), dot(h, cross(flat, lever)) + zero
         poly = combined(
             dot(lever, lever), product(slides, b1, b1),
             -2.0 * dot(flat, lever), product(slides, b1, b2),
         )  # fmt: skip
         poly = combined(1.0, poly, dot(flat, flat), product(slides, b2, b2))
         poly = combined(1.0, poly, k * k, product(slides, along, along))
-        one = zero + 1.0, zero, zero
         poly = combined(1.0, poly, -k * k, product(slides, square, one))
-        c, s, gap = quartic(poly, size * size, signs, _free(lanes, i))
-        t1, t2 = _first_of(slides, c, s), _second_of(slides, c, s)
-        v = add(v0, blend(t1, v1, t2, v2))
-        one_b, two_b = b1[0] + b1[1] * t1 + b1[2] * t2, b2[0] + b2[1] * t1 + b2[2] * t2
-        y = times(1.0 / k, blend(one_b, cross(lever, h), two_b, cross(h, flat)))
-    if slides:
-        lanes[COS + i] = _first_of(slides, c, s)
-    else:
-        lanes[COS + i], lanes[SIN + i] = c, s
+    size, sign = dot(g, g) + dot(w, w) + abs(square[0]), plan[r + SIGN]
+    signs = lanes[SIGN_OF + sign], lanes[SIGN_OF + sign + 1]
+    c, s, gap = quartic(poly, size * size, signs, _free(lanes, i))
     lanes[GAP + sign] = lanes[GAP + sign + 1] = gap
     lanes[CAREFUL] = 1.0  # as the gap does not tell how far two lines are apart
+    if slides:
+        c = s / most(1.0 + c, FLAT)
+        s = c * c
+    lanes[COS + i], lanes[SIN + i] = c, s
+    v = add(v0, blend(c, v1, s, v2))
+    d = shift[0] + c * shift[1] + s * shift[2]
     if numbers[j, SLIDES] > 0.0:
-        a = add(v, times(lanes[COS + j], h))
+        lanes[COS + j] = d
+        a = add(v, times(d, h))
     else:
-        lanes[COS + j], lanes[SIN + j] = turn(h, v, y, _free(lanes, j), lanes[SHORT])
+        if numbers[first, SLIDES] > 0.0:
+            y0 = minus(y0, times(d, f))
+        else:
+            one_b, two_b = b1[0] + c * b1[1] + s * b1[2], b2[0] + c * b2[1] + s * b2[2]
+            y0 = times(1.0 / k, blend(one_b, y0, two_b, y1))
+        lanes[COS + j], lanes[SIN + j] = turn(h, v, y0, _free(lanes, j), lanes[SHORT])
         a = rotated(h, lanes[COS + j], lanes[SIN + j], v)
-    _turn_first(plan, numbers, lanes, r, add(a, times(seen, p)), far, seen)
+    _turn_first(plan, numbers, lanes, r, add(a, times(offset, p)), far, offset)
 
 
-@inlined
-def _first_of(slides: bool, c: Number, s: Number) -> Number:
-    """cos q; for a prismatic joint d = tan(q/2)."""
-    return s / most(1.0 + c, 1e-13) if slides else c
-
-
-@inlined
-def _second_of(slides: bool, c: Number, s: Number) -> Number:
-    """sin q; for a prismatic joint d^2."""
-    d = s / most(1.0 + c, 1e-13)
-    return d * d if slides else s
+Terms = tuple[Vector, Vector, Vector, Affine, Affine, Affine]
+"""v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2."""
 
 
 @inner
-def _after_shift(
-    slides: bool, square: Affine, shift: Affine, along: Number, length: Number
-) -> Trigonometric:
-    """|v|^2 - |z - d1 f|^2 for d1 = shift, z . f = along, |z|^2 = length."""
-    one = 1.0 + 0.0 * length, 0.0 * length, 0.0 * length
-    rest = (
-        square[0] - length + 2.0 * along * shift[0], square[1] + 2.0 * along * shift[1],
-        square[2] + 2.0 * along * shift[2],
-    )  # fmt: skip
-    return combined(1.0, product(slides, rest, one), -1.0, product(slides, shift, shift))
+def _terms_of_point(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, f: Vector, g: Vector, w: Vector
+) -> Terms:
+    """Of a PLACE: v is the point, as seen from that of the second joint."""
+    i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
+    h, p = axis_at(numbers, i), point_at(numbers, i)
+    x = point_at(numbers, plan[r + MOVED])
+    u = minus(_carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0), p)
+    flat, side = across(h, u), cross(h, u)
+    rest, swing = minus(u, flat), flat
+    if numbers[i, SLIDES] > 0.0:
+        rest, swing, side = u, add(h, times(0.0, u)), times(0.0, u)
+    own = point_at(numbers, plan[r + JOINT])
+    v0 = minus(_carry(plan, numbers, lanes, r + MIDDLE, 1.0, add(p, rest), 1.0), own)
+    v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
+    v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
+    square = dot(v0, v0) + dot(v1, v1) + zero, 2.0 * dot(v0, v1) + zero, 2.0 * dot(v0, v2) + zero
+    if numbers[i, SLIDES] > 0.0:
+        square = dot(v0, v0) + zero, square[1], dot(v1, v1) + zero
+    reach = dot(w, w) - dot(g, g)
+    b2 = 0.5 * (reach - square[0]), -0.5 * square[1], -0.5 * square[2]
+    return (
+        v0,
+        v1,
+        v2,
+        square,
+        (dot(axis_at(numbers, plan[r + SEEN]), w) - dot(f, g) + zero, zero, zero),
+        b2,
+    )
 
 
 @inner
-def _after_slide(slides: bool, reach: Affine, shift: Affine, rise: Affine) -> Trigonometric:
-    """reach + 2 d rise + d^2 for d = shift."""
-    zero = 0.0 * rise[0]
-    one = 1.0 + zero, zero, zero
-    twice = shift[0] + 2.0 * rise[0], shift[1] + 2.0 * rise[1], shift[2] + 2.0 * rise[2]
-    return combined(1.0, product(slides, reach, one), 1.0, product(slides, shift, twice))
+def _terms_of_plane(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
+) -> Terms:
+    """Of a LEVEL: v is the plane's normal, which also says where the plane is."""
+    i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
+    h, p = axis_at(numbers, i), point_at(numbers, i)
+    x, z = point_at(numbers, plan[r + MOVED]), axis_at(numbers, plan[r + MOVED])
+    a = _carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0)
+    n = _carry(plan, numbers, lanes, r + INSIDE, 1.0, z, 0.0)
+    swing, side = across(h, n), cross(h, n)
+    rest, own = minus(n, swing), point_at(numbers, plan[r + JOINT])
+    arm = minus(p, _carry(plan, numbers, lanes, r + MIDDLE, -1.0, own, 1.0))
+    v0 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, rest, 0.0)
+    v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
+    v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
+    fixed = dot(n, minus(a, p)) - dot(far, w) + dot(rest, arm)
+    b1 = dot(axis_at(numbers, plan[r + SEEN]), far) + zero, zero, zero
+    b2 = fixed + zero, dot(swing, arm) + zero, dot(side, arm) + zero
+    return v0, v1, v2, (zero + 1.0, zero, zero), b1, b2
+
+
+@inner
+def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
+    """p (x + q y)."""
+    return p * (x[0] + q * y[0]), p * (x[1] + q * y[1]), p * (x[2] + q * y[2])
 
 
 # --- joint values --------------------------------------------------------------------------------
@@ -610,9 +606,7 @@ def passes_of(plan: IntArray, spread: int) -> int:
 
 
 @inner
-def solve_branches(
-    plan: IntArray, numbers: Array, memory: Array, spread: int, task: int
-) -> None:
+def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, task: int) -> None:
     """Fill the results of all passes, for what `prepare` has left.
 
     task: FRESH, ADDED to results that are kept where these are better, or MEASURED: where all
