@@ -100,7 +100,8 @@ class Beginning:
         """Take over the tolerances of the problem, which may change."""
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
-        self.numbers[SETTINGS, MARGIN] = self._everywhere[SETTINGS, MARGIN] = FOLLOWED * tolerance
+        margin = max(FOLLOWED * tolerance, EXACT)
+        self.numbers[SETTINGS, MARGIN] = self._everywhere[SETTINGS, MARGIN] = margin
         self.numbers[SETTINGS, STAYS], self._everywhere[SETTINGS, STAYS] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
@@ -262,7 +263,7 @@ def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Pl
     for."""
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
-    plan, numbers = arrays_of(window, strategy, endless, window.variables, 0.0)
+    plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
     numbers[SETTINGS, REACH] = _reach(window)
     behind = first + len(window.rows)
     others = [*range(first), *range(behind, len(chain.rows))]
@@ -270,6 +271,7 @@ def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Pl
         own = chain.rows[i] if i < first else seen_from(chain.last @ chain.tool, chain.rows[i])
         numbers[row, :6], numbers[row, MULTIPLIER] = own, chain.signs[i]
         numbers[row, OFFSET], numbers[row, SLIDES] = chain.offsets[i], chain.slides[i]
+        numbers[row, LOWER], numbers[row, UPPER] = -np.inf, np.inf
     plan[BEFORE], plan[BEHIND] = first, len(chain.rows) - behind
     columns = chain.variables[others]
     plan[OTHERS : OTHERS + len(others)] = columns

@@ -420,7 +420,7 @@ class ClosedForm:
     def _workspace(self, chain: Chain, strategy: Strategy) -> Workspace | None:
         """A strategy ready for use; None where it turns out to be none."""
         is_exact = strategy.deviation <= EXACT
-        margin = FOLLOWED * max(self.tolerances) if is_exact else NEARLY_FOLLOWED
+        margin = max(FOLLOWED * max(self.tolerances), EXACT) if is_exact else NEARLY_FOLLOWED
         make = EliminationWorkspace if strategy.by_elimination else Workspace
         try:
             return make(chain, strategy, self._limits, self._joints, self.robot.n, margin)
