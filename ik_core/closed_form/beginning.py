@@ -194,14 +194,14 @@ def _may_be_known(problem: IkProblem) -> bool:
 
 
 def _known(chain: Chain, packed: PackedGoals) -> list[Strategy]:
-    """The strategies of a chain of turning joints by records, without virtual joints."""
+    """The simple strategies of a chain of turning joints, without virtual ones."""
     is_serial = (packed.tree[:, PARENT] == np.arange(-1, len(packed.tree) - 1)).all()
     if not HAS_LANES or chain.slides.any() or not is_serial:
         return []
     return [
         one
         for one in chain.strategies()
-        if not one.by_elimination and not one.is_completed and one.deviation <= EXACT
+        if one.is_simple and not one.is_completed and one.deviation <= EXACT
     ]
 
 

@@ -144,6 +144,12 @@ class Strategy:
         return bool(self.order)
 
     @property
+    def is_simple(self) -> bool:
+        """Whether it is by records without an equation of degree four."""
+        kinds = self.plan[HEADER + records.KIND :: RECORD][: self.plan[records.RECORDS]]
+        return not self.by_elimination and bool((kinds < records.PLACE).all())
+
+    @property
     def is_completed(self) -> bool:
         """Whether virtual joints have to come out as zero."""
         return self.virtual > 0

@@ -202,9 +202,11 @@ def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     p = minus(p, (lanes[GOAL + 9], lanes[GOAL + 10], lanes[GOAL + 11]))
     if plan[POINT_ONLY] != 0:
         return root(dot(p, p))
+    z = cross(x, y)
     x = minus(x, (lanes[GOAL], lanes[GOAL + 3], lanes[GOAL + 6]))
     y = minus(y, (lanes[GOAL + 1], lanes[GOAL + 4], lanes[GOAL + 7]))
-    return root(most(dot(p, p), dot(x, x) + dot(y, y)))
+    z = minus(z, (lanes[GOAL + 2], lanes[GOAL + 5], lanes[GOAL + 8]))
+    return root(most(dot(p, p), 0.5 * (dot(x, x) + dot(y, y) + dot(z, z))))
 
 
 @inlined
