@@ -135,6 +135,7 @@ if COMPILED:
 
         root, floor, bits = one_lane.root, one_lane.floor, one_lane.bits
         least, most, select = one_lane.least, one_lane.most, one_lane.select
+        in_lanes[1] = one_lane.in_lane
 
 
 @inner

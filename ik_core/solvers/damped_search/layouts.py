@@ -8,7 +8,7 @@ lane, with the Hessian there.
 from __future__ import annotations
 
 from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
-from ...closed_form import slots
+from ...closed_form import records as closed_form
 from ...optim.memory import CLOSEST, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
 from ...tasks.kernels import CHAIN, COMPONENTS, CONE
 
@@ -181,6 +181,6 @@ LANES = Layout(
     loose=(LANE, 'joints', 'rows'),
     normal=(LANE, 'size', 'size'),
     rhs=(LANE, 'size'),
-    scratch=(FLOAT, 'scratch_rows', slots.WIDTH),  # of closed forms
+    scratch=(FLOAT, 'scratch_rows', closed_form.WIDTH),  # of closed forms
     point=(RECORD, POINT),
 )
