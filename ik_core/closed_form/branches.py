@@ -68,7 +68,7 @@ def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
     """The target (1, 12) and the start (1, n) for all lanes, and no bound."""
     for lane in range(WIDTH):
         load_goal(targets, 0, lane, memory)
-        load_start(plan, starts, starts, 0, lane, memory)
+        load_start(plan, starts, starts[0], 0, lane, memory)
         memory[BOUND, lane] = NONE
 
 

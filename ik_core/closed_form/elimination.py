@@ -529,7 +529,7 @@ class EliminationWorkspace(Workspace):
         found = self._found(transform_of(targets[0]) @ self._home @ self._parts_there[1])
         candidates = np.zeros((len(found), len(self.numbers)))
         candidates[:, self._order] = found
-        self.is_near = judge_candidates(self._addresses.table, candidates)
+        self.is_near = judge_candidates(self._arrays.address, candidates)
         return self._count.item()
 
     def _found(self, target: Array) -> Array:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from .._addresses import integers_at, numbers_at
 from .._jit import inlined, inner, njit
 from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select, wave
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
@@ -45,6 +44,7 @@ from .formulas import (
 )
 from .records import (
     APART,
+    ARRAYS,
     BEGINS,
     BETWEEN,
     BEYOND,
@@ -144,12 +144,9 @@ BRANCHES = SIGNS
 """`spread` where each lane is another branch of one pose."""
 FRESH, ADDED, MEASURED = range(3)
 """Tasks of `solve_branches`."""
-# what the kernels find in a table of addresses
-(PLAN_AT, NUMBERS_AT, MEMORY_AT, TARGETS_AT, STARTS_AT, VALUES_AT, Q_AT, ERRORS_AT, COUNTS_AT) = (
-    range(9)
-)
 
 _in_lanes = in_lanes[WIDTH]
+_arrays_at = ARRAYS.lanes()
 
 
 # --- the loop ------------------------------------------------------------------------------------
@@ -741,7 +738,7 @@ def put_back(
 
     They are in so many results, each in 1 << spread lanes from `lane` on.
     """
-    count, room, beside = 0, min(errors.shape[1], MOST_FOUND), (1 << spread) - 1
+    count, room, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
     for one in range(results << spread):
         at, own = place_of(one >> spread), lane + (one & beside)
         apart = memory[at + DISTANCE, own]
@@ -767,7 +764,7 @@ def put_back(
             memory[RANKED + k, lane] = memory[RANKED + k - 1, lane]
         memory[RANKED + row, lane] = one
         count += 1
-    first, rows, found = min(i, starts.shape[0] - 1), errors.shape[1], 0
+    first, rows, found = min(i, starts.shape[0] - 1), errors.shape[0], 0
     largest = NONE  # error: where there are solutions, what is clearly beside one is none
     for k in range(count):
         one = int(memory[RANKED + k, lane])
@@ -778,7 +775,7 @@ def put_back(
         at, own = place_of(one >> spread), lane + (one & beside)
         if memory[at + ERROR, own] > largest:
             continue
-        errors[0, found] = memory[at + ERROR, own]
+        errors[found] = memory[at + ERROR, own]
         if plan[JOINTS] < q.shape[1]:
             for j in range(q.shape[1]):
                 q[rows * i + found, j] = starts[first, j]
@@ -796,7 +793,7 @@ def _has_near(errors: Array, count: int) -> bool:
     """Whether any of so many rows is only near a solution."""
     near = False
     for k in range(count):
-        near |= errors[0, k] > EXACT
+        near |= errors[k] > EXACT
     return near
 
 
@@ -830,7 +827,7 @@ def load_start(
     row = min(i, starts.shape[0] - 1)
     for j in range(plan[JOINTS]):
         memory[START + j, lane] = starts[row, plan[COLUMN + j]]
-    memory[VALUE, lane] = values[0, min(i, values.shape[1] - 1)]
+    memory[VALUE, lane] = values[min(i, values.shape[0] - 1)]
 
 
 @inner
@@ -842,22 +839,21 @@ def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
 
 
 @njit
-def solve_poses(table: IntArray, first: int, last: int, free: float) -> bool:
+def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     """Solve the poses first..last-1 of N; return whether the last has what is only near a
     solution.
 
-    table (arrays, 3), see `_addresses`: plan, numbers, memory (ROWS, WIDTH), targets (N, 12),
-    starts (N, n), values (N,) of the redundant joint; of these three one row serves all. Results:
-    q (N S, n), NaN behind the last, and counts (N,), -1 where a pose has what is only near a
-    solution, or is undetermined and that shall show. For a single pose the former has its count,
-    and errors (1, S) [m, rad] are above EXACT where a row is only near a solution or its limits.
+    address : of `ARRAYS`, with memory (ROWS, WIDTH), targets (N, 12), starts (N, n), values (N,).
+        Results: q (N S, n), NaN behind the last, and counts (N,), -1 where a pose has what is only
+        near a solution, or is undetermined and that shall show. For a single pose the former has
+        its count, and errors (S,) are above EXACT where a row is only near a solution or its
+        limits
     free: see `BY_START`.
     """
-    plan, numbers = integers_at(table, PLAN_AT)[0], numbers_at(table, NUMBERS_AT)
-    memory, targets = numbers_at(table, MEMORY_AT), numbers_at(table, TARGETS_AT)
-    starts, values = numbers_at(table, STARTS_AT), numbers_at(table, VALUES_AT)
-    q, errors = numbers_at(table, Q_AT), numbers_at(table, ERRORS_AT)
-    counts = integers_at(table, COUNTS_AT)[0]
+    arrays = _arrays_at(address)
+    plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
+    starts, values, q = arrays.starts, arrays.values, arrays.q
+    errors, counts = arrays.errors, arrays.counts
     is_single, near = last - first == 1, False
     spread = BRANCHES if is_single and WIDTH == 1 << BRANCHES else POSES
     set_signs(plan, memory, spread)
@@ -885,7 +881,7 @@ def solve_poses(table: IntArray, first: int, last: int, free: float) -> bool:
                 counts[i] = put_back(plan, memory, lane, signs, results, starts, q, errors, i)
                 near = _has_near(errors, counts[i])
             else:
-                rows = errors.shape[1]
+                rows = errors.shape[0]
                 counts[i] = _put_ranked(plan, memory, lane, signs, results, starts, q, rows, i)
             for beside in range((1 << spread) if lost else 0):
                 if memory[LOST, lane + beside] > 0.0:
@@ -896,14 +892,13 @@ def solve_poses(table: IntArray, first: int, last: int, free: float) -> bool:
 
 
 @njit
-def judge_candidates(table: IntArray, candidates: Array) -> bool:
+def judge_candidates(address: int, candidates: Array) -> bool:
     """As `solve_poses` for one pose, of which candidates (k, elements) are given: the angles or
     shifts of all elements."""
-    plan, numbers = integers_at(table, PLAN_AT)[0], numbers_at(table, NUMBERS_AT)
-    memory, targets = numbers_at(table, MEMORY_AT), numbers_at(table, TARGETS_AT)
-    starts, values = numbers_at(table, STARTS_AT), numbers_at(table, VALUES_AT)
-    q, errors = numbers_at(table, Q_AT), numbers_at(table, ERRORS_AT)
-    counts, lanes = integers_at(table, COUNTS_AT)[0], _in_lanes(memory)
+    arrays = _arrays_at(address)
+    plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
+    starts, values, q = arrays.starts, arrays.values, arrays.q
+    errors, counts, lanes = arrays.errors, arrays.counts, _in_lanes(memory)
     for lane in range(WIDTH):
         memory[BOUND, lane] = NONE
         load_goal(targets, 0, lane, memory)

@@ -18,7 +18,7 @@ from ..maths.rotations import (
 )
 from .kernel import BY_START, solve_poses
 from .records import SLOTS
-from .workspace import Workspace
+from .workspace import Workspace, memory
 
 CHUNK = 512 if COMPILED else 8
 """Poses between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
@@ -87,11 +87,10 @@ def solve_chunks(
     counts = np.full(count, -1)
 
     def worker(k: int) -> Work:
-        errors = np.empty((1, SLOTS))
-        own = workspace.addresses(frames, starts, values, q, errors, counts)
+        own = workspace.arrays(memory(), frames, starts, values, q, np.empty(SLOTS), counts)
 
         def work(first: int, last: int) -> None:
-            solve_poses(own.table, first, last, BY_START)
+            solve_poses(own.address, first, last, BY_START)
 
         return work
 

@@ -25,6 +25,7 @@ along, to which records refer by spans. Its other *numbers* have a row for each 
 from __future__ import annotations
 
 from .._jit import inner
+from .._records import FLOAT, INT, Layout
 from ..maths.lanes import HAS_LANES
 from ..maths.rotations import Array, Frame
 from ..maths.vectors import Vector
@@ -130,6 +131,32 @@ MOST_FOUND = 32
 ROWS = RANKED + MOST_FOUND
 NONE = 1e300
 """The distance of a branch without a solution."""
+
+ARRAYS = Layout(
+    'poses of a closed form',
+    (
+        'plan_size',
+        'number_rows',
+        'memory_rows',
+        'target_rows',
+        'start_rows',
+        'value_count',
+        'q_rows',
+        'variables',
+        'slots',
+        'count',
+    ),
+    plan=(INT, 'plan_size'),
+    numbers=(FLOAT, 'number_rows', COLUMNS),
+    memory=(FLOAT, 'memory_rows', WIDTH),
+    targets=(FLOAT, 'target_rows', 12),  # of this, starts and values one row may serve all poses
+    starts=(FLOAT, 'start_rows', 'variables'),
+    values=(FLOAT, 'value_count'),  # of the redundant joint
+    q=(FLOAT, 'q_rows', 'variables'),
+    errors=(FLOAT, 'slots'),  # [m, rad] of the rows of one pose
+    counts=(INT, 'count'),
+)
+"""What `kernel.solve_poses` is given, and where it puts its results."""
 
 
 @inner

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._addresses import Addresses
+from .._records import Record
 from ..maths.rotations import Array, IntArray, frame_of
 from ..robot.limits import JointLimits
 from . import records
@@ -16,7 +16,7 @@ from .chain import Chain
 from .families import Strategy
 from .kernel import BY_START, solve_poses
 from .nearest_branch import PART, PARTS, WIDER, nearest_branch
-from .records import JUDGED, MARGIN, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
+from .records import ARRAYS, JUDGED, MARGIN, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
 from .sweeping import hidden_values, sweep
 
 FOLLOWED = 10.0
@@ -72,10 +72,11 @@ def _frames_of(chain: Chain) -> list[Array]:
 
 
 class Workspace:
-    """The arrays of a strategy for one pose: what was found last is in `q` (rows, n), `errors`.
+    """The arrays of a strategy for one pose: what was found last is in `q` (rows, n).
 
-    `is_near`: whether any row of these is only near a solution, `is_sure`: whether, apart from
-    that, they are all there are. `is_exact`: whether trials needed no following.
+    `errors` (rows,) are above EXACT where a row is only near a solution. `is_near`: whether any
+    row is, `is_sure`: whether, apart from that, they are all there are. `is_exact`: whether trials
+    needed no following.
     """
 
     rows = SLOTS
@@ -86,32 +87,68 @@ class Workspace:
     ) -> None:  # fmt: skip
         self.strategy, self.is_exact, self.is_sure = strategy, False, True
         self.plan, self.numbers = arrays_of(chain, strategy, limits, columns, margin)
-        self.q, self._errors = np.empty((self.rows, n)), np.zeros((1, self.rows))
+        self.q, self.errors = np.empty((self.rows, n)), np.zeros(self.rows)
         self._target, self._start, self._value = np.empty((1, 12)), np.empty((1, n)), np.empty(1)
         self._count, self.is_near = np.zeros(1, np.int64), False
-        own = self._target, self._start, self._value, self.q, self._errors, self._count
         self._memory = memory()
-        self._addresses = Addresses((self.plan, self.numbers, self._memory, *own))
+        self._arrays = self._own_arrays()
         self._wide: Array | None = None
         self._trial = np.empty((TRIAL, WIDTH))
         self._paths, self._parts = np.zeros((0, NUMBERS, SLOTS)), np.empty((0, PART))
         self._ends = np.zeros((PARTS + 1, NUMBERS, WIDTH))
 
-    def addresses(self, *arrays: Array | IntArray) -> Addresses:
-        """What `solve_poses` is given in a thread: for targets, starts, values, q, errors and
-        counts."""
-        return Addresses((self.plan, self.numbers, memory(), *arrays))
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != '_arrays'}
 
-    @property
-    def errors(self) -> Array:
-        """The errors (rows,) of what was found last, above EXACT where it is only near one."""
-        return self._errors[0]
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._arrays = self._own_arrays()  # a copy's are elsewhere
+
+    def _own_arrays(self) -> Record:
+        own = self._target, self._start, self._value, self.q, self.errors, self._count
+        return self.arrays(self._memory, *own)
+
+    def arrays(
+        self,
+        memory: Array,
+        targets: Array,
+        starts: Array,
+        values: Array,
+        q: Array,
+        errors: Array,
+        counts: IntArray,
+    ) -> Record:
+        """Return the argument of `solve_poses`: these arrays in one record."""
+        sizes = {
+            'plan_size': len(self.plan),
+            'number_rows': len(self.numbers),
+            'memory_rows': len(memory),
+            'target_rows': len(targets),
+            'start_rows': len(starts),
+            'value_count': len(values),
+            'q_rows': len(q),
+            'variables': q.shape[1],
+            'slots': len(errors),
+            'count': len(counts),
+        }
+        arrays = {
+            'plan': self.plan,
+            'numbers': self.numbers,
+            'memory': memory,
+            'targets': targets,
+            'starts': starts,
+            'values': values,
+            'q': q,
+            'errors': errors,
+            'counts': counts,
+        }
+        return ARRAYS.make(sizes, arrays=arrays)
 
     def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
         """Solve for targets (1, 12), a start (n,), a value of the redundancy parameter; return how
         many rows were found, -1 where the pose is undetermined, which shows if `free` is NaN."""
         self._target[0], self._start[0], self._value[0] = targets[0], start, value
-        self.is_near = solve_poses(self._addresses.table, 0, 1, free)
+        self.is_near = solve_poses(self._arrays.address, 0, 1, free)
         return self._count.item()
 
     # --- seven joints ---------------------------------------------------------------------------
