@@ -29,7 +29,7 @@ FINE, COARSE = 6e-20, 1e-14
 """Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes
 to the nanometre of an exact solution; and below which rounding may have given it one."""
 ROUNDING = 2e-15
-"""Gaps of points below this fraction of their terms are zero, as of a stretched arm: that moves the
+"""Gaps of points below this fraction of their terms are zero, as for stretched arms: that moves a
 point by no more than rounding, while the angle would be off by its root."""
 SMALLEST = 1e-200
 """Divisors are at least this."""
