@@ -626,7 +626,9 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
         for one in range(first, plan[RECORDS]):
             r = HEADER + RECORD * one
             _solve(plan, numbers, lanes, r, one, again and one == first)
-            if not _set_joints(plan, numbers, lanes, r, one, least_gap):
+            useful = _set_joints(plan, numbers, lanes, r, one, least_gap)
+            is_last = task == MEASURED and plan[r + KNOWN_SIGNS] == plan[USED_SIGNS]
+            if not (useful or is_last):
                 left_out = 1 << max(plan[USED_SIGNS] - max(plan[r + KNOWN_SIGNS], spread), 0)
                 break
         for slot in range(count, count + (left_out if task != ADDED else 0)):
@@ -647,6 +649,7 @@ def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> N
     for sign in range(plan[USED_SIGNS]):
         room = least(room, lanes[GAP + sign])
     if task == MEASURED:
+        kept = apart < NONE  # but for what is undetermined
         for sign in range(plan[USED_SIGNS]):
             lanes[at + GAPS + sign] = lanes[GAP + sign]
     else:
