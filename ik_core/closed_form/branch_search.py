@@ -10,7 +10,7 @@ from .._jit import inner
 from ..maths.rotations import Array, IntArray
 from .branches import COST, END, choose, measure, set_values
 from .kernel import BRANCHES, SNAP
-from .records import DISTANCE, JOINTS, NONE, ROOM, WIDTH, place_of
+from .records import DISTANCE, JOINTS, NONE, ROOM, WIDTH, result_at
 
 ROUNDS = 12
 NARROWED, SHARP = 2e-5, 1e-10
@@ -37,8 +37,8 @@ def look_at_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -
     set_values(trial[0], memory)
     measure(plan, wide, memory, BRANCHES)
     for lane in range(WIDTH):
-        trial[COSTS, lane] = memory[place_of(0) + DISTANCE, lane]
-        trial[MARGINS, lane] = memory[place_of(0) + ROOM, lane]
+        trial[COSTS, lane] = memory[result_at(0) + DISTANCE, lane]
+        trial[MARGINS, lane] = memory[result_at(0) + ROOM, lane]
 
 
 @inner
@@ -77,7 +77,7 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
     for lane in range(WIDTH):
         apart = 0.0
         for j in range(plan[JOINTS]):
-            apart += (memory[place_of(0) + j, lane] - memory[place_of(0) + j, own]) ** 2
+            apart += (memory[result_at(0) + j, lane] - memory[result_at(0) + j, own]) ** 2
         if lane != own and trial[MARGINS, lane] >= -SNAP and apart < gap:
             best, gap = lane, apart
     if best < 0:

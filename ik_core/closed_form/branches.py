@@ -33,7 +33,7 @@ from .records import (
     USED_SIGNS,
     VALUE,
     WIDTH,
-    place_of,
+    result_at,
 )
 
 COST, END, EDGES = 0, 1, 2
@@ -102,7 +102,7 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
 @inner
 def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, column: int) -> None:
     """A column of rows (NUMBERS, 8) = the branch in a slot and lane."""
-    at = place_of(slot)
+    at = result_at(slot)
     rows[COST, column], rows[END, column] = memory[at + DISTANCE, lane], memory[at + ROOM, lane]
     if rows[COST, column] < NONE:
         for k in range(SIGNS):

@@ -434,7 +434,7 @@ class _Loop:
             some = [cycle[(begin + k) % len(cycle)] for k in range(count)]
             return [k for k in some if k not in left_out]
 
-        put(records.STANDS, [letters[x] - 1 for x in solved if x not in self._virtual])
+        put(records.SOLVED, [letters[x] - 1 for x in solved if x not in self._virtual])
         put(records.BETWEEN, between(start + 1, j) if j != start else [])
         put(records.MIDDLE, between(j + 1, i) if i != j else [])
         put(records.INSIDE, between(i + 1, stop))

@@ -57,7 +57,7 @@ class ClosedForm:
         self._frozen: Array | None = None  # until it is looked at
         n, m = len(self.variables), len(problem.packed.residual)
         self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
-        self._ways: list[Workspace] = []
+        self._workspaces: list[Workspace] = []
         self._direct: Workspace | None = None  # that needs no care, but for what is only near
         self._nearly: list[NearlyClosed | None] = []  # once it is looked for
         self._redundant_joint: int | None = None
@@ -72,7 +72,7 @@ class ClosedForm:
     @property
     def strategy(self) -> Strategy:
         """The strategy by which the chain is solved."""
-        return self._ways[0].strategy
+        return self._workspaces[0].strategy
 
     @property
     def family(self) -> str:
@@ -99,7 +99,7 @@ class ClosedForm:
     @property
     def is_exact(self) -> bool:
         """Whether that deviation is only rounding, so that solutions need no refinement."""
-        return self._ways[0].is_exact
+        return self._workspaces[0].is_exact
 
     @property
     def redundancy_range(self) -> tuple[float, float]:
@@ -274,27 +274,37 @@ class ClosedForm:
     def _solve_carefully(self, start: Array, value: float) -> Array:
         """The solutions (k, n) for the target that is loaded, by all strategies; near misses only
         where there is nothing better."""
-        answers = [one for way in self._ways if (one := self._by(way, start, value)) is not None]
-        self.is_certain = all(way.is_exact and way.is_sure for way in self._ways)
+        answers = [
+            one
+            for workspace in self._workspaces
+            if (one := self._by(workspace, start, value)) is not None
+        ]
+        self.is_certain = all(
+            workspace.is_exact and workspace.is_sure for workspace in self._workspaces
+        )
         if not self.strategy.is_completed:
             return answers[0]
         if not answers:
             self.is_certain = False
-            return self._guessed(self._ways[0], start, value)
+            return self._guessed(self._workspaces[0], start, value)
         together = self._united(answers, start)
         agree = all(len(found) == len(together) for found in answers)
-        followed = any(way.is_near for way in self._ways)
+        followed = any(workspace.is_near for workspace in self._workspaces)
         self.is_certain &= agree and len(answers) > 1 and not followed
         return together
 
-    def _by(self, way: Workspace, start: Array, value: float) -> Array | None:
+    def _by(self, workspace: Workspace, start: Array, value: float) -> Array | None:
         """The solutions by a strategy; None where its virtual joints are singular."""
-        free = math.nan if way.strategy.is_completed else BY_START
-        count = way.solve(self._packed.targets, start, value, free)
+        free = math.nan if workspace.strategy.is_completed else BY_START
+        count = workspace.solve(self._packed.targets, start, value, free)
         if count < 0:
             return None
-        q = way.q[:count].copy()
-        return self._followed(way, q, way.errors[:count], start) if way.is_near else q
+        q = workspace.q[:count].copy()
+        return (
+            self._followed(workspace, q, workspace.errors[:count], start)
+            if workspace.is_near
+            else q
+        )
 
     def _united(self, answers: list[Array], start: Array) -> Array:
         """The solutions of several strategies, each once."""
@@ -305,23 +315,23 @@ class ClosedForm:
             self._add(kept if self._packed.part_errors.max() <= EXACT else missed, q, start)
         return _by_distance(kept or missed, start)
 
-    def _guessed(self, way: Workspace, start: Array, value: float) -> Array:
+    def _guessed(self, workspace: Workspace, start: Array, value: float) -> Array:
         """Solutions at a singularity that only the completed chain has: followed from guesses."""
-        margin = way.numbers[SETTINGS, MARGIN]
-        way.numbers[SETTINGS, MARGIN] = GUESSED_MARGIN
+        margin = workspace.numbers[SETTINGS, MARGIN]
+        workspace.numbers[SETTINGS, MARGIN] = GUESSED_MARGIN
         q, errors = [], []
         for guess in np.linspace(-np.pi, np.pi, GUESSES, endpoint=False):
-            count = max(way.solve(self._packed.targets, start, value, float(guess)), 0)
-            q.append(way.q[:count].copy())
-            errors.append(way.errors[:count].copy())
-        way.numbers[SETTINGS, MARGIN] = margin
-        return self._followed(way, np.concatenate(q), np.concatenate(errors), start)
+            count = max(workspace.solve(self._packed.targets, start, value, float(guess)), 0)
+            q.append(workspace.q[:count].copy())
+            errors.append(workspace.errors[:count].copy())
+        workspace.numbers[SETTINGS, MARGIN] = margin
+        return self._followed(workspace, np.concatenate(q), np.concatenate(errors), start)
 
-    def _followed(self, way: Workspace, q: Array, errors: Array, start: Array) -> Array:
+    def _followed(self, workspace: Workspace, q: Array, errors: Array, start: Array) -> Array:
         """The solutions with those that are followed from near ones (k, n)."""
         kept: list[Array] = []
         missed: list[Array] = []
-        joint = way.strategy.redundant
+        joint = workspace.strategy.redundant
         still = None if joint < 0 else int(self._chain.variables[joint])
         for one, error in zip(q, errors.tolist(), strict=True):
             left = error
@@ -387,37 +397,37 @@ class ClosedForm:
         self._chain = chain_of(self._packed, self._point_only)
         if len(self._chain.rows) < len(self.variables):
             raise UnsupportedProblem('no closed form: secondary tasks move other joints, too')
-        self._ways = self._find_ways()
-        if not self._ways:
+        self._workspaces = self._find_workspaces()
+        if not self._workspaces:
             raise UnsupportedProblem(why_not(self._chain))
         joint, self._family, self._redundant_joint = self.strategy.redundant, '', None
         if joint >= 0:
             self._redundant_joint, k = int(self._joints[joint]), self._chain.variables[joint]
             lower, upper = self._limits.sample_lower, self._limits.sample_upper
             self._redundancy_range = lower.item(k), upper.item(k)
-        best = self._ways[0]
+        best = self._workspaces[0]
         is_direct = best.is_exact and not best.strategy.is_completed
         self._direct = best if is_direct and not best.strategy.by_elimination else None
         self._nearly = []
 
-    def _find_ways(self) -> list[Workspace]:
+    def _find_workspaces(self) -> list[Workspace]:
         """The best strategy; where virtual joints bring singularities of their own, others too."""
         good: list[Workspace] = []
         for strategy in self._chain.strategies():
             if strategy.by_elimination and good and not good[0].strategy.by_elimination:
                 break  # it is slower than all others
-            way = self._workspace(self._chain, strategy)
-            if way is None:
+            workspace = self._made(self._chain, strategy)
+            if workspace is None:
                 continue
-            direct, followed = self._finds_again(way)
-            way.is_exact = direct == TRIALS
-            if way.is_exact or (2 * followed > TRIALS and not good):
-                good.append(way)
+            direct, followed = self._finds_again(workspace)
+            workspace.is_exact = direct == TRIALS
+            if workspace.is_exact or (2 * followed > TRIALS and not good):
+                good.append(workspace)
             if good and (not strategy.is_completed or len(good) == MOST_STRATEGIES):
                 break
         return good
 
-    def _workspace(self, chain: Chain, strategy: Strategy) -> Workspace | None:
+    def _made(self, chain: Chain, strategy: Strategy) -> Workspace | None:
         """A strategy ready for use; None where it turns out to be none."""
         is_exact = strategy.deviation <= EXACT
         margin = max(FOLLOWED * max(self.tolerances), EXACT) if is_exact else NEARLY_FOLLOWED
@@ -427,13 +437,13 @@ class ClosedForm:
         except NoCut:
             return None
 
-    def _finds_again(self, way: Workspace) -> tuple[int, int]:
+    def _finds_again(self, workspace: Workspace) -> tuple[int, int]:
         """How many random configurations are among the solutions for the poses they lead to:
         directly, and also where they are followed."""
         limits, packed = self._limits, self._packed
         rng, targets = np.random.default_rng(0), packed.targets.copy()
-        span, joint = limits.sample_upper - limits.sample_lower, way.strategy.redundant
-        free = math.nan if way.strategy.is_completed else BY_START
+        span, joint = limits.sample_upper - limits.sample_lower, workspace.strategy.redundant
+        free = math.nan if workspace.strategy.is_completed else BY_START
         direct = again = 0
         for _ in range(TRIALS):
             q, start = self._default.copy(), self._default.copy()
@@ -442,10 +452,10 @@ class ClosedForm:
             packed.update(x)
             packed.targets[0] = packed.tips[0]
             value = 0.0 if joint < 0 else q.item(self._joints[joint])
-            count = max(way.solve(packed.targets, start, value, free), 0)
-            found, errors = way.q[:count].copy(), way.errors[:count].copy()
+            count = max(workspace.solve(packed.targets, start, value, free), 0)
+            found, errors = workspace.q[:count].copy(), workspace.errors[:count].copy()
             direct += self._is_among(q, found[errors <= EXACT])
-            again += self._is_among(q, self._followed(way, found, errors, start))
+            again += self._is_among(q, self._followed(workspace, found, errors, start))
         packed.targets[:] = targets
         return direct, again
 

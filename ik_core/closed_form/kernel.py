@@ -103,7 +103,7 @@ from .records import (
     SIN,
     SLIDES,
     SLOTS,
-    STANDS,
+    SOLVED,
     START,
     TARGET,
     TIP,
@@ -114,9 +114,9 @@ from .records import (
     WIDTH,
     axis_at,
     frame_in,
-    place_of,
     point_at,
     put_frame_in,
+    result_at,
 )
 
 EXACT = 1e-9
@@ -459,7 +459,9 @@ def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
 
 
 @inlined
-def _stand(numbers: Array, lanes: Array, i: int, k: int, value: Number) -> tuple[Number, Number]:
+def _set_joint(
+    numbers: Array, lanes: Array, i: int, k: int, value: Number
+) -> tuple[Number, Number]:
     """Put joint i, which is element k, next to the start and inside the limits, or as near to
     these as can be; return how far it is beyond them, and from the start [rad or m].
 
@@ -481,7 +483,7 @@ def _stand(numbers: Array, lanes: Array, i: int, k: int, value: Number) -> tuple
 
 
 @inlined
-def _stand_solved(
+def _set_joints(
     plan: IntArray, numbers: Array, lanes: Array, r: int, count: int, least_gap: float
 ) -> bool:
     """Put the joints that a record has solved, the count-th; return whether any lane may lead to a
@@ -494,13 +496,13 @@ def _stand_solved(
     if bits(useful) == 0:
         return False
     beyond, apart = lanes[BEYOND + count], lanes[APART + count]
-    for m in range(plan[r + STANDS], plan[r + STANDS + 1]):
+    for m in range(plan[r + SOLVED], plan[r + SOLVED + 1]):
         i = plan[m]
         k = i + 1
         value = lanes[COS + k]
         if numbers[k, SLIDES] == 0.0:
             value = angle_of(lanes[COS + k], lanes[SIN + k])
-        over, gap = _stand(numbers, lanes, i, k, value)
+        over, gap = _set_joint(numbers, lanes, i, k, value)
         beyond, apart = most(beyond, over), apart + gap * gap
     lost = useful & (apart != apart)
     lanes[LOST] = select(lost, 1.0, lanes[LOST])
@@ -538,7 +540,7 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
     beyond, apart, k = zero - NONE, zero, plan[REDUNDANT]
     if k >= 0:
         value = numbers[k, MULTIPLIER] * lanes[VALUE] + numbers[k, OFFSET]
-        beyond, gap = _stand(numbers, lanes, k - 1, k, value)
+        beyond, gap = _set_joint(numbers, lanes, k - 1, k, value)
         apart = gap * gap
         lanes[COS + k] = value
         if numbers[k, SLIDES] == 0.0:
@@ -621,14 +623,16 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
         for one in range(first, plan[RECORDS]):
             r = HEADER + RECORD * one
             _solve(plan, numbers, lanes, r, one, again and one == first)
-            if not _stand_solved(plan, numbers, lanes, r, one, least_gap):
+            useful = _set_joints(plan, numbers, lanes, r, one, least_gap)
+            is_last = task == MEASURED and plan[r + KNOWN_SIGNS] == plan[USED_SIGNS]
+            if not (useful or is_last):
                 left_out = 1 << max(plan[USED_SIGNS] - max(plan[r + KNOWN_SIGNS], spread), 0)
                 break
         for slot in range(count, count + (left_out if task != ADDED else 0)):
-            lanes[place_of(slot) + DISTANCE] = NONE
-            lanes[place_of(slot) + ROOM] = -NONE
+            lanes[result_at(slot) + DISTANCE] = NONE
+            lanes[result_at(slot) + ROOM] = -NONE
         if left_out == 0:
-            judge(plan, numbers, lanes, place_of(count), task)
+            judge(plan, numbers, lanes, result_at(count), task)
         count += max(left_out, 1)
 
 
@@ -642,6 +646,7 @@ def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> N
     for sign in range(plan[USED_SIGNS]):
         room = least(room, lanes[GAP + sign])
     if task == MEASURED:
+        kept = apart < NONE  # but for what is undetermined
         for sign in range(plan[USED_SIGNS]):
             lanes[at + GAPS + sign] = lanes[GAP + sign]
     else:
@@ -687,9 +692,9 @@ def _rank(lanes: Array, results: int) -> None:
     for one in range(results):
         lanes[RANKED + one] = 0.0 * lanes[GOAL]
     for one in range(results):
-        apart = lanes[place_of(one) + DISTANCE]
+        apart = lanes[result_at(one) + DISTANCE]
         for two in range(one):
-            nearer = select(apart < lanes[place_of(two) + DISTANCE], 1.0, 0.0)
+            nearer = select(apart < lanes[result_at(two) + DISTANCE], 1.0, 0.0)
             lanes[RANKED + one] = lanes[RANKED + one] + (1.0 - nearer)
             lanes[RANKED + two] = lanes[RANKED + two] + nearer
 
@@ -697,7 +702,7 @@ def _rank(lanes: Array, results: int) -> None:
 @inner
 def _rank_branches(memory: Array, branches: int) -> None:
     """The same where each lane is another branch of one pose."""
-    at = place_of(0) + DISTANCE
+    at = result_at(0) + DISTANCE
     for one in range(branches):
         apart, nearer = memory[at, one], 0
         for two in range(branches):
@@ -713,7 +718,7 @@ def _put_ranked(
     """As `put_back` for solutions that are all clear, in their ranks."""
     first, count, beside = min(i, starts.shape[0] - 1), 0, (1 << spread) - 1
     for one in range(results << spread):
-        at, own = place_of(one >> spread), lane + (one & beside)
+        at, own = result_at(one >> spread), lane + (one & beside)
         if memory[at + DISTANCE, own] < NONE:
             row = rows * i + int(memory[RANKED + (one >> spread), own])
             if plan[JOINTS] < q.shape[1]:
@@ -740,21 +745,21 @@ def put_back(
     """
     count, room, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
     for one in range(results << spread):
-        at, own = place_of(one >> spread), lane + (one & beside)
+        at, own = result_at(one >> spread), lane + (one & beside)
         apart = memory[at + DISTANCE, own]
         if not apart < NONE:
             continue
         row, known = count, -1
         for k in range(count):
             other = int(memory[RANKED + k, lane])
-            there, its = place_of(other >> spread), lane + (other & beside)
+            there, its = result_at(other >> spread), lane + (other & beside)
             if row == count and memory[there + DISTANCE, its] > apart:
                 row = k
             if known < 0 and _are_same(plan, memory, at, own, there, its):
                 known = k
         if known >= 0:  # the more accurate of two that are the same
             other = int(memory[RANKED + known, lane])
-            there, its = place_of(other >> spread), lane + (other & beside)
+            there, its = result_at(other >> spread), lane + (other & beside)
             if memory[at + ERROR, own] < memory[there + ERROR, its]:
                 memory[RANKED + known, lane] = one
             continue
@@ -768,11 +773,11 @@ def put_back(
     largest = NONE  # error: where there are solutions, what is clearly beside one is none
     for k in range(count):
         one = int(memory[RANKED + k, lane])
-        if memory[place_of(one >> spread) + ERROR, lane + (one & beside)] <= EXACT:
+        if memory[result_at(one >> spread) + ERROR, lane + (one & beside)] <= EXACT:
             largest = CLEARLY
     for k in range(count):
         one = int(memory[RANKED + k, lane])
-        at, own = place_of(one >> spread), lane + (one & beside)
+        at, own = result_at(one >> spread), lane + (one & beside)
         if memory[at + ERROR, own] > largest:
             continue
         errors[found] = memory[at + ERROR, own]
@@ -916,11 +921,11 @@ def judge_candidates(address: int, candidates: Array) -> bool:
             value = lanes[COS + k]
             if numbers[k, SLIDES] == 0.0:
                 lanes[COS + k], lanes[SIN + k] = wave(value)
-            over, gap = _stand(numbers, lanes, i, k, value)
+            over, gap = _set_joint(numbers, lanes, i, k, value)
             beyond, apart = most(beyond, over), apart + gap * gap
         lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]] = beyond, apart
         if results < SLOTS:
-            judge(plan, numbers, lanes, place_of(results), FRESH)
+            judge(plan, numbers, lanes, result_at(results), FRESH)
             results += 1
     counts[0] = put_back(plan, memory, 0, BRANCHES, results, starts, q, errors, 0)
     return _has_near(errors, counts[0])

@@ -56,8 +56,8 @@ from .records import (
     VALUE,
     WIDTH,
     axis_at,
-    place_of,
     point_at,
+    result_at,
 )
 
 VALUES = 8
@@ -171,8 +171,8 @@ def _has_ended(
     if spread == BRANCHES:
         best, there = 0, -1
         for lane in range(WIDTH):
-            if _is_nearer(memory, place_of(0), lane, there, best):
-                best, there = lane, place_of(0)
+            if _is_nearer(memory, result_at(0), lane, there, best):
+                best, there = lane, result_at(0)
         if doubt != 0 or there < 0:
             return False
         _take(plan, memory, 0, best, points, i)
@@ -297,7 +297,7 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> i
     """
     around = 0.0 * lanes[GOAL]
     for slot in range(slots):
-        apart, at = 0.0 * around, place_of(slot)
+        apart, at = 0.0 * around, result_at(slot)
         for j in range(plan[JOINTS]):
             apart = most(apart, abs(lanes[at + j] - lanes[START + j]))
         far = (lanes[at + DISTANCE] < NONE) & (apart > 0.5 * TURN)
@@ -355,15 +355,15 @@ def _nearest_slot(plan: IntArray, memory: Array, lane: int, doubt: int) -> int:
     if (doubt >> lane) & 1:
         return best
     for slot in range(passes_of(plan, POSES)):
-        if _is_nearer(memory, place_of(slot), lane, there, lane):
-            best, there = slot, place_of(slot)
+        if _is_nearer(memory, result_at(slot), lane, there, lane):
+            best, there = slot, result_at(slot)
     return best
 
 
 @inner
 def _take(plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i: int) -> None:
     for j in range(plan[JOINTS]):
-        points[i, plan[COLUMN + j]] = memory[place_of(slot) + j, lane]
+        points[i, plan[COLUMN + j]] = memory[result_at(slot) + j, lane]
 
 
 @inner

@@ -62,7 +62,7 @@ from .records import (
     SLOTS,
     SPARE,
     WIDTH,
-    place_of,
+    result_at,
 )
 
 WIDER = 0.5
@@ -153,7 +153,7 @@ def _look_at_start(
     """Take the nearest solution with the start's own value; return whether such solutions have to
     be looked for with care: there is only what is near one."""
     _solve_all(plan, numbers, middle, trial, memory)
-    nothing, near, at = True, False, place_of(0)
+    nothing, near, at = True, False, result_at(0)
     for lane in range(WIDTH):
         cost = memory[at + DISTANCE, lane]
         if cost < NONE and memory[at + ERROR, lane] <= EXACT:
@@ -239,7 +239,7 @@ def _look(
     for lane in range(picked):
         keep_all(plan, memory, lane, paths[int(trial[PICKED, lane])])
         for slot in range(passes_of(plan, POSES)):
-            at = place_of(slot)
+            at = result_at(slot)
             cost, margin = memory[at + DISTANCE, lane], memory[at + ROOM, lane]
             take(cost, margin, trial[0, lane], slot, trial)
     return True
@@ -406,7 +406,7 @@ def _take_all(
 ) -> None:
     """q = the nearest solution at a value, NaN first where it is only near one."""
     _solve_all(plan, numbers, value, trial, memory)
-    at, best = place_of(0), 0
+    at, best = result_at(0), 0
     for lane in range(WIDTH):
         if memory[at + DISTANCE, lane] < memory[at + DISTANCE, best]:
             best = lane

@@ -72,7 +72,7 @@ HEADER = OTHERS + MOST_OTHERS
     IS_POINT,  # 1 for a point, 0 for a direction
     SIGN,  # first sign that selects a solution
     KNOWN_SIGNS,  # number of signs that this record and those before it use
-    STANDS,  # span: indices of the joints that are solved from here on
+    SOLVED,  # span: indices of the joints that are solved from here on
 ) = range(10)
 INSIDE, MIDDLE, BETWEEN, OUTSIDE = 11, 13, 15, 17
 """Spans: from the last joint to the moved object, between E2 and E3, between E1 and E2, and from
@@ -189,6 +189,6 @@ def put_frame_in(lanes: Array, row: int, frame: Frame) -> None:
 
 
 @inner
-def place_of(slot: int) -> int:
+def result_at(slot: int) -> int:
     """The first row of a result."""
     return RESULTS + RESULT * slot

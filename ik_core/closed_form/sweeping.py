@@ -23,7 +23,7 @@ from .kernel import (
     set_signs,
     solve_lanes,
 )
-from .records import DISTANCE, ERROR, NONE, ROOM, WIDTH, place_of
+from .records import DISTANCE, ERROR, NONE, ROOM, WIDTH, result_at
 
 EVERY, LAST = 0, 1
 """Tasks of a sweep."""
@@ -79,7 +79,7 @@ def _solve(plan: IntArray, numbers: Array, trial: Array, memory: Array) -> None:
     for lane in range(WIDTH):
         trial[1, lane] = NONE
         for slot in range(passes_of(plan, POSES)):
-            at = place_of(slot)
+            at = result_at(slot)
             cost = memory[at + DISTANCE, lane]
             if cost < trial[1, lane] and memory[at + ERROR, lane] <= EXACT:
                 trial[1, lane] = cost
@@ -179,7 +179,7 @@ def _look_between(
         for lane in range(WIDTH):
             margin = -NONE
             for slot in range(passes_of(plan, POSES)):
-                margin = max(margin, memory[place_of(slot) + ROOM, lane])
+                margin = max(margin, memory[result_at(slot) + ROOM, lane])
             trial[1, lane] = side * (margin + SNAP)
             if trial[1, lane] > trial[1, best]:
                 best = lane
