@@ -135,7 +135,7 @@ class ClosedForm:
         if self._direct is not None:
             count = self._direct.solve(self._packed.targets, start, value)
             if not self._direct.is_near:
-                self.is_certain = True
+                self.is_certain = count > 0 or self._is_empty(start, value)
                 return self._direct.q[:count].copy()
         return self._solve_carefully(start, value)
 
@@ -253,6 +253,10 @@ class ClosedForm:
     ) -> ManySolutions:
         """The answer, with the poses that have no count yet solved one by one."""
         certain, last, count = np.ones(len(frames), bool), len(starts) - 1, len(frames)
+        for i in np.flatnonzero(counts == 0).tolist():
+            self._packed.targets[0] = frames[i]
+            start, value = starts[min(i, last)], values.item(min(i, len(values) - 1))
+            certain[i] = self._is_empty(start, value)
         open_ = np.flatnonzero(counts < 0)
         for done, i in enumerate(open_.tolist()):
             start = starts[min(i, last)]
@@ -292,6 +296,11 @@ class ClosedForm:
         followed = any(workspace.is_near for workspace in self._workspaces)
         self.is_certain &= agree and len(answers) > 1 and not followed
         return together
+
+    def _is_empty(self, start: Array, value: float) -> bool:
+        """Whether a pose without a solution certainly has none: no joint is undetermined."""
+        assert self._direct is not None
+        return self._direct.solve(self._packed.targets, start, value, math.nan) == 0
 
     def _by(self, workspace: Workspace, start: Array, value: float) -> Array | None:
         """The solutions by a strategy; None where its virtual joints are singular."""

@@ -28,9 +28,9 @@ from ..maths.vectors import Vector, cross, dot, times
 FINE, COARSE = 6e-20, 1e-14
 """Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes
 to the nanometre of an exact solution; and below which rounding may have given it one."""
-ROUNDING = 2e-15
-"""Gaps of points below this fraction of their terms are zero, as for stretched arms: that moves a
-point by no more than rounding, while the angle would be off by its root."""
+ROUNDING = 0.2
+"""Gaps of points below this fraction of `short` and their terms are zero, as for stretched arms:
+that moves a point by no more than rounding, while the angle would be off by its root."""
 SMALLEST = 1e-200
 """Divisors are at least this."""
 FLAT = 1e-13
@@ -118,18 +118,18 @@ def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number
 
 
 @inlined
-def plane(h: Vector, a: Vector, f: Vector, d: Number) -> Line:
+def plane(h: Vector, a: Vector, f: Vector, d: Number, short: Number) -> Line:
     """f . R(h, q) a = d."""
     flat = across(h, a)
     x, y, d = dot(f, flat), dot(f, cross(h, a)), d - dot(h, a) * dot(h, f)
     square = x * x + y * y
     length, far = root(square), abs(d)
     gap = (length - far) * (length + far)
-    return x, y, d, select(abs(gap) > ROUNDING * square, gap, 0.0)
+    return x, y, d, select(abs(gap) > ROUNDING * short * square, gap, 0.0)
 
 
 @inlined
-def sphere(h: Vector, a: Vector, g: Vector, w: Vector) -> Line:
+def sphere(h: Vector, a: Vector, g: Vector, w: Vector, short: Number) -> Line:
     """|R(h, q) a - g| = |w|: a triangle across h, with the sides |a|, |g| and one that may be
     tiny, the part of |w| across h."""
     flat, lever, rise = across(h, a), across(h, g), dot(h, a) - dot(h, g)
@@ -137,7 +137,7 @@ def sphere(h: Vector, a: Vector, g: Vector, w: Vector) -> Line:
     up, side = dot(h, w), across(h, w)
     third = dot(side, side) + (up - rise) * (up + rise)
     gap = 0.25 * (third * (2.0 * (one + two) - third) - (one - two) * (one - two))
-    gap = select(abs(gap) > ROUNDING * third * (one + two), gap, 0.0)
+    gap = select(abs(gap) > ROUNDING * short * third * (one + two), gap, 0.0)
     return dot(g, flat), dot(g, cross(h, a)), 0.5 * (one + two - third), gap
 
 

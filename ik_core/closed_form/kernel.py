@@ -269,11 +269,11 @@ def _solve(plan: IntArray, numbers: Array, lanes: Array, r: int, one: int, again
         a = add(a, times(lanes[COS + j], h))
     else:
         if kind == PLANE:
-            x, y, d, gap = plane(h, a, f, dot(h0, w) + dot(f, g))
+            x, y, d, gap = plane(h, a, f, dot(h0, w) + dot(f, g), lanes[SHORT])
         elif kind == CONE:
             x, y, d, gap = cone(h, a, f, h0, w)
         else:
-            x, y, d, gap = sphere(h, a, g, w)
+            x, y, d, gap = sphere(h, a, g, w, lanes[SHORT])
         lanes[kept], lanes[kept + 1], lanes[kept + 2], lanes[kept + 3], lanes[GAP + sign] = line(
             x, y, d, gap, _free(lanes, j), lanes[SHORT]
         )

@@ -28,7 +28,7 @@ def cone(h, a, f, f0, w):
 
 @njit
 def sphere(h, a, g, w):
-    return formulas.sphere(h, a, g, w)
+    return formulas.sphere(h, a, g, w, formulas.FINE)
 
 
 @njit
