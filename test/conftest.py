@@ -17,8 +17,6 @@ hypothesis.settings.load_profile('same_and_patient')
 
 pytest.register_assert_rewrite('support')
 
-os.environ.pop('PYTEST_ADDOPTS', None)  # from `make test`, for this run and its workers only
-
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Programs that tests start would inherit it, and those
     # that wait for SIGINT would never end; a handler, though, is never inherited.
@@ -31,9 +29,9 @@ BENCHMARK = Path(__file__).parent / 'benchmark'
 def pytest_collection_modifyitems(config, items):
     """Files side by side: what is long must not be what runs last, alone.
 
-    An environment variable says whether thorough tests run: pytest-xdist's workers have it, too,
-    while they take `-m` from pytest.ini alone.
+    The environment variable THOROUGH says whether thorough tests run.
     """
+    os.environ.pop('PYTEST_ADDOPTS', None)  # from `make test`: xdist's workers have read it now
     for item in items:
         if BENCHMARK in item.path.parents:
             item.add_marker('thorough')
