@@ -9,9 +9,9 @@
 Joint vectors q (n,) are the whole robot's; lengths are in metres, angles in radians,
 quaternions (x, y, z, w), and poses in the root link's frame.
 
-What most programs need is here; more is in `ik.robot` (joints, linkages, constraints), `ik.tasks`,
-`ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`, `ik.reachability`, `ik.motion` and
-`ik.retargeting`.
+This module has the names that most programs need. The others are in `ik.robot` (joints,
+linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`,
+`ik.reachability`, `ik.motion` and `ik.retargeting`.
 """
 
 from . import (

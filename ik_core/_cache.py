@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept, from process to process.
+"""The cache folder of compiled kernels.
 
-What is kept there is executed. Therefore a folder is used only where nobody but its owner and root
-can change what is in it, or what its path means; and each file ends with a checksum, so that a
+Programs execute the files in it. Therefore a folder is used only if no user but its owner and root
+can change its contents or the meaning of its path. Each file ends with a checksum, so that a
 damaged one is compiled again.
 """
 
@@ -99,7 +99,7 @@ def make_own(directory: Path) -> None:
 
 
 def _made(path: str) -> os.stat_result:
-    """What is at a path, links not followed; a new folder where nothing was."""
+    """Return the status of a path, without following links; make a folder if there is none."""
     with contextlib.suppress(FileNotFoundError):
         return os.lstat(path)
     with contextlib.suppress(FileExistsError):  # made meanwhile, by whom lstat says

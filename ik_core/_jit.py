@@ -49,7 +49,7 @@ _MARKS = (
     b'@njit', b'@small', b'@inner', b'@inlined', b'= inner(', b'@intrinsic', b'(_Library)',
     b'= Layout(',
 )  # fmt: skip
-"""What the file of a kernel has in it, or that of its records, or of how they are compiled."""
+"""Strings found in files of kernels, of their records, and of the compiler's own layers."""
 
 
 def _kernel_hash() -> str:

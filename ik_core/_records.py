@@ -7,14 +7,14 @@ numbers of the record, or has constants:
     LANES = Layout('lanes', ('joints',), here=(INT,), nu=(LANE,), x=(LANE, 2, 'joints'))
     record = LANES.make({'joints': 7}, width=8)
 
-Of a field of kind LANE each of the `width` lanes has its own, and its arrays are aligned, and as
-long as whole registers are. Kernels see the same memory in two
-ways: in `LANES.lanes(8)` x[0, j] is eight numbers in a register, in `LANES.numbers(8)` x[0, j, w]
-is that of lane w. With one lane the former are floats.
+A field of kind LANE has a value for each of the `width` lanes; its arrays are aligned and padded
+to whole registers. Kernels have two views of the same memory: in `LANES.lanes(8)` x[0, j] is eight
+numbers in a register, in `LANES.numbers(8)` x[0, j, w] is the number of lane w. With one lane the
+former are floats.
 
-Numbers, and arrays of constant shape, are in the record itself; of the others it has the address,
-so that an array may be anywhere, and is exactly as long as it has to be. A record takes one
-integer to hand on; the same as a tuple of arrays takes 1.6 to 2 times as long, unless inlined.
+Numbers, and arrays of constant shape, are in the record itself. It has the addresses of the other
+arrays, which may be anywhere and have exactly the length that they need. Passing a record costs
+one integer; a tuple of the same arrays takes 1.6 to 2 times as long, unless inlined.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def eights_of(array: Any) -> Any:
 
 
 def _fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any, ...]]:
-    """Of each field: name, offset, kind, shape with sizes by their offsets, and inside or not."""
+    """Name, offset, kind, shape (sizes by their offsets) of each field, and whether inside."""
     places, _ = layout.places(width)
     for name, (kind, *shape) in layout.fields.items():
         if kind == RECORD:

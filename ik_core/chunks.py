@@ -51,8 +51,8 @@ def share_out(
         called in that thread, once, for no more threads than there are chunks
     progress : called after every chunk of this thread, in it
 
-    What a worker or `progress` raises ends the other threads, after a chunk or wherever a chunk
-    that is iterated over yields, and is raised.
+    An exception of a worker or of `progress` ends the other threads, after a chunk or wherever a
+    chunk that is iterated over yields, and is raised again.
     """
     chunks = deque(chunk_ends(count, threads, chunk, chunk if least is None else least))
     helpers = min(threads, len(chunks)) - 1

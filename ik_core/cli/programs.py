@@ -1,7 +1,7 @@
 """`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of the packages above.
 
-Each is imported by its name when it is called, never here, and gets all arguments behind its own.
-What it needs may be missing, since it is an extra: one line says which.
+Each is imported when it is called, never here, and gets all arguments after its own name. If its
+extra is not installed, one line names the extra.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class ProblemArrays:
             self.values[memory.JOINT_COST] += constant
 
     def _evaluate_others(self) -> None:
-        """What the callback does: the rows that no kernel knows, or their Jacobian."""
+        """Callback of the kernel: compute rows of tasks without a kernel, or their Jacobian."""
         asked, rows = self.vectors[memory.ASKED], self._sizes[-1]
         residual, jacobian = rows_of(self.problem, self._others, asked, rows, self._begins)
         self._begins = False

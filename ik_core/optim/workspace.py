@@ -235,7 +235,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         self.state = self._last = None
 
     def _go_on(self) -> None:
-        """What the callback does: the method's start, or its step."""
+        """Callback of the kernel: begin the method, or take its step."""
         if self.counters[memory.METHOD_WANTED] == STARTING or self.state is None:
             at = self.problem.at(self.vectors[memory.X].copy())
             self.state = self.method.start(self.problem, at)

@@ -380,7 +380,7 @@ class Robot:
     def _columns_of(self, frames: Array, body: int, point: Array) -> Array:
         """The columns (n, 6) of a point (3,) [m] that moves with a body, in the root's axes.
 
-        Of frames (N, K, 12) and points (N, 3): (N, n, 6).
+        Frames (N, K, 12) and points (N, 3) give (N, n, 6).
         """
         columns = np.empty((*point.shape[:-1], self.n, 6))
         if point.ndim > 1:

@@ -64,7 +64,7 @@ def _trim(data: bytes) -> bytes:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What is in a file, or a byte more than there may be. Raises UrdfError."""
+    """Read a file, at most one byte more than the limit. Raises UrdfError."""
     shown = repr(str(path)) if len(str(path)) < MAX_NAME else f'{str(path)[:40]!r}...'
     try:
         with path.open('rb') as file:

@@ -163,7 +163,7 @@ class DampedWorkspace(Workspace):
             self.beginning.set_tolerances(problem)
 
     def _read(self, q0: ArrayLike | None) -> Array:
-        """What may have changed since the last search: the start (n,), targets, tasks."""
+        """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
         q = self.problem.load(q0)
         if len(self._angles):
             self._angles[:] = self.packed.frozen_values(q)
