@@ -29,8 +29,8 @@ import numpy as np
 
 from ik_core.batch.solve_all import solve_all
 from ik_core.closed_form.chain import chain_of
+from ik_core.closed_form.families import meeting_point
 from ik_core.closed_form.forms import ClosedForm
-from ik_core.closed_form.layouts import meeting_point
 from ik_core.closed_form.redundancy import best_solution
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import tempfile
 import time
@@ -28,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,9 @@ from numpy.typing import NDArray
 
 from ik_core.batch.solve_all import solve_all
 from ik_core.closed_form.chain import Chain, chain_of
+from ik_core.closed_form.families import meeting_point
 from ik_core.closed_form.forms import ClosedForm
-from ik_core.closed_form.judging import EXACT
-from ik_core.closed_form.layouts import meeting_point
+from ik_core.closed_form.kernel import EXACT
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
@@ -50,7 +51,7 @@ from ik_core.robot.urdf_text import urdf_text
 from ik_core.tasks import PoseTask
 
 from .results import Row
-from .robots import arm, bent_wrist, calibrated, crx, gantry, kr, pairs, six
+from .robots import arm, bent_wrist, calibrated, crx, gantry, kr, pairs, random_arm, six
 
 EVERY = {'search': 51, 'ssik': 21}
 """One pose in so many for those that take long. Odd: so singular ones are among them."""
@@ -90,6 +91,10 @@ ARMS: dict[str, Callable[[], Robot]] = {
     'pr2_like': lambda: arm('pr2_like'),
 }
 """Arms by name. Of eight joints the first one is frozen; of seven, one is redundant."""
+RANDOM_ARMS, RANDOM_SHARE = 143, 0.01
+"""Arms that are made at random, with the structure of every family in turn; the fraction of poses
+for each."""
+RANDOM = {f'random arm {i}': partial(random_arm, i) for i in range(RANDOM_ARMS)}
 
 Solutions = Callable[[Array], Array]
 """The solutions (k, 6) of a pose (4, 4) of the tip."""
@@ -99,29 +104,39 @@ RUST = ('three_parallel_two_intersecting', 'spherical_two_parallel', 'spherical_
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:
-    """A row for each arm and each of those it is held against."""
-    count = arguments.count
-    rounds = [(name, first) for first in range(0, count, ROUND) for name in ARMS]
-    counted = {name: Counter[Any]() for name in ARMS}
+    """A row for each arm and each of those it is held against; the random arms are one."""
+    counts = dict.fromkeys(ARMS, arguments.count)
+    counts |= dict.fromkeys(RANDOM, math.ceil(RANDOM_SHARE * arguments.count))
+    rounds = [
+        (name, first, count)
+        for first in range(0, arguments.count, ROUND)
+        for name, count in counts.items()
+        if first < count
+    ]
+    counted = {name: Counter[Any]() for name in counts}
     for name in ONE_THREAD:
         os.environ.setdefault(name, '1')  # the processes take all cores already
     with ProcessPoolExecutor(mp_context=get_context('spawn')) as pool:
-        waiting = {pool.submit(_judged, *one, count): one[0] for one in rounds}
+        waiting = {pool.submit(_judged, *one): one[0] for one in rounds}
         done = as_completed(waiting)
         for _ in bar(rounds, 'closed_form_proof'):
             future = next(done)
             counted[waiting[future]] += future.result()
-    return [row for name in ARMS for row in _proof(name).rows(count, counted[name])]
+    found = [row for name in ARMS for row in _proof(name).rows(counts[name], counted[name])]
+    together: Counter[Any] = sum((counted[name] for name in RANDOM), Counter())
+    others = dict.fromkeys(key[0] for key in together if isinstance(key, tuple))
+    given = f'{RANDOM_ARMS} random arms', 'each in turn', sum(counts[name] for name in RANDOM)
+    return [*found, *(row_of(*given, together, name) for name in others)]
 
 
 def _judged(name: str, first: int, count: int) -> Counter[Any]:
-    """Counts of the round of poses from `first` on."""
+    """Counts over the round of poses from `first` on."""
     return _proof(name).judged(first, min(first + ROUND, count))
 
 
 @cache
 def _proof(name: str) -> Proof:
-    return Proof(name, ARMS[name]())
+    return Proof(name, (ARMS | RANDOM)[name]())
 
 
 class Proof:
@@ -148,7 +163,8 @@ class Proof:
         """A row for each of the others, of what was counted in `count` poses."""
         if counts is None:
             counts = self.judged(0, count)
-        return [self._row(name, count, counts) for name in ('search', *self.others)]
+        given = self.name, self.form.family, count, counts
+        return [row_of(*given, name) for name in ('search', *self.others)]
 
     def judged(self, first: int, last: int) -> Counter[Any]:
         """Counts of the poses from `first` on."""
@@ -273,21 +289,20 @@ class Proof:
         same = np.tril(self._gaps(q, q) <= NEAR, -1)
         return int((~same.any(axis=1)).sum())
 
-    def _row(self, name: str, count: int, counts: Counter[Any]) -> Row:
-        pair = {
-            key: counts[name, key]
-            for key in ('poses', 'theirs', 'missing', 'missing_certain', 'extra')
-        }
-        return {
-            'robot': self.name,
-            'family': self.form.family,
-            'count': count,
-            'solutions': counts['solutions'] / count,
-            'certain_percent': 100.0 * counts['certain'] / count,
-            **{key: counts[key] for key in ('wrong', 'lost', 'lost_certain')},
-            'against': name,
-            **pair,
-        }
+
+def row_of(robot: str, family: str, count: int, counts: Counter[Any], against: str) -> Row:
+    """What was counted in `count` poses, against one of the others."""
+    keys = ('poses', 'theirs', 'missing', 'missing_certain', 'extra')
+    return {
+        'robot': robot,
+        'family': family,
+        'count': count,
+        'solutions': counts['solutions'] / count,
+        'certain_percent': 100.0 * counts['certain'] / count,
+        **{key: counts[key] for key in ('wrong', 'lost', 'lost_certain')},
+        'against': against,
+        **{key: counts[against, key] for key in keys},
+    }
 
 
 @dataclass(frozen=True)
@@ -408,12 +423,12 @@ def _ik_geo(_robot: Robot, _tip: str, chain: Chain) -> Solutions | None:
 
 def _rust_family(chain: Chain) -> str | None:
     """Its name for an arm whose first axes are as it wants them."""
-    layouts = [one for one in chain.layouts() if one.deviation <= EXACT]
-    if not layouts:
+    found = [one for one in chain.strategies() if one.deviation <= EXACT]
+    if not found:
         return None
-    if layouts[0].of == (1, 2, 3):
+    if found[0].of == (1, 2, 3):
         return RUST[0]
-    if layouts[0].of != (3, 4, 5):
+    if found[0].of != (3, 4, 5):
         return None
     axes, gap = chain.rows[:, :3], chain.rows[1, 3:] - chain.rows[0, 3:]
     if np.linalg.norm(np.cross(axes[1], axes[2])) < 1e-9:

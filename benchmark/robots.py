@@ -237,6 +237,33 @@ def six(count: int = 6) -> Robot:
     return robot(f'any {count}', [*parts, fixed(links[-1], 'tip', (0.1, 0.0, 0.2))])
 
 
+def random_arm(seed: int) -> Robot:
+    """Six joints, special in nothing but what makes a closed form possible.
+
+    In turns: a wrist, alone, with two more axes that are parallel, or that meet; three parallel
+    axes, with two that meet, or alone; each at every place of the chain.
+    """
+    rng, kind, first = np.random.default_rng(seed), seed % 5, seed // 5 % 4
+    axes, points = rng.normal(size=(6, 3)), rng.uniform(-0.6, 0.6, (6, 3))
+    three = slice(first, first + 3)
+    one = int(rng.choice([i for i in range(5) if not {i, i + 1} & {first, first + 1, first + 2}]))
+    if kind < 3:
+        points[three] = points[first]
+    else:
+        axes[three] = axes[first] * rng.choice([-1.0, 1.0], (3, 1))
+    if kind in (2, 3):
+        points[one + 1] = points[one]
+    elif kind == 1:
+        axes[one + 1] = axes[one]
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    links, parts, before = ['base', *(f'j{i}' for i in range(1, 7))], [], np.zeros(3)
+    for i in range(6):
+        at, axis = tuple(points[i] - before), tuple(axes[i])
+        parts.append(joint(links[i], links[i + 1], at, axis, (-3.1, 3.1)))
+        before = points[i]
+    return robot(f'random {seed}', [*parts, fixed('j6', 'tip', (0.1, 0.0, 0.2))])
+
+
 def pairs() -> Robot:
     """Two axes that meet, two that are parallel, two that meet."""
     parts = [

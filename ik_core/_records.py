@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,28 +38,74 @@ LINE = 64
 Field = tuple[Any, ...]
 
 
+class Plan(NamedTuple):
+    """Records of the same sizes: the offset [bytes] and the shape of each field, how long a record
+    is with its arrays, its words, and which of these are offsets in the place of addresses."""
+
+    spans: dict[str, tuple[int, tuple[int, ...]]]
+    length: int
+    words: NDArray[np.int64]
+    addresses: NDArray[np.int64]
+
+
 class Layout:
     """Names, kinds and shapes of the fields of a record."""
 
     def __init__(self, name: str, sizes: tuple[str, ...], **fields: Field) -> None:
         self.name, self.sizes = name, sizes
         self.fields: dict[str, Field] = dict.fromkeys(sizes, (INT,)) | fields
+        self.inside = {name for name, field in self.fields.items() if is_inside([*field[1:]])}
         self._views: dict[tuple[bool, int], Any] = {}
+        self._places: dict[int, tuple[dict[str, int], int]] = {}
+        self._plans: dict[tuple[Any, ...], Plan] = {}
 
     def places(self, width: int) -> tuple[dict[str, int], int]:
         """The offset [bytes] of each field, or of its address; and how long the record is."""
+        if width not in self._places:
+            self._places[width] = self._find_places(width)
+        return self._places[width]
+
+    def _find_places(self, width: int) -> tuple[dict[str, int], int]:
         places: dict[str, int] = {}
         place = 0
         # those of lanes first: their registers are aligned
         for name in sorted(self.fields, key=lambda name: self.fields[name][0] != LANE):
             kind, *shape = self.fields[name]
-            if not is_inside(shape):
-                shape = []  # its address
-            elif kind == LANE:
+            if kind == LANE:
                 shape = [*shape, WIDTH]
+            count = math.prod(_shape(shape, {WIDTH: width})) if name in self.inside else 1
             places[name] = place
-            place += 8 * math.prod(_shape(shape, {WIDTH: width}))
+            place += 8 * count
         return places, place
+
+    def plan(self, width: int, sizes: dict[str, int], given: frozenset[str]) -> Plan:
+        """How a record of these sizes looks, without the arrays that are given."""
+        key = width, given, *sizes.items()
+        if key not in self._plans:
+            self._plans[key] = self._make_plan(width, sizes, given)
+        return self._plans[key]
+
+    def _make_plan(self, width: int, sizes: dict[str, int], given: frozenset[str]) -> Plan:
+        sizes = {**sizes, WIDTH: width}
+        places, length = self.places(width)
+        words, spans, end = np.zeros(length // 8, np.int64), {}, _padded(length)
+        outside = []
+        for name, (kind, *shape) in self.fields.items():
+            if kind == RECORD:
+                continue
+            whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
+            if name in self.inside or name in given:
+                spans[name] = places[name], whole
+                continue
+            end = _padded(end) if kind == LANE else end
+            spans[name] = end, whole
+            words[places[name] // 8] = end
+            outside.append(places[name] // 8)
+            end += 8 * math.prod(whole)
+            end = _padded(end) if kind == LANE else end
+        for size in self.sizes:
+            words[places[size] // 8] = sizes[size]
+        return Plan(spans, end, words, np.array(outside, np.int64))
 
     def make(
         self,
@@ -104,48 +150,34 @@ class Record:
         self.layout, self.width = layout, width
         self._arrays: dict[str, NDArray[Any]] = {}
         self._kept: dict[str, Record] = {}
-        sizes = {**sizes, WIDTH: width}
-        places, length = layout.places(width)
-        spans, end = {}, _padded(length)
-        for name, (kind, *shape) in layout.fields.items():
-            if not is_inside(shape) and name not in given and kind != RECORD:
-                whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
-                spans[name] = end = _padded(end) if kind == LANE else end
-                end += 8 * math.prod(whole)
-                end = _padded(end) if kind == LANE else end
-        block = np.zeros(end + LINE, np.uint8)
+        plan = layout.plan(width, sizes, frozenset(given))
+        self._spans = plan.spans
+        block = np.zeros(plan.length + LINE, np.uint8)
         first = -block.ctypes.data % LINE
-        self._block = block = block[first : first + end]
+        self._block = block = block[first : first + plan.length]
         self.address: int = block.ctypes.data
-        for name, (kind, *shape) in layout.fields.items():
-            if kind == RECORD:
-                continue
-            whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
-            dtype = np.int64 if kind == INT else np.float64
-            if is_inside(shape):
-                place = places[name]
-            elif name in given:
-                self.point(name, given[name], whole)
-                continue
-            else:
-                place = spans[name]
-                self._word(places[name])[...] = self.address + place
-            length = 8 * math.prod(whole)
-            self._arrays[name] = block[place : place + length].view(dtype).reshape(whole)
-        for size in layout.sizes:
-            self._arrays[size][...] = sizes[size]
+        self._words = block[: 8 * len(plan.words)].view(np.int64)
+        self._words[:] = plan.words
+        self._words[plan.addresses] += self.address
+        for name, array in given.items():
+            self.point(name, array, plan.spans[name][1])
         _RECORDS[self.address] = self
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:  # of dozens, Python reads a few
+            place, shape = self._spans[name]
+            dtype = np.int64 if self.layout.fields[name][0] == INT else np.float64
+            part = self._block[place : place + 8 * math.prod(shape)]
+            self._arrays[name] = part.view(dtype).reshape(shape)
         return self._arrays[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Fill a field, or point it at another record."""
         if isinstance(value, Record):
-            self._word(self.layout.places(self.width)[0][name])[...] = value.address
+            self._words[self.layout.places(self.width)[0][name] // 8] = value.address
             self._kept[name] = value
         else:
-            self._arrays[name][...] = value
+            self[name][...] = value
 
     def point(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
         """Use an array, in C order, as a field of this shape, without a copy."""
@@ -153,14 +185,11 @@ class Record:
         if array.dtype != dtype or not array.flags.c_contiguous:
             raise TypeError(f'{name}: {array.dtype} or its order is not what kernels read')
         self._arrays[name] = array.reshape(shape)
-        self._word(self.layout.places(self.width)[0][name])[...] = array.ctypes.data
+        self._words[self.layout.places(self.width)[0][name] // 8] = array.ctypes.data
 
     def part(self, name: str) -> Record:
         """The record that a field points at."""
         return self._kept[name]
-
-    def _word(self, place: int) -> NDArray[np.int64]:
-        return self._block[place : place + 8].view(np.int64)
 
     def __reduce__(self) -> str:
         raise TypeError('a record has addresses: it can be neither copied nor pickled')
@@ -231,7 +260,7 @@ def _fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any
             part = shape[0]
             yield name, places[name], RECORD, tuple(_fields_of(part, True, 1)), part.name
             continue
-        inside = is_inside(shape)
+        inside = name in layout.inside
         sizes = [
             width if size == WIDTH else size if isinstance(size, int) else str(places[size])
             for size in shape

@@ -16,6 +16,7 @@ from .options import exact_number
 from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
+from .rules import are_within
 from .tasks import Task
 from .tasks.base import JointTask
 from .tasks.goals import GoalTask
@@ -237,11 +238,8 @@ class IkProblem:
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
         """Whether these errors, (G,) each, are within the tolerances; False without goals."""
-        return bool(
-            self.goals
-            and (position_errors <= self.position_tolerance).all()
-            and (orientation_errors <= self.orientation_tolerance).all()
-        )
+        errors = np.column_stack((position_errors, orientation_errors))
+        return are_within(errors, self.position_tolerance, self.orientation_tolerance)
 
     def rows_of(
         self, tasks: Sequence[Task], x: Array, begins: bool = False

@@ -28,9 +28,11 @@ class IkResult:
     limits. `position_errors`, `orientation_errors`: errors of each goal at exactly this q [m,
     rad]; 0 for the part that a goal leaves free. `cost`: weighted sum of squares, with rotations
     scaled by the problem's orientation length [m^2]. `iterations`, `evaluations` (of forward
-    kinematics) and `restarts`: totals of all attempts. `solve_time` [s]. `history`: cost after
-    every iteration, if the solver's option `record_history` is set. `note`: the solver's remark on
-    how the result was found; often empty.
+    kinematics) and `restarts`: totals of all attempts up to the one that answers, the same however
+    many were made side by side. `solve_time` [s]. `history`: cost after every iteration, if the
+    solver's option `record_history` is set. `note`: the solver's remark on how the result was
+    found; often empty. `abandoned_evaluations`: those of later attempts, which were under way side
+    by side, and called off.
     """
 
     q: Array
@@ -44,6 +46,7 @@ class IkResult:
     solve_time: float
     history: tuple[float, ...] = ()
     note: str = ''
+    abandoned_evaluations: int = 0
 
     def __repr__(self) -> str:
         shown = ', '.join(f'{name} {value}' for name, value in self._rows()[1:])
@@ -70,6 +73,11 @@ class IkResult:
         minimal.
         """
         return self.status in (IkStatus.REACHED, IkStatus.LEAST)
+
+    @property
+    def total_evaluations(self) -> int:
+        """All evaluations that were made."""
+        return self.evaluations + self.abandoned_evaluations
 
     @property
     def message(self) -> str:

@@ -1,5 +1,6 @@
-"""Makes `support` importable and hypothesis repeatable, lets long files run first, leaves what is
-thorough to `make test-all`, and gives children no options of pytest and ears for SIGINT.
+"""Makes `support` importable and hypothesis repeatable, runs files that wait beside files that
+compute, leaves what is thorough to `make test-all`, and gives children no options of pytest and
+ears for SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
@@ -22,12 +23,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # that wait for SIGINT would never end; a handler, though, is never inherited.
     signal.signal(signal.SIGINT, lambda *_: None)
 
-BENCHMARK = Path(__file__).parent / 'benchmark'
+HERE = Path(__file__).parent
+BENCHMARK = HERE / 'benchmark'
+WAITING = {'launch', 'node', 'soak', 'viewer'}
+"""Folders of tests that mostly wait: for nodes, for browsers, for an arm to arrive."""
+LONG = 6
+"""How many other files a long one counts for."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(config, items):
-    """Files side by side: what is long must not be what runs last, alone.
+    """Order the files for parallel workers, and deselect what the environment leaves out.
 
     The environment variable THOROUGH says whether thorough tests run.
     """
@@ -39,4 +45,23 @@ def pytest_collection_modifyitems(config, items):
         thorough = {item for item in items if item.get_closest_marker('thorough')}
         config.hook.pytest_deselected(items=[*thorough])
         items[:] = [item for item in items if item not in thorough]
-    items.sort(key=lambda item: item.get_closest_marker('long') is None)
+    is_long = {item.path: bool(item.get_closest_marker('long')) for item in items}
+    order = place_in_order(is_long)
+    items.sort(key=lambda item: order[item.path])
+
+
+def place_in_order(is_long):
+    """Map each file to a sort key: how much of the files like it runs before it, and its path.
+
+    Workers then always have files that wait and files that compute, about as many of each to the
+    end: else they would first wait together, and then compete for the cores. Of either kind the
+    long files run first: none may run last, alone.
+    """
+    order, depth = {}, len(HERE.parts)
+    for waits in (True, False):
+        files = [path for path in is_long if waits is bool(WAITING & {*path.parts[depth:]})]
+        files.sort(key=lambda path: (not is_long[path], path))
+        weights = [LONG if is_long[path] else 1 for path in files]
+        for i, path in enumerate(files):
+            order[path] = sum(weights[:i]) / sum(weights), path
+    return order

@@ -55,9 +55,13 @@ class Still:
             self.next_frame()
 
     def next_frame(self) -> None:
-        """Let the arm go on, and show it."""
+        """Let the arm go on, and show it.
+
+        The panel and its curves keep to the clock: sooner frames would leave them behind.
+        """
         self.arm.advance(1.0 / FRAME_RATE)
         self.page.frame()
+        self.tab.wait_for_timeout(1e3 / FRAME_RATE)
 
     def click(self, name: str, role: str = 'button') -> None:
         """Click on what has this name."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import njit
+from ..maths.boxed_step import clamped
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
 
@@ -15,7 +16,7 @@ class Answers(NamedTuple):
     """The answers to N problems of a robot with m joints.
 
     q (N, m), position_errors and orientation_errors (N, G), cost (N,), statuses (N,) by their
-    codes, counts (3, N) of iterations, evaluations and restarts
+    codes, counts (4, N) of iterations, evaluations, restarts and abandoned evaluations
     """
 
     q: Array
@@ -34,7 +35,7 @@ class Answers(NamedTuple):
             np.empty((count, goals)),
             np.empty(count),
             np.empty(count, np.int64),
-            np.empty((3, count), np.int64),
+            np.empty((4, count), np.int64),
         )
 
 
@@ -63,7 +64,7 @@ def take_problems(
         start = min(first + i, starts.shape[0] - 1)
         for j in range(points.shape[1]):
             x = starts[start, variables[j]]
-            points[i, j] = min(max(x, bounds[0, j]), bounds[1, j])
+            points[i, j] = clamped(x, bounds[0, j], bounds[1, j])
 
 
 @njit
@@ -81,7 +82,10 @@ def put_answers(
     counts: IntArray,
 ) -> None:
     """Put what was found, answers (C, variables), errors (C, G, 2) of the goals, and codes (C, 4),
-    into the `Answers` from `first` on; joints that do not move stand as in starts."""
+    into the `Answers` from `first` on; joints that do not move stand as in starts.
+
+    Abandoned evaluations are left to the caller.
+    """
     for i in range(answers.shape[0]):
         at = first + i
         copy_to(starts[min(at, starts.shape[0] - 1)], q[at])
@@ -90,5 +94,5 @@ def put_answers(
         for g in range(errors.shape[1]):
             position_errors[at, g], orientation_errors[at, g] = errors[i, g, 0], errors[i, g, 1]
         statuses[at] = codes[i, 0]
-        for c in range(counts.shape[0]):
+        for c in range(codes.shape[1] - 1):
             counts[c, at] = codes[i, 1 + c]

@@ -29,7 +29,7 @@ from ..maths.rotations import (
     transform_of,
 )
 from ..maths.transforms import checked_transforms, for_kernels
-from ..optim.workspace import STATUSES
+from ..optim.search import STATUSES
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
@@ -51,9 +51,9 @@ class BatchResult:
     """Results of N problems as arrays; `batch[i]` is the i-th as an IkResult.
 
     `q` (N, n); `success` (N,) bool; `status` (N,) of IkStatus; `position_errors` and
-    `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations` and
-    `restarts` (N,), all as in IkResult. `solve_time` [s]: time of the whole batch; an IkResult
-    taken from it has the mean time of a problem.
+    `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations`, `restarts`
+    and `abandoned_evaluations` (N,), all as in IkResult. `solve_time` [s]: time of the whole
+    batch; an IkResult taken from it has the mean time of a problem.
     """
 
     q: Array
@@ -65,7 +65,13 @@ class BatchResult:
     iterations: IntArray
     evaluations: IntArray
     restarts: IntArray
+    abandoned_evaluations: IntArray
     solve_time: float = 0.0
+
+    @property
+    def total_evaluations(self) -> IntArray:
+        """All evaluations that were made (N,)."""
+        return self.evaluations + self.abandoned_evaluations
 
     def __repr__(self) -> str:
         head = f'<BatchResult of {counted(len(self), "problem")} in {time_text(self.solve_time)}'
@@ -107,6 +113,7 @@ class BatchResult:
             int(self.evaluations[i]),
             int(self.restarts[i]),
             self.solve_time / len(self),
+            abandoned_evaluations=int(self.abandoned_evaluations[i]),
         )
 
 
@@ -262,6 +269,7 @@ class ManySolves:
         yield
         q, position, orientation, costs, statuses, counts = answers
         costs[first:last] = searches['costs'][:count]
+        counts[3, first:last] = searches['abandoned'][:count]
         errors = packed.goal_errors(searches['errors'][:count])
         found, codes = searches['points'][:count], searches['codes'][:count]
         filled = q, position, orientation, statuses, counts
@@ -350,6 +358,7 @@ def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResul
         column('iterations', int),
         column('evaluations', int),
         column('restarts', int),
+        column('abandoned_evaluations', int),
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption, UnsupportedProblem
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from ..optim.search import Budget
 from ..options import measured, whole_number
 from ..problem import IkProblem, checked_problem
@@ -32,6 +32,7 @@ CHOICES = ('first', 'nearest', 'limits', 'manipulable')
 ATTEMPTS = 64
 TOGETHER = 64
 """Searches between two looks at the clock, where they are compiled."""
+COUNTS = 'iterations', 'evaluations', 'restarts', 'abandoned_evaluations'
 
 Choice = str | Callable[[Array], float]
 
@@ -165,11 +166,11 @@ class _Found:
         self.criterion = criterion
         self.best = first
         self.cost = float(criterion.costs(first.q[np.newaxis])[0])
-        self.spent = np.array([first.iterations, first.evaluations, first.restarts])
+        self.spent = counts_of(first)
 
     def add(self, batch: BatchResult) -> None:
         """Take over the best of a batch of searches, where it is better."""
-        self.spent += [batch.iterations.sum(), batch.evaluations.sum(), batch.restarts.sum()]
+        self.spent += counts_of(batch)
         reached = np.flatnonzero(batch.success)
         if not reached.size:
             return
@@ -187,20 +188,19 @@ class _Found:
         own.secondary = (task,)
         budget = None if np.isinf(left) else Budget(seconds=left)
         improved = method.solve(own, self.best.q, budget)
-        self.spent += [improved.iterations, improved.evaluations, improved.restarts]
+        self.spent += counts_of(improved)
         if improved.success:
             self.best = improved
 
     def result(self, seconds: float) -> IkResult:
         """The best, with the counts and the time of all searches."""
-        iterations, evaluations, restarts = map(int, self.spent)
-        return replace(
-            self.best,
-            iterations=iterations,
-            evaluations=evaluations,
-            restarts=restarts,
-            solve_time=seconds,
-        )
+        counts = dict(zip(COUNTS, self.spent.tolist(), strict=True))
+        return replace(self.best, **counts, solve_time=seconds)
+
+
+def counts_of(result: IkResult | BatchResult) -> IntArray:
+    """The effort (4,) that a result, or all of a batch, took: COUNTS."""
+    return np.array([np.sum(getattr(result, name)) for name in COUNTS])
 
 
 def _checked_weights(problem: IkProblem, weights: ArrayLike) -> Array:

@@ -33,6 +33,7 @@ def result_data(
         ],
         'iterations': result.iterations,
         'evaluations': result.evaluations,
+        'total_evaluations': result.total_evaluations,
         'restarts': result.restarts,
         'solve_time': result.solve_time,
         'note': result.note or None,

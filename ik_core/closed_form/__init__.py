@@ -1,12 +1,13 @@
 """Closed forms: all solutions of a chain, found from its axes.
 
-`chain` has the axes of a problem's goal, `layouts` says how they can be solved. Where axes meet or
-are parallel, `cores` does that in kernels, by placing a point (`places`) and by turns about axes
-(`subproblems`). Six joints of any geometry are eigenvalues: `lines` has the equations,
-`elimination` solves them, `polish` makes candidates exact, `general` puts it together. `judging`
-keeps what is a solution inside the limits. `forms` has what users hold, `knowledge` what was found
-out about a problem. `redundancy` sweeps a redundant joint, by `sweeping`, and by `best_held`
-and `hidden`, which see branches as paths (`branch_paths`). `beginning` says where the default's
+`chain` has the axes of a problem's goal, `families` the tables that say how these can be solved: a
+closed form is a list of subproblem records (`records`), which one `kernel` runs in lanes by three
+`formulas`. Six joints of any geometry are eigenvalues (`elimination`), for the same judge.
+`workspace` has a strategy's arrays. `forms` has what users hold, `many` the answers to many poses,
+`following` leads near ones to solutions, `knowledge` what was found out about a problem.
+`redundancy` goes through the values of a redundant joint, by `sweeping`, and by `nearest_branch`
+and `branch_search`, which see `branches` as paths. `ideals` are the chains with formulas that a
+chain nearly is, `nearly` finds the nearest solution by them. `beginning` says where the default's
 searches begin, by the kernel `nearest`. They import `problem` and what is below, never solvers.
 """
 

@@ -17,26 +17,40 @@ from typing import NamedTuple
 import numpy as np
 
 from ..exceptions import UnsupportedProblem
+from ..maths.lanes import HAS_LANES
 from ..maths.rotations import Array, IntArray, frame_of
 from ..problem import IkProblem
+from ..robot.kinematics import PARENT
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
-from . import slots
 from .chain import (
     Chain,
     asks_for_a_point,
     chain_of,
-    fixed_frames,
-    frames_of_rows,
     motion_of,
     seen_from,
 )
-from .cores import GENERAL
+from .families import Strategy
 from .ideals import ideals_of
-from .layouts import Layout
-from .nearest import OTHERS, REACH, ROOM, SLIDES, nearest_solutions
-from .plans import is_known, plan_of
-from .way import MARGIN
+from .kernel import EXACT
+from .nearest import ROOM, nearest_solutions
+from .records import (
+    BEFORE,
+    BEHIND,
+    LOWER,
+    MARGIN,
+    MULTIPLIER,
+    OFFSET,
+    OTHER,
+    OTHERS,
+    REACH,
+    SETTINGS,
+    SLIDES,
+    STAYS,
+    UPPER,
+    WIDTH,
+)
+from .workspace import FOLLOWED, arrays_of
 
 NEAR = 1.0
 """Starts that miss their target by less [m, rad] stay, where one of seven joints would be held.
@@ -75,10 +89,10 @@ class Beginning:
         self._whole, self.numbers = plan.whole, plan.numbers.copy()
         lower, upper = problem.limits.lower, problem.limits.upper
         joints, others = plan.variables, plan.others
-        for row, of in ((0, joints), (OTHERS, others)):
-            self.numbers[row : row + len(of), slots.LOWER] = lower[of]
-            self.numbers[row : row + len(of), slots.UPPER] = upper[of]
-        self._near = NEAR if plan.holds or len(others) else CLOSE
+        for row, of in ((1, joints), (OTHER, others)):
+            self.numbers[row : row + len(of), LOWER] = lower[of]
+            self.numbers[row : row + len(of), UPPER] = upper[of]
+        self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
         self._everywhere = self.numbers.copy()
         self.set_tolerances(problem)
 
@@ -86,8 +100,9 @@ class Beginning:
         """Take over the tolerances of the problem, which may change."""
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
-        self.numbers[0, slots.MARGIN] = self._everywhere[0, slots.MARGIN] = MARGIN * tolerance
-        self.numbers[0, slots.NEAR], self._everywhere[0, slots.NEAR] = near, -near
+        margin = max(FOLLOWED * tolerance, EXACT)
+        self.numbers[SETTINGS, MARGIN] = self._everywhere[SETTINGS, MARGIN] = margin
+        self.numbers[SETTINGS, STAYS], self._everywhere[SETTINGS, STAYS] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
@@ -98,13 +113,13 @@ class Beginning:
     def restart(self) -> tuple[IntArray, Array, Array]:
         """What it takes for plan, numbers and memory where a start that stayed led nowhere.
 
-        NEAR is that of `numbers`, but below 0: solutions are for the starts that stayed.
+        STAYS is that of `numbers`, but below 0: solutions are for the starts that stayed.
         """
         return self._whole, self._everywhere, _room()
 
 
 def _room() -> Array:
-    return np.zeros((ROOM, slots.WIDTH))
+    return np.zeros((ROOM, WIDTH))
 
 
 class _Plan(NamedTuple):
@@ -115,7 +130,7 @@ class _Plan(NamedTuple):
     numbers: Array
     variables: IntArray
     others: IntArray
-    holds: bool
+    redundant: int
 
 
 _PLANS: dict[bytes, _Plan | None] = {}
@@ -161,11 +176,11 @@ def _titles(
     """What the joints first..last-1 of a chain are, or nearly are."""
     window, others = chain.part(first, last), ', '.join([*names[:first], *names[last:]])
     kept = f', with {others} at the start value' if others else ''
-    for layout in _known(window, packed):
-        yield layout.title(names[first:last]) + kept
+    for strategy in _known(window, packed):
+        yield strategy.title(names[first:last]) + kept
     for ideal in ideals_of(window):
-        for layout in _known(ideal, packed):
-            yield f'nearly {layout.title(names[first:last])}{kept}'
+        for strategy in _known(ideal, packed):
+            yield f'nearly {strategy.title(names[first:last])}{kept}'
 
 
 def _may_be_known(problem: IkProblem) -> bool:
@@ -178,10 +193,16 @@ def _may_be_known(problem: IkProblem) -> bool:
         return False
 
 
-def _known(chain: Chain, packed: PackedGoals) -> list[Layout]:
-    """The layouts of a chain for which there are formulas in kernels."""
-    layouts = chain.layouts()
-    return [one for one in layouts if one.kind != GENERAL and is_known(chain, one, packed)]
+def _known(chain: Chain, packed: PackedGoals) -> list[Strategy]:
+    """The simple strategies of a chain of turning joints, without virtual ones."""
+    is_serial = (packed.tree[:, PARENT] == np.arange(-1, len(packed.tree) - 1)).all()
+    if not HAS_LANES or chain.slides.any() or not is_serial:
+        return []
+    return [
+        one
+        for one in chain.strategies()
+        if one.is_simple and not one.is_completed and one.deviation <= EXACT
+    ]
 
 
 def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
@@ -196,7 +217,7 @@ def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
 
 
 def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
-    """The plan of the first layout that is known, and finds what there is."""
+    """The plan of the first strategy that is known, and finds what there is."""
     try:
         chain = chain_of(packed, point_only=False)
     except UnsupportedProblem:
@@ -218,23 +239,18 @@ def _windows(joints: int) -> Iterator[tuple[int, int]]:
 def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan | None:
     """The plan for the joints first..last-1, by formulas of theirs or of what they nearly are."""
     window = chain.part(first, last)
-    whole = len(window.rows) == len(chain.rows)
-    frames = fixed_frames(packed) if whole else frames_of_rows(window)
-    found = _plan_among(window, chain, first, packed, frames)
+    found = _plan_among(window, chain, first, packed)
     if found:
         return found
     ideals = (ideal for ideal in ideals_of(window) if _apart(ideal, window) <= APART)
-    plans = (_plan_among(one, chain, first, packed, frames_of_rows(one)) for one in ideals)
+    plans = (_plan_among(one, chain, first, packed) for one in ideals)
     return next((plan for plan in plans if plan), None)
 
 
-def _plan_among(
-    window: Chain, chain: Chain, first: int, packed: PackedGoals, frames: list[Array]
-) -> _Plan | None:
-    """The plan of the first of a window's layouts that is known, and finds what there is."""
-    for layout in _known(window, packed):
-        plan = _plan_of(window, layout, packed, frames)
-        plan = _with_others(plan, window, chain, first)
+def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) -> _Plan | None:
+    """The plan of a window's first strategy that is known, and finds what there is."""
+    for strategy in _known(window, packed):
+        plan = _plan_of(window, strategy, chain, first)
         rows = chain.rows.copy()
         rows[first : first + len(window.rows)] = window.rows
         if _finds_again(plan, replace(chain, rows=rows)):
@@ -242,39 +258,30 @@ def _plan_among(
     return None
 
 
-def _plan_of(chain: Chain, layout: Layout, packed: PackedGoals, frames: list[Array]) -> _Plan:
+def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Plan:
+    """The plan of a strategy, and of the joints before and behind the window, which are not solved
+    for."""
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
-    plan = plan_of(chain, layout, packed, endless, chain.variables, 0.0, n, frames)
-    assert plan is not None
-    whole, numbers = plan.arrays
-    numbers[0, slots.NEAR] = 0.0
-    numbers[1, REACH] = _reach(chain)
-    return _Plan(whole, numbers, chain.variables, np.empty(0, int), layout.held >= 0)
+    plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
+    numbers[SETTINGS, REACH] = _reach(window)
+    behind = first + len(window.rows)
+    others = [*range(first), *range(behind, len(chain.rows))]
+    for row, i in enumerate(others, OTHER):
+        own = chain.rows[i] if i < first else seen_from(chain.last @ chain.tool, chain.rows[i])
+        numbers[row, :6], numbers[row, MULTIPLIER] = own, chain.signs[i]
+        numbers[row, OFFSET], numbers[row, SLIDES] = chain.offsets[i], chain.slides[i]
+        numbers[row, LOWER], numbers[row, UPPER] = -np.inf, np.inf
+    plan[BEFORE], plan[BEHIND] = first, len(chain.rows) - behind
+    columns = chain.variables[others]
+    plan[OTHERS : OTHERS + len(others)] = columns
+    return _Plan(plan, numbers, window.variables, columns, strategy.redundant)
 
 
 def _reach(chain: Chain) -> float:
     """The way along the chain from its first axis to the goal, all in line [m]."""
     points = np.vstack([chain.rows[:, 3:], (chain.last @ chain.tool)[:3, 3]])
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
-
-
-def _with_others(plan: _Plan, window: Chain, chain: Chain, first: int) -> _Plan:
-    """The plan with the joints before and behind the window, which are not solved for."""
-    behind = first + len(window.rows)
-    others = [*range(first), *range(behind, len(chain.rows))]
-    rows = np.zeros((len(others), 12))
-    for row, i in zip(rows, others, strict=True):
-        row[:6] = chain.rows[i] if i < first else seen_from(chain.last @ chain.tool, chain.rows[i])
-        row[slots.SIGN], row[slots.OFFSET] = chain.signs[i], chain.offsets[i]
-        row[slots.LOWER], row[slots.UPPER], row[SLIDES] = -np.inf, np.inf, chain.slides[i]
-    columns = chain.variables[others]
-    counts = [first, len(chain.rows) - behind]
-    return plan._replace(
-        whole=np.concatenate([plan.whole, counts, columns]),
-        numbers=np.vstack([plan.numbers, rows]),
-        others=columns,
-    )
 
 
 def _apart(ideal: Chain, chain: Chain) -> float:
@@ -293,8 +300,7 @@ def _finds_again(plan: _Plan, chain: Chain) -> bool:
     x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x.copy()
-    held = plan.variables[plan.whole[slots.HELD]] if plan.holds else -1
-    moved = plan.variables[plan.variables != held]
+    moved = np.delete(plan.variables, plan.redundant) if plan.redundant >= 0 else plan.variables
     starts[:, moved] += ASIDE
     given = plan.whole, plan.numbers, targets, starts
     nearest_solutions(*given, 0, TRIALS, _room(), found)

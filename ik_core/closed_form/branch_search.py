@@ -1,5 +1,5 @@
-"""Along one branch of a chain of seven joints: where the held joint has the solution nearest to a
-start, at a parabola's vertex or the end of the branch. Kernels of `best_held`.
+"""Along one branch of a chain of seven joints: the value of the redundancy parameter with the
+solution nearest to a start, at a parabola's vertex or the end of the branch: for `nearest_branch`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ import math
 
 from .._jit import inner
 from ..maths.rotations import Array, IntArray
-from .branch_paths import COST, MARGIN, choose, hold, measure
-from .judging import SNAP
-from .slots import BRANCHES, DISTANCE, GAP, JOINTS, NONE, WIDTH, X
+from .branches import COST, END, choose, measure, set_values
+from .kernel import BRANCHES, SNAP
+from .records import DISTANCE, JOINTS, NONE, ROOM, WIDTH, result_at
 
 ROUNDS = 12
-NARROWED, END = 2e-5, 1e-10
+NARROWED, SHARP = 2e-5, 1e-10
 """The best is found as exactly [rad], as a share of its distance to the start where that is less
 than one; and where its branch ends [rad]."""
 NEARER, SHRINKING = 0.1, 0.3
@@ -27,17 +27,18 @@ last one on the bracket:"""
 LOW, HERE, HIGH = 0, 1, 2
 """its rows, three values of which the middle one is the best;"""
 AT, SLOT = 2, 3
-"""and its columns, behind COST and MARGIN: the value, and of the best the slot."""
+"""and its columns, behind COST and END: the value, and of the best the slot."""
 TRIAL = BRACKET + 3
 
 
 @inner
 def look_at_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
     """The costs and margins of the branch of each lane, at eight values trial[0]."""
-    hold(plan, wide, trial[0], memory)
+    set_values(trial[0], memory)
     measure(plan, wide, memory, BRANCHES)
     for lane in range(WIDTH):
-        trial[COSTS, lane], trial[MARGINS, lane] = memory[DISTANCE, lane], memory[GAP, lane]
+        trial[COSTS, lane] = memory[result_at(0) + DISTANCE, lane]
+        trial[MARGINS, lane] = memory[result_at(0) + ROOM, lane]
 
 
 @inner
@@ -45,7 +46,7 @@ def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> N
     """Take over what is a solution and better than the best."""
     if margin >= -SNAP and cost < trial[BRACKET + HERE, COST]:
         here = trial[BRACKET + HERE]
-        here[COST], here[MARGIN], here[AT], here[SLOT] = cost, margin, value, slot
+        here[COST], here[END], here[AT], here[SLOT] = cost, margin, value, slot
 
 
 @inner
@@ -57,7 +58,7 @@ def follow(
     if _follow_one(plan, wide, width, low, high, trial, memory):
         here = trial[BRACKET + HERE]
         value, slot = here[AT], int(here[SLOT])
-        cost, margin = here[COST], here[MARGIN]
+        cost, margin = here[COST], here[END]
         if _turn_back(plan, wide, trial, memory):
             _follow_one(plan, wide, width, low, high, trial, memory)
             take(cost, margin, value, slot, trial)
@@ -69,19 +70,19 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
     here, value = trial[BRACKET + HERE], trial[BRACKET + HERE, AT]
     own = int(here[SLOT])
     for lane in range(WIDTH):
-        choose(lane, lane, memory)
+        choose(plan, lane, lane, memory)
         trial[0, lane] = value
     look_at_one_each(plan, wide, trial, memory)
     best, gap = -1, TOUCHING * TOUCHING
     for lane in range(WIDTH):
         apart = 0.0
         for j in range(plan[JOINTS]):
-            apart += (memory[X + j, lane] - memory[X + j, own]) ** 2
+            apart += (memory[result_at(0) + j, lane] - memory[result_at(0) + j, own]) ** 2
         if lane != own and trial[MARGINS, lane] >= -SNAP and apart < gap:
             best, gap = lane, apart
     if best < 0:
         return False
-    here[COST], here[MARGIN], here[SLOT] = trial[COSTS, best], trial[MARGINS, best], best
+    here[COST], here[END], here[SLOT] = trial[COSTS, best], trial[MARGINS, best], best
     return True
 
 
@@ -92,7 +93,7 @@ def _follow_one(
     """The same in one branch; whether it is least where that ends."""
     bracket = trial[BRACKET:]
     for lane in range(WIDTH):
-        choose(int(bracket[HERE, SLOT]), lane, memory)
+        choose(plan, int(bracket[HERE, SLOT]), lane, memory)
     low = bracket[LOW, AT] = max(bracket[HERE, AT] - width, low)
     high = bracket[HIGH, AT] = min(bracket[HERE, AT] + width, high)
     _spread(low, high, 0, trial)
@@ -106,7 +107,7 @@ def _follow_one(
         if _is_narrow(bracket):
             break
         _choose_values(before, trial)
-    return bracket[HERE, MARGIN] <= SNAP
+    return bracket[HERE, END] <= SNAP
 
 
 @inner
@@ -121,7 +122,7 @@ def _spread(low: float, high: float, aside: int, trial: Array) -> None:
 def _copy(lane: int, trial: Array, row: int) -> None:
     """A row of the bracket = what was found in a lane."""
     to = trial[BRACKET + row]
-    to[AT], to[COST], to[MARGIN] = trial[0, lane], trial[COSTS, lane], trial[MARGINS, lane]
+    to[AT], to[COST], to[END] = trial[0, lane], trial[COSTS, lane], trial[MARGINS, lane]
 
 
 @inner
@@ -150,12 +151,12 @@ def _narrow(trial: Array) -> None:
 def _is_narrow(bracket: Array) -> bool:
     """Whether the best is known exactly, inside of a branch or at its end."""
     here, ends = bracket[HERE, AT], NONE
-    if bracket[LOW, MARGIN] < -SNAP:
+    if bracket[LOW, END] < -SNAP:
         ends = here - bracket[LOW, AT]
-    if bracket[HIGH, MARGIN] < -SNAP:
+    if bracket[HIGH, END] < -SNAP:
         ends = min(ends, bracket[HIGH, AT] - here)
     width = NARROWED * min(math.sqrt(bracket[HERE, COST]), 1.0)
-    return ends <= END or (ends >= NONE and bracket[HIGH, AT] - bracket[LOW, AT] <= width)
+    return ends <= SHARP or (ends >= NONE and bracket[HIGH, AT] - bracket[LOW, AT] <= width)
 
 
 @inner
@@ -185,8 +186,8 @@ def _guess(bracket: Array) -> float:
     else:
         guess = low if bracket[LOW, COST] < bracket[HIGH, COST] else high
     side = LOW if guess < here else HIGH
-    if bracket[side, MARGIN] >= -SNAP:
+    if bracket[side, END] >= -SNAP:
         return guess
-    inside, beyond = bracket[HERE, MARGIN] + SNAP, bracket[side, MARGIN] + SNAP
+    inside, beyond = bracket[HERE, END] + SNAP, bracket[side, END] + SNAP
     end = here + (bracket[side, AT] - here) * inside / (inside - beyond)
     return max(guess, end) if side == LOW else min(guess, end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, PRISMATIC, VARI
 from ..tasks import PoseTask, PositionTask
 from ..tasks.goals import GoalTask
 from ..tasks.packing import PackedGoals
-from .layouts import Layout, layouts
+from .families import Strategy, strategies
 
 FULL_RANK = 1e-6
 """Smallest singular value of a Jacobian without freedom, as a share of the largest."""
@@ -37,10 +36,10 @@ class Chain:
     last: Array
     point_only: bool
 
-    def layouts(self) -> list[Layout]:
+    def strategies(self) -> list[Strategy]:
         """How it may be solved, best first."""
         tip = (self.last @ self.tool)[:3, 3]
-        return _layouts(
+        return _strategies(
             self.rows.tobytes(), self.slides.tobytes(), tip.tobytes() if self.point_only else b''
         )
 
@@ -58,10 +57,10 @@ class Chain:
 
 
 @lru_cache(maxsize=32)
-def _layouts(rows: bytes, slides: bytes, tip: bytes) -> list[Layout]:
-    """`layouts.layouts`: looking takes milliseconds, and limits or tolerances change nothing."""
+def _strategies(rows: bytes, slides: bytes, tip: bytes) -> list[Strategy]:
+    """`families.strategies`: that takes milliseconds; limits and tolerances change nothing."""
     axes, sliding = np.frombuffer(rows).reshape(-1, 6).copy(), np.frombuffer(slides, bool).copy()
-    return layouts(axes, sliding, np.frombuffer(tip).copy() if tip else None)
+    return strategies(axes, sliding, np.frombuffer(tip).copy() if tip else None)
 
 
 def chain_of(packed: PackedGoals, point_only: bool) -> Chain:
@@ -85,32 +84,6 @@ def chain_of(packed: PackedGoals, point_only: bool) -> Chain:
         frames[-1],
         point_only,
     )
-
-
-def fixed_frames(packed: PackedGoals) -> list[Array]:
-    """The fixed transforms (4, 4) before each joint that moves, and behind the last one."""
-    frames, frame = [], np.eye(4)
-    for row, geometry in zip(packed.tree, packed.geometry, strict=True):
-        frame = frame @ transform_of(geometry[:12]) @ _frozen_motion(row, geometry)
-        if geometry[MULTIPLIER] != 0.0:
-            frames.append(frame)
-            frame = np.eye(4)
-    return [*frames, frame]
-
-
-def frames_of_rows(chain: Chain) -> list[Array]:
-    """As `fixed_frames`, for the axes that are the chain's rows, whatever is packed."""
-    placed = [np.eye(4), *(_frame_about(row) for row in chain.rows), chain.last]
-    return [np.linalg.inv(one) @ other for one, other in pairwise(placed)]
-
-
-def _frame_about(row: Array) -> Array:
-    """A frame (4, 4) whose z axis is a row's."""
-    frame, axis = np.eye(4), row[:3]
-    side = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
-    side /= np.linalg.norm(side)
-    frame[:3] = np.column_stack([side, np.cross(axis, side), axis, row[3:]])
-    return frame
 
 
 def seen_from(frame: Array, row: Array) -> Array:
@@ -150,14 +123,14 @@ def asks_for_a_point(problem: IkProblem) -> bool:
 
 
 def expected_family(problem: IkProblem) -> str:
-    """What `ClosedForm.family` will most likely be: the best layout's title, untried.
+    """What `ClosedForm.family` will most likely be: the best strategy's title, untried.
 
     Compiles nothing. Raises UnsupportedProblem where there is none.
     """
     point_only, robot = asks_for_a_point(problem), problem.robot
     problem.packed.load_frozen(problem.default_configuration)
     chain = chain_of(problem.packed, point_only)
-    found = chain.layouts()
+    found = chain.strategies()
     if not found or _has_freedom(chain):
         raise UnsupportedProblem(why_not(chain))
     return found[0].title([robot.joint_names[i] for i in problem.variables[chain.variables]])

@@ -1,19 +1,23 @@
-"""Six joints of any geometry: all solutions as eigenvalues of a matrix.
+"""Six joints of any geometry: all solutions as eigenvalues of a matrix, for the judge of `kernel`.
+
 
 A loop of six joints E1 ... E6 and a constant motion E can be cut so that
 
     E3 E4 E5 x6 = E2^-1 E1^-1 x6,   x6: a point on axis 6, and the direction of that axis
 
-with E somewhere on the right hand side. In the numbers of `lines` these are 14 equations; the
-right hand side is linear in the 8 products of (cos q1, sin q1, 1) and (cos q2, sin q2, 1) but 1,
-which leave 6 combinations without q1 and q2. With x = tan(q/2 + some angle) of the other three
-joints they have degree two in each. Multiplied by x4 they are 12 equations in the 12 products of
-1, x4, x4^2, x4^3 and 1, x5, x5^2, with coefficients of degree two in x3: the solutions are
-eigenvalues x3 of a matrix (24, 24), 16 of them at most, and x4 and x5 stand in the eigenvectors.
-That is the method of [Raghavan1993], by eigenvalues as in [Manocha1994].
+with E somewhere on the right hand side. In the numbers of a line (`NUMBERS`) these are 14
+equations; the right hand side is linear in the 8 products of (cos q1, sin q1, 1) and (cos q2, sin
+q2, 1) but 1, which leave 6 combinations without q1 and q2. With x = tan(q/2 + some angle) of the
+other three joints they have degree two in each. Multiplied by x4 they are 12 equations in the 12
+products of 1, x4, x4^2, x4^3 and 1, x5, x5^2, with coefficients of degree two in x3: the solutions
+are eigenvalues x3 of a matrix (24, 24), 16 of them at most, and x4 and x5 stand in the
+eigenvectors. That is the method of [Raghavan1993], by eigenvalues as in [Manocha1994].
 
 Where axes meet or are parallel, some cuts have nothing but singular matrices: six joints can be
 cut in six ways (`CUTS`), and the best one has to be found out.
+
+Newton's method makes the candidates exact, on all of them at once (`Six`). `EliminationWorkspace`
+puts it together.
 """
 
 from __future__ import annotations
@@ -24,8 +28,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..maths.rotations import Array, IntArray
-from .lines import inverse_joint, inverse_shift, joint_matrices, line_numbers, motion_matrix
+from ..maths.rotations import Array, IntArray, transform_of
+from ..robot.limits import TURN, JointLimits
+from . import records
+from .chain import Chain, motion_of
+from .families import Strategy
+from .kernel import BY_START, SAME, judge_candidates
+from .records import MOST_FOUND
+from .workspace import Workspace
 
 CUTS = tuple((mirrored, place) for place in (1, 0, 2) for mirrored in (False, True))
 """Ways to cut the loop: whether it is read backwards, and how many of its joints stand behind E.
@@ -248,3 +258,370 @@ def _ratio(above: Array, below: Array) -> tuple[float, float]:
     """x, as over / under, for above = x below."""
     a, b, both = float((above**2).sum()), float((below**2).sum()), float((above * below).sum())
     return (both, b) if b >= a else (a, both)
+
+
+# --- a point on a line, moved --------------------------------------------------------------------
+
+NUMBERS = 15
+"""A point p on a line of direction l has fifteen numbers,
+
+    1, p, p.p,  l, p.l, p x l, (p.p) l - 2 (p.l) p
+
+Under a motion p -> R p + d, l -> R l each becomes a linear combination of them, with coefficients
+of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine and sine of its
+angle, or quadratic in its shift, and a chain of joints is a product of such matrices. Turning
+about the line itself changes none of the numbers. These are the fourteen equations of
+[Raghavan1993], without their Denavit-Hartenberg parameters.
+"""
+_POINT, _SQUARE, _LINE, _ALONG = slice(1, 4), 4, slice(5, 8), 8
+_MOMENT, _LAST = slice(9, 12), slice(12, 15)
+
+
+def line_numbers(point: Array, direction: Array) -> Array:
+    """The numbers (15,) of a point (3,) and of a line's direction (3,)."""
+    square, along = point @ point, point @ direction
+    moment = np.cross(point, direction)
+    last = square * direction - 2.0 * along * point
+    return np.concatenate([[1.0], point, [square], direction, [along], moment, last])
+
+
+def motion_matrix(motion: Array) -> Array:
+    """What a motion (4, 4) does to such numbers (15, 15)."""
+    return _shift(motion[:3, 3]) @ _turn(motion[:3, :3], 1.0)
+
+
+def joint_matrices(row: Array, slides: bool) -> Array:
+    """Matrices (3, 15, 15) of a joint, the coefficients of 1, cos q and sin q, or of 1, d and d^2.
+
+    row (6,): its axis and a point on it
+    """
+    axis, point = row[:3], row[3:]
+    if slides:
+        there, back = _shift(axis), _shift(-axis)
+        return np.array(
+            [np.eye(NUMBERS), 0.5 * (there - back), 0.5 * (there + back) - np.eye(NUMBERS)]
+        )
+    along, around = np.outer(axis, axis), _cross_matrix(axis)
+    parts = [_turn(along, 1.0), _turn(np.eye(3) - along, 0.0), _turn(around, 0.0)]
+    return _shift(point) @ np.array(parts) @ _shift(-point)
+
+
+def inverse_joint(matrices: Array) -> Array:
+    """Those of the inverse of a joint, of the same variable."""
+    return matrices * np.array([1.0, 1.0, -1.0])[:, None, None]
+
+
+def inverse_shift(matrices: Array) -> Array:
+    """The same for a prismatic one."""
+    return matrices * np.array([1.0, -1.0, 1.0])[:, None, None]
+
+
+def _turn(rotation: Array, one: float) -> Array:
+    """The part of a rotation (3, 3); `one`: what belongs to the numbers that it doesn't change."""
+    matrix = np.zeros((NUMBERS, NUMBERS))
+    for part in (_POINT, _LINE, _MOMENT, _LAST):
+        matrix[part, part] = rotation
+    for i in (0, _SQUARE, _ALONG):
+        matrix[i, i] = one
+    return matrix
+
+
+def _shift(d: Array) -> Array:
+    """The matrix of a translation (3,)."""
+    matrix, around = np.eye(NUMBERS), _cross_matrix(d)
+    matrix[_POINT, 0], matrix[_SQUARE, 0], matrix[_SQUARE, _POINT] = d, d @ d, 2.0 * d
+    matrix[_ALONG, _LINE], matrix[_MOMENT, _LINE] = d, around
+    matrix[_LAST, _LINE] = (d @ d) * np.eye(3) - 2.0 * np.outer(d, d)
+    matrix[_LAST, _ALONG], matrix[_LAST, _MOMENT] = -2.0 * d, -2.0 * around
+    return matrix
+
+
+def _cross_matrix(v: Array) -> Array:
+    """[v]x (3, 3)."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+# --- Newton's method -----------------------------------------------------------------------------
+
+NEWTON_STEPS = 6
+EXACT_ENOUGH = 1e-13
+"""Errors [m, rad] that are not made smaller."""
+TINY = 1e-300
+FARTHEST = 0.3
+"""No joint goes farther in a step [rad, m]."""
+
+
+class Six:
+    """Six joints in a row.
+
+    rows (6, 6): axis and point [m] of each, all at zero; slides (6,): which are prismatic
+    """
+
+    def __init__(self, rows: Array, slides: NDArray[np.bool_]) -> None:
+        self.rows, self.slides = rows, slides
+        self._parts = np.array([_joint_parts(r, s) for r, s in zip(rows, slides, strict=True)])
+
+    def motions(self, values: Array) -> Array:
+        """The motions (k, 6, 4, 4) of the joints at values (k, 6)."""
+        one, two = np.cos(values), np.sin(values)
+        one[:, self.slides], two[:, self.slides] = values[:, self.slides], 0.0
+        fixed, first, second = self._parts[:, 0], self._parts[:, 1], self._parts[:, 2]
+        return fixed + one[..., None, None] * first + two[..., None, None] * second
+
+    def complete(self, values: Array, joint: int, target: Array) -> None:
+        """Set the value of one joint of each row (k, 6) by all others, as near as can be."""
+        motions = self.motions(values)
+        before, behind = np.eye(4), np.eye(4)
+        for i in range(joint):
+            before = before @ motions[:, i]
+        for i in range(5, joint, -1):
+            behind = motions[:, i] @ behind
+        own = np.linalg.inv(before) @ target @ np.linalg.inv(behind)
+        axis = self.rows[joint, :3]
+        if self.slides[joint]:
+            values[:, joint] = own[..., :3, 3] @ axis
+        else:
+            cosine = 0.5 * (np.trace(own[..., :3, :3], axis1=-2, axis2=-1) - 1.0)
+            values[:, joint] = np.arctan2(_vee(own) @ axis, cosine)
+
+    def polish(self, values: Array, target: Array) -> Array:
+        """Lead values (k, 6) to solutions; return the errors (k,) [m, rad] that are left."""
+        errors = np.full(len(values), np.inf)
+        going = np.arange(len(values))
+        best = values.copy()
+        for step in range(NEWTON_STEPS + 1):
+            jacobians, twists = self._linearised(values[going], target)
+            now = np.abs(twists).max(axis=1, initial=0.0)
+            better = now < errors[going]
+            best[going[better]], errors[going[better]] = values[going[better]], now[better]
+            kept = better & (now > EXACT_ENOUGH)
+            going = going[kept]
+            if step == NEWTON_STEPS or not len(going):
+                break
+            moves = _solved(jacobians[kept], twists[kept])
+            sizes = np.abs(moves).max(axis=1, keepdims=True)
+            values[going] += moves * np.minimum(1.0, FARTHEST / np.maximum(sizes, FARTHEST))
+        values[:] = best
+        return errors
+
+    def regularity(self, values: Array) -> Array:
+        """The least singular values of the Jacobians at values (k, 6), as shares (k,) of the
+        largest."""
+        sizes = np.linalg.svd(self._linearised(values, np.eye(4))[0], compute_uv=False)
+        return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], TINY), float)
+
+    def _linearised(self, values: Array, target: Array) -> tuple[Array, Array]:
+        """The Jacobians (k, 6, 6) of the twist about the origin, and the twists (k, 6) that are
+        left to the target."""
+        motions, frame = self.motions(values), np.tile(np.eye(4), (len(values), 1, 1))
+        jacobians = np.empty((len(values), 6, 6))
+        for i, (row, slides) in enumerate(zip(self.rows, self.slides, strict=True)):
+            axis = frame[:, :3, :3] @ row[:3]
+            if slides:
+                jacobians[:, :3, i], jacobians[:, 3:, i] = 0.0, axis
+            else:
+                point = frame[:, :3, :3] @ row[3:] + frame[:, :3, 3]
+                jacobians[:, :3, i], jacobians[:, 3:, i] = axis, np.cross(point, axis)
+            frame = frame @ motions[:, i]
+        turn = target[:3, :3] @ frame[:, :3, :3].transpose(0, 2, 1)
+        shift = target[:3, 3] - (turn @ frame[:, :3, 3, None])[..., 0]
+        return jacobians, np.concatenate([_vee(turn), shift], axis=1)
+
+
+def _joint_parts(row: Array, slides: bool) -> Array:
+    """Matrices (3, 4, 4) of a joint, the coefficients of 1, cos q and sin q; or of 1 and q."""
+    axis, point = row[:3], row[3:]
+    parts = np.zeros((3, 4, 4))
+    if slides:
+        parts[0], parts[1, :3, 3] = np.eye(4), axis
+        return parts
+    x, y, z = axis
+    parts[0, :3, :3] = np.outer(axis, axis)
+    parts[1, :3, :3] = np.eye(3) - parts[0, :3, :3]
+    parts[2, :3, :3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
+    parts[:, :3, 3] = -parts[:, :3, :3] @ point
+    parts[0, :3, 3] += point
+    parts[0, 3, 3] = 1.0
+    return parts
+
+
+def _vee(turn: Array) -> Array:
+    """The axis of small turns (k, 3 or 4, 3 or 4), as long as the sine of the angle: (k, 3)."""
+    return 0.5 * np.stack(
+        [
+            turn[..., 2, 1] - turn[..., 1, 2],
+            turn[..., 0, 2] - turn[..., 2, 0],
+            turn[..., 1, 0] - turn[..., 0, 1],
+        ],
+        axis=-1,
+    )
+
+
+def _solved(matrices: Array, sides: Array) -> Array:
+    """The solutions (k, 6), the shortest ones of singular matrices (k, 6, 6)."""
+    try:
+        found = np.linalg.solve(matrices, sides[..., None])
+    except np.linalg.LinAlgError:
+        found = np.linalg.pinv(matrices, rcond=1e-10) @ sides[..., None]
+    return np.asarray(found[..., 0], float)
+
+
+# --- ready for use -------------------------------------------------------------------------------
+
+TRIALS = 4
+"""Random configurations that a cut of the loop is tried with."""
+LEAST_ACCURATE = 1e-4
+"""A cut that misses these by more [rad, m], the median of them, is none."""
+SOLVED = 1e-10
+"""Errors [m, rad] of a candidate that has become a solution."""
+SINGULAR_SHARE = 1e-6
+"""Solutions with a smaller singular value of the Jacobian, as a share of the largest, may be some
+of infinitely many."""
+DOUBTFUL = 1e-4
+"""Imaginary part of an angle [rad] below which a candidate should have become one."""
+NUDGES = [
+    motion_of(np.array([0.48, -0.6, 0.64, *point]), angle, False)
+    for angle, point in ((1e-4, (0.3, -0.7, 0.2)), (-1e-3, (-0.4, 0.1, 0.6)))
+]
+"""Small motions (4, 4) in directions that are special to no arm: from where matrices are singular
+to where they are not, and solutions are still beside those looked for."""
+MOVED = 1e-2
+"""A candidate that moves farther [rad, m] while it becomes one, may have become another one."""
+
+
+class NoCut(Exception):
+    """Every way to cut a loop leads to singular matrices."""
+
+
+class EliminationWorkspace(Workspace):
+    """As `Workspace`, by elimination. `is_sure`: whether what was found last is all there is: no
+    matrix was singular, and every candidate has become a solution of its own.
+
+    The cut of the loop that is used is the most accurate one in trials. Raises `NoCut` where there
+    is none.
+    """
+
+    rows = MOST_FOUND
+
+    def __init__(
+        self, chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, n: int,
+        margin: float,
+    ) -> None:  # fmt: skip
+        super().__init__(chain, strategy, limits, columns, n, margin)
+        self._order = np.array(strategy.order)
+        self._home = transform_of(self.numbers[records.HOME])
+        self._cuts = self._good_cuts()
+        self._stood, self._parts_there = (
+            np.nan,
+            (Six(np.zeros((6, 6)), np.zeros(6, bool)), np.eye(4)),
+        )
+        self._eliminations: list[Elimination] = []
+
+    def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
+        """See Workspace; `free` is of no use."""
+        self._target[0], self._start[0], self._value[0] = targets[0], start, value
+        stands, redundant = 0.0, self.strategy.redundant
+        if redundant >= 0:
+            row = self.numbers[redundant + 1]
+            stands = float(row[records.MULTIPLIER] * value + row[records.OFFSET])
+        if stands != self._stood:
+            self._stood, self._parts_there, self._eliminations = stands, self._at(stands), []
+        found = self._found(transform_of(targets[0]) @ self._home @ self._parts_there[1])
+        candidates = np.zeros((len(found), len(self.numbers)))
+        candidates[:, self._order] = found
+        self.is_near = judge_candidates(self._arrays.address, candidates)
+        return self._count.item()
+
+    def _found(self, target: Array) -> Array:
+        """The solutions (k, 6) of the six joints, and what nearly is one.
+
+        By the best cut; where that is not sure, by the others as well, and from poses beside it:
+        one singular solution makes matrices singular that all regular ones come from. It may be
+        one of infinitely many that take the places of others: nothing is sure beside it.
+        """
+        found = np.empty((0, 6))
+        for i in range(len(self._cuts)):
+            values, errors, self.is_sure = self._by_cut(i, target)
+            values = values[errors <= max(self.numbers[records.SETTINGS, records.MARGIN], SOLVED)]
+            found = np.vstack([found, _new_ones(values, found)])
+            if self.is_sure and (self._parts_there[0].regularity(found) > SINGULAR_SHARE).all():
+                return found
+        self.is_sure = False
+        beside = [self._beside(target @ nudge) for nudge in NUDGES]
+        for values in (self._at_start(), *beside):  # the start may be one of infinitely many
+            errors = self._parts_there[0].polish(values, target)
+            found = np.vstack([found, _new_ones(values[errors <= SOLVED], found)])
+        order = (-self._parts_there[0].regularity(found)).argsort(kind='stable')
+        return found[order]  # of infinitely many, there may be more than there is room for
+
+    def _beside(self, target: Array) -> Array:
+        """Solutions (k, 6) for a pose beside the one where matrices are singular."""
+        values, errors, _ = self._by_cut(0, target)
+        return values[errors <= SOLVED]
+
+    def _at_start(self) -> Array:
+        """The values (1, 6) of the six joints at the start."""
+        own = np.zeros(len(self.strategy.rows))
+        joints = self.numbers[1 : self.plan[records.JOINTS] + 1]
+        columns = self.plan[records.COLUMN : records.COLUMN + len(joints)]
+        own[1 : len(joints) + 1] = (
+            joints[:, records.MULTIPLIER] * self._start[0, columns] + joints[:, records.OFFSET]
+        )
+        return np.asarray(own[self._order], float)[None]
+
+    def _by_cut(self, i: int, target: Array) -> tuple[Array, Array, bool]:
+        """Candidates (k, 6) as far as they can be led to solutions, the errors that are left, and
+        whether all solutions certainly are among them."""
+        six = self._parts_there[0]
+        if i == len(self._eliminations):
+            self._eliminations.append(Elimination(six.rows, six.slides, self._cuts[i]))
+        candidates = self._eliminations[i].candidates(target)
+        values = candidates.values
+        six.complete(values, self._eliminations[i].last, target)
+        before = values.copy()
+        errors = six.polish(values, target)
+        doubtful = (errors > SOLVED) | (np.abs(values - before).max(axis=1) > MOVED)
+        doubtful &= candidates.imaginary < DOUBTFUL
+        return values, errors, candidates.is_regular and not bool(doubtful.any())
+
+    def _at(self, stands: float) -> tuple[Six, Array]:
+        """The six joints for a value of the redundant one, and what multiplies their target."""
+        rows, k = self.strategy.rows, self.strategy.redundant + 1
+        slides, back = self.strategy.slides[self._order], np.eye(4)
+        if k > 0:
+            turn = motion_of(rows[k], stands, bool(self.strategy.slides[k]))
+            rows, back = rows.copy(), np.asarray(np.linalg.inv(turn), float)
+            rows[k:, :3] = rows[k:, :3] @ turn[:3, :3].T
+            rows[k:, 3:] = rows[k:, 3:] @ turn[:3, :3].T + turn[:3, 3]
+        return Six(rows[self._order], slides), back
+
+    def _good_cuts(self) -> list[tuple[bool, int]]:
+        """The ways to cut the loop that are accurate, the most accurate one first."""
+        rng = np.random.default_rng(0)
+        values = rng.uniform(-3.0, 3.0, (TRIALS, 7))
+        values[:, self.strategy.slides[self._order].nonzero()[0]] /= 3.0
+        errors = np.array([[self._error(one, cut) for one in values] for cut in CUTS])
+        order = errors.max(axis=1).argsort(kind='stable')
+        good = [CUTS[i] for i in order if np.median(errors[i]) <= LEAST_ACCURATE]
+        if not good:
+            raise NoCut
+        return good
+
+    def _error(self, values: Array, cut: tuple[bool, int]) -> float:
+        """How far the nearest candidate is from six joint values that it should be."""
+        six, _ = self._at(values[6])
+        elimination = Elimination(six.rows, six.slides, cut)
+        target = np.eye(4)
+        for motion in six.motions(values[None, :6])[0]:
+            target = target @ motion
+        found = elimination.candidates(target).values
+        six.complete(found, elimination.last, target)
+        gaps = found - values[:6]
+        gaps[:, ~six.slides] -= TURN * np.round(gaps[:, ~six.slides] / TURN)
+        return float(np.abs(gaps).max(axis=1).min(initial=1.0))
+
+
+def _new_ones(values: Array, known: Array) -> Array:
+    """The rows (k, 6) that are not among those known."""
+    gaps = np.abs(np.sin(0.5 * (values[:, None] - known[None]))).max(axis=2)
+    return values[gaps.min(axis=1, initial=1.0) > SAME]

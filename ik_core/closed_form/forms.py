@@ -10,31 +10,31 @@ from numpy.typing import ArrayLike
 
 from ..chunks import Progress, rising
 from ..exceptions import InvalidConfiguration, UnsupportedProblem
-from ..maths.rotations import Array, IntArray, frame_of, frames_of
+from ..maths.lanes import HAS_LANES
+from ..maths.rotations import Array, IntArray, frames_of
 from ..maths.transforms import checked_transforms
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.kinematics import OFFSET
-from . import judging
-from .best_held import UNKNOWN
-from .chain import asks_for_a_point, chain_of, why_not
-from .cores import GENERAL
+from .chain import Chain, asks_for_a_point, chain_of, why_not
+from .elimination import EliminationWorkspace, NoCut
+from .families import Strategy
 from .following import appraise, follow
-from .general import make_way
-from .judging import EXACT, NEAR, SAME, SOLUTION
-from .layouts import Layout
+from .kernel import BY_START, EXACT, SAME
 from .many import ManySolutions, redundancy_values, solve_chunks
+from .nearest_branch import UNKNOWN
 from .nearly import NearlyClosed, nearly_closed
-from .plans import Plan, plan_of
-from .slots import SLOTS
-from .way import Way
+from .records import MARGIN, SETTINGS, SLOTS
+from .workspace import FOLLOWED, NEARLY_FOLLOWED, Workspace
 
 TRIALS = 6
-"""Random configurations that a layout has to find again, or most where it is not exact."""
-MOST_WAYS = 3
-"""So many layouts are kept where they need virtual joints."""
-GUESSES, GUESSED_MARGIN = 12, 1.0
-"""How many guesses, and errors [m, rad] from which their solutions are followed."""
+"""Random configurations that a strategy has to find again, or most where it is not exact."""
+MOST_STRATEGIES = 3
+"""So many strategies are kept where they need virtual joints."""
+GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
+"""How far undetermined joints may be from their start [rad], the nearest first: a whole turn."""
+GUESSED_MARGIN = 1.0
+"""Errors [m, rad] from which the solutions for these are followed."""
 
 
 class ClosedForm:
@@ -57,11 +57,10 @@ class ClosedForm:
         self._columns, self._limits, self._packed = problem.columns, problem.limits, problem.packed
         self._default = problem.default_configuration
         self._frozen: Array | None = None  # until it is looked at
-        self._poses = np.empty((4, 12))
         n, m = len(self.variables), len(problem.packed.residual)
         self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
-        self._ways: list[Way] = []
-        self._plan: Plan | None = None
+        self._workspaces: list[Workspace] = []
+        self._direct: Workspace | None = None  # that needs no care, but for what is only near
         self._nearly: list[NearlyClosed | None] = []  # once it is looked for
         self._redundant_joint: int | None = None
         self._redundancy_range = np.nan, np.nan
@@ -73,15 +72,15 @@ class ClosedForm:
         return f'<ClosedForm of {self.robot.name!r}: {self.family}>'
 
     @property
-    def layout(self) -> Layout:
-        """The layout by which the chain is solved."""
-        return self._ways[0].layout
+    def strategy(self) -> Strategy:
+        """The strategy by which the chain is solved."""
+        return self._workspaces[0].strategy
 
     @property
     def family(self) -> str:
         """The geometry that makes the closed form possible, in words."""
         if not self._family:
-            self._family = self.layout.title([self.robot.joint_names[i] for i in self._joints])
+            self._family = self.strategy.title([self.robot.joint_names[i] for i in self._joints])
         return self._family
 
     @property
@@ -97,12 +96,12 @@ class ClosedForm:
     @property
     def deviation(self) -> float:
         """Deviation of the axes from the geometry that the family needs [m, rad]."""
-        return self.layout.deviation
+        return self.strategy.deviation
 
     @property
     def is_exact(self) -> bool:
         """Whether that deviation is only rounding, so that solutions need no refinement."""
-        return self._ways[0].is_exact
+        return self._workspaces[0].is_exact
 
     @property
     def redundancy_range(self) -> tuple[float, float]:
@@ -135,11 +134,11 @@ class ClosedForm:
         """Solve from a checked start (n,), for the target that the problem read last."""
         self.stand(start)
         value = self._redundancy_value(start, redundancy)
-        if self._plan is not None:
-            q = self._plan.solve(self._packed.targets, start, value)
-            if q is not None:
+        if self._direct is not None:
+            count = self._direct.solve(self._packed.targets, start, value)
+            if count >= 0 and not self._direct.is_near:
                 self.is_certain = True
-                return q
+                return self._direct.q[:count].copy()
         return self._solve_carefully(start, value)
 
     def solve_many(
@@ -168,11 +167,11 @@ class ClosedForm:
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
         values = self._redundancy_values(starts, redundancy, len(frames))
-        if self._plan is None or not self._stand_alike(starts):
+        if self._direct is None or not self._stand_alike(starts):
             rows = SLOTS, self.robot.n
             q, counts = np.full((len(frames), *rows), np.nan), np.full(len(frames), -1)
         else:
-            q, counts = solve_chunks(self._plan, frames, starts, values, threads, progress)
+            q, counts = solve_chunks(self._direct, frames, starts, values, threads, progress)
         return self._completed(frames, starts, values, q, counts, progress)
 
     def sweep(self, start: Array, values: Array, task: int) -> tuple[float, Array] | None:
@@ -182,12 +181,11 @@ class ClosedForm:
         """
         self._packed.load(start)
         self.stand(start)
-        if self._plan is None:
+        if self._direct is None:
             return None
-        answer, costs = self._plan.sweep(self._packed.targets, start, values, task)
-        return None if np.isnan(costs).any() else (answer, costs)
+        return self._direct.sweep(self._packed.targets, start, values, task)
 
-    def best_held(self, start: Array, values: Array) -> tuple[Array | None, bool] | None:
+    def nearest(self, start: Array, values: Array) -> tuple[Array | None, bool] | None:
         """The solution (n,) nearest to a start, None without any; and whether those next to the
         start, or with its own value, still have to be looked at.
 
@@ -196,9 +194,9 @@ class ClosedForm:
         """
         self._packed.load(start)
         self.stand(start)
-        if self._plan is None:
+        if self._direct is None or not HAS_LANES:
             return None
-        value, in_doubt, q = self._plan.best_held(self._packed.targets, start, values)
+        value, in_doubt, q = self._direct.nearest(self._packed.targets, start, values)
         if not math.isfinite(value):
             return None if value == UNKNOWN else (None, in_doubt)
         if math.isnan(q.item(0)):
@@ -208,8 +206,9 @@ class ClosedForm:
 
     def followed(self, start: Array) -> Array | None:
         """The solution (n,) that steps from a start lead to, for the target read last; or None."""
-        x, error = self._follow(start[self._columns], None)
-        return self._whole(x[np.newaxis], start)[0] if error <= EXACT else None
+        q = start.copy()
+        q[self._columns], error = self._follow(start[self._columns], None)
+        return q if error <= EXACT else None
 
     def best_nearby(self, start: Array) -> Array | None:
         """The solution that `nearly` finds for the target that was read last, or None."""
@@ -225,8 +224,8 @@ class ClosedForm:
         self._packed.load(start)
         self.stand(start)
         found = None
-        if self._plan is not None:
-            found = self._plan.hidden(self._packed.targets, start, values)
+        if self._direct is not None and HAS_LANES:
+            found = self._direct.hidden(self._packed.targets, start, values)
         return np.empty(0) if found is None else found
 
     def solve_first(self, start: Array, values: Array) -> Array | None:
@@ -236,9 +235,9 @@ class ClosedForm:
         """
         self.stand(start)
         counts, q = np.full(len(values), -1), np.empty(0)
-        if self._plan is not None:
+        if self._direct is not None:
             frames = np.repeat(self._packed.targets, len(values), axis=0)
-            q, counts = solve_chunks(self._plan, frames, start[np.newaxis], values, 1, None)
+            q, counts = solve_chunks(self._direct, frames, start[np.newaxis], values, 1, None)
         for i, count in enumerate(counts.tolist()):
             found = q[i, :count] if count >= 0 else self._solve_carefully(start, values.item(i))
             if len(found):
@@ -275,82 +274,92 @@ class ClosedForm:
         return ManySolutions(q[:, : counts.max(initial=0)], counts, certain)
 
     def _solve_carefully(self, start: Array, value: float) -> Array:
-        """The solutions (k, n) for the target that is loaded, also where it is not regular."""
-        return self._whole(self._solve_from(start[self._columns], value), start)
-
-    def _whole(self, x: Array, start: Array) -> Array:
-        """Configurations (k, n) with the chain's variables (k, variables), else as in a start."""
-        q = np.tile(start, (len(x), 1))
-        q[:, self._columns] = x
-        return q
-
-    def _solve_from(self, x: Array, held: float) -> Array:
-        """The solutions (k, variables); near misses only where there is nothing better."""
-        answers = [found for way in self._ways if (found := self._by(way, x, held)) is not None]
-        self.is_certain = all(way.is_exact and way.is_sure for way in self._ways)
-        if not self.layout.is_completed:
-            return answers[0]
+        """The solutions (k, n) for the target that is loaded, by all strategies; near misses only
+        where there is nothing better."""
+        answers = [
+            one
+            for workspace in self._workspaces
+            if (one := self._by(workspace, start, value)) is not None
+        ]
+        self.is_certain = all(
+            workspace.is_exact and workspace.is_sure for workspace in self._workspaces
+        )
         if not answers:
             self.is_certain = False
-            return self._guessed(self._ways[0], held)
-        together = self._united(answers, x)
+            return self._guessed(self._workspaces[0], start, value)
+        if not self.strategy.is_completed:
+            return answers[0]
+        together = self._united(answers, start)
         agree = all(len(found) == len(together) for found in answers)
-        followed = any(NEAR in way.kinds[: way.count] for way in self._ways)
+        followed = any(workspace.is_near for workspace in self._workspaces)
         self.is_certain &= agree and len(answers) > 1 and not followed
         return together
 
-    def _by(self, way: Way, x: Array, held: float) -> Array | None:
-        """The solutions in one way; None where its virtual joints are singular."""
-        way.x[:] = x
-        count = way.propose(self._packed, self._limits, self._poses, held)
-        way.count = max(count, 0)
+    def _by(self, workspace: Workspace, start: Array, value: float) -> Array | None:
+        """The solutions by a strategy; None where it is singular: virtual joints, or others for
+        which the start's values lead to none."""
+        free = math.nan if workspace.strategy.is_completed else BY_START
+        count = workspace.solve(self._packed.targets, start, value, free)
         if count < 0:
             return None
-        kinds = way.kinds[:count].tolist()
-        return self._followed(way, way.q.copy(), kinds) if NEAR in kinds else way.q[:count]
+        q = workspace.q[:count].copy()
+        return (
+            self._followed(workspace, q, workspace.errors[:count], start)
+            if workspace.is_near
+            else q
+        )
 
     def _united(self, answers: list[Array], start: Array) -> Array:
-        """The solutions of several ways, each once."""
+        """The solutions of several strategies, each once."""
         kept: list[Array] = []
         missed: list[Array] = []
-        for x in np.concatenate(answers):
-            self._packed.update(x)
-            self._add(kept if self._packed.part_errors.max() <= EXACT else missed, x, start)
-        found = np.reshape(kept or missed, (-1, len(start)))
-        return found[np.argsort(np.linalg.norm(found - start, axis=1), kind='stable')]
+        for q in np.concatenate(answers):
+            self._packed.update(q[self._columns])
+            self._add(kept if self._packed.part_errors.max() <= EXACT else missed, q, start)
+        return _by_distance(kept or missed, start)
 
-    def _guessed(self, way: Way, held: float) -> Array:
-        """Solutions at a singularity that only the completed chain has: followed from guesses."""
-        q, kinds = [], []
-        for guess in np.linspace(-np.pi, np.pi, GUESSES, endpoint=False):
-            count = way.propose(
-                self._packed, self._limits, self._poses, held, float(guess), GUESSED_MARGIN
-            )
-            q += [*way.q[: max(count, 0)].copy()]
-            kinds += way.kinds[: max(count, 0)].tolist()
-        return self._followed(way, np.reshape(q, (-1, len(way.x))), kinds)
+    def _guessed(self, workspace: Workspace, start: Array, value: float) -> Array:
+        """Solutions at a singularity, followed from guesses of undetermined joints: where virtual
+        joints bring it, all; else there are infinitely many, and those of the nearest guess are
+        returned."""
+        settings, found = workspace.numbers[SETTINGS], list[Array]()
+        margin, settings[MARGIN] = settings.item(MARGIN), GUESSED_MARGIN
+        for guess in GUESSES:
+            count = max(workspace.solve(self._packed.targets, start, value, guess), 0)
+            near = workspace.q[:count].copy(), workspace.errors[:count].copy()
+            found.extend(self._followed(workspace, *near, start))
+            if found and not self.strategy.is_completed:
+                break
+        settings[MARGIN] = margin
+        kept: list[Array] = []
+        for q in found:
+            self._add(kept, q, start)
+        return _by_distance(kept, start)
 
-    def _followed(self, way: Way, q: Array, kinds: list[int]) -> Array:
-        """The solutions with those that are followed from near ones."""
+    def _followed(self, workspace: Workspace, q: Array, errors: Array, start: Array) -> Array:
+        """The solutions with those that are followed from near ones (k, n)."""
         kept: list[Array] = []
         missed: list[Array] = []
-        for x, kind in zip(q, kinds, strict=False):
-            error = 0.0
-            if kind == NEAR:
-                x, error = self._follow(x, way.held)
-            if error <= EXACT:
-                self._add(kept, x, way.x)
+        joint = workspace.strategy.redundant
+        still = None if joint < 0 else int(self._chain.variables[joint])
+        for one, error in zip(q, errors.tolist(), strict=True):
+            left = error
+            if error > EXACT:
+                one[self._columns], left = self._follow(one[self._columns], still)
+            if left <= EXACT:
+                self._add(kept, one, start)
             elif self._within_tolerances():
-                self._add(missed, x, way.x)
-        found = np.reshape(kept or missed, (-1, len(way.x)))
-        return found[np.argsort(np.linalg.norm(found - way.x, axis=1), kind='stable')]
+                self._add(missed, one, start)
+        return _by_distance(kept or missed, start)
 
-    def _add(self, kept: list[Array], x: Array, start: Array) -> None:
-        """Append a solution that is not among those kept."""
-        x = self._limits.nearest_turn(x, start)
-        gaps = [self._limits.nearest_turn(x, one) - one for one in kept]
+    def _add(self, kept: list[Array], q: Array, start: Array) -> None:
+        """Append a solution (n,) that is not among those kept."""
+        columns, turned = self._columns, self._limits.nearest_turn
+        x = turned(q[columns], start[columns])
+        gaps = [turned(x, one[columns]) - one[columns] for one in kept]
         if all(np.abs(gap).max() > SAME for gap in gaps):
-            kept.append(x)
+            q[columns] = x
+            kept.append(q)
 
     def _follow(self, x: Array, held: int | None) -> tuple[Array, float]:
         """The solution near x inside the limits, by damped least squares; and its error."""
@@ -393,74 +402,76 @@ class ClosedForm:
     # --- the chain ------------------------------------------------------------------------------
 
     def _look_at_chain(self) -> None:
-        """Find the layout for the joints as they stand; UnsupportedProblem without one."""
+        """Find the strategies for the joints as they stand; UnsupportedProblem without one."""
         self._chain = chain_of(self._packed, self._point_only)
         if len(self._chain.rows) < len(self.variables):
             raise UnsupportedProblem('no closed form: secondary tasks move other joints, too')
-        home = self._chain.last @ self._chain.tool
-        self._poses[judging.TOOL] = frame_of(self._chain.tool)
-        self._poses[judging.HOME] = frame_of(np.asarray(np.linalg.inv(home), float))
-        self._ways = self._find_ways()
-        if not self._ways:
+        self._workspaces = self._find_workspaces()
+        if not self._workspaces:
             raise UnsupportedProblem(why_not(self._chain))
-        held, self._family = self.layout.held, ''
-        self._redundant_joint = int(self._joints[held]) if held >= 0 else None
-        j = self._ways[0].held
-        if j is not None:
+        joint, self._family, self._redundant_joint = self.strategy.redundant, '', None
+        if joint >= 0:
+            self._redundant_joint, k = int(self._joints[joint]), self._chain.variables[joint]
             lower, upper = self._limits.sample_lower, self._limits.sample_upper
-            self._redundancy_range = lower.item(j), upper.item(j)
-        self._plan, self._nearly = self._find_plan(), []
+            self._redundancy_range = lower.item(k), upper.item(k)
+        best = self._workspaces[0]
+        is_direct = best.is_exact and not best.strategy.is_completed
+        self._direct = best if is_direct and not best.strategy.by_elimination else None
+        self._nearly = []
 
-    def _find_ways(self) -> list[Way]:
-        """The best one; where virtual joints bring singularities of their own, others as well."""
-        good: list[Way] = []
-        for layout in self._chain.layouts():
-            if layout.kind == GENERAL and good and good[0].layout.kind != GENERAL:
+    def _find_workspaces(self) -> list[Workspace]:
+        """The best strategy; where virtual joints bring singularities of their own, others too."""
+        good: list[Workspace] = []
+        for strategy in self._chain.strategies():
+            if strategy.by_elimination and good and not good[0].strategy.by_elimination:
                 break  # it is slower than all others
-            way = make_way(self._chain, layout, max(self.tolerances))
-            if way is None:
+            workspace = self._made(self._chain, strategy)
+            if workspace is None:
                 continue
-            self._ways = [way]
-            direct, followed = self._finds_again(way)
-            way.is_exact = direct == TRIALS
-            if way.is_exact or (2 * followed > TRIALS and not good):
-                good.append(way)
-            if good and (not layout.is_completed or len(good) == MOST_WAYS):
+            direct, followed = self._finds_again(workspace)
+            workspace.is_exact = direct == TRIALS
+            if workspace.is_exact or (2 * followed > TRIALS and not good):
+                good.append(workspace)
+            if good and (not strategy.is_completed or len(good) == MOST_STRATEGIES):
                 break
         return good
 
-    def _find_plan(self) -> Plan | None:
-        """That of the one way, where it is exact and regular poses have formulas."""
-        way, chain = self._ways[0], self._chain
-        if len(self._ways) > 1 or not way.is_exact or self._point_only:
+    def _made(self, chain: Chain, strategy: Strategy) -> Workspace | None:
+        """A strategy ready for use; None where it turns out to be none."""
+        is_exact = strategy.deviation <= EXACT
+        margin = max(FOLLOWED * max(self.tolerances), EXACT) if is_exact else NEARLY_FOLLOWED
+        make = EliminationWorkspace if strategy.by_elimination else Workspace
+        try:
+            return make(chain, strategy, self._limits, self._joints, self.robot.n, margin)
+        except NoCut:
             return None
-        return plan_of(
-            chain, way.layout, self._packed, self._limits, self._joints, way.margin, self.robot.n
-        )
 
-    def _finds_again(self, way: Way) -> tuple[int, int]:
+    def _finds_again(self, workspace: Workspace) -> tuple[int, int]:
         """How many random configurations are among the solutions for the poses they lead to:
         directly, and also where they are followed."""
         limits, packed = self._limits, self._packed
         rng, targets = np.random.default_rng(0), packed.targets.copy()
-        span = limits.sample_upper - limits.sample_lower
+        span, joint = limits.sample_upper - limits.sample_lower, workspace.strategy.redundant
+        free = math.nan if workspace.strategy.is_completed else BY_START
         direct = again = 0
         for _ in range(TRIALS):
-            x, way.x[:] = limits.sample_lower + span * rng.uniform(0.05, 0.95, (2, len(span)))
+            q, start = self._default.copy(), self._default.copy()
+            x, s = limits.sample_lower + span * rng.uniform(0.05, 0.95, (2, len(span)))
+            q[self._columns], start[self._columns] = x, s
             packed.update(x)
             packed.targets[0] = packed.tips[0]
-            held = 0.0 if way.held is None else x.item(way.held)
-            count = way.propose(packed, limits, self._poses, held)
-            kinds = way.kinds[: max(count, 0)]
-            found = way.q[: len(kinds)]
-            direct += self._is_among(x, found[kinds == SOLUTION])
-            again += self._is_among(x, self._followed(way, found.copy(), kinds.tolist()))
+            value = 0.0 if joint < 0 else q.item(self._joints[joint])
+            count = max(workspace.solve(packed.targets, start, value, free), 0)
+            found, errors = workspace.q[:count].copy(), workspace.errors[:count].copy()
+            direct += self._is_among(q, found[errors <= EXACT])
+            again += self._is_among(q, self._followed(workspace, found, errors, start))
         packed.targets[:] = targets
         return direct, again
 
-    def _is_among(self, x: Array, found: Array) -> bool:
-        """Whether x is one of those found, modulo whole turns."""
-        return any(np.abs(self._limits.nearest_turn(q, x) - x).max() <= SAME for q in found)
+    def _is_among(self, q: Array, found: Array) -> bool:
+        """Whether q is one of those found, modulo whole turns."""
+        x, turned = q[self._columns], self._limits.nearest_turn
+        return any(np.abs(turned(one[self._columns], x) - x).max() <= SAME for one in found)
 
     def _redundancy_value(self, start: Array, redundancy: float | None) -> float:
         """The value of the redundant joint, by default that of the start; 0 without one."""
@@ -491,6 +502,12 @@ class ClosedForm:
         if redundancy is None:
             return starts[:, self.redundant_joint].copy()
         return redundancy_values(redundancy, count)
+
+
+def _by_distance(found: list[Array], start: Array) -> Array:
+    """Solutions (k, n), the nearest to a start (n,) first."""
+    q = np.reshape(found, (-1, len(start)))
+    return q[np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')]
 
 
 def form(problem: IkProblem, q0: ArrayLike | None = None) -> ClosedForm:

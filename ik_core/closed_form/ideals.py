@@ -13,7 +13,7 @@ import numpy as np
 
 from ..maths.rotations import Array
 from .chain import Chain
-from .layouts import meeting_point
+from .families import meeting_point
 
 MOST = 0.03
 """Axes are moved by at most this share of the chain's extent, and turned by at most this [rad].

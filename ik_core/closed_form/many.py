@@ -16,9 +16,9 @@ from ..maths.rotations import (
     Array,
     IntArray,
 )
-from .plans import Plan, memory
-from .regular import solve_poses
-from .slots import SLOTS
+from .kernel import BY_START, solve_poses
+from .records import SLOTS
+from .workspace import Workspace, memory
 
 CHUNK = 512 if COMPILED else 8
 """Poses between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
@@ -70,22 +70,29 @@ def redundancy_values(redundancy: ArrayLike, count: int) -> Array:
 
 
 def solve_chunks(
-    plan: Plan,
+    workspace: Workspace,
     frames: Array,
     starts: Array,
-    redundancy: Array,
+    values: Array,
     threads: int | None,
     progress: Progress | None,
 ) -> tuple[Array, IntArray]:
-    """q (N, SLOTS, n) and counts (N,); see `solve_poses`."""
-    count = len(frames)
-    q, counts = np.empty((count, SLOTS, starts.shape[1])), np.full(count, -1)
+    """q (N, SLOTS, n) and counts (N,), -1 where a pose has what is only near a solution.
+
+    frames (N, 12), starts (N, n) and values (N,) of the redundant joint; one row serves all.
+    """
+    count, n = len(frames), starts.shape[1]
+    starts, values = np.ascontiguousarray(starts), np.ascontiguousarray(values)
+    q = np.empty((count * SLOTS, n))
+    counts = np.full(count, -1)
 
     def worker(k: int) -> Work:
-        own = memory()
-        return lambda first, last: solve_poses(
-            *plan.arrays, frames, starts, redundancy, first, last, own, q, counts
-        )
+        own = workspace.arrays(memory(), frames, starts, values, q, np.empty(SLOTS), counts)
+
+        def work(first: int, last: int) -> None:
+            solve_poses(own.address, first, last, BY_START)
+
+        return work
 
     share_out(count, CHUNK, checked_threads(threads), worker, progress)
-    return q, counts
+    return q.reshape(count, SLOTS, n), counts

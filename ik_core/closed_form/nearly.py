@@ -18,13 +18,12 @@ import numpy as np
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
-from .chain import Chain, frames_of_rows
-from .cores import GENERAL
+from .chain import Chain
 from .following import follow
 from .ideals import ideals_of
-from .judging import EXACT
+from .kernel import EXACT
 from .many import solve_chunks
-from .plans import Plan, is_known, plan_of
+from .workspace import Workspace
 
 SAMPLES = 180
 """Values of the ideal chain's joint that is held."""
@@ -49,13 +48,13 @@ class NearlyClosed:
 
     def __init__(
         self,
-        plan: Plan,
+        ideal: Workspace,
         values: Array,
         packed: PackedGoals,
         limits: JointLimits,
         room: tuple[Array, Array, Array],
     ) -> None:
-        self._plan, self._values = plan, values
+        self._ideal, self._values = ideal, values
         self._packed, self._limits, self._room = packed, limits, room
 
     def best(self, start: Array) -> Array | None:
@@ -82,7 +81,7 @@ class NearlyClosed:
         s = start[self._packed.variables]
         yield s.copy(), 0.0
         frames = np.repeat(self._packed.targets, len(self._values), axis=0)
-        q, counts = solve_chunks(self._plan, frames, start[np.newaxis], self._values, 1, None)
+        q, counts = solve_chunks(self._ideal, frames, start[np.newaxis], self._values, 1, None)
         points = q[np.arange(q.shape[1]) < counts[:, np.newaxis]][:, self._packed.variables]
         gaps = np.linalg.norm(points - s, axis=1)
         order = gaps.argsort(kind='stable')
@@ -147,13 +146,11 @@ def nearly_closed(
     """
     wide = JointLimits(limits.lower - WIDER, limits.upper + WIDER)
     for ideal in ideals_of(chain):
-        for layout in ideal.layouts():
-            if layout.kind == GENERAL or layout.held < 0 or not is_known(ideal, layout, packed):
+        for strategy in ideal.strategies():
+            if strategy.by_elimination or strategy.redundant < 0 or strategy.deviation > EXACT:
                 continue
-            frames = frames_of_rows(ideal)
-            plan = plan_of(ideal, layout, packed, wide, joints, EXACT, n, frames)
-            j = chain.variables[layout.held]
+            j = chain.variables[strategy.redundant]
             values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], SAMPLES)
-            assert plan is not None  # as it is known
-            return NearlyClosed(plan, values, packed, limits, room)
+            workspace = Workspace(ideal, strategy, wide, joints, n, EXACT)
+            return NearlyClosed(workspace, values, packed, limits, room)
     return None

@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike
 from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.rotations import Array
 from ..options import check_function, measured, whole_number
-from .cores import GENERAL
 from .forms import ClosedForm
-from .judging import EXACT
-from .slots import NONE
-from .sweeping import END, EVERY
+from .kernel import EXACT
+from .records import NONE
+from .sweeping import EVERY, LAST
 
 SAMPLES, FIRST_SAMPLES = 180, 40
 """For intervals and golden sections; for the distance where it is looked at in between, too, and
@@ -100,10 +99,10 @@ def best_solution(
     start = _checked_form(form).start(q0)
     check_function(cost, 'cost', 'q (n,)')
     if cost is None:
-        best = _best_held(form, start, samples)
+        best = _nearest_of_all(form, start, samples)
         if best is not None:
             return _nearest(form, start, best[0]) if best[1] else best[0]
-        if samples is None and form.layout.kind == GENERAL:
+        if samples is None and form.strategy.by_elimination:
             nearby = form.best_nearby(start)
             if nearby is not None:
                 return _nearer(form.followed(start), nearby, start)
@@ -124,13 +123,13 @@ def best_solution(
     return min(candidates, key=lambda one: one[0])[1]
 
 
-def _best_held(
+def _nearest_of_all(
     form: ClosedForm, start: Array, samples: int | None
 ) -> tuple[Array | None, bool] | None:
-    """See `ClosedForm.best_held`; looked for again, closer, where nothing is found."""
-    best = form.best_held(start, _values(form, FIRST_SAMPLES if samples is None else samples))
+    """See `ClosedForm.nearest`; looked for again, closer, where nothing is found."""
+    best = form.nearest(start, _values(form, FIRST_SAMPLES if samples is None else samples))
     if samples is None and best is not None and best[0] is None:
-        return form.best_held(start, _values(form, SAMPLES))
+        return form.nearest(start, _values(form, SAMPLES))
     return best
 
 
@@ -189,7 +188,7 @@ def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
 
     The sweep finds the end of exact ones; those to the tolerances go on a little way.
     """
-    swept = form.sweep(start, np.array([there, beyond]), END)
+    swept = form.sweep(start, np.array([there, beyond]), LAST)
     if swept is not None and len(form.solve(start, swept[0])):
         there, step = swept[0], FIRST_STEP
         while step < abs(beyond - there):

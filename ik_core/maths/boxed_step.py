@@ -11,7 +11,7 @@ different ones held compute the same.
 from __future__ import annotations
 
 from .._jit import inlined, inner, njit
-from .lanes import SMALLEST, bits, least, most, select
+from .lanes import SMALLEST, Number, bits, least, most, select
 from .rotations import Array
 from .vectors import Vector, dot
 
@@ -104,12 +104,18 @@ def _put_inside(x: Array, bounds: Array, dx: Array, held: Array) -> int:
     """Hold the variables that a step puts outside, on their limits; which lanes had any."""
     outside = 0
     for j in range(x.shape[0]):
-        bounded = least(most(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+        bounded = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
         leaves = (bounded != x[j] + dx[j]) & (held[j] == 0.0)
         dx[j] = select(leaves, bounded - x[j], dx[j])
         held[j] = select(leaves, 1.0, held[j])
         outside |= bits(leaves)
     return outside
+
+
+@inlined
+def clamped(x: Number, lower: float, upper: float) -> Number:
+    """The nearest number inside the limits."""
+    return least(most(x, lower), upper)
 
 
 @njit
@@ -182,7 +188,7 @@ def _pose_round(
         total += columns[j, 3] * t[0] + columns[j, 4] * t[1] + columns[j, 5] * t[2]
         free = held[j] == 0.0
         aim = x[j] - total
-        bounded = least(most(aim, bounds[0, j]), bounds[1, j])
+        bounded = clamped(aim, bounds[0, j], bounds[1, j])
         leaves = (bounded != aim) & free
         move = select(leaves, bounded - x[j], -total)
         dx[j] = select(free, move, dx[j])

@@ -135,6 +135,7 @@ if COMPILED:
 
         root, floor, bits = one_lane.root, one_lane.floor, one_lane.bits
         least, most, select = one_lane.least, one_lane.most, one_lane.select
+        in_lanes[1] = one_lane.in_lane
 
 
 @inner
@@ -143,11 +144,15 @@ def angle_of(x: Number, y: Number) -> Number:
     high, low = most(abs(x), abs(y)), least(abs(x), abs(y))
     steep = low > EIGHTH * high
     share = select(steep, low - high, low) / most(select(steep, low + high, high), SMALLEST)
-    square = share * share
-    fourth, even, odd = square * square, 0.0 * x, 0.0 * x
-    for i in range(0, 12, 2):  # two sums at once take half the time of one
-        odd, even = odd * fourth + ARC[i], even * fourth + ARC[i + 1]
-    angle = select(steep, 0.5 * HALF_PI, 0.0) + share * (odd * square + even)
+    z = share * share
+    z2 = z * z
+    z4 = z2 * z2
+    # sums of few terms at once take half the time of a long one
+    last = (ARC[3] + ARC[2] * z) + z2 * (ARC[1] + ARC[0] * z)
+    middle = (ARC[7] + ARC[6] * z) + z2 * (ARC[5] + ARC[4] * z)
+    first = (ARC[11] + ARC[10] * z) + z2 * (ARC[9] + ARC[8] * z)
+    arc = share * (first + z4 * (middle + z4 * last))
+    angle = select(steep, 0.5 * HALF_PI, 0.0) + arc
     angle = select(abs(y) > abs(x), HALF_PI - angle, angle)
     angle = select(x < 0.0, PI - angle, angle)
     return select(y < 0.0, -angle, angle)

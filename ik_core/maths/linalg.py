@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import inner, njit
 from . import safe
-from .boxed_step import is_blocked
+from .boxed_step import clamped, is_blocked
 from .rotations import Array
 
 STATIONARY = 1e-6
@@ -186,7 +186,7 @@ def bounded_newton_step(
         before = free
         for j in range(n):
             if held[j] == 0.0:
-                bounded = min(max(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+                bounded = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
                 if bounded != x[j] + dx[j]:
                     dx[j] = bounded - x[j]
                     held[j] = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .._jit import inner
 
@@ -41,3 +42,9 @@ def select(condition: bool, a: float, b: float) -> float:
 def bits(condition: bool) -> int:
     """1 where the condition holds."""
     return 1 if condition else 0
+
+
+@inner
+def in_lane(array: Any) -> Any:
+    """A float array (..., 1) as an array (...)."""
+    return array[..., 0]

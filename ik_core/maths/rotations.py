@@ -183,10 +183,13 @@ def frame_of(transform: Array) -> Array:
     return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
 
 
+_IN_FRAME = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10, 3, 7, 11])
+"""Where a flat transform has what a frame has."""
+
+
 def frames_of(transforms: Array) -> Array:
     """The frames (..., 12) of transforms (..., 4, 4)."""
-    rotations = transforms[..., :3, :3].reshape(*transforms.shape[:-2], 9)
-    return np.concatenate([rotations, transforms[..., :3, 3]], axis=-1)
+    return transforms.reshape(*transforms.shape[:-2], 16).take(_IN_FRAME, axis=-1)
 
 
 def transform_of(frame: Array) -> Array:

@@ -14,13 +14,13 @@ from ..maths.rotations import Array, IntArray
 from ..maths.svd import decompose, falling, identity, shortest_step
 from ..maths.vectors import copy_to
 from ..robot.limits import SNAP
+from ..rules import FAILED
 from .active_set import share_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
 from .memory import (
     ASKED,
     COST,
     DX,
-    FAILED,
     HELD,
     METHOD,
     OWN_ROWS,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from .. import rules
 from .._jit import call_back, inner
 from ..maths.boxed_step import is_blocked
 from ..maths.linalg import SHORTEST_COLUMN
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
+from ..rules import FAILED, are_within, is_stationary, is_steep
 from ..tasks.kernels import goal_jacobian, update
 from .memory import (
     ASKED,
     COST,
     EVALUATIONS,
-    FAILED,
     GOAL_ROWS,
     GRADIENT,
     JACOBIAN_ROWS,
@@ -34,7 +35,6 @@ from .memory import (
     SearchArrays,
     X,
 )
-from .rules import descent_along, is_steep, is_within
 
 
 @inner
@@ -116,12 +116,9 @@ def differentiate_here(search: SearchArrays) -> None:
 @inner
 def within_tolerances(search: SearchArrays) -> bool:
     """Whether all goals are reached where they were evaluated last; not so without any."""
-    errors, options = search.p.errors, search.options
+    options = search.options
     position, orientation = options[POSITION_TOLERANCE], options[ORIENTATION_TOLERANCE]
-    for i in range(errors.shape[0]):
-        if not is_within(errors[i, 0], errors[i, 1], position, orientation):
-            return False
-    return errors.shape[0] > 0
+    return are_within(search.p.errors, position, orientation)
 
 
 @inner
@@ -147,19 +144,8 @@ def is_held(search: SearchArrays, j: int) -> bool:
 @inner
 def at_stationary_point(search: SearchArrays) -> bool:
     """Whether the cost falls nowhere inside the limits."""
-    vectors, bounds = search.vectors, search.bounds
-    for j in range(vectors.shape[1]):
-        slope = descent_along(
-            vectors[X, j],
-            bounds[0, j],
-            bounds[1, j],
-            vectors[GRADIENT, j],
-            vectors[SQUARES, j],
-            search.values[COST],
-        )
-        if slope > 0:
-            return False
-    return True
+    vectors, cost = search.vectors, search.values[COST]
+    return is_stationary(vectors[X], search.bounds, vectors[GRADIENT], vectors[SQUARES], cost)
 
 
 @inner
@@ -168,7 +154,7 @@ def project(search: SearchArrays, x: Array) -> None:
     for j in range(x.shape[0]):
         if not abs(x[j]) < 1e300:
             x[j] = search.vectors[X, j]
-        x[j] = min(max(x[j], search.bounds[0, j]), search.bounds[1, j])
+    rules.put_inside(x, search.bounds)
 
 
 @inner

@@ -36,7 +36,8 @@ class GoalEqualities(ABC):
 
     def __init__(self, problem: IkProblem, x: Array) -> None:
         self.problem = problem
-        self.at: Evaluation = problem.at(x)
+        self.evaluations = 0
+        self.at: Evaluation = self.evaluate(x)
         self.current = self.at
         self.first_cost = self.secondary_cost(x, begins=True)
         self.iterations = 0
@@ -59,6 +60,11 @@ class GoalEqualities(ABC):
     @abstractmethod
     def next_iterate(self) -> Evaluation:
         """The iterate after `current`; the same where nothing is better."""
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """The goals at variables x."""
+        self.evaluations += 1
+        return self.problem.at(x)
 
     def secondary_cost(self, x: Array, begins: bool = False) -> float:
         """|s|^2 at variables x; begins: see `IkProblem.rows_of`."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import inner, with_kernels
+from ..maths.boxed_step import clamped
 from ..maths.linalg import STATIONARY, cholesky_solve
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
@@ -95,7 +96,7 @@ def start(search: SearchArrays) -> None:
 def outside(search: SearchArrays, x: Array, j: int) -> float:
     """v(x + s) of one variable."""
     shifted = x[j] + search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
-    return shifted - min(max(shifted, search.bounds[0, j]), search.bounds[1, j])
+    return shifted - clamped(shifted, search.bounds[0, j], search.bounds[1, j])
 
 
 @inner

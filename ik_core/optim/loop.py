@@ -22,10 +22,21 @@ from typing import Any
 
 import numpy as np
 
+from .. import rules
 from .._jit import call_back, inner, njit, slot, with_kernels
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to, differ
 from ..robot.limits import random_configuration, take_nearest_turns
+from ..rules import (
+    CLOSEST,
+    EXHAUSTED,
+    FAILED,
+    REACHED,
+    RUNNING,
+    STALLED,
+    answer_status,
+    is_better,
+)
 from ..tasks.kernels import update
 from .evaluation import (
     at_stationary_point,
@@ -47,14 +58,11 @@ from .memory import (
     BEST,
     BEST_COST,
     BEST_STATUS,
-    CLOSEST,
     COST,
     DISTURBED,
     ENDED,
     ENDED_BY,
     EVALUATIONS,
-    EXHAUSTED,
-    FAILED,
     ITERATIONS,
     MAX_ITERATIONS,
     METHOD,
@@ -62,14 +70,11 @@ from .memory import (
     MOVED,
     NEW,
     PHASE,
-    REACHED,
     RELATIVE_CHANGE,
     RESIDUAL,
     RESTARTS,
     RESUMED,
-    RUNNING,
     SEED,
-    STALLED,
     START,
     STATUS,
     STEP,
@@ -78,7 +83,6 @@ from .memory import (
     X,
     carve,
 )
-from .rules import answer_status
 from .second_order import leave_or_conclude
 
 STANDSTILL = 1e-12
@@ -153,14 +157,21 @@ def _see_whether_it_is_over(search: SearchArrays) -> None:
 
 @inner
 def keep_best(search: SearchArrays) -> None:
-    """Keep x if it is the best; be done where it is a solution."""
+    """Keep x if it is the best so far, which it passes; be done where it is a solution."""
     if search.counters[STATUS] == RUNNING and is_solved(search):
         search.counters[STATUS] = REACHED
-    elif not search.values[COST] < search.values[BEST_COST]:
-        return
-    search.values[BEST_COST] = search.values[COST]
-    search.values[BEST_STATUS] = RUNNING
-    copy_to(search.vectors[X], search.vectors[BEST])
+        _keep_if_better(search, REACHED)
+    else:
+        _keep_if_better(search, RUNNING)
+
+
+@inner
+def _keep_if_better(search: SearchArrays, status: int) -> None:
+    """Keep x, where an attempt has this status, if it is better than the best so far."""
+    values, vectors = search.values, search.vectors
+    if is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS])):
+        values[BEST_COST], values[BEST_STATUS] = values[COST], status
+        copy_to(vectors[X], vectors[BEST])
 
 
 @inner
@@ -177,9 +188,10 @@ def _stands_still(search: SearchArrays) -> bool:
 @inner
 def _begin(search: SearchArrays) -> None:
     """Begin the first attempt at the start, put inside the limits."""
-    for j in range(search.vectors.shape[1]):
-        inside = min(max(search.vectors[START, j], search.bounds[0, j]), search.bounds[1, j])
-        search.vectors[START, j] = search.vectors[BEST, j] = search.vectors[X, j] = inside
+    vectors = search.vectors
+    rules.put_inside(vectors[START], search.bounds)
+    copy_to(vectors[START], vectors[BEST])
+    copy_to(vectors[START], vectors[X])
     search.counters[PHASE] = BEGIN
     search.values[BEST_COST] = np.inf
     search.values[BEST_STATUS] = RUNNING
@@ -205,9 +217,7 @@ def _end_attempt(search: SearchArrays) -> None:
 def _next_attempt(search: SearchArrays, ended: int) -> None:
     """After an attempt: restart, or end with the best."""
     counters, values, vectors = search.counters, search.values, search.vectors
-    if not differ(vectors[X], vectors[BEST]) or values[COST] <= values[BEST_COST]:
-        values[BEST_STATUS] = ended
-        copy_to(vectors[X], vectors[BEST])
+    _keep_if_better(search, ended)
     if counters[ATTEMPT] < search.options[RESTARTS]:
         counters[ATTEMPT] += 1
         counters[PHASE] = BEGIN
@@ -230,16 +240,15 @@ def _conclude(search: SearchArrays) -> None:
     copy_to(vectors[BEST], answer)
     lower, upper, turning = search.bounds[0], search.bounds[1], search.bounds[4]
     take_nearest_turns(answer, vectors[START], lower, upper, turning)
-    status = counters[STATUS]
     values[ANSWER_COST] = evaluate(search, answer, search.rows[TRIAL_RESIDUAL])
-    status = answer_status(status, within_tolerances(search))
-    if status == CLOSEST and differ(answer, vectors[BEST]):
-        # a limit that held the closest point may hold it no more a whole turn away
+    is_reached, stays = within_tolerances(search), True
+    if counters[STATUS] == CLOSEST and not is_reached and differ(answer, vectors[BEST]):
         copy_to(answer, vectors[X])
         copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])
         values[COST] = values[ANSWER_COST]
         differentiate_here(search)
-        status = CLOSEST if at_stationary_point(search) else STALLED
+        stays = at_stationary_point(search)
+    status = answer_status(counters[STATUS], is_reached, stays)
     counters[ANSWER_STATUS] = FAILED if counters[STATUS] == FAILED else status
     counters[EVALUATIONS], counters[DISTURBED] = evaluations, 1
 

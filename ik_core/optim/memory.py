@@ -58,9 +58,6 @@ RESIDUAL_ROWS, JACOBIAN_ROWS = range(2)
 # and the method is to begin there, the attempt is over.
 NEW, BEGIN, STEP, MOVED, ENDED = range(5)
 
-# Statuses. FAILED: a callback raised.
-RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED, FAILED = range(6)
-
 # Options that all methods have; from OWN_OPTIONS on those of the method.
 POSITION_TOLERANCE = 0
 ORIENTATION_TOLERANCE = 1

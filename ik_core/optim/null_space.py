@@ -25,7 +25,7 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from .arrays import ProblemArrays, problem_joint_rows, rows_of, sorted_tasks
 from .descent import MUST_REACH, RESTS, SCALES, begin_descent, descend
-from .memory import ASKED, X
+from .memory import ASKED, EVALUATIONS, X
 from .search import Search
 
 MAX_ITERATIONS = 100
@@ -36,6 +36,10 @@ class Descent(Protocol):
 
     iterations: int
     done: bool
+
+    @property
+    def evaluations(self) -> int:
+        """How often the goals were evaluated."""
 
     @property
     def x(self) -> Array:
@@ -78,6 +82,11 @@ class NullSpaceDescent:
     def x(self) -> Array:
         """The variables where it stands."""
         return self.arrays.vectors[X].copy()
+
+    @property
+    def evaluations(self) -> int:
+        """See Descent."""
+        return self.arrays.counters.item(EVALUATIONS)
 
     def iterate(self) -> None:
         """Move once, or find that there is nothing left to gain."""
@@ -161,9 +170,10 @@ class SecondarySearch(Search):
         lowered = self.finish(
             self.descent.x,
             result.iterations + self.descent.iterations,
-            result.evaluations + self.descent.iterations,
+            result.evaluations + self.descent.evaluations,
             result.restarts,
             result.history,
         )
         lowered.note = result.note
+        lowered.abandoned_evaluations = result.abandoned_evaluations
         return lowered

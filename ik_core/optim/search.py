@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import rules
 from .._compiling import compiling
 from ..exceptions import InvalidOption
 from ..maths.linalg import SHORTEST_COLUMN
@@ -24,10 +25,19 @@ from ..maths.rotations import Array
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
+from ..rules import RUNNING, answer_status
 from .memory import FOREVER
-from .rules import descent_along
 
 Clock = Callable[[], float]
+
+STATUSES = {
+    rules.REACHED: IkStatus.REACHED,
+    rules.CLOSEST: IkStatus.CLOSEST,
+    rules.STALLED: IkStatus.STALLED,
+    rules.EXHAUSTED: IkStatus.ITERATION_LIMIT,
+}
+CODES = {status: code for code, status in STATUSES.items()}
+"""The statuses of searches that have ended, by their codes in kernels; and these."""
 
 MOST_STEPS = 1024
 """Iterations in a call of a kernel, for small robots: more would not take less time."""
@@ -188,16 +198,10 @@ class Search(ABC):
         cost = problem.cost_at(x)
         position, orientation = problem.packed.errors.T.copy()
         status = self.status or self.limited_by
-        if problem.is_solved(position, orientation):
-            status = IkStatus.REACHED
-        elif status is IkStatus.REACHED:  # lost to rounding in the last digit of a tolerance
-            status = IkStatus.STALLED
-        elif (
-            status is IkStatus.CLOSEST
-            and (x != inside).any()
-            and not is_stationary(problem, problem.at(x))
-        ):  # a limit that held the closest point may hold it no more a whole turn away
-            status = IkStatus.STALLED
+        is_reached = problem.is_solved(position, orientation)
+        stays = not (x != inside).any() or is_stationary(problem, problem.at(x))
+        code = answer_status(CODES.get(status, RUNNING), is_reached, stays)
+        status = STATUSES.get(code, status)
         q = self.q0.copy()
         q[problem.variables] = x
         return IkResult(
@@ -358,6 +362,5 @@ def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
     gradient = at.jacobian.T @ at.residual
     squares = np.square(at.jacobian).sum(axis=0)
     squares = np.maximum(squares, SHORTEST_COLUMN**2 * squares.max())
-    limits = problem.limits
-    each = zip(at.x, limits.lower, limits.upper, gradient, squares, strict=True)
-    return all(descent_along(*numbers, at.cost) <= 0 for numbers in each)
+    bounds = problem.limits.packed
+    return rules.is_stationary(at.x, bounds, gradient, squares, at.cost)

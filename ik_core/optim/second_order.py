@@ -20,6 +20,7 @@ from ..maths.linalg import (
 )
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
+from ..rules import CLOSEST, RUNNING, STALLED
 from .evaluation import (
     differentiate,
     evaluate,
@@ -31,14 +32,11 @@ from .evaluation import (
     take_trial,
 )
 from .memory import (
-    CLOSEST,
     COST,
     DESCENT,
     DX,
     GRADIENT,
     HELD,
-    RUNNING,
-    STALLED,
     TRIAL,
     TRIAL_RESIDUAL,
     SearchArrays,

@@ -12,18 +12,12 @@ from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
+from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
 from . import constrained, memory
 from .arrays import ProblemArrays
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
-from .search import SearchOptions, Workspace, steps_at_once
-
-STATUSES = {
-    memory.REACHED: IkStatus.REACHED,
-    memory.CLOSEST: IkStatus.CLOSEST,
-    memory.STALLED: IkStatus.STALLED,
-    memory.EXHAUSTED: IkStatus.ITERATION_LIMIT,
-}
+from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
 NO_COST = 1e-24
 """[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
@@ -82,12 +76,12 @@ class MethodWorkspace(ProblemArrays, Workspace):
         """See Workspace."""
         counters, arguments = self.counters, self.arguments
         last = counters.item(memory.ITERATIONS) + iterations
-        while (status := self._settle(*arguments)) == memory.RUNNING:
+        while (status := self._settle(*arguments)) == RUNNING:
             left = last - counters.item(memory.ITERATIONS)
             if left <= 0 and counters.item(memory.PHASE) == memory.STEP:
                 return None
             self.loop(*arguments, left)
-        if status == memory.FAILED:
+        if status == FAILED:
             self.check()
             raise RuntimeError('a task raised an error in this search; begin another')
         return STATUSES[status]
@@ -95,7 +89,7 @@ class MethodWorkspace(ProblemArrays, Workspace):
     def conclude(self) -> None:
         """See Workspace."""
         self._conclude(*self.arguments)
-        if self.counters[memory.ANSWER_STATUS] == memory.FAILED:
+        if self.counters[memory.ANSWER_STATUS] == FAILED:
             self.check()
 
     def result(

@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jit import inner, with_kernels
+from ..maths.boxed_step import clamped
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.limit_terms import FREE, GROWTH, MULTIPLIERS, VIOLATION, WEIGHT, outside, step
@@ -82,7 +83,7 @@ def next_multipliers(search: SearchArrays) -> None:
     violation = 0.0
     for j in range(free.shape[0]):
         vectors[MULTIPLIERS, j] = 2.0 * values[WEIGHT] * outside(search, free, j)
-        inside = min(max(free[j], search.bounds[0, j]), search.bounds[1, j])
+        inside = clamped(free[j], search.bounds[0, j], search.bounds[1, j])
         violation = max(violation, abs(free[j] - inside))
     if violation > NEARER * values[VIOLATION]:
         values[WEIGHT] = min(values[WEIGHT] * search.options[GROWTH], LARGEST_WEIGHT)
@@ -151,7 +152,8 @@ class GoalMultipliers(GoalEqualities):
         """One minimisation, and the multipliers after it."""
         start = self.problem.configuration(self.current.x)
         found = self.minimiser.solve(self.together, start, Budget(iterations=SEARCHES))
-        at = self.problem.at(found.q[self.problem.variables])
+        self.evaluations += found.total_evaluations
+        at = self.evaluate(found.q[self.problem.variables])
         distance = float(np.linalg.norm(at.residual))
         weight, shift = self.terms.weight, self.terms.shift + at.residual
         if distance > NEARER * self.distance:

@@ -40,10 +40,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closed_form.cores import GENERAL
+from ..closed_form.families import Strategy
 from ..closed_form.forms import ClosedForm
 from ..closed_form.knowledge import Knowledge
-from ..closed_form.layouts import Layout
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, frames_of
 from ..optim.search import Budget, Search, SearchOptions
@@ -187,15 +186,15 @@ class _Known(Knowledge):
     def __init__(self, problem: IkProblem) -> None:
         super().__init__(problem)
         self._note = ''
-        self._layout: Layout | None = None
+        self._strategy: Strategy | None = None
         self.look(problem.default_configuration)
 
     @property
     def note(self) -> str:
         """What is said of solutions in closed form."""
         assert self.form is not None
-        if self._layout is not self.form.layout:
-            self._layout, self._note = self.form.layout, f'closed form: {self.form.family}'
+        if self._strategy is not self.form.strategy:
+            self._strategy, self._note = self.form.strategy, f'closed form: {self.form.family}'
         return self._note
 
 
@@ -263,7 +262,7 @@ class ClosedFormSearch(Search):
         start[self.problem.variables] = self.x0
         try:
             form.stand(start)
-            slow = form.layout.kind == GENERAL
+            slow = form.strategy.by_elimination
             if self._stays and (slow or not form.is_exact or form.redundant_joint is not None):
                 why = (
                     'leaves a joint free' if form.redundant_joint is not None else 'is not as fast'

@@ -47,7 +47,7 @@ import numpy as np
 
 from .._jit import inner, slot, with_kernels
 from ..exceptions import InvalidOption
-from ..maths.boxed_step import cap_step
+from ..maths.boxed_step import cap_step, clamped
 from ..maths.rotations import Array
 from ..maths.svd import identity, product
 from ..maths.vectors import copy_to, differ
@@ -312,7 +312,7 @@ def _move(search: SearchArrays) -> None:
     for j in range(here.shape[0]):
         if finite:  # else too far for numbers: the search sees that nothing moves
             here[j] += dx[j]
-        x[j] = min(max(here[j], search.bounds[0, j]), search.bounds[1, j])
+        x[j] = clamped(here[j], search.bounds[0, j], search.bounds[1, j])
     if search.options[AT_THE_END] == 0.0:
         copy_to(x, here)
     outside = differ(here, x)

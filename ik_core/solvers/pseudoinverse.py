@@ -37,9 +37,10 @@ import numpy as np
 from .._jit import call_back, inner
 from ..maths.linalg import damped_step
 from ..maths.svd import decompose, falling, shortest_step
-from ..optim.memory import DX, FAILED, ITERATIONS, METHOD, STATUS, SearchArrays
+from ..optim.memory import DX, ITERATIONS, METHOD, STATUS, SearchArrays
 from ..optim.workspace import MethodWorkspace
 from ..options import option
+from ..rules import FAILED
 from .jacobian_method import (
     ERROR,
     HERE,

@@ -141,9 +141,9 @@ class ConstrainedPrograms(GoalEqualities):
         slope = min(0.0, slope - self.penalty * float(np.sqrt(at.cost)))
         size = 1.0
         while size * np.max(np.abs(step)) > 1e-12:
-            trial = self.problem.at(project(at.x + size * step))
+            trial = self.evaluate(project(at.x + size * step))
             back = damped_step(trial.jacobian, -trial.residual, 0.0)
-            for new in (self.problem.at(project(trial.x + back)), trial):
+            for new in (self.evaluate(project(trial.x + back)), trial):
                 if self.merit(new) < merit + self.options.alpha * size * slope:
                     return new
             size *= self.options.beta

@@ -33,6 +33,7 @@ from ..optim.search import Budget, Clock, Search
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, take_nearest_turns
+from ..rules import is_within
 from ..solvers import Solver, make_solver
 from .example_frames import go_on_to, take_over
 from .finer import finer_problem
@@ -352,10 +353,8 @@ class GoalSolver:
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
         """Whether errors (G,) each are within the caller's tolerances."""
-        position, orientation = self._tolerances
-        return (
-            max(position_errors.tolist()) <= position
-            and max(orientation_errors.tolist()) <= orientation
+        return is_within(
+            max(position_errors.tolist()), max(orientation_errors.tolist()), *self._tolerances
         )
 
     def miss(self, goal: int) -> float:

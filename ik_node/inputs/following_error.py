@@ -44,6 +44,8 @@ FAST = 4.0 * LEFT
 """[rad or m] as long as a command moves on by more than this"""
 FAST_TIME = 0.1
 """[s] in this time."""
+STARTING = 25.0
+"""[rad/s2 or m/s2] A robot that begins to move does not accelerate more."""
 LATE = 0.006
 """[s] A robot stands that does not move for so much longer than its lag."""
 LEARNED = 0.003
@@ -78,7 +80,8 @@ class CommandHistory:
     """The lowest and the highest position of each joint that was commanded, by blocks of time.
 
     It covers the last `seconds`; `period` [s] is that of the commands. What a tick adds takes as
-    long at any rate.
+    long at any rate. Between commands farther apart, joints may have been anywhere on the way:
+    after a stall, the last trajectory's stop is known by its ends.
     """
 
     def __init__(self, n: int, seconds: float, period: float) -> None:
@@ -87,11 +90,19 @@ class CommandHistory:
         self._ages = np.arange(count)
         self._numbers = np.full(count, -count - 1, np.int64)
         self._lowest, self._highest = np.zeros((2, count, n))
+        self._last, self._last_q = math.inf, np.zeros(n)  # the number and q of the last command
 
     def add(self, q: Array, now: float) -> None:
         """Take what is commanded (n,) now [s]."""
-        number = math.floor(now / self._duration)
-        row = number % self._numbers.size
+        number, size = math.floor(now / self._duration), self._numbers.size
+        if number - self._last > 1:
+            between = np.arange(max(self._last + 1, number - size + 1), number, dtype=np.int64)
+            rows = between % size
+            self._numbers[rows] = between
+            self._lowest[rows] = np.minimum(self._last_q, q)
+            self._highest[rows] = np.maximum(self._last_q, q)
+        self._last, self._last_q = number, q
+        row = number % size
         lowest, highest = self._lowest[row], self._highest[row]
         if self._numbers[row] != number:
             self._numbers[row] = number
@@ -156,7 +167,8 @@ class Following:
         self._lag = UsualLag()
         self._still: tuple[Array, float] | None = None  # where joints stand, since when
         self._sag = np.zeros(n)  # how far off they were then
-        self._stood: tuple[Array, float] | None = None  # where they stood; when they had to leave
+        # Where they stood; when they had to leave; when they were still there.
+        self._stood: tuple[Array, float, float] | None = None
         self._latest = math.inf
         self.errors = np.zeros(n)
         """[rad or m] The last following error of each joint."""
@@ -203,10 +215,20 @@ class Following:
         self.behind, self.stands, self._still = [], False, None
 
     def note_late_start(self, q: Array, time: float) -> None:
-        """Learn from a robot that was taken for one that stands, and moves after all: it lags."""
-        if self._stood is not None and (np.abs(q - self._stood[0]) > LEFT)[self._watched].any():
-            self._lag.seconds = min(max(time - self._stood[1], self._lag.seconds), WINDOW)
-            self._stood = None
+        """Learn from a robot that was taken for one that stands, and moves after all: it lags.
+
+        One that is far away at once has moved meanwhile: only its states stood.
+        """
+        if self._stood is None:
+            return
+        place, due, last = self._stood
+        way = np.abs(q - place)[self._watched].max(initial=0.0)
+        if way <= LEFT:
+            self._stood = place, due, time
+            return
+        if math.sqrt(way) <= math.sqrt(LEFT) + math.sqrt(0.5 * STARTING) * (time - last):
+            self._lag.seconds = min(max(time - due, self._lag.seconds), WINDOW)
+        self._stood = None
 
     def is_at(self, q: Array, measured: Array, allowed: Array) -> bool:
         """Whether the watched joints are, but for the errors allowed, measured at q (k,)."""
@@ -231,7 +253,7 @@ class Following:
         is_late = (np.abs(self._off(q - self._sag, recent)[0]) > LEFT)[watched].any()
         was_led = (commanded.range_since(WINDOW) > LEFT)[watched].any()
         self.stands = bool(is_late and was_led and time - self._still[1] >= LATE)
-        self._stood = (q.copy(), time - late) if self.stands else None
+        self._stood = (q.copy(), time - late, time) if self.stands else None
 
     def _learn_lag(self, q: Array, commanded: Commanded, time: float) -> None:
         """Learn the lag of the robot while it moves."""

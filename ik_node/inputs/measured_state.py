@@ -49,6 +49,10 @@ HALF_A_TURN = math.pi
 robot can do, but not by that much. One that slides may be by its range, and SHORTEST [m] at least.
 """
 SHORTEST = 0.1
+FARTHEST = 1e8
+"""[rad or m] Nor may a joint without limits be farther away: such an angle has no digits left that
+say where the joint is within its turn.
+"""
 FASTER = 1.5
 """A robot that is pushed, or swings, may exceed the velocity of its description so much,"""
 BUNCHED = 0.05
@@ -169,8 +173,9 @@ class MeasuredState:
     ) -> None:
         self._n, self.names = robot.n, (*robot.joint_names, *robot.mimic_joints)
         own = [robot.mimic_limits[name] for name in robot.mimic_joints]
-        self._lower = np.append(robot.lower, [limits.lower for limits in own])
-        self._upper = np.append(robot.upper, [limits.upper for limits in own])
+        lower = np.append(robot.lower, [limits.lower for limits in own])
+        upper = np.append(robot.upper, [limits.upper for limits in own])
+        self._lower, self._upper = np.maximum(lower, -FARTHEST), np.minimum(upper, FARTHEST)
         self._velocity = np.append(robot.velocity, [limits.velocity for limits in own])
         self.units = (
             *robot.joint_units,
@@ -190,7 +195,7 @@ class MeasuredState:
         span = self._upper - self._lower
         margin = np.where(turns, HALF_A_TURN, np.maximum(span, SHORTEST))
         self._lowest, self._highest = self._lower - margin, self._upper + margin
-        self.continuous = np.append(robot.continuous, (turns & np.isinf(span))[self._n :])
+        self.continuous = np.append(robot.continuous, (turns & np.isinf(upper - lower))[self._n :])
         self._differences = Differences(self.continuous)
         self._rest = Rest(n)
         self._elsewhere = Runs(self._differences, n)

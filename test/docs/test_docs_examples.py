@@ -9,6 +9,7 @@ from support.installed_tree import run
 from support.places import ROOT, URDF
 from support.robots import python_path
 
+pytestmark = pytest.mark.long
 EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
 SAYS = {
     'all_solutions': r'8 solutions, complete: True\n(\[.*\]\n){8}most manipulable: \[',

@@ -1,26 +1,45 @@
 """Every Python block of README and docs, and what they say of `ik`, runs outside a clone."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from support.installed_tree import run
 from support.pages import PAGES, blocks, name
 from support.places import ROOT
 from support.robots import python_path
 
+pytestmark = pytest.mark.long
 SKIPPED = 77
 SCRIPTED = [page for page in PAGES if any(block.kind == 'python' for block in blocks(page))]
-
 COMMANDED = [page for page in PAGES if any(b.text.startswith('ik ') for b in blocks(page))]
 
 
-def run_page(page, folder, what='python'):
-    """Run a page's blocks of one kind in a folder; see support/page_runner.py."""
-    here = {'PYTHONPATH': python_path(ROOT, ROOT / 'test'), 'NUMBA_DISABLE_JIT': '1'}
-    done = run(sys.executable, '-m', 'support.page_runner', what, page, cwd=folder, **here)
-    if done.returncode == SKIPPED:
-        pytest.skip(done.stdout.strip())
-    return done
+@pytest.fixture(scope='module')
+def run_page(tmp_path_factory):
+    """Run a page's blocks of one kind: exit code and output; see support/page_runner.py."""
+    here = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
+    here |= {'PYTHONPATH': python_path(ROOT, ROOT / 'test'), 'NUMBA_DISABLE_JIT': '1'}
+    runner = subprocess.Popen(
+        [sys.executable, '-m', 'support.page_runner'],
+        env=here,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def run(page, what='python'):
+        folder = tmp_path_factory.mktemp('page')
+        print(what, page, folder, sep='\t', file=runner.stdin, flush=True)
+        code = int(runner.stdout.readline())
+        printed = Path(f'{folder}.txt').read_text()
+        if code == SKIPPED:
+            pytest.skip(printed.strip())
+        return code, printed
+
+    yield run
+    runner.communicate()
 
 
 def test_there_are_snippets():
@@ -28,9 +47,9 @@ def test_there_are_snippets():
 
 
 @pytest.mark.parametrize('page', SCRIPTED, ids=name)
-def test_the_snippets_of_a_page_run_and_print_what_it_says(page, tmp_path):
-    done = run_page(page, tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_snippets_of_a_page_run_and_print_what_it_says(page, run_page):
+    code, printed = run_page(page)
+    assert code == 0, printed
 
 
 @pytest.mark.parametrize(
@@ -42,13 +61,14 @@ def test_the_snippets_of_a_page_run_and_print_what_it_says(page, tmp_path):
     ],
     ids=['raises', 'prints something else', 'fails'],
 )
-def test_a_wrong_snippet_is_noticed(what, text, tmp_path):
+def test_a_wrong_snippet_is_noticed(what, text, run_page, tmp_path):
     page = tmp_path / 'page.md'
     page.write_text(text)
-    assert run_page(page, tmp_path, what).returncode == 1
+    code, _ = run_page(page, what)
+    assert code == 1
 
 
 @pytest.mark.parametrize('page', COMMANDED, ids=name)
-def test_the_quick_commands_of_a_page_run(page, tmp_path):
-    done = run_page(page, tmp_path, 'shell')
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_quick_commands_of_a_page_run(page, run_page):
+    code, printed = run_page(page, 'shell')
+    assert code == 0, printed

@@ -11,6 +11,7 @@ from support.mimic_arm import (
     ACCELERATION,
     JERK,
     RATE,
+    VELOCITY,
     arm,
     assert_each_joint_keeps_limits,
     joint,
@@ -35,7 +36,7 @@ def parameters_of(random=None, **node_options):
         for name in NAMES:
             velocity, acceleration, jerk = 10.0 ** random.uniform(-1.0, 1.0, 3)
             own[name] = Limits(
-                velocity=velocity, acceleration=20.0 * acceleration, jerk=400.0 * jerk
+                velocity=velocity, acceleration=ACCELERATION * acceleration, jerk=JERK * jerk
             )
     given = snapshot(tip_links=('tip',), rate=RATE, **node_options)
     usual = Limits(acceleration=ACCELERATION, jerk=JERK)
@@ -172,7 +173,7 @@ def test_no_joint_steps_whatever_happens_on_the_way(seed):
         swaps += 1
     bench.model.pause(False)
     bench.until_in_line()
-    loosest = dict.fromkeys(NAMES, (2.0, 200.0, 4000.0))  # of all that were in force
+    loosest = dict.fromkeys(NAMES, (VELOCITY, 10.0 * ACCELERATION, 10.0 * JERK))  # of all in force
     own = loosest if changes_limits else {}
     assert_each_joint_keeps_limits(bench.samples, **own)
     assert swaps >= 2

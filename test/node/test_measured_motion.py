@@ -17,6 +17,7 @@ from support.simulated_world import ACCELERATION, PERIOD, World
 
 import ik_core as ik
 
+pytestmark = pytest.mark.long
 TIP = 'panda_hand'
 START = [0.1, -0.5, 0.2, -2.0, 0.1, 1.8, 0.6]
 CYCLE = 1e-3 * PERIOD  # s
@@ -232,6 +233,32 @@ def test_after_a_stall_in_the_middle_of_a_tick_the_goal_is_kept(panda, lag):
     assert not it.health.warnings
 
 
+@pytest.mark.parametrize('lag', [0, 5])
+@pytest.mark.parametrize('stall', [50, 170, 220, 400])
+def test_after_a_stall_between_step_and_message_the_goal_is_kept(panda, stall, lag):
+    it = world(panda, lag=lag)
+    step, say, stalls = it.motion.step, it._say, []
+
+    def held_up():
+        step()
+        if stalls and fast(it, 1.2):
+            it.stalled = True
+            it.run(stalls.pop())
+            it.stalled = False
+
+    def say_now_and_then():
+        if len(it.hardware) % 4 == 0:
+            say()
+
+    it.motion.step, it._say = held_up, say_now_and_then
+    for number in range(3):
+        it.goal(reachable_goal(panda, TIP, number))
+        stalls.append(stall)
+        it.until(lambda: reached(it) and not stalls)
+    assert not it.health.warnings
+    assert_no_jump(panda, np.array(it.hardware))
+
+
 @pytest.mark.parametrize('stall', [20, 50, 150])
 def test_a_message_that_is_held_up_while_it_is_written_makes_no_joint_jump(panda, stall):
     it = world(panda)
@@ -261,7 +288,12 @@ def test_a_message_that_is_held_up_while_it_is_written_makes_no_joint_jump(panda
 
 @pytest.mark.parametrize(
     ('off', 'lag'),  # while the hardware lags, nothing tells that the controller is off
-    [(20, 0), (50, 0), (200, 0), (800, 0), (50, 5), (200, 5)],
+    [
+        (20, 0),
+        (800, 0),
+        (200, 5),
+        *(pytest.param(*it, marks=pytest.mark.thorough) for it in ((50, 0), (200, 0), (50, 5))),
+    ],
 )
 def test_a_controller_that_was_off_in_motion_makes_no_joint_jump(panda, off, lag):
     it = world(panda, lag=lag)

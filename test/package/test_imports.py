@@ -23,7 +23,7 @@ ORDERS = {
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
         {'chunks', '_records'},
-        {'robot', 'result'},
+        {'rules', 'robot', 'result'},
         {'tasks'},
         {'problem'},
         {'optim', 'closed_form'},

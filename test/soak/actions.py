@@ -246,7 +246,9 @@ class Actions:
     def defaults(self) -> None:
         """All parameters as they were in the beginning."""
         self.client.parameters()
-        self.client.set(self.client.changed())
+        changed = self.client.changed()
+        if changed and not self.client.set(changed):
+            self._listener.object('defaults that are refused', str(changed))
 
     def refused_parameters(self) -> None:
         """Values that must be refused."""

@@ -19,7 +19,7 @@ from rclpy.parameter import parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
 from .draws import limit_of, message, plain
-from .listener import Listener
+from .listener import DEFAULT, Listener
 
 PATIENCE = 30.0
 """[s] For an answer of the node; none is a failure."""
@@ -39,7 +39,7 @@ class Client:
     """The services of `ik_node`, asked from any thread but that which `node` spins on.
 
     `unanswered` names those that did not answer. `values` are the parameters that were accepted
-    and `defaults` what they were when they were seen first, by name.
+    and `defaults` what each was before it was first set, by name.
     """
 
     def __init__(self, node: Node, listener: Listener) -> None:
@@ -73,6 +73,8 @@ class Client:
 
     def set(self, values: Mapping[str, Any]) -> bool:
         """Set parameters at once; whether they were accepted."""
+        if not values.keys() <= self.defaults.keys():
+            self.parameters()
         limits = {key: x for name, x in values.items() if (key := limit_of(name)) is not None}
         self._listener.expect(limits)
         request = SetParametersAtomically.Request()
@@ -100,9 +102,16 @@ class Client:
         return list(described.descriptors)
 
     def changed(self) -> dict[str, Any]:
-        """The defaults of all that the node has, as far as it looked, and is not what it was."""
+        """Defaults of all parameters that have changed, of those that the node has now."""
         return {
-            name: self.defaults[name]
+            name: default
             for name, value in self.values.items()
-            if name in self._present and value != self.defaults[name]
+            if name in self._present and value != (default := self._default(name))
         }
+
+    def _default(self, name: str) -> Any:
+        """A joint may have other limits in the next description."""
+        limit = limit_of(name)
+        if limit is None or limit[0] == DEFAULT:
+            return self.defaults[name]
+        return self._listener.description_limits(limit[0])[limit[1]]

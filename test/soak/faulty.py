@@ -2,7 +2,8 @@
 
 What is called in a tick raises now and then, before it did its work or after: of a kind of
 exception that nobody expects. Nothing of this is in the node itself. The signal CALM ends that,
-and EXCITED begins it again.
+and EXCITED begins it again. From LATE until then many solves are cut off before they begin, as
+where others use the processor.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ik_core.optim.search import Budget
 from ik_core.tracking.coordinator import Coordinator
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_core.tracking.joint_motion import JointMotion
@@ -44,7 +46,9 @@ AFTER: list[tuple[type, str]] = [(ControlLoop, '_send')]
 """Where a step that is not published would be lost: these raise after they did their work."""
 
 
-CALM, EXCITED = signal.SIGUSR1, signal.SIGUSR2
+CALM, EXCITED, LATE = signal.SIGUSR1, signal.SIGUSR2, signal.SIGRTMIN
+LATE_SHARE = 0.3
+"""Of the solves of ticks that are cut off."""
 
 
 class Injected(Exception):
@@ -72,11 +76,30 @@ def let_fail(
     setattr(owner, name, wrapped)
 
 
+def let_be_late(numbers: random.Random, cut_off: Sequence[int]) -> None:
+    """Let the time of a tick's solve be over at random, while `cut_off` has something in it."""
+    works = GoalSolver._refine
+
+    def refined(solver: GoalSolver, budget: Budget) -> bool:
+        whole = budget is solver._whole_budget
+        cut = cut_off and whole and numbers.random() < LATE_SHARE
+        return works(solver, Budget(0.0) if cut else budget)
+
+    setattr(GoalSolver, '_refine', refined)  # noqa: B010
+
+
 def run() -> int:
     """Run the node with faults."""
-    numbers, calm = random.Random(5), list[int]()
+    numbers, calm, cut_off = random.Random(5), list[int](), list[int]()
+
+    def excite(number: int, frame: object) -> None:
+        calm.clear()
+        cut_off.clear()
+
     signal.signal(CALM, lambda number, frame: calm.append(number))
-    signal.signal(EXCITED, lambda number, frame: calm.clear())
+    signal.signal(EXCITED, excite)
+    signal.signal(LATE, lambda number, frame: cut_off.append(number))
+    let_be_late(numbers, cut_off)
     for places, late in ((PLACES, False), (AFTER, True)):
         for owner, name in places:
             let_fail(owner, name, late, numbers, calm)

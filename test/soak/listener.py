@@ -176,6 +176,7 @@ class Listener:
             self._rests_since = time.monotonic()
             self._speed, self._kept = 0.0, dict[str, float]()
             self.robot: Robot | None = None
+            self._adopted = 0
             self._coming: Robot | None = None
             self._mimics_since: int | None = None  # None: they do, and have to go on
 
@@ -198,7 +199,8 @@ class Listener:
             robot.set = {}
             if self.robot is not None:
                 robot.set = robot.taken_over(self.robot)
-            self.robot, self._coming, self._mimics_since = robot, None, stamp
+            self.robot, self._coming = robot, None
+            self._adopted = self._mimics_since = stamp
             if self._checker is not None and _has(robot, self._names):
                 self._due.append((stamp, self._rows_of(robot)))
 
@@ -407,9 +409,14 @@ class Listener:
             self._checker.change(_loosest(may_hold))
 
     def _check_mimics(self, sample: Sample) -> None:
-        """Mimic joints follow their drivers; after a change of the robot, once they got there."""
+        """Mimic joints follow their drivers; after a change of the robot, once they got there.
+
+        The description may come before the last samples of the robot before.
+        """
         robot, names, q = self.robot, self._names, sample.q
         if robot is None or self._coming is not None:
+            return
+        if sample.stamp < self._adopted or not _has(robot, names):
             return
         away = 0.0
         for name, mimic in robot.description.mimics.items():

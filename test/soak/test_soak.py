@@ -11,11 +11,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from rclpy.parameter import parameter_value_to_python
 from sensor_msgs.msg import JointState
 from support.node_harness import DOMAIN, URDF
 
 from soak.__main__ import RATES, main
 from soak.campaign import Deck, Memory, weights
+from soak.client import Client
+from soak.draws import message
 from soak.expected_limits import read_description
 from soak.faulty import AFTER, PLACES
 from soak.listener import HOLE, Listener, Numbers, Robot, Sample
@@ -87,11 +90,11 @@ def test_a_limit_holds_from_the_answer_on():
     assert heard(rest, sequence, slow).violations > 0
 
 
-def arm(mimic=''):
+def arm(mimic='', velocity=1):
+    limit = f'<limit lower="-3" upper="3" velocity="{velocity}"/>'
     text = f"""<robot name="two">
-        <joint name="a" type="revolute"><limit lower="-3" upper="3" velocity="1"/></joint>
-        <joint name="b" type="revolute"><limit lower="-3" upper="3" velocity="1"/>{mimic}</joint>
-        </robot>"""
+        <joint name="a" type="revolute">{limit}</joint>
+        <joint name="b" type="revolute">{limit}{mimic}</joint></robot>"""
     return Robot(read_description(text), 2.0, 10.0)
 
 
@@ -144,6 +147,19 @@ def test_a_joint_that_never_mimics_is_a_violation():
     assert it.violations == 0
     it.take(Sample(('a', 'b'), np.array((0.4, -0.4)), None, 2 * 10**10, 25))
     assert it.others['mimic'] == 1
+
+
+def test_states_that_come_late_do_not_say_that_a_joint_mimics_already():
+    panda = Robot(read_description(TEXT), 2.0, 10.0)
+    for before, names, q in ((INDEPENDENT, ('a', 'b'), (0.4, -0.4)), (panda, NAMES, MIDDLE)):
+        it = listener(before)
+        for number in range(1, 4):
+            it.take(Sample(names, np.array(q), None, 10 * number, number))
+            if number == 1:
+                it.expect_robot(MIMIC)
+                it.adopt_robot(MIMIC, 35)
+        it.take(Sample(('a', 'b'), np.array((0.4, -0.4 + 1e-6)), None, 40, 4))
+        assert it.others['mimic'] == 0
 
 
 def test_limits_that_were_set_stay_for_the_joints_that_a_new_robot_has():
@@ -343,7 +359,7 @@ class Rested(Trials):
         self._listener = SimpleNamespace(rests_since=-1e9, delay=0.0, moves=False, trace=None)
         self._poses = SimpleNamespace(publish=self.take_goal)
         self._twists = SimpleNamespace(publish=self.take_twist)
-        self._arm, self.answers = None, ['idle']
+        self._arm, self.process, self.answers = None, None, ['idle']
 
     def take_goal(self, _):
         """The node notices it only after a while, and then moves."""
@@ -374,6 +390,49 @@ def test_a_jog_that_is_judged_begins_where_the_goal_before_it_is_reached():
         rested.starved_jog()
     assert rested.answers == ['reached']
     assert time.monotonic() - rested._listener.rests_since > 0.5
+
+
+class Services:
+    """A node that has parameters, and takes what it is asked to set."""
+
+    def __init__(self, **parameters):
+        self.parameters = parameters
+
+    def create_client(self, kind, name):
+        return SimpleNamespace(call_async=getattr(self, name.split('/')[1], None))
+
+    def _answer(self, **fields):
+        return SimpleNamespace(done=lambda: True, result=lambda: SimpleNamespace(**fields))
+
+    def list_parameters(self, request):
+        return self._answer(result=SimpleNamespace(names=list(self.parameters)))
+
+    def describe_parameters(self, request):
+        return self._answer(descriptors=request.names)
+
+    def get_parameters(self, request):
+        return self._answer(
+            values=[message('any', self.parameters[name]).value for name in request.names]
+        )
+
+    def set_parameters_atomically(self, request):
+        self.parameters |= {p.name: parameter_value_to_python(p.value) for p in request.parameters}
+        return self._answer(result=SimpleNamespace(successful=True))
+
+
+def test_a_default_is_what_was_there_before_or_what_the_description_in_force_says():
+    services, it = Services(**{'joint_limits.b.velocity': 1.0, 'solver': 'bfgs'}), listener(arm())
+    client = Client(services, it)
+    client.set({'joint_limits.b.velocity': 0.5, 'solver': 'ccd'})
+    assert client.changed() == {'joint_limits.b.velocity': 1.0, 'solver': 'bfgs'}
+    it.adopt_robot(arm(velocity=2), 1)
+    assert client.changed() == {'joint_limits.b.velocity': 2.0, 'solver': 'bfgs'}
+    client.set(client.changed())
+    assert not client.changed()
+    del services.parameters['joint_limits.b.velocity']
+    client.values['joint_limits.b.velocity'] = 0.1
+    client.parameters()
+    assert not client.changed(), 'the node does not have it now'
 
 
 def test_an_unknown_action_is_an_error(capsys):

@@ -23,7 +23,7 @@ from ik_node.conversions import transform_to_pose
 
 from .actions import ACTIVATE, DEACTIVATE, Actions
 from .expected_limits import Array
-from .faulty import CALM, EXCITED
+from .faulty import CALM, EXCITED, LATE
 from .link_poses import pinocchio
 from .robots import TURNS
 from .simulated_robot import Driver
@@ -206,6 +206,7 @@ class Trials(Actions):
         """The process is stopped for a moment: the goal is kept, and reached."""
         with self._calm():
             if self._set_off() and self.process is not None:
+                time.sleep(self.random.uniform(0.0, 0.4))  # at any speed
                 seconds = self.random.uniform(0.03, 0.4)
                 self.process.send_signal(signal.SIGSTOP)
                 time.sleep(seconds)
@@ -214,8 +215,8 @@ class Trials(Actions):
                 self._judge_arrival(f'after a stall of {seconds:.3f} s')
 
     def starved_jog(self) -> None:
-        """Twists in one direction come in fits and starts, at times on a busy machine: the tip
-        stays on its line.
+        """Twists in one direction come in fits and starts, at times on a busy machine, and mostly
+        with solves that come too late: the tip stays on its line.
         """
         plain = next(v for v in self._variants if v.base == self._variant.base and not v.mimics)
         with self._calm():
@@ -226,6 +227,8 @@ class Trials(Actions):
             self._go_to(goal)
             if not self._wait_for(self._has_reached, SOON):  # one that rests may not have set off
                 return
+            if self.random.random() < 0.7:
+                self._raise_faults(LATE)
             direction = self._numbers.normal(size=3)
             direction /= np.linalg.norm(direction)
             twist = TwistStamped()
@@ -286,7 +289,7 @@ class Trials(Actions):
                 self._switch(on=True)
             self._raise_faults(EXCITED)
 
-    def _raise_faults(self, number: signal.Signals) -> None:
+    def _raise_faults(self, number: int) -> None:
         if self.with_faults and self.process is not None and self.process.poll() is None:
             self.process.send_signal(number)
 
@@ -342,7 +345,9 @@ class Trials(Actions):
         if not arrives and self._arm is not None and self._arm.delay > BUSY:
             self.too_busy += 1
         elif not arrives:
-            detail = f'{when}, status {self.status.get("code")}'
+            late = self._arm.delay if self._arm is not None else 0.0
+            detail = f'{when}, status {self.status.get("code")}, {late:.3f} s late itself, '
+            detail += f'joints at {self._listener.latest}'
             self._listener.object('a goal that is not reached', detail)
 
 

@@ -13,7 +13,7 @@ from ik_core import load_urdf
 from support.node_harness import world
 
 RATE = 250.0
-VELOCITY, ACCELERATION, JERK = 2.0, 20.0, 400.0
+VELOCITY, ACCELERATION, JERK = 3.0, 40.0, 1600.0
 ROUNDING = 1e-12  # [rad or m] of one position
 
 

@@ -1,16 +1,20 @@
-"""Runs what a page shows: `python -m support.page_runner python|shell PAGE`, in an empty folder.
+"""Runs what pages show: `python -m support.page_runner`, for lines of python|shell, PAGE, FOLDER.
 
-A process for each page, without numba: most pages would compile for longer than they run.
-Exit codes: 0 all as the page says, 1 not, 77 a module is missing that not everybody has.
+Tabs separate the words of a line; the folder is empty. A fork of the process runs each page, so
+that the library is imported once, and without numba: most pages would compile for longer than they
+run. What a page prints is in FOLDER.txt. Answers are exit codes: 0 all as the page says, 1 not, 77
+a module is missing that not everybody has.
 """
 
 import contextlib
 import doctest
 import importlib.util
 import io
+import os
 import re
 import shutil
 import sys
+import traceback
 from pathlib import Path
 
 import ik_core as ik
@@ -94,5 +98,32 @@ def main(what, page):
     return 0
 
 
+def serve():
+    """Run the page of each line of stdin in a fork, and print its exit code."""
+    for line in sys.stdin:
+        what, page, folder = line.rstrip('\n').split('\t')
+        child = os.fork()
+        if not child:
+            os._exit(run_apart(what, page, folder))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def run_apart(what, page, folder):
+    """Run a page in its folder with its own output; the exit code."""
+    os.chdir(folder)
+    with open(os.devnull) as nothing, open(f'{folder}.txt', 'w') as printed:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+        os.dup2(printed.fileno(), sys.stdout.fileno())
+        os.dup2(printed.fileno(), sys.stderr.fileno())
+    try:
+        return main(what, page)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
 if __name__ == '__main__':
-    sys.exit(main(*sys.argv[1:]))
+    serve()

@@ -12,15 +12,23 @@ import math
 
 import numpy as np
 
+from ... import rules
 from ..._jit import inlined, inner
 from ...closed_form.nearest import nearest_solutions
-from ...maths.boxed_step import damping_factor
+from ...maths.boxed_step import clamped
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to, differ
-from ...optim.rules import answer_status, descent_along, is_within
 from ...robot.kinematics import OFFSET
 from ...robot.limits import TURN, random_configuration, take_nearest_turns
+from ...rules import (
+    SAME_COST,
+    answer_status,
+    are_within,
+    descent_along,
+    is_better,
+    put_inside,
+)
 from .layouts import (
     ATTEMPTS,
     CHECK,
@@ -52,9 +60,6 @@ SMALLEST_DAMPING = 1e-9
 CLEAR_DROP = 0.8
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
 
-SAME_COST = 1e-10
-"""Costs that differ by less than this share are those of the same closest point."""
-
 SETTLED = 5
 HOPE = 10.0
 """From this iteration on a followed attempt is dropped if HOPE more decreases like its last one
@@ -77,8 +82,9 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         i = lanes.search[w]
         lanes.steps[w] += 1
         searches.iterations[i] += 1
-        searches.evaluations[i] += 1
         ended = _judge(problem, searches, lanes, w)
+        searches.evaluations[i] += 1 + lanes.extra[w]
+        lanes.extra[w] = 0
         goes_on = ended != REACHED and (
             not _is_over(problem, lanes, w, ended) or _turns_round(problem, lanes, w)
         )
@@ -108,7 +114,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
     """Keep the new point or go back, and adapt the damping; return the attempt's status."""
     before, cost = lanes.cost[lanes.here, w], lanes.cost[1 - lanes.here, w]
     if cost < before:
-        lanes.nu[w] *= damping_factor(before - cost, lanes.decrease[w])
+        lanes.nu[w] *= lanes.factor[w]
         lanes.growth[w], lanes.leaving[w] = 2.0, 0
         if _is_solved(problem, lanes, w):
             return REACHED
@@ -209,7 +215,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
     for j in range(x.shape[1]):
         if bounds[4, j] > 0.0 and _slope(problem, lanes, w, j) < 0:
             turn = TURN if lanes.gradient[there, j, w] > 0.0 else -TURN
-            x[there, j, w] = min(max(x[there, j, w] + turn, bounds[0, j]), bounds[1, j])
+            x[there, j, w] = clamped(x[there, j, w] + turn, bounds[0, j], bounds[1, j])
             turned = True
     if turned:
         lanes.nu[w], lanes.growth[w], lanes.stagnant[w] = problem.damping, 2.0, 0
@@ -247,20 +253,21 @@ def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
 @inlined
 def _is_reached(problem: Record, lanes: Record, w: int) -> bool:
     """Whether there are goals and all are within their tolerances."""
-    errors, tolerance = lanes.errors, problem.tolerance
-    for g in range(errors.shape[0]):
-        if not is_within(errors[g, 0, w], errors[g, 1, w], tolerance[0], tolerance[1]):
-            return False
-    return errors.shape[0] > 0
+    tolerance = problem.tolerance
+    return are_within(lanes.errors[:, :, w], tolerance[0], tolerance[1])
 
 
 @inlined
 def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
     """Whether the cost falls nowhere inside the limits."""
-    for j in range(lanes.x.shape[1]):  # noqa: SIM110 (kernels have no generators)
-        if _slope(problem, lanes, w, j) > 0:
-            return False
-    return True
+    there = 1 - lanes.here
+    return rules.is_stationary(
+        lanes.x[there, :, w],
+        problem.bounds,
+        lanes.gradient[there, :, w],
+        lanes.squares[there, :, w],
+        lanes.cost[there, w],
+    )
 
 
 @inlined
@@ -303,12 +310,9 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
         cost, best = lanes.cost[1 - lanes.here, w], searches.best_cost[i]
         if descended:
             _pool(searches, lanes, w)
-            is_best = cost < best or (cost == best and k < searches.best[i])
-        else:  # of two that end in the same point, one known to be stationary is the better one
-            known = (1.0 if ended == CLOSEST else 0.0) - (
-                1.0 if searches.best_status[i] == CLOSEST else 0.0
-            )
-            is_best = cost < best * (1.0 + SAME_COST * known)
+            is_best = _comes_before(cost, k, best, searches.best[i])
+        else:
+            is_best = is_better(cost, ended, best, searches.best_status[i])
         if is_best:
             _keep(problem, searches, lanes, w, ended)
 
@@ -324,7 +328,7 @@ def _is_beside(lanes: Record, w: int, other: int) -> bool:
 def _call_off(searches: Record, lanes: Record, w: int) -> None:
     """Cancel all attempts after one that reached the goals.
 
-    The counts stay those of attempts made one after the other: without the cancelled ones.
+    The counts stay those of attempts made one after the other: the cancelled ones have their own.
     """
     i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later[w]
     if searches.lanes[i] > 1:
@@ -333,11 +337,17 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
                 continue
             if lanes.attempt[other] > k:
                 dropped += lanes.steps[other]
+                # lanes after this one are evaluated, but not counted yet; those that begin are
+                # counted, but only evaluated if they come after it
+                searches.abandoned[i] += 1 if other > w else 0
+                searches.abandoned[i] -= 1 if lanes.fresh[other] > 0.0 else 0
                 _release(searches, lanes, other)
             else:
                 lanes.later[other] -= lanes.later[w]
     searches.iterations[i] -= dropped
-    searches.evaluations[i] -= dropped + searches.begun[i] - (k + 1)
+    dropped_evaluations = dropped + searches.begun[i] - (k + 1)
+    searches.evaluations[i] -= dropped_evaluations
+    searches.abandoned[i] += dropped_evaluations
     searches.begun[i] = searches.needed[i] = k + 1
 
 
@@ -350,6 +360,12 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
     points, x = searches.points, lanes.x
     for j in range(points.shape[1]):
         points[i, j] = x[there, j, w]
+
+
+@inlined
+def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> bool:
+    """The order of attempts that were left, whatever the order in which lanes left them."""
+    return cost < other_cost or (cost == other_cost and attempt < other)
 
 
 @inner
@@ -367,9 +383,8 @@ def _pool(searches: Record, lanes: Record, w: int) -> None:
             costs[slot, k] = np.inf
     place = POOL
     if cost < np.inf:
-        while place > 0 and (
-            cost < costs[slot, place - 1]
-            or (cost == costs[slot, place - 1] and attempt < attempts[slot, place - 1])
+        while place > 0 and _comes_before(
+            cost, attempt, costs[slot, place - 1], attempts[slot, place - 1]
         ):
             place -= 1
     if place == POOL:
@@ -414,9 +429,8 @@ def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> 
     searches.begun[i] += 1
     lanes.attempt[w], lanes.later[w] = attempt, 0
     if attempt == 0:
-        x, first = point.x, searches.guesses
-        for j in range(x.shape[0]):
-            x[j] = min(max(first[i, j], bounds[0, j]), bounds[1, j])
+        copy_to(searches.guesses[i], point.x)
+        put_inside(point.x, bounds)
     elif attempt > 1 or not _guess_restart(problem, searches, lanes, w):
         random_configuration(searches.seeds[i], attempt, bounds[2], bounds[3], point.x)
     if problem.restarts == 0:  # the only attempt there is counts as one that is followed
@@ -522,10 +536,8 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
     for g in range(lanes.errors.shape[0]):
         searches.errors[i, g, 0] = lanes.errors[g, 0, w]
         searches.errors[i, g, 1] = lanes.errors[g, 1, w]
-    status = answer_status(status, _is_reached(problem, lanes, w))
-    turned = lanes.turned[w] > 0
-    if status == CLOSEST and turned and not is_stationary(problem, lanes, w):
-        status = STALLED  # a limit that held it may hold it no more a whole turn away
+    stays = lanes.turned[w] == 0 or is_stationary(problem, lanes, w)
+    status = answer_status(status, _is_reached(problem, lanes, w), stays)
     _write(searches, lanes, w, status)
 
 
@@ -572,7 +584,7 @@ def begin_search(problem: Record, searches: Record, i: int) -> None:
     searches.best_status[i], searches.best_cost[i] = STALLED, np.inf
     searches.needed[i] = problem.restarts + 1
     searches.begun[i] = searches.lanes[i] = searches.followed[i] = searches.best[i] = 0
-    searches.iterations[i] = searches.evaluations[i] = 0
+    searches.iterations[i] = searches.evaluations[i] = searches.abandoned[i] = 0
 
 
 @inner

@@ -9,8 +9,14 @@ straight-line code (`_evaluate_pose`); goals of every other kind go by `tasks.ke
 from __future__ import annotations
 
 from ..._jit import inlined, inner
-from ...maths.boxed_step import bounded_steps, cap_step, predicted_decrease
-from ...maths.lanes import Number, bits, least, most, root, select
+from ...maths.boxed_step import (
+    bounded_steps,
+    cap_step,
+    clamped,
+    damping_factor,
+    predicted_decrease,
+)
+from ...maths.lanes import Number, bits, most, root, select
 from ...maths.rotations import Array, Frame, compose, frame_at, relative_log
 from ...robot.kinematics import KIND, PRISMATIC, VARIABLE
 from ...tasks.kernels import SCALE, goal_jacobian
@@ -52,6 +58,7 @@ def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
         _evaluate_pose(problem, lanes, there, before, fresh)
     else:
         _evaluate_goals(problem, lanes, numbers, there)
+    lanes.factor = damping_factor(before - lanes.cost[there], lanes.decrease)
 
 
 @inlined
@@ -81,7 +88,7 @@ def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) 
     """trial = x + dx, inside the bounds to the last bit, or x if fresh; the largest move."""
     largest = 0.0
     for j in range(x.shape[0]):
-        moved = least(most(x[j] + dx[j], bounds[0, j]), bounds[1, j])
+        moved = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
         trial[j] = select(fresh, x[j], moved)
         largest = most(largest, abs(trial[j] - x[j]))
     return largest

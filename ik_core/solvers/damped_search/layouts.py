@@ -8,8 +8,8 @@ lane, with the Hessian there.
 from __future__ import annotations
 
 from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
-from ...closed_form import slots
-from ...optim.memory import CLOSEST, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
+from ...closed_form import records as closed_form
+from ...rules import CLOSEST, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
 from ...tasks.kernels import CHAIN, COMPONENTS, CONE
 
 __all__ = ['CLOSEST', 'EXHAUSTED', 'FAILED', 'REACHED', 'RUNNING', 'STALLED']
@@ -95,7 +95,8 @@ SEARCHES = Layout(
     followed=(INT, 'count'),  # attempts that are, or were, followed
     slot=(INT, 'count'),  # in the pool; -1: none
     iterations=(INT, 'count'),
-    evaluations=(INT, 'count'),
+    evaluations=(INT, 'count'),  # up to the attempt that answers
+    abandoned=(INT, 'count'),  # evaluations of attempts after that
     points=(FLOAT, 'count', 'joints'),  # the best so far, in the end the answer
     costs=(FLOAT, 'count'),
     errors=(FLOAT, 'count', 'goals', 2),
@@ -109,6 +110,7 @@ SEARCHES = Layout(
 POINT = Layout(
     'point',
     ('joints', 'rows', 'bodies', 'goals', 'size'),
+    evaluations=(INT,),
     cost=(FLOAT,),
     x=(FLOAT, 'joints'),
     target=(FLOAT, 'goals', 12),
@@ -149,10 +151,12 @@ LANES = Layout(
     later=(INT, WIDTH),  # steps of attempts that are over and come after the lane's own
     stagnant=(INT, WIDTH),
     exact=(INT, WIDTH),  # 1 where the step needs the Hessian, or leaves a saddle
+    extra=(INT, WIDTH),  # evaluations for a Hessian, which `decide` has yet to count
     leaving=(INT, WIDTH),  # steps tried off a saddle, from 1 on; 0 at none
     turned=(INT, WIDTH),  # 1 where the answer that is checked was turned round
     fresh=(LANE,),  # 1 where x is given, not a step from the last point
     nu=(LANE,),  # the damping relative to the cost
+    factor=(LANE,),  # what nu is multiplied by, where a step is kept
     growth=(LANE,),  # what nu is multiplied by next, where a step is refused
     mark=(LANE,),  # the cost at the last clear drop
     decrease=(LANE,),  # of the cost, as predicted for the step
@@ -181,6 +185,6 @@ LANES = Layout(
     loose=(LANE, 'joints', 'rows'),
     normal=(LANE, 'size', 'size'),
     rhs=(LANE, 'size'),
-    scratch=(FLOAT, 'scratch_rows', slots.WIDTH),  # of closed forms
+    scratch=(FLOAT, 'scratch_rows', closed_form.WIDTH),  # of closed forms
     point=(RECORD, POINT),
 )

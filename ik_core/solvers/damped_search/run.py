@@ -12,8 +12,8 @@ from ..._jit import inlined, inner, njit
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...optim.rules import answer_status, is_within
 from ...robot.limits import take_nearest_turns
+from ...rules import answer_status, are_within, put_inside
 from . import layouts
 from .decide import (
     assign,
@@ -97,8 +97,8 @@ def run(
             return False
 
 
-Outcome = tuple[int, float, int, int, int]
-"""Status, cost, iterations, evaluations and restarts of a search."""
+Outcome = tuple[int, float, int, int, int, int]
+"""Status, cost, iterations, evaluations, restarts and abandoned evaluations of a search."""
 
 
 @njit
@@ -118,7 +118,7 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
     if q.shape[0] > 0:
         for j in range(q.shape[0]):
             if not abs(q[j]) < np.inf:
-                return NOT_FINITE, 0.0, 0, 0, 0
+                return NOT_FINITE, 0.0, 0, 0, 0, 0
         searches.stage = NEW
         searches.guesses_first = searches.guesses_restart = 1 if problem.plan.shape[0] > 0 else 0
         for j in range(columns.shape[0]):
@@ -155,6 +155,7 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         int(searches.iterations[0]),
         int(searches.evaluations[0]),
         max(int(searches.begun[0]) - 1, 0),
+        int(searches.abandoned[0]),
     )
 
 
@@ -225,19 +226,16 @@ def conclude(address: int) -> int:
     load_search(problem, searches, 0, point)
     evaluate_point(problem, point)
     copy_to(point.x, point.answers[0])
-    errors, tolerance, is_reached = point.errors, problem.tolerance, point.errors.shape[0] > 0
-    for g in range(errors.shape[0]):
-        within = is_within(errors[g, 0], errors[g, 1], tolerance[0], tolerance[1])
-        is_reached = is_reached and within
-    return answer_status(RUNNING, is_reached)
+    tolerance = problem.tolerance
+    is_reached = are_within(point.errors, tolerance[0], tolerance[1])
+    return answer_status(RUNNING, is_reached, True)
 
 
 @inlined
 def put_starts(problem: Record, searches: Record) -> None:
     """Set the reference for full turns to the start, inside the limits."""
-    bounds, references, starts = problem.bounds, searches.references, searches.starts
-    for j in range(references.shape[1]):
-        references[0, j] = min(max(starts[0, j], bounds[0, j]), bounds[1, j])
+    copy_to(searches.starts[0], searches.references[0])
+    put_inside(searches.references[0], problem.bounds)
 
 
 @njit

@@ -18,7 +18,7 @@ from ...maths.linalg import (
 )
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...optim.rules import descent_along
+from ...rules import descent_along
 from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature, goal_jacobian
 from .layouts import FOLLOW, JACOBIAN, RESIDUAL
 from .model import Record, ask, miss, packed_of, slopes
@@ -72,6 +72,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
         lanes.decrease[w] = predicted_decrease(point.columns, gradient, dx)
     for j in range(dx.shape[0]):
         lanes.dx[j, w] = dx[j]
+    lanes.extra[w] += point.evaluations
 
 
 @inner
@@ -79,6 +80,7 @@ def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
     """Copy one of a lane's two points to `POINT`, and evaluate the model there."""
     point = lanes.point
     x, target, offset = point.x, point.target, point.offset
+    point.evaluations = 0
     for j in range(x.shape[0]):
         x[j] = lanes.x[at, j, w]
     for g in range(target.shape[0]):
@@ -94,6 +96,7 @@ def evaluate_point(problem: Record, point: Record) -> None:
     """Fill cost and model at the point."""
     x, residual, columns = point.x, point.residual, point.columns
     first, found = problem.goal_rows, problem.found
+    point.evaluations += 1
     if problem.tasks != 0:
         copy_to(x, problem.asked)
         ask(problem, RESIDUAL)
@@ -180,6 +183,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
+    lanes.extra[w] += point.evaluations
     held, normal, rhs, way = point.held, point.normal, point.rhs, point.descent
     _hold(problem, point, all_at_limits)
     size = free_block(point.hessian, held, normal)
@@ -207,6 +211,7 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
+    lanes.extra[w] += point.evaluations
     _hold(problem, point, False)
     least = FLAT * stiffness(point.hessian)
     if not curves_down_inside(

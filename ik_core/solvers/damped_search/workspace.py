@@ -1,8 +1,9 @@
 """The records of a search, made for a problem and kept for the next: of single solves
-(`DampedWorkspace`), and of batches (`BatchRecords`)."""
+(`DampedWorkspace`), and of batches."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from ...optim.arrays import (
     rows_of,
     sorted_tasks,
 )
-from ...optim.search import Clock, Workspace, steps_at_once
-from ...optim.workspace import STATUSES, judged
+from ...optim.search import STATUSES, Clock, Workspace, steps_at_once
+from ...optim.workspace import judged
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
 from ...robot.kinematics import MULTIPLIER
@@ -34,7 +35,7 @@ from .run import FEW, NOT_FINITE, Outcome, conclude, solve
 
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """In the place of q and of errors: see `run.solve`."""
-NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0)
+NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
 NOTHING = np.empty(0, np.int64), np.empty((0, 12))
 
 
@@ -86,12 +87,20 @@ class DampedWorkspace(Workspace):
         self.constants = self._make_constants()
         self._tolerances = 0.0, 0.0
         self._note_tolerances()
-        self.searches = self.make_searches(1, 1, targets=packed.targets)
-        self._one = self.make_lanes(1)
-        self._start, self._angles = self.searches['starts'][0], self.searches['angles'][0]
-        self.searches['one'] = self._one.address
+        for name in ('searches', '_one'):
+            vars(self).pop(name, None)
         self._few: Record | None = None
-        self._address = self.searches.address
+
+    @cached_property
+    def searches(self) -> Record:
+        """The record of a single search; batches make their own."""
+        record = self.make_searches(1, 1, targets=self.packed.targets)
+        record['one'] = self._one.address
+        return record
+
+    @cached_property
+    def _one(self) -> Record:
+        return self.make_lanes(1)
 
     def _make_constants(self) -> Record:
         packed, problem, beginning = self.packed, self.problem, self.beginning
@@ -165,8 +174,8 @@ class DampedWorkspace(Workspace):
     def _read(self, q0: ArrayLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
         q = self.problem.load(q0)
-        if len(self._angles):
-            self._angles[:] = self.packed.frozen_values(q)
+        if len(self.packed.frozen):
+            self.searches['angles'][0] = self.packed.frozen_values(q)
         if self.problem.other_tasks:
             self._load_tasks(q)
         return q
@@ -219,11 +228,11 @@ class DampedWorkspace(Workspace):
         q = self.problem.load_numbers(q0) if is_plain else self._read(q0)
         self._note_tolerances()
         errors = np.empty(self._shape)
-        outcome = solve(self._address, self.steps_at_once, q, errors)
+        outcome = solve(self.searches.address, self.steps_at_once, q, errors)
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
-            outcome = solve(self._address, self.steps_at_once, TO_GO_ON, errors)
+            outcome = solve(self.searches.address, self.steps_at_once, TO_GO_ON, errors)
             q[self.problem.columns] = self.searches['points'][0]
-        self._outcome = status, cost, iterations, evaluations, restarts = outcome
+        self._outcome = status, cost, iterations, evaluations, restarts, abandoned = outcome
         if not is_plain or status not in STATUSES:
             self._check(status, q)
             return self.result(q, clock() - started)
@@ -237,6 +246,9 @@ class DampedWorkspace(Workspace):
             evaluations,
             restarts,
             clock() - started,
+            (),
+            '',
+            abandoned,
         )
 
     # --- step by step ---
@@ -245,7 +257,7 @@ class DampedWorkspace(Workspace):
         """See Workspace."""
         q, own = self._read(q0), self.searches
         self._note_tolerances()
-        self._start[:] = q[self.problem.columns]
+        own['starts'][0] = q[self.problem.columns]
         own['stage'], self._outcome = NEW, NOT_BEGUN
         self._begins = self._may_begin = self.beginning is not None
         self._has_looked = False
@@ -265,7 +277,7 @@ class DampedWorkspace(Workspace):
             if self._begins:
                 self.searches['stage'] = NEW  # whatever was seen at the start
             self._begins = looks
-        self._outcome = outcome = solve(self._address, iterations, TO_GO_ON, NO_ERRORS)
+        self._outcome = outcome = solve(self.searches.address, iterations, TO_GO_ON, NO_ERRORS)
         self._check(outcome[0])
         status = STATUSES.get(outcome[0])
         if looks and status is None:
@@ -275,7 +287,7 @@ class DampedWorkspace(Workspace):
 
     def conclude(self) -> None:
         """See Workspace."""
-        self._status = conclude(self._address)
+        self._status = conclude(self.searches.address)
         if self.constants['failed']:
             self._check(layouts.FAILED)
 
@@ -288,7 +300,7 @@ class DampedWorkspace(Workspace):
     ) -> IkResult:
         """See Workspace."""
         own, point = self.searches, self._one.part('point')
-        status, cost, iterations, evaluations, restarts = self._outcome
+        status, cost, iterations, evaluations, restarts, abandoned = self._outcome
         if status == RUNNING:
             status, x = self._status, point['answers'][0]
             errors, cost = point['errors'], point['cost'].item()
@@ -307,6 +319,7 @@ class DampedWorkspace(Workspace):
             restarts,
             solve_time,
             history,
+            abandoned_evaluations=abandoned,
         )
 
     @property

@@ -71,6 +71,11 @@ def test_a_batch_is_many_single_solves_to_the_last_bit(name, away):
         batch, solve_singly(problem, targets, starts, **options), strict=True
     ):
         assert_the_same(result, single)
+    counts = batch.evaluations, batch.abandoned_evaluations
+    np.testing.assert_array_equal(batch.total_evaluations, sum(counts))
+    assert [result.total_evaluations for result in batch] == batch.total_evaluations.tolist()
+    assert (counts[1] >= 0).all()
+    assert not counts[1][~batch.success].any()
 
 
 def test_the_statuses_are_those_of_single_solves_with_few_iterations_and_no_restarts():

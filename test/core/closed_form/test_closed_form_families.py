@@ -6,7 +6,7 @@ from support import closed_form_chains as chains
 
 import ik_core as ik
 from ik_core import IkProblem, PoseTask, UnsupportedProblem
-from ik_core.closed_form import layouts
+from ik_core.closed_form import families
 
 CHAINS, POSES = 2, 6
 
@@ -77,7 +77,8 @@ def test_seven_joints_are_solved_at_a_redundancy_parameter(place):
 
 
 def test_axes_that_just_miss_each_other_are_followed_to_the_real_chain(monkeypatch):
-    monkeypatch.setattr(layouts, '_generals', lambda rows: iter(()))  # which needs no following
+    # elimination needs no following
+    monkeypatch.setattr(families._Chain, 'by_elimination', lambda self: iter(()))
     rng, again, poses = np.random.default_rng(10), 0, 0
     for make in (chains.FAMILIES['wrist behind 3 of RRR'], lambda r: chains.parallel(r, 1, 4)):
         spec = [

@@ -7,8 +7,7 @@ from support import closed_form_chains as chains
 import ik_core as ik
 from benchmark.robots import bent_wrist, calibrated, crx
 from ik_core import IkProblem, PoseTask
-from ik_core.closed_form.lines import joint_matrices, line_numbers, motion_matrix
-from ik_core.closed_form.polish import Six
+from ik_core.closed_form.elimination import Six, joint_matrices, line_numbers, motion_matrix
 
 AXIS, POINT = 1, 2
 

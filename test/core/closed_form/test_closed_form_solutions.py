@@ -71,6 +71,24 @@ def test_right_angles_which_are_full_of_singularities_lose_no_solution(name):
                 assert wrapped(found - other).max(axis=1).min() < 1e-4
 
 
+@pytest.mark.parametrize('q', [(0.0, 1.0, 0.0, -1.0, 0.0, 0.0), (1.0, 2.0, 0.0, -1.0, 0.0, 0.0)])
+def test_undetermined_joints_leave_their_start_where_only_other_values_reach_the_goal(q):
+    """Arms that are stretched behind an aligned wrist: one value of joint 6 reaches the goal."""
+    robot, goal, problem = ur5e()
+    q = 0.5 * np.pi * np.array(q)
+    pose = robot.forward_kinematics(q, 'tool0')
+    goal.set_target(pose)
+    form = ik.closed_form.form(problem)
+    starts = np.random.default_rng(27).uniform(-3.0, 3.0, (40, 6))
+    many = form.solve_many(np.repeat(pose[None], len(starts), axis=0), starts)
+    for start, others in zip(starts, many, strict=True):
+        found = form.solve(start)
+        assert wrapped(found - q).max(axis=1).min() < 1e-4
+        np.testing.assert_array_equal(others, found)
+        for one in found:
+            np.testing.assert_allclose(robot.forward_kinematics(one, 'tool0'), pose, atol=5e-9)
+
+
 def test_singularities_of_virtual_joints_are_no_proof_that_there_is_no_solution():
     lean = 7e-6  # as where a URDF has 1.5708 for a right angle
     y, x, z = [0.0, -1.0, 0.0], [-1.0, lean, lean], [0.0, 0.0, -1.0]

@@ -7,7 +7,7 @@ from support.first_attempts import measured
 
 import ik_core as ik
 from ik_core.cli.main import main
-from ik_core.closed_form.chain import chain_of, frames_of_rows
+from ik_core.closed_form.chain import chain_of
 from ik_core.closed_form.ideals import MOST, ideals_of
 
 
@@ -82,19 +82,6 @@ def test_slides_have_no_ideal():
     joints = spec(rng.uniform(size=(6, 3)), np.eye(3)[[0, 1, 2, 0, 1, 2]])
     joints[2] = ('P', *joints[2][1:])
     assert not list(ideals_of(chain_with(closed_form_chains.chain(joints, rng))))
-
-
-def test_frames_of_the_rows_have_their_axes():
-    chain = chain_with(ik.load_urdf(measured('ur5e', 3)))
-    *before, behind = frames_of_rows(chain)
-    frame = np.eye(4)
-    for one, row in zip(before, chain.rows, strict=True):
-        frame = frame @ one
-        np.testing.assert_allclose(frame[:3, :3].T @ frame[:3, :3], np.eye(3), atol=1e-14)
-        assert np.linalg.det(frame[:3, :3]) > 0.0
-        np.testing.assert_allclose(frame[:3, 2], row[:3], atol=1e-14)
-        np.testing.assert_allclose(frame[:3, 3], row[3:], atol=1e-14)
-    np.testing.assert_allclose(frame @ behind, chain.last, atol=1e-14)
 
 
 def test_info_says_where_searches_of_a_measured_arm_begin(tmp_path, capsys):

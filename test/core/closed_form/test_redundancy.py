@@ -6,7 +6,7 @@ from support import robots
 
 import ik_core as ik
 from ik_core import IkProblem, InvalidOption, PoseTask, UnsupportedProblem
-from ik_core.closed_form.slots import NONE
+from ik_core.closed_form.records import NONE
 from ik_core.closed_form.sweeping import EVERY
 
 
@@ -72,10 +72,9 @@ def test_what_is_swept_eight_at_a_time_is_what_single_solves_find(name):
 
 
 def sampled(form, start, count=4000):
-    """The least distance of a solution to a start, over `count` redundancy values; inf
-    where joints do not matter at one."""
-    swept = form.sweep(start, np.linspace(*form.redundancy_range, count), EVERY)
-    return np.inf if swept is None else np.sqrt(swept[1].min())
+    """The least distance of a solution to a start, over `count` redundancy values."""
+    _, costs = form.sweep(start, np.linspace(*form.redundancy_range, count), EVERY)
+    return np.sqrt(costs.min())
 
 
 def stretches(there):
@@ -222,7 +221,7 @@ def test_nearest_solution_may_be_at_the_end_of_a_branch_or_a_limit_of_the_redund
     assert ends > 0
 
 
-def test_where_joints_do_not_matter_values_are_solved_one_by_one_with_care():
+def test_undetermined_joints_stay_at_the_start_in_a_sweep_and_in_the_best():
     robot, goal, form, *_ = arm('iiwa14', 36)
     q = np.array([0.0, 0.0, 0.0, -1.2, 0.5, 0.7, -0.2])
     at_zero, at_right = (
@@ -233,7 +232,9 @@ def test_where_joints_do_not_matter_values_are_solved_one_by_one_with_care():
     q[0] = 0.3
     pose = robot.forward_kinematics(q, goal.link)
     goal.set_target(pose)
-    assert form.sweep(q, np.linspace(*form.redundancy_range, 9), EVERY) is None
+    _, costs = form.sweep(q, np.linspace(*form.redundancy_range, 9), EVERY)
+    assert costs[4] < 1e-12
+    assert (np.delete(costs, 4) == NONE).all()
     best = ik.closed_form.best_solution(form, q, samples=41)
     assert abs(best[2]) < 1e-12  # it is reached with the arm in its plane only
     np.testing.assert_allclose(robot.forward_kinematics(best, goal.link), pose, atol=5e-9)

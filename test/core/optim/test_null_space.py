@@ -118,6 +118,16 @@ def test_a_secondary_task_is_descended_in_pieces_too():
     assert pieces > 2
 
 
+def test_every_evaluation_of_a_descent_counts():
+    problem, q = pose_problem('panda', [ik.PostureTask()])
+    search = ik.make_solver().begin(problem, q)
+    assert search.run()
+    goals, descent = search.primary.result(), search.descent
+    assert search.result().evaluations == goals.evaluations + descent.evaluations
+    # one where it begins; in each iteration one of a trial at least, and one where that ended
+    assert descent.evaluations >= 1 + 2 * descent.iterations
+
+
 def test_moved_joints_stay_inside_their_limits():
     rest = robots.shipped('panda').upper + 1.0  # pulls every joint over its limit
     problem, q = pose_problem('panda', [ik.PostureTask(rest)])

@@ -408,13 +408,13 @@ def test_its_kernels_are_made_ready_with_those_of_its_fallback():
 
 READY = """
 import ik_core as ik
-from ik_core.closed_form import following, judging, regular
+from ik_core.closed_form import following, kernel
 from ik_core.solvers.readiness import Kernels, make_ready
 from support import robots
-kernels = judging.propose, judging.settle, regular.solve_poses, following.follow
+kernels = kernel.solve_poses, kernel.judge_candidates, following.follow
 
 def compiled():
-    return [len(kernel.signatures) for kernel in kernels]
+    return [len(one.signatures) for one in kernels]
 
 make_ready(Kernels('closed_form'))
 before = compiled()

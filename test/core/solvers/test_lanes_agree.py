@@ -48,9 +48,15 @@ def in_other_lanes(count):
     return with_kernels(source, f'solve_in_{count}_lanes', entry=True, **views)
 
 
-def in_so_many_lanes(count, problem, frames, starts, steps=FOREVER, **options):
-    """Answers (N, variables), codes (N, 4) and errors of a kernel with so many lanes, which is
-    called for so many steps at a time."""
+def in_so_many_lanes(*arguments, **options):
+    """Answers (N, variables), codes (N, 4) and errors of `searches_in_lanes`."""
+    searches = searches_in_lanes(*arguments, **options)
+    return searches['points'], searches['codes'], searches['errors']
+
+
+def searches_in_lanes(count, problem, frames, starts, steps=FOREVER, **options):
+    """The searches, done by a kernel with so many lanes, which is called for so many steps at a
+    time."""
     solver = ik.make_solver('levenberg_marquardt', **options)
     search = DampedWorkspace(problem, solver.options)
     kernel = run.solve_batch if count == LANES else in_other_lanes(count)
@@ -64,7 +70,7 @@ def in_so_many_lanes(count, problem, frames, starts, steps=FOREVER, **options):
         begins = False
     assert not lanes['phase'].any()  # all lanes are idle
     assert not searches['owners'].any()
-    return searches['points'], searches['codes'], searches['errors']
+    return searches
 
 
 @pytest.mark.thorough  # compiles the largest kernel for two more numbers of lanes
@@ -115,6 +121,53 @@ def test_a_solve_is_that_of_a_search_run_step_by_step(name, shift):
         assert one.cost == other.cost
         assert (one.iterations, one.evaluations) == (other.iterations, other.evaluations)
         assert one.restarts == other.restarts
+        assert other.abandoned_evaluations == 0
+        assert (one.abandoned_evaluations == 0) or (one.success and one.iterations > 8)
+
+
+@needs_lanes
+def test_restarts_side_by_side_abandon_some_evaluations():
+    problem, frames, starts = random_problems('panda', 40, seed=8)
+    frames[0, :, 9:] += 0.9  # out of reach: all attempts are made, whichever way
+    alone = searches_in_lanes(1, problem, frames, starts, restarts=20)
+    beside = searches_in_lanes(LANES, problem, frames, starts, restarts=20)
+    np.testing.assert_array_equal(alone['evaluations'], beside['evaluations'])
+    assert not alone['abandoned'].any()
+    assert beside['abandoned'][0] == 0
+    assert (beside['abandoned'] >= 0).all()
+    assert beside['abandoned'].any()
+
+
+COUNTED = """
+import json
+from ik_core.solvers.damped_search import run, second_order
+from ik_core.solvers.damped_search.layouts import CHECK, IDLE
+from test_lanes_agree import random_problems, searches_in_lanes
+made, evaluate, evaluate_point = 0, run.evaluate, second_order.evaluate_point
+def counting(problem, lanes, numbers):
+    global made
+    made += sum(phase not in (IDLE, CHECK) for phase in numbers.phase)
+    evaluate(problem, lanes, numbers)
+def counting_points(problem, point):
+    global made
+    made += 1
+    evaluate_point(problem, point)
+run.evaluate, second_order.evaluate_point = counting, counting_points
+problem, frames, starts = random_problems('scara', 8)
+frames[3, :, 9:] += 0.6
+found = searches_in_lanes(%d, problem, frames, starts, restarts=20)
+print(json.dumps([made, found['evaluations'].tolist(), found['abandoned'].tolist()]))
+"""
+
+
+@pytest.mark.parametrize('count', [1, 4])
+def test_all_evaluations_are_counted(count):
+    """In plain Python, where they can be counted from outside."""
+    here = os.path.dirname(__file__)
+    output = fresh_python.run(COUNTED % count, NUMBA_DISABLE_JIT='1', PYTHONPATH=python_path(here))
+    made, evaluations, abandoned = json.loads(output)
+    assert sum(evaluations) + sum(abandoned) == made
+    assert any(abandoned) == (count > 1)
 
 
 PLAIN = """

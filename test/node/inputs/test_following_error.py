@@ -1,6 +1,7 @@
 """The following error: lag is none, and staying behind is one. Without a node."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -69,7 +70,8 @@ def test_the_ranges_are_those_of_the_last_seconds(commands, seconds):
         assert history.highest[-1] >= max(within)
         for age, low, high in zip(history.ages, history.lowest, history.highest, strict=True):
             inner = [p for t, p in past if now - t <= age - 1e-9]
-            outer = [p for t, p in past if now - t <= age + 1e-9]
+            outer = [past[-1][1]]
+            outer += [p for (_, p), (t, _) in pairwise(past) if now - t <= age + 1e-9]
             assert min(outer) <= low[0] <= min(inner, default=math.inf)
             assert max(inner, default=-math.inf) <= high[0] <= max(outer)
         assert history.ages[0] <= now - past[-1][0] + block + 1e-9
@@ -169,6 +171,32 @@ def test_a_robot_that_stands_in_motion_is_seen_within_a_few_samples_once_its_lag
         following.measure(q, EVERY, ALLOWED, 100.0 + k * PERIOD)
         seen += [k] * (following.stands and k > 300)  # then it is known
     assert stops < seen[0] <= stops + 5
+
+
+def ticks_until_seen(following, begin, stops):
+    """How many ticks pass until a robot that stops is found to stand; motion begins at a time."""
+    commanded = motion(4.0)
+    for k, command in enumerate(commanded):
+        following.command(command, begin + k * PERIOD)
+        following.measure(commanded[min(k, stops)], EVERY, ALLOWED, begin + k * PERIOD)
+        if following.stands:
+            return k - stops
+    raise AssertionError('it was never found to stand')
+
+
+@pytest.mark.parametrize('late', [True, False])
+def test_a_robot_that_starts_late_lags_and_one_that_was_elsewhere_meanwhile_does_not(late):
+    following = watching()
+    usual = ticks_until_seen(following, 100.0, 40)
+    stands = motion(1.0)[40]
+    following.forget()
+    ways = np.concatenate([np.zeros(40), 5.0 * (PERIOD * np.arange(20)) ** 2])
+    if not late:
+        ways[40:] = 0.1
+    for k, way in enumerate(ways):
+        following.note_late_start(stands + way, 100.0 + (40 + usual + k) * PERIOD)
+    ticks = ticks_until_seen(following, 110.0, 40)
+    assert ticks > usual + 10 if late else ticks == usual
 
 
 @pytest.mark.parametrize('held', [1, 3, 8])

@@ -21,6 +21,8 @@ from support.motion_limits import Limits, assert_inside, assert_speeds, by_diffe
 from support.node_harness import reachable_goal
 from support.panda_world import ACCELERATION, TIP
 
+pytestmark = pytest.mark.long
+
 
 def check_steps(robot, commanded, times=None):
     """Inside the limits of position, velocity and acceleration, from command to command.

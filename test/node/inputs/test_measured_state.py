@@ -135,6 +135,8 @@ def test_a_joint_that_has_not_been_named_or_moves_is_not_known():
     ('joint', 'position'),
     [
         ('turn', 200.0),
+        ('wheel', 1e300),  # a multiple of whole turns, in floating point
+        ('wheel', -2e8),
         ('turn', 1.0 + math.pi + 0.01),
         ('turn', -2.0 - math.pi - 0.01),
         ('slide', 0.81),

@@ -29,6 +29,7 @@ from ik_node.inputs import tf_frames
 from ik_node.inputs.goal_frames import Pending
 from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
 
+pytestmark = pytest.mark.long
 TIP = 'panda_hand'
 TF2_ROS = '''
 """The part of tf2_ros that the node uses, over a topic of geometry_msgs/TransformStamped."""

@@ -287,7 +287,9 @@ def test_ticks_that_do_not_come_make_no_joint_jump(robot, rate, pause, kind):
 
 
 @pytest.mark.parametrize('rate', [250.0, 1000.0])
-@pytest.mark.parametrize('pause', [0.016, 0.02, 0.024, 0.1])
+@pytest.mark.parametrize(
+    'pause', [*(pytest.param(it, marks=THOROUGH) for it in (0.016, 0.024)), 0.02, 0.1]
+)
 def test_limits_that_change_where_ticks_did_not_come_make_no_joint_jump(robot, rate, pause):
     begins = [round(rate * begin) for begin in (0.15, 0.7, 1.0, 1.7)]
     missed = [begin + number for begin in begins for number in range(round(rate * pause))]

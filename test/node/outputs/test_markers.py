@@ -49,7 +49,9 @@ def test_markers_go_when_the_node_is_deactivated(steps):
         assert len(node.inbox[TOPIC]) == count, 'nothing is shown while nothing moves'
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    'number', [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)]
+)
 def test_markers_go_when_the_process_is_ended(number):
     client = Client(unique_namespace())
     arguments = [f'urdf_path:={URDF / "panda.urdf"}', f'tip_links:={TIP}', 'rate:=100.0']

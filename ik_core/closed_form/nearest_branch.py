@@ -1,10 +1,10 @@
-"""The value of the held joint that has the solution nearest to a start: a kernel.
+"""The value of the redundancy parameter with the solution nearest to a start: a kernel.
 
 First the start's own value is looked at, and values from end to end of the range, eight at a time,
-outwards from there, as far as the held joint alone is nearer than the best. The branch of the best
-is followed to where it is nearest (`branch_search`). Then the parts of branches between two values
-that may come nearer still (`between`) are divided, the most promising first: to a third, and to
-smaller ones where a branch ends or is fast. A better one that turns up is followed, too.
+outwards from there, as far as the redundant joint alone is nearer than the best. The branch of the
+best is followed to where it is nearest (`branch_search`). Then the parts of branches between two
+values that may come nearer still (`between`) are divided, the most promising first: to a third,
+and to smaller ones where a branch ends or is fast. A better one that turns up is followed, too.
 """
 
 from __future__ import annotations
@@ -16,19 +16,6 @@ import numpy as np
 from .._jit import inner, njit
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
-from .between import nearest_between
-from .branch_paths import (
-    COST,
-    MARGIN,
-    NUMBERS,
-    choose,
-    hold,
-    hold_one,
-    keep,
-    keep_all,
-    load,
-    measure,
-)
 from .branch_search import (
     AT,
     BRACKET,
@@ -40,24 +27,43 @@ from .branch_search import (
     look_at_one_each,
     take,
 )
-from .judging import SNAP
-from .regular import error_at_start, set_bound, set_branches, solve_lanes
-from .slots import (
+from .branches import (
+    COST,
+    END,
+    NUMBERS,
+    choose,
+    keep,
+    keep_all,
+    load,
+    measure,
+    nearest_between,
+    set_values,
+)
+from .kernel import (
     BRANCHES,
+    EXACT,
+    POSES,
+    SNAP,
+    error_at_start,
+    passes_of,
+    set_free,
+    set_signs,
+    solve_lanes,
+)
+from .records import (
+    BOUND,
     COLUMN,
     DISTANCE,
-    GAP,
-    HELD,
+    ERROR,
     JOINTS,
-    MISS,
-    NEAREST,
     NONE,
-    POSES,
+    REDUNDANT_JOINT,
+    ROOM,
     SLOTS,
+    SPARE,
     WIDTH,
-    X,
+    result_at,
 )
-from .standing import margin_of
 
 WIDER = 0.5
 """Branches that are further beyond limits, or further than the best, at a value [rad] are taken
@@ -82,7 +88,7 @@ _in_lanes = in_lanes[WIDTH]
 
 
 @njit
-def best_held(
+def nearest_branch(
     plan: IntArray,
     numbers: Array,
     wide: Array,
@@ -109,14 +115,15 @@ def best_held(
     best = trial[BRACKET:]
     best[HERE, COST], best[HERE, AT] = NONE, np.nan
     load(plan, target, start, memory)
-    middle, step = start[0, plan[COLUMN + plan[HELD]]], values[1] - values[0]
+    set_free(plan, numbers, memory, math.nan)
+    middle, step = start[0, plan[COLUMN + plan[REDUNDANT_JOINT]]], values[1] - values[0]
     low, high = values[0], values[values.shape[0] - 1]
     error = _error_at_start(plan, numbers, memory)
     in_doubt = _look_at_start(plan, numbers, middle, trial, memory)
     first, last = _look_outwards(plan, wide, middle, values, trial, paths, memory)
     if last < first:
         return UNKNOWN, in_doubt
-    set_branches(memory, BRANCHES)
+    set_signs(plan, memory, BRANCHES)
     followed = best[HERE, COST]
     if followed < NONE:
         follow(plan, wide, step, low, high, trial, memory)
@@ -135,8 +142,8 @@ def best_held(
 @inner
 def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
     lanes = _in_lanes(memory)
-    lanes[NEAREST] = error_at_start(plan, numbers, lanes)
-    return memory[NEAREST, 0]
+    lanes[SPARE] = error_at_start(plan, numbers, lanes)
+    return memory[SPARE, 0]
 
 
 @inner
@@ -144,18 +151,26 @@ def _look_at_start(
     plan: IntArray, numbers: Array, middle: float, trial: Array, memory: Array
 ) -> bool:
     """Take the nearest solution with the start's own value; return whether such solutions have to
-    be looked for with care."""
-    lanes = _in_lanes(memory)
-    set_branches(memory, BRANCHES)
-    hold_one(plan, numbers, middle, trial, memory)
-    in_doubt = solve_lanes(plan, numbers, lanes, BRANCHES) != 0
-    lanes[GAP] = margin_of(lanes, 0)
-    nothing = True
+    be looked for with care: there is only what is near one."""
+    _solve_all(plan, numbers, middle, trial, memory)
+    nothing, near, at = True, False, result_at(0)
     for lane in range(WIDTH):
-        if memory[DISTANCE, lane] < NONE:
-            value, nothing = memory[X + plan[HELD], lane], False
-            take(memory[DISTANCE, lane], max(memory[GAP, lane], -SNAP), value, lane, trial)
-    return in_doubt or (nothing and bits(lanes[MISS] > 0.0) != 0)
+        cost = memory[at + DISTANCE, lane]
+        if cost < NONE and memory[at + ERROR, lane] <= EXACT:
+            value, nothing = memory[at + plan[REDUNDANT_JOINT], lane], False
+            take(cost, max(memory[at + ROOM, lane], -SNAP), value, lane, trial)
+        near |= cost < NONE
+    return nothing and near
+
+
+@inner
+def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array) -> None:
+    """The solutions with a value of the redundancy parameter, a branch in each lane."""
+    for lane in range(WIDTH):
+        trial[0, lane] = value
+    set_signs(plan, memory, BRANCHES)
+    set_values(trial[0], memory)
+    solve_lanes(plan, numbers, memory, BRANCHES)
 
 
 @inner
@@ -172,7 +187,7 @@ def _look_outwards(
 
     The last is below the first where joints do not matter at one.
     """
-    set_branches(memory, POSES)
+    set_signs(plan, memory, POSES)
     count, step, right = values.shape[0], values[1] - values[0], 0
     while right < count and values[right] < middle:
         right += 1
@@ -180,7 +195,7 @@ def _look_outwards(
     while True:
         picked, least = 0, trial[BRACKET + HERE, COST]
         if least < NONE:
-            set_bound(memory, (math.sqrt(least) + WIDER) ** 2)
+            _set_bound(memory, (math.sqrt(least) + WIDER) ** 2)
         while picked < WIDTH:
             below = middle - values[left] - step if left >= 0 else NONE
             above = values[right] - middle - step if right < count else NONE
@@ -218,13 +233,14 @@ def _look(
     """Keep what the branches are at the values picked; False where joints do not matter."""
     for lane in range(WIDTH):
         trial[0, lane] = values[int(trial[PICKED, min(lane, picked - 1)])]
-    hold(plan, wide, trial[0], memory)
+    set_values(trial[0], memory)
     if measure(plan, wide, memory, POSES):
         return False
     for lane in range(picked):
-        keep_all(memory, lane, paths[int(trial[PICKED, lane])])
-        for slot in range(SLOTS):
-            cost, margin = memory[DISTANCE + slot, lane], memory[GAP + slot, lane]
+        keep_all(plan, memory, lane, paths[int(trial[PICKED, lane])])
+        for slot in range(passes_of(plan, POSES)):
+            at = result_at(slot)
+            cost, margin = memory[at + DISTANCE, lane], memory[at + ROOM, lane]
             take(cost, margin, trial[0, lane], slot, trial)
     return True
 
@@ -248,11 +264,11 @@ def _list_parts(
         useful = bits(near * near < trial[BRACKET + HERE, COST])
         if useful == 0:
             continue
-        lanes[NEAREST] = near
+        lanes[SPARE] = near
         for slot in range(SLOTS):
             if (useful >> slot) & 1:
                 ends = paths[k], paths[k + 1]
-                promise = memory[NEAREST, slot]
+                promise = memory[SPARE, slot]
                 count = _list_part(promise, values[k], width, slot, ends, slot, parts, count)
     return count
 
@@ -296,21 +312,21 @@ def _divide(
 
     step: the distance of two values, of which the first parts are.
     """
-    set_bound(memory, NONE)
+    _set_bound(memory, NONE)
     while True:
-        picked = _pick_parts(trial, parts, count, memory)
+        picked = _pick_parts(plan, trial, parts, count, memory)
         if picked == 0:
             return
         look_at_one_each(plan, wide, trial, memory)
         for lane in range(picked * (PARTS - 1)):
             slot = int(parts[int(trial[PICKED, lane]), WHICH])
             take(trial[COSTS, lane], trial[MARGINS, lane], trial[0, lane], slot, trial)
-        _note_ends(parts, picked, trial, memory, ends)
+        _note_ends(plan, parts, picked, trial, memory, ends)
         count = _list_again(plan, wide, parts, count, picked, trial, memory, step, ends)
 
 
 @inner
-def _pick_parts(trial: Array, parts: Array, count: int, memory: Array) -> int:
+def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: Array) -> int:
     """Fill lanes with the values that divide the most promising parts; return how many."""
     picked = 0
     while (picked + 1) * (PARTS - 1) <= WIDTH:
@@ -321,7 +337,7 @@ def _pick_parts(trial: Array, parts: Array, count: int, memory: Array) -> int:
             lane = picked * (PARTS - 1) + k - 1
             trial[0, lane] = parts[i, VALUE] + parts[i, SIZE] * k / PARTS
             trial[PICKED, lane] = i
-            choose(int(parts[i, WHICH]), lane, memory)
+            choose(plan, int(parts[i, WHICH]), lane, memory)
         parts[i, PROMISE] = NONE
         picked += 1
     return picked
@@ -338,7 +354,9 @@ def _most_promising(parts: Array, count: int, least: float) -> int:
 
 
 @inner
-def _note_ends(parts: Array, picked: int, trial: Array, memory: Array, ends: Array) -> None:
+def _note_ends(
+    plan: IntArray, parts: Array, picked: int, trial: Array, memory: Array, ends: Array
+) -> None:
     """ends = what is known of the parts picked at their ends and in between, a column for each."""
     for i in range(picked):
         lane = i * (PARTS - 1)
@@ -346,7 +364,7 @@ def _note_ends(parts: Array, picked: int, trial: Array, memory: Array, ends: Arr
         for c in range(NUMBERS):
             ends[0, c, i], ends[PARTS, c, i] = part[ENDS + c], part[ENDS + NUMBERS + c]
         for k in range(1, PARTS):
-            keep(memory, 0, lane + k - 1, ends[k], i)
+            keep(plan, memory, 0, lane + k - 1, ends[k], i)
 
 
 @inner
@@ -366,18 +384,18 @@ def _list_again(
     for k in range(PARTS):
         near, way = nearest_between(plan, wide, lanes, seen[k], seen[k + 1])
         useful = bits(near * near < trial[BRACKET + HERE, COST])
-        lanes[NEAREST] = near
+        lanes[SPARE] = near
         slow = bits(way <= FAST)
         for i in range(picked):
             if (useful >> i) & 1:
                 part = parts[int(trial[PICKED, i * (PARTS - 1)])]
                 width = part[SIZE] / PARTS
-                inside = min(ends[k, MARGIN, i], ends[k + 1, MARGIN, i]) >= -SNAP
+                inside = min(ends[k, END, i], ends[k + 1, END, i]) >= -SNAP
                 is_smooth = inside and (slow >> i) & 1
                 if width > (SMOOTH if is_smooth else ENDED) * step:
                     value, slot = part[VALUE] + k * width, int(part[WHICH])
                     sides = ends[k], ends[k + 1]
-                    promise = memory[NEAREST, i]
+                    promise = memory[SPARE, i]
                     count = _list_part(promise, value, width, slot, sides, i, parts, count)
     return count
 
@@ -386,14 +404,20 @@ def _list_again(
 def _take_all(
     plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array, q: Array
 ) -> None:
-    """q = the nearest solution at a value, NaN first where it is not regular."""
-    set_branches(memory, BRANCHES)
-    hold_one(plan, numbers, value, trial, memory)
-    doubt, best = solve_lanes(plan, numbers, _in_lanes(memory), BRANCHES), 0
+    """q = the nearest solution at a value, NaN first where it is only near one."""
+    _solve_all(plan, numbers, value, trial, memory)
+    at, best = result_at(0), 0
     for lane in range(WIDTH):
-        if memory[DISTANCE, lane] < memory[DISTANCE, best]:
+        if memory[at + DISTANCE, lane] < memory[at + DISTANCE, best]:
             best = lane
     for j in range(plan[JOINTS]):
-        q[plan[COLUMN + j]] = memory[X + j, best]
-    if doubt or not memory[DISTANCE, best] < NONE:
+        q[plan[COLUMN + j]] = memory[at + j, best]
+    if not (memory[at + DISTANCE, best] < NONE and memory[at + ERROR, best] <= EXACT):
         q[0] = np.nan
+
+
+@inner
+def _set_bound(memory: Array, bound: float) -> None:
+    """From which squared distance on solutions are of no use."""
+    for lane in range(WIDTH):
+        memory[BOUND, lane] = bound

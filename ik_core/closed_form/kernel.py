@@ -1,0 +1,971 @@
+"""The kernel: it runs a list of subproblem records over all branches, in lanes of any width.
+
+A record with two solutions selects one by a sign; a *branch* is a choice of all signs, of which
+there are at most three. Lanes hold poses, and the branches follow each other in passes; or, for a
+single pose, lanes hold its branches (`spread`: so many signs differ from lane to lane). Passes
+count in binary, the last sign fastest; each begins with the first record whose sign has changed,
+and what was solved before it is kept. Where a record has no solution in any lane, or the joints
+solved so far are beyond their limits, the passes that share it are left out.
+
+All candidates, those of `elimination` as well, are judged by one criterion: whether the loop
+closes within the limits. `records` says where everything is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._jit import inlined, inner, njit
+from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select, wave
+from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
+from ..maths.vectors import Vector, cross, dot, minus, times
+from ..robot.limits import TURN as FULL_TURN
+from .formulas import (
+    COARSE,
+    FINE,
+    FLAT,
+    Affine,
+    across,
+    add,
+    blend,
+    combined,
+    cone,
+    line,
+    line_of_shift,
+    plane,
+    product,
+    quartic,
+    rotated,
+    sphere,
+    turn,
+)
+from .records import (
+    APART,
+    AROUND,
+    ARRAYS,
+    BEGINS,
+    BETWEEN,
+    BEYOND,
+    BOUND,
+    CAREFUL,
+    COLUMN,
+    CONE,
+    COS,
+    DISTANCE,
+    ELEMENTS,
+    ERROR,
+    FIRST,
+    FREE,
+    GAP,
+    GAPS,
+    GOAL,
+    HEADER,
+    HOME,
+    INNER,
+    INSIDE,
+    IS_POINT,
+    JOINT,
+    JOINTS,
+    JUDGED,
+    KEEPS,
+    KEPT,
+    KIND,
+    KNOWN_SIGNS,
+    LOST,
+    LOWER,
+    MARGIN,
+    MIDDLE,
+    MIRRORED,
+    MOST_FOUND,
+    MOVED,
+    MULTIPLIER,
+    NONE,
+    OFFSET,
+    OUTSIDE,
+    PLACE,
+    PLANE,
+    POINT,
+    POINT_ONLY,
+    POSE,
+    RANKED,
+    RECORD,
+    RECORDS,
+    REDUNDANT,
+    ROOM,
+    SEEN,
+    SETTINGS,
+    SHARED,
+    SHORT,
+    SIGN,
+    SIGN_OF,
+    SIGNS,
+    SIN,
+    SLIDES,
+    SLOTS,
+    SOLVED,
+    START,
+    TARGET,
+    TIP,
+    TURN,
+    UPPER,
+    USED_SIGNS,
+    VALUE,
+    WIDTH,
+    axis_at,
+    frame_in,
+    point_at,
+    put_frame_in,
+    result_at,
+)
+
+EXACT = 1e-9
+"""Errors [m, rad] of a solution."""
+SAME = 1e-4
+"""Solutions no further apart in any joint are the same [rad or m]."""
+SNAP = 1e-9
+"""A joint this far beyond a limit is on it [rad or m]; EXACT allows for it."""
+TOUCHING = 1e-4
+"""An exact solution this far beyond a limit may have one inside, to the tolerances, beside it."""
+CLOSE = 1e-7
+"""Solutions with more room to the ends of their subproblems are not the same as another one."""
+CLEARLY = 1e-5
+"""Where there are solutions, candidates with a larger error are none [m, rad]."""
+LENIENT = 0.025
+"""Subproblems whose gap is below minus this, or the margin if that is larger, have no solution,
+and none nearby."""
+HALF = 0.5 - 1e-9
+"""Half a turn more, as where a wrist flips, and half a turn less are equally near: the former is
+taken, also where rounding is for the other."""
+BY_START = 0.0
+"""How far undetermined joints are from the start [rad]. NaN: it shows that they are."""
+POSES = 0
+"""`spread` where each lane is another pose."""
+BRANCHES = SIGNS
+"""`spread` where each lane is another branch of one pose."""
+FRESH, ADDED, MEASURED = range(3)
+"""Tasks of `solve_branches`."""
+
+_in_lanes = in_lanes[WIDTH]
+_arrays_at = ARRAYS.lanes()
+
+
+# --- the loop ------------------------------------------------------------------------------------
+
+
+@inlined
+def _carry(
+    plan: IntArray, numbers: Array, lanes: Array, span: int, way: float, v: Vector, offset: float
+) -> Vector:
+    """v moved by the elements of a span of paths: see `_carry_along`."""
+    first, last = plan[span], plan[span + 1]
+    return _carry_along(plan, numbers, lanes, first, last, way, v, offset)
+
+
+@inlined
+def _carry_along(
+    plan: IntArray, numbers: Array, lanes: Array, first: int, last: int, way: float, v: Vector,
+    offset: float,
+) -> Vector:  # fmt: skip
+    """v moved by the elements in places of paths; offset 1.0: a point, 0.0: a direction.
+
+    way: 1.0 by their motions, the last element first; -1.0 by the inverses, the first one first
+    """
+    for i in range(first, last):
+        k = plan[i] if way < 0.0 else plan[first + last - 1 - i]
+        if k == TARGET:
+            frame = frame_in(lanes, POSE)
+            shift = times(offset, (frame[9], frame[10], frame[11]))
+            if (way > 0.0) == (plan[MIRRORED] != 0):
+                v = add(from_axes(frame, v), shift)
+            else:
+                v = in_axes(frame, minus(v, shift))
+        elif numbers[k, SLIDES] > 0.0:
+            v = add(v, times(way * offset * lanes[COS + k], axis_at(numbers, k)))
+        else:
+            point = times(offset, point_at(numbers, k))
+            moved = rotated(
+                axis_at(numbers, k), lanes[COS + k], way * lanes[SIN + k], minus(v, point)
+            )
+            v = add(moved, point)
+    return v
+
+
+@inlined
+def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
+    """How far the loop is open, where the goal's frame is [m, rad]."""
+    zero = 0.0 * lanes[GOAL]
+    x = numbers[TIP, 0] + zero, numbers[TIP, 3] + zero, numbers[TIP, 6] + zero
+    y = numbers[TIP, 1] + zero, numbers[TIP, 4] + zero, numbers[TIP, 7] + zero
+    p = numbers[TIP, 9] + zero, numbers[TIP, 10] + zero, numbers[TIP, 11] + zero
+    for i in range(plan[JOINTS] - 1, -1, -1):
+        frame, c, s = frame_at(numbers, JUDGED + i), lanes[COS + i + 1], lanes[SIN + i + 1]
+        if numbers[i + 1, SLIDES] > 0.0:
+            p = p[0], p[1], p[2] + c
+        else:
+            x, y, p = _spun(c, s, x), _spun(c, s, y), _spun(c, s, p)
+        x, y, p = from_axes(frame, x), from_axes(frame, y), from_axes(frame, p)
+        p = add(p, (frame[9], frame[10], frame[11]))
+    p = minus(p, (lanes[GOAL + 9], lanes[GOAL + 10], lanes[GOAL + 11]))
+    if plan[POINT_ONLY] != 0:
+        return root(dot(p, p))
+    z = cross(x, y)
+    x = minus(x, (lanes[GOAL], lanes[GOAL + 3], lanes[GOAL + 6]))
+    y = minus(y, (lanes[GOAL + 1], lanes[GOAL + 4], lanes[GOAL + 7]))
+    z = minus(z, (lanes[GOAL + 2], lanes[GOAL + 5], lanes[GOAL + 8]))
+    return root(most(dot(p, p), 0.5 * (dot(x, x) + dot(y, y) + dot(z, z))))
+
+
+@inlined
+def _spun(c: Number, s: Number, v: Vector) -> Vector:
+    """v turned about the z axis."""
+    return c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+@inlined
+def _free(lanes: Array, k: int) -> tuple[Number, Number]:
+    """The cosine and sine of an undetermined element."""
+    return lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1]
+
+
+@inlined
+def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
+    """Solve the element that brings a to w, both as seen from its point."""
+    h = axis_at(numbers, k)
+    if numbers[k, SLIDES] > 0.0:
+        lanes[COS + k] = dot(h, minus(w, a))
+    else:
+        lanes[COS + k], lanes[SIN + k] = turn(h, a, w, _free(lanes, k), lanes[SHORT])
+
+
+@inlined
+def _solve(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, one: int, again: bool, shared: bool
+) -> None:
+    """Solve the record at a place of the plan, the one-th: its joints, and the gap of its sign.
+
+    again: only its sign has changed since; shared: only the plan's last sign has
+    """
+    kind, j, offset = plan[r + KIND], plan[r + JOINT], float(plan[r + IS_POINT])
+    kept = KEPT + KEEPS * one
+    if again and kind < PLACE and numbers[j, SLIDES] == 0.0:
+        a = lanes[kept + 4], lanes[kept + 5], lanes[kept + 6]
+        w = lanes[kept + 7], lanes[kept + 8], lanes[kept + 9]
+        _take_one(plan, numbers, lanes, r, kept, a, w, offset)
+        return
+    if kind >= PLACE:
+        _solve_three(plan, numbers, lanes, r)
+        return
+    h, p = axis_at(numbers, j), times(offset, point_at(numbers, j))
+    h0, p0 = axis_at(numbers, plan[r + SEEN]), times(offset, point_at(numbers, plan[r + SEEN]))
+    row = plan[r + MOVED]
+    x = point_at(numbers, row) if plan[r + IS_POINT] != 0 else axis_at(numbers, row)
+    a = minus(_carry(plan, numbers, lanes, r + INSIDE, 1.0, x, offset), p)
+    middle = plan[r + SHARED]
+    if shared:
+        x = lanes[kept + 10], lanes[kept + 11], lanes[kept + 12]
+    else:
+        x = _carry_along(plan, numbers, lanes, plan[r + OUTSIDE], middle, -1.0, x, offset)
+        lanes[kept + 10], lanes[kept + 11], lanes[kept + 12] = x
+    last = plan[r + OUTSIDE + 1]
+    if kind == TURN:
+        around = plan[r + AROUND]
+        if not (shared and around == middle):
+            w = _carry_along(plan, numbers, lanes, middle, around, -1.0, x, offset)
+            lanes[kept], lanes[kept + 1] = turn(h, a, w, _free(lanes, j), lanes[SHORT])
+        c, s = lanes[kept], lanes[kept + 1]
+        for i in range(around, last):
+            k = plan[i]
+            ck, sk = lanes[COS + k], dot(h, axis_at(numbers, k)) * lanes[SIN + k]
+            c, s = c * ck + s * sk, s * ck - c * sk
+        lanes[COS + j], lanes[SIN + j] = c, s
+        return
+    w = minus(_carry_along(plan, numbers, lanes, middle, last, -1.0, x, offset), p0)
+    f = _carry(plan, numbers, lanes, r + BETWEEN, -1.0, h0, 0.0)
+    g = minus(_carry(plan, numbers, lanes, r + BETWEEN, -1.0, p0, offset), p)
+    sign = plan[r + SIGN]
+    if numbers[j, SLIDES] > 0.0:
+        if kind == PLANE:
+            lanes[COS + j] = (dot(h0, w) + dot(f, minus(g, a))) / dot(f, h)
+        else:
+            lanes[COS + j], lanes[GAP + sign] = line_of_shift(
+                h, minus(a, g), w, lanes[SIGN_OF + sign]
+            )
+        a = add(a, times(lanes[COS + j], h))
+    else:
+        if kind == PLANE:
+            x, y, d, gap = plane(h, a, f, dot(h0, w) + dot(f, g), lanes[SHORT])
+        elif kind == CONE:
+            x, y, d, gap = cone(h, a, f, h0, w)
+        else:
+            x, y, d, gap = sphere(h, a, g, w, lanes[SHORT])
+        lanes[kept], lanes[kept + 1], lanes[kept + 2], lanes[kept + 3], lanes[GAP + sign] = line(
+            x, y, d, gap, _free(lanes, j), lanes[SHORT]
+        )
+        lanes[kept + 4], lanes[kept + 5], lanes[kept + 6] = a
+        lanes[kept + 7], lanes[kept + 8], lanes[kept + 9] = w
+        _take_one(plan, numbers, lanes, r, kept, a, w, offset)
+        return
+    if plan[r + FIRST] >= 0:
+        _turn_first(plan, numbers, lanes, r, add(a, p), w, offset)
+
+
+@inlined
+def _take_one(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, kept: int, a: Vector, w: Vector,
+    offset: float,
+) -> None:  # fmt: skip
+    """One of the two angles that a record has kept, by its sign; and its first joint."""
+    sign, j = lanes[SIGN_OF + plan[r + SIGN]], plan[r + JOINT]
+    c, s = lanes[kept] + sign * lanes[kept + 2], lanes[kept + 1] + sign * lanes[kept + 3]
+    lanes[COS + j], lanes[SIN + j] = c, s
+    if plan[r + FIRST] >= 0:
+        a = add(rotated(axis_at(numbers, j), c, s, a), times(offset, point_at(numbers, j)))
+        _turn_first(plan, numbers, lanes, r, a, w, offset)
+
+
+@inlined
+def _turn_first(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, a: Vector, w: Vector, offset: float
+) -> None:
+    """Solve the first joint of a record, which brings a to w once its others stand."""
+    k = plan[r + FIRST]
+    a = _carry(plan, numbers, lanes, r + BETWEEN, 1.0, a, offset)
+    _turn(numbers, lanes, k, minus(a, times(offset, point_at(numbers, plan[r + SEEN]))), w)
+
+
+@inner
+def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
+    """Solve a record of three joints: E1 E2 v(E3) = far, for a point (PLACE) or a normal (LEVEL).
+
+    Its height along the first axis is one equation, f . E2 v = b1; the length of the point, or
+    where the plane is, another one, g . E2 v = b2. With |E2 v| = |v| they leave an equation in the
+    third joint alone. Where the first joint slides, the height gives its shift.
+    """
+    j, i, first = plan[r + JOINT], plan[r + INNER], plan[r + FIRST]
+    h, p, slides = axis_at(numbers, j), point_at(numbers, j), numbers[i, SLIDES] > 0.0
+    h0, p0 = axis_at(numbers, plan[r + SEEN]), point_at(numbers, plan[r + SEEN])
+    f = _carry(plan, numbers, lanes, r + BETWEEN, -1.0, h0, 0.0)
+    g = minus(p, _carry(plan, numbers, lanes, r + BETWEEN, -1.0, p0, 1.0))
+    moved = point_at(numbers, plan[r + MOVED])
+    w = minus(_carry(plan, numbers, lanes, r + OUTSIDE, -1.0, moved, 1.0), p0)
+    if plan[r + KIND] == PLACE:
+        far, offset = w, 1.0
+        v0, v1, v2, square, b1, b2 = _terms_of_point(plan, numbers, lanes, r, f, g, w)
+    else:
+        far = _carry(
+            plan, numbers, lanes, r + OUTSIDE, -1.0, axis_at(numbers, plan[r + MOVED]), 0.0
+        )
+        v0, v1, v2, square, b1, b2 = _terms_of_plane(plan, numbers, lanes, r, w, far)
+        g, offset = times(-1.0, g), 0.0
+    zero = 0.0 * lanes[GOAL]
+    along = dot(h, v0) + zero, dot(h, v1) + zero, dot(h, v2) + zero
+    shift, one = (zero, zero, zero), (zero + 1.0, zero, zero)
+    y0, y1, k = v0, v0, zero
+    if numbers[first, SLIDES] > 0.0:  # E2 v = y0 - d f, whose height along h gives the shift d
+        y0 = minus(_carry(plan, numbers, lanes, r + BETWEEN, -1.0, add(w, p0), 1.0), p)
+        shift = _affine(1.0 / dot(h, f), (dot(h, y0) + zero, zero, zero), -1.0, along)
+        rest = _affine(1.0, square, 2.0 * dot(y0, f), shift)
+        rest = rest[0] - dot(y0, y0), rest[1], rest[2]
+        poly = combined(
+            1.0, product(slides, rest, one), -1.0, product(slides, shift, shift)
+        )  # |v|^2 = |y0 - d f|^2
+    elif numbers[j, SLIDES] > 0.0:  # the height along f gives the shift d of the second joint
+        seen = dot(f, v0) + zero, dot(f, v1) + zero, dot(f, v2) + zero
+        shift = _affine(1.0 / dot(f, h), b1, -1.0, seen)
+        seen = dot(g, v0) + zero, dot(g, v1) + zero, dot(g, v2) + zero
+        rest = _affine(2.0, seen, -1.0, b2)
+        rise = _affine(1.0, shift, 2.0, along)
+        rise = rise[0] + 2.0 * dot(h, g), rise[1], rise[2]
+        poly = combined(
+            1.0, product(slides, rest, one), 1.0, product(slides, shift, rise)
+        )  # |v + d h + g|^2 = |w|^2
+    else:  # the part of E2 v across h is (b1 y0 + b2 y1) / k
+        b1, b2 = _affine(1.0, b1, -dot(h, f), along), _affine(1.0, b2, -dot(h, g), along)
+        flat, lever = across(h, f), across(h, g)
+        y0, y1, k = cross(lever, h), cross(h, flat), dot(h, cross(flat, lever)) + zero
+        poly = combined(
+            dot(lever, lever), product(slides, b1, b1),
+            -2.0 * dot(flat, lever), product(slides, b1, b2),
+        )  # fmt: skip
+        poly = combined(1.0, poly, dot(flat, flat), product(slides, b2, b2))
+        poly = combined(1.0, poly, k * k, product(slides, along, along))
+        poly = combined(1.0, poly, -k * k, product(slides, square, one))
+    size, sign = dot(g, g) + dot(w, w) + abs(square[0]), plan[r + SIGN]
+    signs = lanes[SIGN_OF + sign], lanes[SIGN_OF + sign + 1]
+    c, s, gap = quartic(poly, size * size, signs, _free(lanes, i))
+    lanes[GAP + sign] = lanes[GAP + sign + 1] = gap
+    lanes[CAREFUL] = 1.0  # as the gap does not tell how far two lines are apart
+    if slides:
+        c = s / most(1.0 + c, FLAT)
+        s = c * c
+    lanes[COS + i], lanes[SIN + i] = c, s
+    v = add(v0, blend(c, v1, s, v2))
+    d = shift[0] + c * shift[1] + s * shift[2]
+    if numbers[j, SLIDES] > 0.0:
+        lanes[COS + j] = d
+        a = add(v, times(d, h))
+    else:
+        if numbers[first, SLIDES] > 0.0:
+            y0 = minus(y0, times(d, f))
+        else:
+            one_b, two_b = b1[0] + c * b1[1] + s * b1[2], b2[0] + c * b2[1] + s * b2[2]
+            y0 = times(1.0 / k, blend(one_b, y0, two_b, y1))
+        lanes[COS + j], lanes[SIN + j] = turn(h, v, y0, _free(lanes, j), lanes[SHORT])
+        a = rotated(h, lanes[COS + j], lanes[SIN + j], v)
+    _turn_first(plan, numbers, lanes, r, add(a, times(offset, p)), far, offset)
+
+
+Terms = tuple[Vector, Vector, Vector, Affine, Affine, Affine]
+"""v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2."""
+
+
+@inner
+def _terms_of_point(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, f: Vector, g: Vector, w: Vector
+) -> Terms:
+    """Of a PLACE: v is the point, as seen from that of the second joint."""
+    i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
+    h, p = axis_at(numbers, i), point_at(numbers, i)
+    x = point_at(numbers, plan[r + MOVED])
+    u = minus(_carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0), p)
+    flat, side = across(h, u), cross(h, u)
+    rest, swing = minus(u, flat), flat
+    if numbers[i, SLIDES] > 0.0:
+        rest, swing, side = u, add(h, times(0.0, u)), times(0.0, u)
+    own = point_at(numbers, plan[r + JOINT])
+    v0 = minus(_carry(plan, numbers, lanes, r + MIDDLE, 1.0, add(p, rest), 1.0), own)
+    v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
+    v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
+    square = dot(v0, v0) + dot(v1, v1) + zero, 2.0 * dot(v0, v1) + zero, 2.0 * dot(v0, v2) + zero
+    if numbers[i, SLIDES] > 0.0:
+        square = dot(v0, v0) + zero, square[1], dot(v1, v1) + zero
+    reach = dot(w, w) - dot(g, g)
+    b2 = 0.5 * (reach - square[0]), -0.5 * square[1], -0.5 * square[2]
+    return (
+        v0,
+        v1,
+        v2,
+        square,
+        (dot(axis_at(numbers, plan[r + SEEN]), w) - dot(f, g) + zero, zero, zero),
+        b2,
+    )
+
+
+@inner
+def _terms_of_plane(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
+) -> Terms:
+    """Of a LEVEL: v is the plane's normal, which also says where the plane is."""
+    i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
+    h, p = axis_at(numbers, i), point_at(numbers, i)
+    x, z = point_at(numbers, plan[r + MOVED]), axis_at(numbers, plan[r + MOVED])
+    a = _carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0)
+    n = _carry(plan, numbers, lanes, r + INSIDE, 1.0, z, 0.0)
+    swing, side = across(h, n), cross(h, n)
+    rest, own = minus(n, swing), point_at(numbers, plan[r + JOINT])
+    arm = minus(p, _carry(plan, numbers, lanes, r + MIDDLE, -1.0, own, 1.0))
+    v0 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, rest, 0.0)
+    v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
+    v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
+    fixed = dot(n, minus(a, p)) - dot(far, w) + dot(rest, arm)
+    b1 = dot(axis_at(numbers, plan[r + SEEN]), far) + zero, zero, zero
+    b2 = fixed + zero, dot(swing, arm) + zero, dot(side, arm) + zero
+    return v0, v1, v2, (zero + 1.0, zero, zero), b1, b2
+
+
+@inner
+def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
+    """p (x + q y)."""
+    return p * (x[0] + q * y[0]), p * (x[1] + q * y[1]), p * (x[2] + q * y[2])
+
+
+# --- joint values --------------------------------------------------------------------------------
+
+
+@inlined
+def _set_joint(
+    numbers: Array, lanes: Array, i: int, k: int, value: Number
+) -> tuple[Number, Number]:
+    """Put joint i, which is element k, next to the start and inside the limits, or as near to
+    these as can be; return how far it is beyond them, and from the start [rad or m].
+
+    value: its angle, or shift
+    """
+    lower, upper, start = numbers[k, LOWER], numbers[k, UPPER], lanes[START + i]
+    x = numbers[k, MULTIPLIER] * (value - numbers[k, OFFSET])
+    if numbers[k, SLIDES] == 0.0:
+        share = x * (1.0 / FULL_TURN)
+        turns = floor((start * (1.0 / FULL_TURN) + HALF) - share)
+        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - share))
+        turns = most(turns, -floor(share - (lower - SNAP) * (1.0 / FULL_TURN)))
+        x = x + FULL_TURN * turns
+        if upper - lower < FULL_TURN:
+            above, below = x - upper, lower - x + FULL_TURN
+            x = select((above > SNAP) & (below < above), x - FULL_TURN, x)
+    beyond = most(lower - x, x - upper)
+    x = select(beyond > SNAP, x, most(least(x, upper), lower))
+    lanes[POINT + i] = x
+    return beyond, x - start
+
+
+@inlined
+def _set_joints(
+    plan: IntArray, numbers: Array, lanes: Array, r: int, count: int, least_gap: float
+) -> bool:
+    """Put the joints that a record has solved, the count-th; return whether any lane may lead to a
+    solution that is of use: with no gap below the least."""
+    used = plan[r + KNOWN_SIGNS]
+    gap = 1.0 + 0.0 * lanes[GOAL]
+    if used > 0:
+        gap = lanes[GAP + used - 1]
+    useful = gap > least_gap
+    if bits(useful) == 0:
+        return False
+    beyond, apart = lanes[BEYOND + count], lanes[APART + count]
+    for m in range(plan[r + SOLVED], plan[r + SOLVED + 1]):
+        i = plan[m]
+        k = i + 1
+        value = lanes[COS + k]
+        if numbers[k, SLIDES] == 0.0:
+            value = angle_of(lanes[COS + k], lanes[SIN + k])
+        over, gap = _set_joint(numbers, lanes, i, k, value)
+        beyond, apart = most(beyond, over), apart + gap * gap
+    lost = useful & (apart != apart)
+    lanes[LOST] = select(lost, 1.0, lanes[LOST])
+    lanes[BEYOND + count + 1] = beyond
+    lanes[APART + count + 1] = select(useful, apart, NONE)
+    useful = useful & (beyond <= numbers[SETTINGS, MARGIN]) & (apart < lanes[BOUND])
+    return bits(useful | lost) != 0
+
+
+@inner
+def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None:
+    """Put undetermined joints so far from the start: see `BY_START`; virtual ones are 0."""
+    lanes = _in_lanes(memory)
+    zero = 0.0 * lanes[BOUND]
+    _set_short(memory, COARSE)
+    for k in range(plan[ELEMENTS]):
+        lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + 1.0, zero
+    for i in range(plan[JOINTS]):
+        k = i + 1
+        lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + free, zero + free
+        if not math.isnan(free):
+            value = numbers[k, MULTIPLIER] * (lanes[START + i] + free) + numbers[k, OFFSET]
+            lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = wave(value)
+
+
+@inner
+def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
+    """From GOAL, START and VALUE what all branches share."""
+    lanes = _in_lanes(memory)
+    pose = compose(frame_in(lanes, GOAL), frame_at(numbers, HOME))
+    put_frame_in(lanes, POSE, pose)
+    zero = 0.0 * lanes[GOAL]
+    beyond, apart, k = zero - NONE, zero, plan[REDUNDANT]
+    if k >= 0:
+        value = numbers[k, MULTIPLIER] * lanes[VALUE] + numbers[k, OFFSET]
+        beyond, gap = _set_joint(numbers, lanes, k - 1, k, value)
+        apart = gap * gap
+        lanes[COS + k] = value
+        if numbers[k, SLIDES] == 0.0:
+            lanes[COS + k], lanes[SIN + k] = wave(value)
+    lanes[BEYOND], lanes[APART], lanes[LOST], lanes[CAREFUL] = beyond, apart, zero, zero
+    for sign in range(SIGNS):
+        lanes[GAP + sign] = zero + 1.0
+
+
+@inner
+def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> None:
+    """Fill the results for GOAL, START and VALUE, where FREE is NaN.
+
+    In the few poses where that shows, undetermined joints stay as at the start: first all that
+    rounding may have determined; then, where no solution comes of that, those that surely are.
+    LOST still shows these poses.
+    """
+    prepare(plan, numbers, memory)
+    solve_branches(plan, numbers, memory, spread, FRESH)
+    lanes = _in_lanes(memory)
+    lost = lanes[LOST]
+    if bits(lost > 0.0) != 0:
+        set_free(plan, numbers, memory, BY_START)
+        prepare(plan, numbers, memory)
+        solve_branches(plan, numbers, memory, spread, FRESH)
+        _set_short(memory, FINE)
+        solve_branches(plan, numbers, memory, spread, ADDED)
+        set_free(plan, numbers, memory, math.nan)
+        lanes[LOST] = lost
+
+
+@inner
+def _set_short(memory: Array, square: float) -> None:
+    for lane in range(memory.shape[1]):
+        memory[SHORT, lane] = square
+
+
+# --- branches ------------------------------------------------------------------------------------
+
+
+@inner
+def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
+    """The signs that differ from lane to lane; no BOUND, and what is undetermined shows."""
+    signs = min(spread, plan[USED_SIGNS])
+    for lane in range(memory.shape[1]):
+        memory[BOUND, lane] = NONE
+        for sign in range(signs):
+            second = (lane >> (signs - 1 - sign)) & 1
+            memory[SIGN_OF + sign, lane] = -1.0 if second else 1.0
+
+
+@inner
+def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int) -> int:
+    """The other signs in a pass; return the first one that was another in the pass before."""
+    used, changed = plan[USED_SIGNS], 0
+    for sign in range(used - 1, spread - 1, -1):
+        bit = used - 1 - sign
+        lanes[SIGN_OF + sign] = -1.0 if (count >> bit) & 1 else 1.0
+        if ((count ^ before) >> bit) & 1:
+            changed = sign
+    return changed
+
+
+@inner
+def passes_of(plan: IntArray, spread: int) -> int:
+    """How many passes there are."""
+    return 1 << max(plan[USED_SIGNS] - spread, 0)
+
+
+@inner
+def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, task: int) -> None:
+    """Fill the results of all passes, for what `prepare` has left.
+
+    task: FRESH, ADDED to results that are kept where these are better, or MEASURED: where all
+    branches are and how far from their ends, not which are solutions
+    """
+    lanes, least_gap = _in_lanes(memory), -max(LENIENT, numbers[SETTINGS, MARGIN])
+    if task == MEASURED:
+        least_gap = -NONE
+    passes, before, count, reached = passes_of(plan, spread), 0, 0, -1
+    while count < passes:
+        changed = _set_pass(plan, lanes, spread, before, count)
+        first = plan[BEGINS + changed] if count > 0 else 0
+        again = count > 0  # in the first record of a later pass only the sign is another
+        if changed < plan[USED_SIGNS] - 1:
+            reached = -1  # no record so far has been solved for these signs but the last
+        before, left_out = count, 0
+        for one in range(first, plan[RECORDS]):
+            r = HEADER + RECORD * one
+            _solve(plan, numbers, lanes, r, one, again and one == first, one <= reached)
+            reached = max(reached, one)
+            useful = _set_joints(plan, numbers, lanes, r, one, least_gap)
+            is_last = task == MEASURED and plan[r + KNOWN_SIGNS] == plan[USED_SIGNS]
+            if not (useful or is_last):
+                left_out = 1 << max(plan[USED_SIGNS] - max(plan[r + KNOWN_SIGNS], spread), 0)
+                break
+        for slot in range(count, count + (left_out if task != ADDED else 0)):
+            lanes[result_at(slot) + DISTANCE] = NONE
+            lanes[result_at(slot) + ROOM] = -NONE
+        if left_out == 0:
+            judge(plan, numbers, lanes, result_at(count), task)
+        count += max(left_out, 1)
+
+
+@inlined
+def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
+    """The result of a branch in each lane: a solution, what is near one, or none of both."""
+    margin, beyond, apart = (
+        numbers[SETTINGS, MARGIN], lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]],
+    )  # fmt: skip
+    kept, room = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
+    for sign in range(plan[USED_SIGNS]):
+        room = least(room, lanes[GAP + sign])
+    if task == MEASURED:
+        kept = apart < NONE  # but for what is undetermined
+        for sign in range(plan[USED_SIGNS]):
+            lanes[at + GAPS + sign] = lanes[GAP + sign]
+    else:
+        error = error_of(plan, numbers, lanes)
+        kept = kept & (error <= margin)
+        kept = kept & ((beyond <= SNAP) | (error > EXACT) | (beyond <= TOUCHING))
+        error = most(error, select(beyond > SNAP, beyond, 0.0))
+        if task == ADDED:
+            before = lanes[at + ERROR]
+            there = lanes[at + DISTANCE] < NONE
+            better = kept & ((error <= EXACT) | (lanes[at + DISTANCE] >= NONE))
+            better = better & ((before > EXACT) | (lanes[at + DISTANCE] >= NONE))
+            _put_result(plan, lanes, at, better, error, apart, room)
+            lanes[CAREFUL] = select(kept | there, 1.0, lanes[CAREFUL])
+            return
+        lanes[at + ERROR] = error
+        careful = kept & ((room < CLOSE) | (error > EXACT))
+        lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
+    lanes[at + ROOM] = select(kept, room, -NONE)
+    lanes[at + DISTANCE] = select(kept, apart, NONE)
+    for i in range(plan[JOINTS]):
+        lanes[at + i] = lanes[POINT + i]
+
+
+@inner
+def _put_result(
+    plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number, room: Number
+) -> None:  # fmt: skip
+    """Replace a result in the lanes where another one is better."""
+    lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
+    lanes[at + ROOM] = select(better, room, lanes[at + ROOM])
+    lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
+    for i in range(plan[JOINTS]):
+        lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
+
+
+# --- solutions -----------------------------------------------------------------------------------
+
+
+@inner
+def _rank(lanes: Array, results: int) -> None:
+    """RANKED of each result: how many of the same lane are nearer to the start."""
+    for one in range(results):
+        lanes[RANKED + one] = 0.0 * lanes[GOAL]
+    for one in range(results):
+        apart = lanes[result_at(one) + DISTANCE]
+        for two in range(one):
+            nearer = select(apart < lanes[result_at(two) + DISTANCE], 1.0, 0.0)
+            lanes[RANKED + one] = lanes[RANKED + one] + (1.0 - nearer)
+            lanes[RANKED + two] = lanes[RANKED + two] + nearer
+
+
+@inner
+def _rank_branches(memory: Array, branches: int) -> None:
+    """The same where each lane is another branch of one pose."""
+    at = result_at(0) + DISTANCE
+    for one in range(branches):
+        apart, nearer = memory[at, one], 0
+        for two in range(branches):
+            nearer += memory[at, two] < apart or (memory[at, two] == apart and two < one)
+        memory[RANKED, one] = nearer
+
+
+@inner
+def _put_ranked(
+    plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
+    rows: int, i: int,
+) -> int:  # fmt: skip
+    """As `put_back` for solutions that are all clear, in their ranks."""
+    first, count, beside = min(i, starts.shape[0] - 1), 0, (1 << spread) - 1
+    for one in range(results << spread):
+        at, own = result_at(one >> spread), lane + (one & beside)
+        if memory[at + DISTANCE, own] < NONE:
+            row = rows * i + int(memory[RANKED + (one >> spread), own])
+            if plan[JOINTS] < q.shape[1]:
+                for j in range(q.shape[1]):
+                    q[row, j] = starts[first, j]
+            for j in range(plan[JOINTS]):
+                q[row, plan[COLUMN + j]] = memory[at + j, own]
+            count += 1
+    for row in range(rows * i + count, rows * (i + 1)):
+        for j in range(q.shape[1]):
+            q[row, j] = np.nan
+    return count
+
+
+@inner
+def put_back(
+    plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
+    errors: Array, i: int,
+) -> int:  # fmt: skip
+    """Write the solutions of pose i and what is near one, each once, to q (N rows, n), the nearest
+    to the start first; return how many there are.
+
+    They are in so many results, each in 1 << spread lanes from `lane` on.
+    """
+    count, room, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
+    for one in range(results << spread):
+        at, own = result_at(one >> spread), lane + (one & beside)
+        apart = memory[at + DISTANCE, own]
+        if not apart < NONE:
+            continue
+        row, known = count, -1
+        for k in range(count):
+            other = int(memory[RANKED + k, lane])
+            there, its = result_at(other >> spread), lane + (other & beside)
+            if row == count and memory[there + DISTANCE, its] > apart:
+                row = k
+            if known < 0 and _are_same(plan, memory, at, own, there, its):
+                known = k
+        if known >= 0:  # the more accurate of two that are the same
+            other = int(memory[RANKED + known, lane])
+            there, its = result_at(other >> spread), lane + (other & beside)
+            if memory[at + ERROR, own] < memory[there + ERROR, its]:
+                memory[RANKED + known, lane] = one
+            continue
+        if count == room:
+            continue
+        for k in range(count, row, -1):
+            memory[RANKED + k, lane] = memory[RANKED + k - 1, lane]
+        memory[RANKED + row, lane] = one
+        count += 1
+    first, rows, found = min(i, starts.shape[0] - 1), errors.shape[0], 0
+    largest = NONE  # error: where there are solutions, what is clearly beside one is none
+    for k in range(count):
+        one = int(memory[RANKED + k, lane])
+        if memory[result_at(one >> spread) + ERROR, lane + (one & beside)] <= EXACT:
+            largest = CLEARLY
+    for k in range(count):
+        one = int(memory[RANKED + k, lane])
+        at, own = result_at(one >> spread), lane + (one & beside)
+        if memory[at + ERROR, own] > largest:
+            continue
+        errors[found] = memory[at + ERROR, own]
+        if plan[JOINTS] < q.shape[1]:
+            for j in range(q.shape[1]):
+                q[rows * i + found, j] = starts[first, j]
+        for j in range(plan[JOINTS]):
+            q[rows * i + found, plan[COLUMN + j]] = memory[at + j, own]
+        found += 1
+    for k in range(found, rows):
+        for j in range(q.shape[1]):
+            q[rows * i + k, j] = np.nan
+    return found
+
+
+@inner
+def _has_near(errors: Array, count: int) -> bool:
+    """Whether any of so many rows is only near a solution."""
+    near = False
+    for k in range(count):
+        near |= errors[k] > EXACT
+    return near
+
+
+@inner
+def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
+    """Whether two results are the same but for whole turns."""
+    for j in range(plan[JOINTS]):
+        gap = abs(memory[at + j, lane] - memory[there + j, beside])
+        if gap > SAME and abs(gap - FULL_TURN) > SAME:
+            return False
+    return True
+
+
+@inner
+def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
+    """How far the loop is open at START [m, rad]."""
+    for i in range(plan[JOINTS]):
+        k = i + 1
+        value = numbers[k, MULTIPLIER] * lanes[START + i] + numbers[k, OFFSET]
+        lanes[COS + k] = value
+        if numbers[k, SLIDES] == 0.0:
+            lanes[COS + k], lanes[SIN + k] = wave(value)
+    return error_of(plan, numbers, lanes)
+
+
+@inner
+def load_start(
+    plan: IntArray, starts: Array, values: Array, i: int, lane: int, memory: Array
+) -> None:
+    """A lane of START and VALUE for pose i; one row of each serves all."""
+    row = min(i, starts.shape[0] - 1)
+    for j in range(plan[JOINTS]):
+        memory[START + j, lane] = starts[row, plan[COLUMN + j]]
+    memory[VALUE, lane] = values[min(i, values.shape[0] - 1)]
+
+
+@inner
+def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
+    """A lane of GOAL for pose i."""
+    row = min(i, targets.shape[0] - 1)
+    for c in range(12):
+        memory[GOAL + c, lane] = targets[row, c]
+
+
+@njit
+def solve_poses(address: int, first: int, last: int, free: float) -> bool:
+    """Solve the poses first..last-1 of N; return whether the last has what is only near a
+    solution.
+
+    address : of `ARRAYS`, with memory (ROWS, WIDTH), targets (N, 12), starts (N, n), values (N,).
+        Results: q (N S, n), NaN behind the last, and counts (N,), -1 where a pose has what is only
+        near a solution, or joints are undetermined and the start's values lead to no solution, or
+        shall not be tried. For a single pose the first of these has its count, and errors (S,) are
+        above EXACT where a row is only near a solution or its limits
+    free: see `BY_START`.
+    """
+    arrays = _arrays_at(address)
+    plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
+    starts, values, q = arrays.starts, arrays.values, arrays.q
+    errors, counts = arrays.errors, arrays.counts
+    is_single, near = last - first == 1, False
+    spread = BRANCHES if is_single and WIDTH == 1 << BRANCHES else POSES
+    set_signs(plan, memory, spread)
+    set_free(plan, numbers, memory, math.nan if free == BY_START else free)
+    poses = WIDTH >> spread
+    for begin in range(first, last, poses):
+        for lane in range(WIDTH):
+            i = min(begin + (lane >> spread), last - 1)
+            load_goal(targets, i, lane, memory)
+            load_start(plan, starts, values, i, lane, memory)
+        if free == BY_START:
+            solve_lanes(plan, numbers, memory, spread)
+        else:
+            prepare(plan, numbers, memory)
+            solve_branches(plan, numbers, memory, spread, FRESH)
+        signs, results = min(spread, plan[USED_SIGNS]), passes_of(plan, spread)
+        careful = bits(_in_lanes(memory)[CAREFUL] > 0.0)
+        if spread != POSES:
+            _rank_branches(memory, 1 << signs)
+        else:
+            _rank(_in_lanes(memory), results)
+        for i in range(begin, min(begin + poses, last)):
+            lane, near = (i - begin) << spread, False
+            if careful if spread != POSES else (careful >> lane) & 1:
+                counts[i] = put_back(plan, memory, lane, signs, results, starts, q, errors, i)
+                near = _has_near(errors, counts[i])
+            else:
+                rows = errors.shape[0]
+                counts[i] = _put_ranked(plan, memory, lane, signs, results, starts, q, rows, i)
+            if counts[i] == 0 or free != BY_START:
+                for beside in range(1 << spread):
+                    if memory[LOST, lane + beside] > 0.0:
+                        counts[i] = -1
+            if near and not is_single:
+                counts[i] = -1
+    return near
+
+
+@njit
+def judge_candidates(address: int, candidates: Array) -> bool:
+    """As `solve_poses` for one pose, of which candidates (k, elements) are given: the angles or
+    shifts of all elements."""
+    arrays = _arrays_at(address)
+    plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
+    starts, values, q = arrays.starts, arrays.values, arrays.q
+    errors, counts, lanes = arrays.errors, arrays.counts, _in_lanes(memory)
+    for lane in range(WIDTH):
+        memory[BOUND, lane] = NONE
+        load_goal(targets, 0, lane, memory)
+        load_start(plan, starts, values, 0, lane, memory)
+    prepare(plan, numbers, memory)
+    results, beyond_alone, apart_alone = 0, lanes[BEYOND], lanes[APART]
+    for first in range(0, candidates.shape[0], WIDTH):
+        beyond, apart = beyond_alone, apart_alone
+        for i in range(plan[JOINTS]):
+            k = i + 1
+            if k == plan[REDUNDANT]:
+                continue
+            for lane in range(WIDTH):
+                memory[COS + k, lane] = candidates[min(first + lane, candidates.shape[0] - 1), k]
+            value = lanes[COS + k]
+            if numbers[k, SLIDES] == 0.0:
+                lanes[COS + k], lanes[SIN + k] = wave(value)
+            over, gap = _set_joint(numbers, lanes, i, k, value)
+            beyond, apart = most(beyond, over), apart + gap * gap
+        lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]] = beyond, apart
+        if results < SLOTS:
+            judge(plan, numbers, lanes, result_at(results), FRESH)
+            results += 1
+    counts[0] = put_back(plan, memory, 0, BRANCHES, results, starts, q, errors, 0)
+    return _has_near(errors, counts[0])

@@ -1,0 +1,199 @@
+"""A closed form as data: a list of subproblem records about a loop of motions, in two flat arrays.
+
+In the product of exponentials a chain that reaches its target closes a loop, E0 E1 ... = 1. Its
+*elements* are the target, whose motion E0 is known, and the joints. A record solves one to three
+joints from the motions that are known by then (PK: [Paden1986], EW: [EliasWen2022]):
+
+    TURN    E1 a = w                                         one angle       PK1, EW1
+    PLANE   n . E2 a = n . w                                 two             EW4
+    SPHERE  |E2 a - p1| = |w - p1|                           two             PK3, EW3
+    CONE    E1 E2 a = w, axes that meet                      two pairs       PK2, EW2
+    CIRCLE  E1 E2 a = w, motions within parallel planes      two pairs
+    PLACE   E1 E2 E3 a = w, a point                          four triples    EW5
+    LEVEL   E1 E2 E3 a = w, a plane through a point of E1    four triples    EW6
+
+a: an object (a point, a direction, a plane) as seen from the last of these joints; w: the same as
+seen from E1, the other way round the loop. h1, p1: axis and point of E1. n: h1, or for a prismatic
+E1 a direction that it does not move along. A CIRCLE is a SPHERE, or for a prismatic E1 a PLANE,
+and then E1 by a TURN, so the kernel has no kind for it; a prismatic joint is solved by its shift
+in the place of an angle.
+
+The whole numbers of a form are its *plan*: a header, the records, and the elements that paths lead
+along, to which records refer by spans. Its other *numbers* have a row for each element and joint.
+"""
+
+from __future__ import annotations
+
+from .._jit import inner
+from .._records import FLOAT, INT, Layout
+from ..maths.lanes import HAS_LANES
+from ..maths.rotations import Array, Frame
+from ..maths.vectors import Vector
+
+TURN, PLANE, SPHERE, CONE, PLACE, LEVEL = range(6)
+"""Kinds of records."""
+TARGET = 0
+"""The target's element."""
+MOST_ELEMENTS, MOST_JOINTS, MOST_RECORDS, SIGNS = 8, 7, 4, 3
+WIDTH = 8 if HAS_LANES else 1
+"""Lanes."""
+SLOTS = 1 << SIGNS
+"""Branches of a pose: choices of signs."""
+
+# --- the plan: a header, ...
+(
+    RECORDS,  # number of records
+    ELEMENTS,  # and of elements
+    JOINTS,  # and of real joints, the redundant one included
+    MIRRORED,  # 1 where the loop is read backwards
+    POINT_ONLY,  # 1 where a position is asked for, without an orientation
+    USED_SIGNS,  # number of signs that select solutions
+    REDUNDANT,  # element of the redundant joint, or -1
+    REDUNDANT_JOINT,  # its index among the joints, or -1
+    BEFORE,  # joints before those that are solved for: see `nearest`
+    BEHIND,  # and behind them
+) = range(10)
+BEGINS = 10
+"""First record that depends on each sign."""
+COLUMN = BEGINS + SIGNS
+"""Index of each joint in q; joint i is element i + 1;"""
+OTHERS = COLUMN + MOST_JOINTS
+"""and of the joints before and behind."""
+MOST_OTHERS = 1
+HEADER = OTHERS + MOST_OTHERS
+# ... the records; spans are the first place of the plan and the one behind the last,
+(
+    KIND,
+    FIRST,  # element E1 that is solved last, by a turn; -1: none
+    JOINT,  # element E2; of TURN E1
+    INNER,  # element E3
+    SEEN,  # row of h1 or n, and of p1
+    MOVED,  # row of the axis or point that is moved
+    IS_POINT,  # 1 for a point, 0 for a direction
+    SIGN,  # first sign that selects a solution
+    KNOWN_SIGNS,  # number of signs that this record and those before it use
+    SOLVED,  # span: indices of the joints that are solved from here on
+) = range(10)
+INSIDE, MIDDLE, BETWEEN, OUTSIDE = 11, 13, 15, 17
+"""Spans: from the last joint to the moved object, between E2 and E3, between E1 and E2, and from
+the moved object the other way round the loop to E1."""
+SHARED = 19
+"""Behind the elements at the front of OUTSIDE that do not depend on the plan's last sign."""
+AROUND = 20
+"""Of a TURN: the elements of OUTSIDE from here on turn about the same direction as it does."""
+RECORD = 21
+"""Length of a record. Behind the last one are the paths."""
+
+# --- the other numbers: rows of elements, as the formulas take them: axis, point, ...
+MULTIPLIER, OFFSET, LOWER, UPPER, SLIDES = 6, 7, 8, 9, 10
+JUDGED = MOST_ELEMENTS
+"""Row of the frame of the first joint as it is; of each joint in the one before."""
+NORMALS = JUDGED + MOST_JOINTS
+"""Two more axes that records may see."""
+HOME, TIP = NORMALS + 2, NORMALS + 3
+"""The inverse of the goal's frame with all joints at 0; that frame in the last joint's."""
+SETTINGS = NORMALS + 4
+MARGIN, STAYS, REACH = 0, 1, 2
+"""Columns of the settings: errors [m, rad] that lead to a solution nearby; those of starts that
+stay, and how far goals may be [m], see `nearest`."""
+OTHER = SETTINGS + 1
+"""Row of the first joint that is not solved for. SLIDES is the column that says which slide."""
+NUMBERS, COLUMNS = OTHER + MOST_OTHERS, 12
+
+# --- rows of the memory, in lanes
+GOAL, POSE, COS, SIN = 0, 12, 24, 24 + MOST_ELEMENTS
+"""The goal's frame; the motion E0; cosine and sine, or shift, of each element,"""
+FREE = SIN + MOST_ELEMENTS
+"""and those of undetermined ones."""
+START = FREE + 2 * MOST_ELEMENTS
+VALUE = START + MOST_JOINTS
+"""The redundancy parameter, as the joint stands."""
+SIGN_OF, GAP = VALUE + 1, VALUE + 1 + SIGNS
+BEYOND = GAP + SIGNS
+"""How far the joints before each record are beyond their limits,"""
+APART = BEYOND + MOST_RECORDS + 1
+"""and how far from the start, squared."""
+POINT = APART + MOST_RECORDS + 1
+"""Where each joint stands."""
+BOUND = POINT + MOST_JOINTS
+"""Squared distances to the start from which on solutions are of no use."""
+LOST, SPARE = BOUND + 1, BOUND + 2
+"""1 where a joint was undetermined and FREE is not a number."""
+CAREFUL = BOUND + 3
+"""1 where a candidate is only near a solution, or two may be the same."""
+SHORT = BOUND + 4
+"""Squared length of what has no direction."""
+KEPT, KEEPS = BOUND + 5, 13
+"""What a record keeps for its second sign: mean and half difference of two angles, a, w; a TURN
+its angle up to AROUND. And for the plan's last sign: the object as seen from behind SHARED."""
+RESULTS = KEPT + MOST_RECORDS * KEEPS
+ERROR, DISTANCE, ROOM, GAPS = MOST_JOINTS, MOST_JOINTS + 1, MOST_JOINTS + 2, MOST_JOINTS + 3
+"""Of a branch, behind its joints: how far the loop is open, the squared distance to the start, how
+far it is from its end, and from the ends of its subproblems."""
+RESULT = GAPS + SIGNS
+RANKED = RESULTS + SLOTS * RESULT
+MOST_FOUND = 32
+ROWS = RANKED + MOST_FOUND
+NONE = 1e300
+"""The distance of a branch without a solution."""
+
+ARRAYS = Layout(
+    'poses of a closed form',
+    (
+        'plan_size',
+        'number_rows',
+        'memory_rows',
+        'target_rows',
+        'start_rows',
+        'value_count',
+        'q_rows',
+        'variables',
+        'slots',
+        'count',
+    ),
+    plan=(INT, 'plan_size'),
+    numbers=(FLOAT, 'number_rows', COLUMNS),
+    memory=(FLOAT, 'memory_rows', WIDTH),
+    targets=(FLOAT, 'target_rows', 12),  # of this, starts and values one row may serve all poses
+    starts=(FLOAT, 'start_rows', 'variables'),
+    values=(FLOAT, 'value_count'),  # of the redundant joint
+    q=(FLOAT, 'q_rows', 'variables'),
+    errors=(FLOAT, 'slots'),  # [m, rad] of the rows of one pose
+    counts=(INT, 'count'),
+)
+"""What `kernel.solve_poses` is given, and where it puts its results."""
+
+
+@inner
+def axis_at(numbers: Array, row: int) -> Vector:
+    """The axis of a row."""
+    return numbers[row, 0], numbers[row, 1], numbers[row, 2]
+
+
+@inner
+def point_at(numbers: Array, row: int) -> Vector:
+    """The point of a row."""
+    return numbers[row, 3], numbers[row, 4], numbers[row, 5]
+
+
+@inner
+def frame_in(lanes: Array, row: int) -> Frame:
+    """The frame in twelve rows of the memory."""
+    return (
+        lanes[row], lanes[row + 1], lanes[row + 2], lanes[row + 3], lanes[row + 4], lanes[row + 5],
+        lanes[row + 6], lanes[row + 7], lanes[row + 8], lanes[row + 9], lanes[row + 10],
+        lanes[row + 11],
+    )  # fmt: skip
+
+
+@inner
+def put_frame_in(lanes: Array, row: int, frame: Frame) -> None:
+    """Twelve rows of the memory = a frame."""
+    for i in range(12):
+        lanes[row + i] = frame[i]
+
+
+@inner
+def result_at(slot: int) -> int:
+    """The first row of a result."""
+    return RESULTS + RESULT * slot

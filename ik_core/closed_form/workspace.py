@@ -1,0 +1,197 @@
+"""A strategy ready for use: with the arrays that the kernels read and write."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from .._records import Record
+from ..maths.rotations import Array, IntArray, frame_of
+from ..robot.limits import JointLimits
+from . import records
+from .branch_search import TRIAL
+from .branches import NUMBERS
+from .chain import Chain
+from .families import Strategy
+from .kernel import BY_START, solve_poses
+from .nearest_branch import PART, PARTS, WIDER, nearest_branch
+from .records import ARRAYS, JUDGED, MARGIN, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
+from .sweeping import hidden_values, sweep
+
+CACHE_LINE = 64
+"""Bytes."""
+FOLLOWED = 10.0
+"""So many tolerances away from the goal a candidate is led to a solution."""
+NEARLY_FOLLOWED = 0.1
+"""That distance [m, rad] for chains that only nearly are what the strategy needs."""
+
+
+def memory() -> Array:
+    """Memory of the kernels, one for each thread.
+
+    Its rows of lanes do not cross the lines of a cache, which would halve the speed of reading.
+    """
+    whole = np.zeros(ROWS * WIDTH + CACHE_LINE // 8)
+    first = -whole.ctypes.data % CACHE_LINE // 8
+    return whole[first : first + ROWS * WIDTH].reshape(ROWS, WIDTH)
+
+
+def arrays_of(
+    chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, margin: float
+) -> tuple[IntArray, Array]:
+    """Plan and numbers of a strategy: see `records`.
+
+    columns (joints,): where each joint of the chain is in q
+    """
+    n, elements = len(chain.rows), len(strategy.rows)
+    plan = strategy.plan.copy()
+    plan[records.COLUMN : records.COLUMN + n] = columns
+    numbers = np.zeros((records.NUMBERS, records.COLUMNS))
+    numbers[:elements, :6] = strategy.rows
+    numbers[:elements, records.MULTIPLIER] = 1.0
+    numbers[:elements, records.SLIDES] = strategy.slides
+    joints = numbers[1 : n + 1]
+    joints[:, records.MULTIPLIER], joints[:, records.OFFSET] = chain.signs, chain.offsets
+    joints[:, records.LOWER] = limits.lower[chain.variables]
+    joints[:, records.UPPER] = limits.upper[chain.variables]
+    *frames, tip = _frames_of(chain)
+    numbers[JUDGED : JUDGED + n] = [frame_of(frame) for frame in frames]
+    numbers[NORMALS : NORMALS + 2, :6] = strategy.normals
+    home = chain.last @ chain.tool
+    numbers[records.HOME] = frame_of(np.asarray(np.linalg.inv(home), float))
+    numbers[records.TIP] = frame_of(tip)
+    numbers[SETTINGS, MARGIN] = margin
+    return plan, numbers
+
+
+def _frames_of(chain: Chain) -> list[Array]:
+    """Frames (4, 4) with the chain's axes as z axes, then the goal's; each in the one before."""
+    placed = [np.eye(4)]
+    for row in chain.rows:
+        frame, axis = np.eye(4), row[:3]
+        side = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+        side /= np.linalg.norm(side)
+        frame[:3] = np.column_stack([side, np.cross(axis, side), axis, row[3:]])
+        placed.append(frame)
+    placed.append(chain.last @ chain.tool)
+    return [np.linalg.inv(one) @ other for one, other in pairwise(placed)]
+
+
+class Workspace:
+    """The arrays of a strategy for one pose: what was found last is in `q` (rows, n).
+
+    `errors` (rows,) are above EXACT where a row is only near a solution. `is_near`: whether any
+    row is, `is_sure`: whether, apart from that, they are all there are. `is_exact`: whether trials
+    needed no following.
+    """
+
+    rows = SLOTS
+
+    def __init__(
+        self, chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, n: int,
+        margin: float,
+    ) -> None:  # fmt: skip
+        self.strategy, self.is_exact, self.is_sure = strategy, False, True
+        self.plan, self.numbers = arrays_of(chain, strategy, limits, columns, margin)
+        self.q, self.errors = np.empty((self.rows, n)), np.zeros(self.rows)
+        self._target, self._start, self._value = np.empty((1, 12)), np.empty((1, n)), np.empty(1)
+        self._count, self.is_near = np.zeros(1, np.int64), False
+        self._memory = memory()
+        self._arrays = self._own_arrays()
+        self._wide: Array | None = None
+        self._trial = np.empty((TRIAL, WIDTH))
+        self._paths, self._parts = np.zeros((0, NUMBERS, SLOTS)), np.empty((0, PART))
+        self._ends = np.zeros((PARTS + 1, NUMBERS, WIDTH))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != '_arrays'}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._arrays = self._own_arrays()  # a copy's are elsewhere
+
+    def _own_arrays(self) -> Record:
+        own = self._target, self._start, self._value, self.q, self.errors, self._count
+        return self.arrays(self._memory, *own)
+
+    def arrays(
+        self,
+        memory: Array,
+        targets: Array,
+        starts: Array,
+        values: Array,
+        q: Array,
+        errors: Array,
+        counts: IntArray,
+    ) -> Record:
+        """Return the argument of `solve_poses`: these arrays in one record."""
+        sizes = {
+            'plan_size': len(self.plan),
+            'number_rows': len(self.numbers),
+            'memory_rows': len(memory),
+            'target_rows': len(targets),
+            'start_rows': len(starts),
+            'value_count': len(values),
+            'q_rows': len(q),
+            'variables': q.shape[1],
+            'slots': len(errors),
+            'count': len(counts),
+        }
+        arrays = {
+            'plan': self.plan,
+            'numbers': self.numbers,
+            'memory': memory,
+            'targets': targets,
+            'starts': starts,
+            'values': values,
+            'q': q,
+            'errors': errors,
+            'counts': counts,
+        }
+        return ARRAYS.make(sizes, arrays=arrays)
+
+    def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
+        """Solve for targets (1, 12), a start (n,), a value of the redundancy parameter; return how
+        many rows were found, -1 where the pose is undetermined, which shows if `free` is NaN."""
+        self._target[0], self._start[0], self._value[0] = targets[0], start, value
+        self.is_near = solve_poses(self._arrays.address, 0, 1, free)
+        return self._count.item()
+
+    # --- seven joints ---------------------------------------------------------------------------
+
+    def sweep(self, targets: Array, start: Array, values: Array, task: int) -> tuple[float, Array]:
+        """The answer of `sweeping.sweep`, and the costs (N,), for targets (1, 12)."""
+        self._start[0], costs = start, np.zeros(len(values))
+        own = self._trial, self._memory, costs
+        given = self.plan, self.numbers, targets, self._start, values, task
+        return sweep(*given, *own), costs
+
+    def nearest(self, targets: Array, start: Array, values: Array) -> tuple[float, bool, Array]:
+        """The answers of `nearest_branch`, and q (n,), for targets (1, 12)."""
+        wide = self._widened(len(values))
+        self._start[0], q = start, start.copy()
+        own = self._trial, self._paths, self._parts, self._ends, self._memory, q
+        value, in_doubt = nearest_branch(
+            self.plan, self.numbers, wide, targets, self._start, values, *own
+        )
+        return value, in_doubt, q
+
+    def hidden(self, targets: Array, start: Array, values: Array) -> Array | None:
+        """What `sweeping.hidden_values` finds, for targets (1, 12); None where joints are
+        undetermined at a value."""
+        wide = self._widened(len(values))
+        self._start[0], found = start, np.empty(len(values))
+        own = self._trial, self._paths, self._memory, found
+        count = hidden_values(self.plan, wide, targets, self._start, values, *own)
+        return None if count < 0 else found[:count]
+
+    def _widened(self, count: int) -> Array:
+        """The numbers with wider limits, for branches; and memory for so many values of them."""
+        if self._wide is None:
+            self._wide = self.numbers.copy()
+            self._wide[SETTINGS, MARGIN] = WIDER
+        if count != len(self._paths):
+            self._paths = np.zeros((count, NUMBERS, SLOTS))
+            self._parts = np.empty((2 * count * SLOTS, PART))
+        return self._wide

@@ -1,0 +1,98 @@
+"""Each rule has one place, so a fault in it fails here for every way to solve."""
+
+import numpy as np
+import pytest
+from support import robots
+
+import ik_core as ik
+from ik_core import Budget, IkStatus
+
+OTHERS = ('bfgs', 'projected_gradient', 'sqp', 'penalty', 'trust_region')
+
+
+def step_by_step(problem, q0, **options):
+    search = ik.make_solver(closed_form=False, **options).begin(problem, q0)
+    while not search.run(Budget(iterations=1)):
+        pass
+    return search.result()
+
+
+def in_a_batch(problem, q0, **options):
+    targets = [goal.transform for goal in problem.goals]
+    return ik.solve_batch(problem, [targets], q0, closed_form=False, **options)[0]
+
+
+def whole(problem, q0, **options):
+    return ik.make_solver(closed_form=False, **options).solve(problem, q0)
+
+
+def by(name):
+    return lambda problem, q0, **options: ik.make_solver(name, **options).solve(problem, q0)
+
+
+WAYS = {'whole': whole, 'step by step': step_by_step, 'batch': in_a_batch}
+WAYS |= {name: by(name) for name in OTHERS}
+every_way = pytest.mark.parametrize('solve', WAYS.values(), ids=WAYS.keys())
+
+
+def pose_problem(name, q):
+    robot = robots.shipped(name)
+    tip = robot.default_tip()
+    return ik.IkProblem(robot, [ik.PoseTask(tip, transform=robot.forward_kinematics(q, tip))])
+
+
+def out_of_reach(seed):
+    """A position beyond the reach of a Panda, and a start."""
+    robot, rng = robots.shipped('panda'), np.random.default_rng(seed)
+    goal = ik.PositionTask(robot.default_tip(), [1.5, -0.4, 0.9])
+    return ik.IkProblem(robot, [goal]), robots.random_q(robot, rng, margin=0.2)
+
+
+@every_way
+def test_a_goal_is_reached_within_both_tolerances(solve):
+    q0 = np.array([0.3, -1.4, 1.6, -1.0, -1.3, 0.4])
+    problem = pose_problem('ur5e', q0 + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5]))
+    result = solve(problem, q0)
+    assert result.success
+    assert (result.position_errors <= problem.position_tolerance).all()
+    assert (result.orientation_errors <= problem.orientation_tolerance).all()
+
+
+@every_way
+def test_a_start_outside_the_limits_is_put_inside(solve):
+    robot = robots.shipped('panda')
+    problem = pose_problem('panda', robot.middle_configuration)
+    q = solve(problem, robot.upper + 1.0, restarts=0, max_iterations=1).q[problem.variables]
+    assert (q <= problem.limits.upper).all()
+    assert (q >= problem.limits.lower).all()
+
+
+@every_way
+@pytest.mark.parametrize('seed', range(3))
+def test_the_cost_falls_nowhere_inside_the_limits_at_a_closest_point(solve, seed):
+    problem, q0 = out_of_reach(seed)
+    result = solve(problem, q0, restarts=0, max_iterations=5000)
+    at, limits = problem.evaluate(result.q), problem.limits
+    assert result.status is IkStatus.CLOSEST
+    slope = at.jacobian.T @ at.residual
+    slope[(at.x <= limits.lower) & (slope > 0.0)] = 0.0
+    slope[(at.x >= limits.upper) & (slope < 0.0)] = 0.0
+    steepest = np.linalg.norm(at.jacobian, axis=0).max() * np.linalg.norm(at.residual)
+    assert np.abs(slope).max() <= 1e-4 * steepest
+
+
+@every_way
+def test_the_best_of_all_attempts_is_the_answer(solve):
+    for seed in range(4):
+        problem, q0 = out_of_reach(seed)
+        problem.goals[0].set_target(position=[0.9, 0.5, -0.6])
+        first, best = (solve(problem, q0, restarts=count, max_iterations=12) for count in (0, 6))
+        assert best.cost <= first.cost * (1.0 + 1e-9)
+
+
+@every_way
+def test_joints_are_on_the_turn_nearest_to_the_start(solve):
+    q0 = np.array([-0.3, -1.4, -1.6, -1.0, -1.3, -0.4])
+    result = solve(pose_problem('ur5e', q0 + 0.05), q0, restarts=0)
+    assert result.success
+    assert (np.abs(result.q - q0) <= np.pi).all()
