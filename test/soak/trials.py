@@ -37,6 +37,8 @@ ANSWER = 3.0
 """[s] In which a slow way back is stopped: a second, and what a busy machine needs."""
 LINE = 1e-3
 """[m] So far the tip may be from the line of a jog."""
+LEAST_WAY = 0.15
+"""The part of its twists' way that a jog goes at least: twists starve, and solves are late."""
 SLOW = 0.01
 """[rad/s or m/s] Of a way back that takes longer than any answer."""
 BUSY = 0.12
@@ -232,20 +234,22 @@ class Trials(Actions):
             direction = self._numbers.normal(size=3)
             direction /= np.linalg.norm(direction)
             twist = TwistStamped()
-            speed = (self.random.uniform(0.1, 0.4) * direction).tolist()
-            twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z = speed
+            speed = self.random.uniform(0.1, 0.4)
+            velocity = (speed * direction).tolist()
+            twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z = velocity
             trace: list[Array] = []
-            self._listener.trace, stopped = trace, False
+            self._listener.trace, stopped, hindered = trace, False, False
             if self._arm is not None:
                 self._arm.delay = 0.0
             busy = self._load_machine(3.0) if self.random.random() < 0.5 else []
-            end = time.monotonic() + 3.0
-            while time.monotonic() < end:
+            began = time.monotonic()
+            while (seconds := time.monotonic() - began) < 3.0:
                 self._twists.publish(twist)
                 starves = self.random.random() < 0.1
                 time.sleep(self.random.uniform(0.02, 0.3) if starves else 0.02)
                 self.was_moving |= self._listener.moves
                 stopped |= self._is('not_following')
+                hindered |= self.status.get('warning') != 'none' or self._is('blocked')
             for process in busy:
                 process.wait()
             self._wait_for_rest()
@@ -253,9 +257,11 @@ class Trials(Actions):
             if stopped and self._arm is not None and self._arm.delay > STOOD:
                 self.too_busy += 1  # each joint stops by itself
             else:
-                self._judge_line(trace, direction)
+                least = 0.0 if stopped or hindered else LEAST_WAY * speed * seconds
+                self._judge_line(trace, direction, least)
 
-    def _judge_line(self, trace: list[Array], direction: Array) -> None:
+    def _judge_line(self, trace: list[Array], direction: Array, least: float) -> None:
+        """Compare the tip's way with a line along a unit vector (3,), at least so long [m]."""
         names, tip = self._listener.names, self._kinematics.default_tip()
         if pinocchio is None or not trace:
             return
@@ -263,10 +269,13 @@ class Trials(Actions):
         way = np.array(
             [poses.pose(dict(zip(names, q.tolist(), strict=True)), tip)[:3, 3] for q in trace[::4]]
         )
-        off = distance_from_line(way, direction)
+        off, length = distance_from_line(way, direction), float(np.ptp(way @ direction))
         if off > LINE:
-            detail = f'{1e3 * off:.2f} mm in {1e3 * np.ptp(way @ direction):.0f} mm'
+            detail = f'{1e3 * off:.2f} mm in {1e3 * length:.0f} mm'
             self._listener.object('a jog that leaves its line', detail)
+        if length < least:
+            detail = f'{1e3 * length:.0f} mm, at least {1e3 * least:.0f} mm are due'
+            self._listener.object('a jog that crawls', detail)
 
     # What they share
 
