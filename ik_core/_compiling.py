@@ -11,7 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ._jit import COMPILED, LOADING
+from .kernels import library
+
+LOADING = 'ik_core:load'
+COMPILED = library.WAY == 'numba'
 
 PATIENCE = 0.5
 """[s] Of compiling that is not worth a line."""
