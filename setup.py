@@ -4,9 +4,9 @@ On a robot the dependencies come from package.xml through rosdep. The extras bel
 `ros` is ROS 2 Jazzy's own rclpy and messages as wheels, for machines without a ROS 2;
 `ros-kilted` is Kilted's.
 
-Building compiles the kernels (`ik_core/kernels/build.py`) for this processor, with a numba of this
-Python or, if there is none, of an environment made in build/. IK_KERNELS=all compiles them for all
-sets of instructions, IK_KERNELS=off for none. If it can't, the package is built without, and says so.
+Building compiles the kernels (`ik_core/kernels/build.py`) for this processor, with the numba of
+this Python or of an environment that it makes in build/. IK_KERNELS=all compiles them for all sets
+of instructions, IK_KERNELS=off for none. If it can't, it builds without them and says so.
 """
 
 import os

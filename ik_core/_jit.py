@@ -42,26 +42,32 @@ class Lazy:
 
 
 class Kernel(Lazy):
-    """A function that numba compiles when it is called, or when a kernel that calls it is.
+    """A function that numba compiles when Python calls it, and as a part of kernels that call it.
 
-    py_func : its source; for_python: whether Python may call it
+    py_func : its source
     """
 
-    def __init__(self, function: Callable[..., Any], for_python: bool) -> None:
-        self.py_func, self.for_python = function, for_python
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = function
         self._call: Any = None
+        self.__module__, self.__doc__ = function.__module__, function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         if self._call is None:
-            self._call = library.builtin_of(self) or self.for_numba()
+            self._call = library.builtin_of(self) or self._compiled()
         return self._call(*arguments)
 
+    def _compiled(self) -> Any:
+        from .kernels import numba_way
+
+        return numba_way.entry(self)
+
     def for_numba(self) -> Any:
-        """Return numba's dispatcher."""
+        """Return numba's dispatcher for callers that are kernels."""
         if self._made is None:
             from .kernels import numba_way
 
-            self._made = numba_way.dispatcher(self)
+            self._made = numba_way.part(self)
         return self._made
 
     def __getattr__(self, name: str) -> Any:
@@ -79,23 +85,14 @@ def _kernel_named(module: str, name: str) -> Any:
 
 
 def njit(function: F) -> F:
-    """A kernel that Python calls."""
-    return _kernel(function, True)
-
-
-def inner(function: F) -> F:
-    """A kernel that only other kernels call."""
-    return _kernel(function, False)
-
-
-small, inlined = njit, inner
-
-
-def _kernel(function: Any, for_python: bool) -> Any:
+    """Return a function of arrays and numbers as a kernel."""
     if not COMPILED:
         return function
-    kernel = Kernel(function, for_python)
-    return library.builtin_of(kernel) or kernel
+    kernel = Kernel(function)
+    return library.builtin_of(kernel) or kernel  # type: ignore[return-value]
+
+
+inner = inlined = small = njit
 
 
 def source_of(kernel: Any) -> Any:
@@ -103,30 +100,26 @@ def source_of(kernel: Any) -> Any:
     return getattr(library.KERNELS.get(kernel, kernel), 'py_func', kernel)
 
 
-def with_kernels(
-    template: Callable[..., Any], name: str, *, entry: bool = False, **kernels: Any
-) -> Any:
+def with_kernels(template: Callable[..., Any], name: str, **kernels: Any) -> Any:
     """Return a kernel with the source of `template`, whose global names `kernels` are these.
 
-    So one loop serves many methods. `entry`: Python may call it.
+    So one loop serves many methods.
     """
     source = source_of(template)
     copy = FunctionType(source.__code__, {**source.__globals__, **kernels}, name)
     copy.__qualname__ = name
     copy.__doc__ = source.__doc__
-    if not COMPILED:
-        return copy
-    return Kernel(copy, entry)
+    return Kernel(copy) if COMPILED else copy
 
 
-def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any], *, entry: bool = False) -> Any:
+def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any]) -> Any:
     """Return a kernel where, in it and in all that it calls, kernels are replaced: `instead`.
 
-    A kernel that calls none of them is not copied. `entry`: Python may call it.
+    A kernel that calls none of them is not copied.
     """
     made = dict(instead)
 
-    def of(kernel: Any, entry: bool = False) -> Any:
+    def of(kernel: Any) -> Any:
         if kernel not in made:
             made[kernel] = kernel
             source = source_of(kernel)
@@ -134,10 +127,10 @@ def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any], *, entry: bool
             other = {name: of(one) for name, one in below.items() if is_kernel(one)}
             if any(other[name] is not below[name] for name in other):
                 name = f'{source.__name__}_{suffix}'
-                made[kernel] = with_kernels(source, name, entry=entry, **other)
+                made[kernel] = with_kernels(source, name, **other)
         return made[kernel]
 
-    return of(kernel, entry)
+    return of(kernel)
 
 
 def is_kernel(value: Any) -> bool:

@@ -27,7 +27,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PARTS = 2
-FLAGS = '-shared -fPIC -O2 -s -Wl,-z,relro,-z,now,-z,text'.split()
+FLAGS = ('-shared', '-fPIC', '-O2', '-s', '-Wl,-z,relro,-z,now,-z,text')
 HEAVY = ('solvers.damped_search', 'closed_form', 'batch')
 """Modules whose entries make the first part; they share most of their kernels."""
 LEVELS = {
@@ -55,7 +55,8 @@ def main(folder: Path) -> None:
             )
             for part in range(PARTS)
         ]
-        if any([part.wait() for part in parts]):
+        failed = [part.wait() for part in parts]
+        if any(failed):
             sys.exit('numba did not compile them')
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob('ik-*.so'):
@@ -148,8 +149,7 @@ def linked(rows: list[Any]) -> Any:
 
     codegen.JITCPUCodegen._library_class = waiting_library()
     codegen.JITCPUCodegen.set_env = lambda self, name, env: None
-    numba_way.caches = False
-    numba_way.OPTIONS['no_cpython_wrapper'] = True
+    numba_way.PART.pop('pipeline_class')
     libraries: dict[int, Any] = {}
 
     def collect(library: Any) -> None:
@@ -162,8 +162,7 @@ def linked(rows: list[Any]) -> Any:
     for row in rows:
         kernel = row.kernel()
         kinds = kinds_of(row.arguments)
-        made = getattr(kernel, '_numba_type_', None)
-        dispatcher = numba_way.dispatcher(kernel) if made is None else made.dispatcher
+        dispatcher = kernel.for_numba()
         dispatcher.compile(kinds)
         compiled = dispatcher.overloads[kinds]
         collect(compiled.library)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .entries import ENTRIES, Entry
-from .sources import stamp
+from .sources import CORE, stamp
 
 HERE = Path(__file__).parent
 NAMES = ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
@@ -37,7 +37,7 @@ def _load(path: Path) -> ctypes.CDLL:
         raise Refused(f'{path.name} is not a library of ik_core ({error})') from None
     if not suits():
         raise Refused(f'{path.name} has instructions that this processor lacks')
-    if _may_be_edited() and made_of.value.decode() != stamp():
+    if _may_be_edited(path) and made_of.value.decode() != stamp():
         raise Refused(f'the sources were edited since {path.name} was compiled: build again')
     if not any(entries):
         raise Refused(f'{path.name} has no entries')
@@ -58,9 +58,12 @@ def _check_length(path: Path) -> None:
         raise Refused(f'{path.name} is truncated')
 
 
-def _may_be_edited() -> bool:
-    """Return whether this is a checkout, or installed as links to one."""
-    return (HERE.resolve().parents[1] / 'setup.py').exists()
+def _may_be_edited(path: Path) -> bool:
+    """Return whether this is a checkout, or links to one, with sources newer than a library."""
+    if not (CORE.parent / 'setup.py').exists():
+        return False
+    made = path.stat().st_mtime
+    return any(each.stat().st_mtime > made for each in CORE.rglob('*.py'))
 
 
 def _choose() -> tuple[ctypes.CDLL | None, str, str]:

@@ -165,8 +165,8 @@ def two(x):
 def _twice(x):
     return f(f(x))
 
-g = with_kernels(_twice, 'twice_one', entry=True, f=one)
-h = with_kernels(_twice, 'twice_two', entry=True, f=two)
+g = with_kernels(_twice, 'twice_one', f=one)
+h = with_kernels(_twice, 'twice_two', f=two)
 """
 
 
@@ -223,8 +223,8 @@ def between(x):
 def top(x):
     return between(x) + apart(1)
 
-changed = variant(top, 'by_two', {one: two}, entry=True)
-kept = variant(top, 'by_two', {two: one}, entry=True)
+changed = variant(top, 'by_two', {one: two})
+kept = variant(top, 'by_two', {two: one})
 """
 
 USE_VARIANTS = """
@@ -296,7 +296,7 @@ def test_an_edited_kernel_outside_the_package_is_noticed_in_what_is_made_of_it(c
         'from ik_core._jit import with_kernels\n'
         'from ik_core.template import call\n'
         'once = with_kernels(call, "once", slot=mine.number)\n'
-        'print(with_kernels(call, "twice", entry=True, slot=once)())\n'
+        'print(with_kernels(call, "twice", slot=once)())\n'
     )
     other = 'from ik_core._jit import inner\n@inner\ndef below():\n    return {}\n'
     mine = 'from ik_core._jit import inner\nimport other\nfrom other import below\n'

@@ -260,7 +260,6 @@ def solve_batch_in(count: int) -> Any:
     return with_kernels(
         _solve_batch,
         f'solve_batch_{count}',
-        entry=True,
         many_lanes=layouts.LANES.lanes(count),
         many_numbers=layouts.LANES.numbers(count),
     )
