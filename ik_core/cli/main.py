@@ -11,7 +11,6 @@
     ik check my_robot.urdf --yaml my_robot.yaml
     ik mocap 124_01.amc
     ik linkage 3 --joint ball --length 0.4
-    ik compile
     ik view panda
     ik node panda --ros-args -p rate:=250.0
     ik demo
@@ -29,13 +28,13 @@ from collections.abc import Iterable, Sequence
 
 from ..exceptions import IkError
 from ..version import __version__
-from . import check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
+from . import check, info, linkage, mocap, plot, reach, replay, retarget, solve
 from .completion import complete
 from .parser import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
 from .programs import PROGRAMS, add_parsers, run_program
 from .text import is_number
 
-COMMANDS = (info, solve, plot, replay, reach, check, mocap, linkage, retarget, compile)
+COMMANDS = (info, solve, plot, replay, reach, check, mocap, linkage, retarget)
 """In the order of `ik --help`."""
 
 

@@ -27,7 +27,6 @@ from typing import Any
 from ..batch.solve_all import solve_all
 from ..batch.solve_best import CHOICES, solve_best
 from ..maths.rotations import Array
-from ..optim.search import Budget
 from ..problem import IkProblem
 from ..robot.robot import Robot
 from ..robot.robot_sources import load_robot
@@ -88,7 +87,6 @@ def _print_one(arguments: argparse.Namespace, problem: IkProblem, q0: Array | No
     if arguments.choose != 'first':
         choose = {'choose': arguments.choose, 'solver': arguments.solver, **_options(arguments)}
         search = partial(solve_best, problem, q0, **choose)
-    search(budget=Budget(iterations=1))  # compiles, so that the time below is that of solving
     result = search()
     found = (problem, solver.name, result, arguments.angles)
     print(as_json(result_data(*found)) if arguments.json else result_text(*found))
