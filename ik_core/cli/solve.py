@@ -35,18 +35,18 @@ from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
 from .completion import joints, links, solvers
 from .goal_arguments import Goal, add_goals, task_of
-from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser
+from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, is_number, new_parser
 from .solve_poses import solve_poses
 from .solved import result_data, result_text, solutions_data, solutions_text
-from .text import as_json, is_number
+from .text import as_json
 
 OF_ALL = 'closed_form', DEFAULT_SOLVER
 """What finds all solutions: the first where it can, else searches of the second."""
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `solve` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'solve', 'find joint values that reach goals', __doc__)
+    parser = new_parser(commands, 'solve', summary, __doc__)
     parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y] [options]'
     add_robot(parser)
     add_goals(parser.add_argument_group('goals'), links)
