@@ -1,4 +1,4 @@
-"""`njit`, `inner` and their like: kernels, from the compiled library, by numba, or as plain Python.
+"""`njit` and its like: kernels from the compiled library, by numba, or as plain Python.
 
 A kernel that Python calls, if it is in the table of `kernels.entries`, is a builtin of the library
 that was compiled when this package was built. numba compiles all others, and what they call, when

@@ -10,7 +10,7 @@ from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, models, register_model
 
-from ._records import FLOAT, INT, RECORD, Layout, fields_of
+from ._records import INT, RECORD, Layout, fields_of
 
 BYTE, WORD = ir.IntType(8), ir.IntType(64)
 

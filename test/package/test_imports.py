@@ -19,7 +19,6 @@ ORDERS = {
     'ik_core': [
         {'_cache', '_parts', '_lanes'},
         {'exceptions', 'version', '_jit'},
-        {'_compiling'},
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
         {'chunks', '_records'},
