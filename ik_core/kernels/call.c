@@ -16,19 +16,20 @@ typedef struct {
     Object head; char *data; int dimensions; intptr_t *shape, *strides; Object *base, *dtype; int flags;
 } Array;
 
-extern Object *PyExc_TypeError, *PyExc_RuntimeError, _Py_NoneStruct;
-void *PyCapsule_GetPointer(Object *, const char *);
-Object *PyErr_Format(Object *, const char *, ...), *PyErr_Occurred(void);
-long long PyLong_AsLongLong(Object *);
-double PyFloat_AsDouble(Object *);
-int PyObject_IsTrue(Object *);
-Object *PyLong_FromLongLong(long long), *PyBool_FromLong(long), *PyFloat_FromDouble(double);
-Object *PyTuple_New(intptr_t), *PyTuple_GetItem(Object *, intptr_t);
-int PyTuple_SetItem(Object *, intptr_t, Object *);
-intptr_t PyTuple_Size(Object *);
-int PyObject_GetBuffer(Object *, Buffer *, int);
-void PyBuffer_Release(Buffer *), *PyEval_SaveThread(void), PyEval_RestoreThread(void *);
-void Py_IncRef(Object *);
+/* Weak, so that programs without Python can load the library, too. */
+#define PYTHON extern __attribute__((weak))
+PYTHON Object *PyExc_TypeError, *PyExc_RuntimeError, _Py_NoneStruct;
+PYTHON void *PyCapsule_GetPointer(Object *, const char *);
+PYTHON Object *PyErr_Format(Object *, const char *, ...), *PyErr_Occurred(void);
+PYTHON long long PyLong_AsLongLong(Object *);
+PYTHON double PyFloat_AsDouble(Object *);
+PYTHON int PyObject_IsTrue(Object *);
+PYTHON Object *PyLong_FromLongLong(long long), *PyBool_FromLong(long), *PyFloat_FromDouble(double);
+PYTHON Object *PyTuple_New(intptr_t), *PyTuple_GetItem(Object *, intptr_t);
+PYTHON int PyTuple_SetItem(Object *, intptr_t, Object *);
+PYTHON int PyObject_GetBuffer(Object *, Buffer *, int);
+PYTHON void PyBuffer_Release(Buffer *), *PyEval_SaveThread(void), PyEval_RestoreThread(void *);
+PYTHON void Py_IncRef(Object *);
 
 typedef struct {
     int (*entry)(int64_t *);
