@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from .kernels import library
+from .kernels.library import source_of
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -93,11 +94,6 @@ def njit(function: F) -> F:
 
 
 inner = inlined = small = njit
-
-
-def source_of(kernel: Any) -> Any:
-    """Return the Python function of a kernel."""
-    return getattr(library.KERNELS.get(kernel, kernel), 'py_func', kernel)
 
 
 def with_kernels(template: Callable[..., Any], name: str, **kernels: Any) -> Any:

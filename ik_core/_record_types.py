@@ -10,8 +10,8 @@ from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, models, register_model
 
-from ._records import INT, RECORD, Layout, fields_of
-
+INT, RECORD = 'int', 'record'
+"""Kinds of fields, as in `_records`."""
 BYTE, WORD = ir.IntType(8), ir.IntType(64)
 
 
@@ -28,13 +28,9 @@ class RecordType(types.Type):
             return None
         _, kind, shape, inside = self.fields[name]
         if kind == RECORD:
-            return RecordType(_named(inside, True, 1), shape)
+            return RecordType(f'{inside}, 1 together', shape)
         number = _number_type(*kind)
         return types.Array(number, len(shape), 'C', aligned=kind[1] == 0) if shape else number
-
-
-def _named(layout: str, together: bool, width: int) -> str:
-    return f'{layout}, {width} {"together" if together else "apart"}'
 
 
 def _number_type(kind: str, lanes: int) -> Any:
@@ -109,9 +105,9 @@ def _set(context: Any, builder: Any, signature: Any, arguments: Any, name: str) 
     builder.store(arguments[1], _at(builder, arguments[0], place, found), align=8)
 
 
-def view(layout: Layout, together: bool, width: int) -> Any:
-    fields = tuple(fields_of(layout, together, width))
-    record = RecordType(_named(layout.name, together, width), fields)
+def view(name: str, fields: tuple[Any, ...]) -> Any:
+    """Return numba's intrinsic for the record at an address; fields as `fields_of` has them."""
+    record = RecordType(name, fields)
 
     @intrinsic
     def record_at(typing_context: Any, address: Any) -> Any:

@@ -248,14 +248,15 @@ class View(Lazy):
     """The record at an address, for compiled kernels."""
 
     def __init__(self, layout: Layout, together: bool, width: int) -> None:
-        self._of = layout, together, width
+        self.name = f'{layout.name}, {width} {"together" if together else "apart"}'
+        self.fields = tuple(fields_of(layout, together, width))
 
     def for_numba(self) -> Any:
         """Return numba's intrinsic."""
         if self._made is None:
             from . import _record_types
 
-            self._made = _record_types.view(*self._of)
+            self._made = _record_types.view(self.name, self.fields)
         return self._made
 
 

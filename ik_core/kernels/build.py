@@ -261,8 +261,7 @@ def kinds_of(letters: str) -> tuple[Any, ...]:
     """Return numba's types of an entry's arguments."""
     from numba.core import types
 
-    from ik_core.kernels.entries import GOALS
-    from ik_core.tasks.kernels import Packed
+    from ik_core.kernels.entries import GOALS, at
 
     numbers = {'i': types.int64, 'd': types.float64, 'b': types.boolean}
 
@@ -272,7 +271,11 @@ def kinds_of(letters: str) -> tuple[Any, ...]:
             if one[0] == '(':
                 inside = tuple(kinds(one[1:-1]))
                 named = one == GOALS
-                found.append(types.NamedTuple(inside, Packed) if named else types.Tuple(inside))
+                found.append(
+                    types.NamedTuple(inside, at('tasks.kernels:Packed'))
+                    if named
+                    else types.Tuple(inside)
+                )
             elif len(one) == 2:
                 found.append(types.Array(numbers[one[0].lower()], int(one[1]), 'C'))
             else:

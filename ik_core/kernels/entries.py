@@ -35,10 +35,11 @@ class Entry(NamedTuple):
 
     def kernel(self) -> Any:
         """Return the kernel."""
-        return self.find() if self.find is not None else _at(self.path)
+        return self.find() if self.find is not None else at(self.path)
 
 
-def _at(path: str) -> Any:
+def at(path: str) -> Any:
+    """Return what is at a path, module:name."""
     module, _, name = path.partition(':')
     return getattr(import_module(f'ik_core.{module}'), name)
 
@@ -67,17 +68,17 @@ CONSTRAINED = ('bfgs', 'sqp')
 
 def _method(name: str) -> Any:
     kind = import_module('ik_core.solvers').SOLVERS[name]
-    return _at('optim.loop:method_loop')(name, kind.start, kind.step)
+    return at('optim.loop:method_loop')(name, kind.start, kind.step)
 
 
 def _constrained(name: str) -> Any:
     kind = import_module('ik_core.solvers').SOLVERS[name]
-    return _at('optim.constrained:constrained_loop')(name, kind.start, kind.constrained_step)
+    return at('optim.constrained:constrained_loop')(name, kind.start, kind.constrained_step)
 
 
 def _loop_of(name: str, path: str, start: str, step: str) -> Any:
     module = import_module(f'ik_core.{path}')
-    return _at('optim.loop:method_loop')(name, getattr(module, start), getattr(module, step))
+    return at('optim.loop:method_loop')(name, getattr(module, start), getattr(module, step))
 
 
 def _rows() -> list[Entry]:
@@ -94,7 +95,7 @@ def _rows() -> list[Entry]:
                 f'{search}:solve_batch_{lanes}',
                 'iibi',
                 'b',
-                find=lambda lanes=lanes: _at(f'{search}:solve_batches')[lanes],
+                find=lambda lanes=lanes: at(f'{search}:solve_batches')[lanes],
                 lanes=lanes,
             )
             for lanes in (4, 8)
@@ -154,14 +155,14 @@ def _rows() -> list[Entry]:
             SEARCH,
             'i',
             'loop_settle_constrained',
-            find=lambda: _at('optim.constrained:settle'),
+            find=lambda: at('optim.constrained:settle'),
         ),
         row(
             'optim.loop:conclude_constrained',
             SEARCH,
             '',
             'loop_conclude_constrained',
-            find=lambda: _at('optim.constrained:conclude'),
+            find=lambda: at('optim.constrained:conclude'),
         ),
         row('optim.constrained:start_inside', SEARCH, 'b'),
         row('optim.descent:begin_descent', SEARCH + 'D2'),

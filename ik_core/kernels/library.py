@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,14 @@ _LIBRARY, WAY, WHY = _choose()
 
 KERNELS: dict[Any, Any] = {}
 """The kernel of each builtin."""
+
+LESSONS: list[Callable[[], None]] = []
+"""What teaches numba the types of kernels, before it compiles the first one."""
+
+
+def source_of(kernel: Any) -> Any:
+    """Return the Python function of a kernel."""
+    return getattr(KERNELS.get(kernel, kernel), 'py_func', kernel)
 
 
 def lanes() -> int:

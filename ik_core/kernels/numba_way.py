@@ -23,8 +23,6 @@ from numba.core import codegen, compiler, types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, typeof_impl
 
-from .. import _jit
-from ..maths import lanes
 from . import library
 from .sources import stamp
 
@@ -69,17 +67,17 @@ class PartCompiler(compiler.Compiler):  # type: ignore[misc]
 PART = {'no_cpython_wrapper': True, 'pipeline_class': PartCompiler}
 
 
-def part(kernel: _jit.Kernel) -> Any:
+def part(kernel: Any) -> Any:
     """Return numba's dispatcher of a kernel that kernels call."""
-    lanes.teach_numba()
+    _teach()
     made = numba.njit(**OPTIONS, **PART)(kernel.py_func)
     _take_no_literals(made)
     return made
 
 
-def entry(kernel: _jit.Kernel) -> Any:
+def entry(kernel: Any) -> Any:
     """Return numba's dispatcher of a kernel that Python calls, whose results numba keeps."""
-    lanes.teach_numba()
+    _teach()
     source, place = kernel.py_func, folder()
     copy = FunctionType(source.__code__, source.__globals__, source.__name__, source.__defaults__)
     copy.__module__, copy.__qualname__ = source.__module__, source.__qualname__
@@ -97,6 +95,12 @@ def entry(kernel: _jit.Kernel) -> Any:
         numba.config.CACHE_DIR = before
     _take_no_literals(made)
     return made
+
+
+@cache
+def _teach() -> None:
+    for lesson in library.LESSONS:
+        lesson()
 
 
 def type_of(made: Any) -> Any:
@@ -169,7 +173,7 @@ def _files(source: FunctionType, seen: set[Any]) -> Iterator[str]:
     for value in (source.__globals__.get(name) for name in names):
         for one in (value, *_members(value, names)):
             with contextlib.suppress(TypeError):
-                below = _jit.source_of(one)
+                below = library.source_of(one)
                 if isinstance(below, FunctionType):
                     yield from _files(below, seen)
 

@@ -149,6 +149,8 @@ def teach_numba() -> None:
         _lanes.teach(root, floor, least, most, select, bits)
 
 
+library.LESSONS.append(teach_numba)
+
 if library.WAY == 'library':
     LANES = library.lanes()
     in_lanes = {count: InLanes(count) for count in in_lanes}
