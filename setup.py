@@ -65,17 +65,15 @@ class Kernels(build_ext):
         here = HERE / KERNELS
         inplace = self.inplace or getattr(self, 'editable_mode', False)
         folder = here if inplace else Path(self.build_lib).resolve() / KERNELS
-        stamp = runpy.run_path(str(here / 'sources.py'))['stamp'](HERE / 'ik_core').encode()
+        is_of_these = runpy.run_path(str(here / 'sources.py'))['is_of_these']
         if os.environ.get('IK_KERNELS') == 'off':
             return
         if os.environ.get('IK_KERNELS') != 'all':
-            for made in here.glob('ik-*.so'):  # of these sources, for this machine
-                if stamp in made.read_bytes() and folder != here:
-                    folder.mkdir(parents=True, exist_ok=True)
+            if folder != here:
+                folder.mkdir(parents=True, exist_ok=True)
+                for made in filter(is_of_these, here.glob('ik-*.so')):
                     shutil.copy2(made, folder)
-            type(self).made = [
-                str(made) for made in folder.glob('ik-*.so') if stamp in made.read_bytes()
-            ]
+            type(self).made = [str(made) for made in folder.glob('ik-*.so') if is_of_these(made)]
         if not self.made:
             problem = self.compile(folder)
             type(self).made = sorted(map(str, folder.glob('ik-*.so')))

@@ -70,7 +70,7 @@ def link(cpu: str, objects: list[Path], folder: Path) -> None:
     """Link a library for a set of instructions."""
     from_here = platform.machine() in cpu.replace('-', '_')
     compiler = 'cc' if from_here else f'{cpu}-linux-gnu-gcc'
-    made_of = (objects[0].parent / 'stamp').read_text()
+    made_of = (objects[0].parent / 'sources').read_text()
     defined = [f'-DLEVEL={cpu[-1] if cpu.startswith("x86") else 0}', f'-DSOURCES="{made_of}"']
     library = folder / f'.ik-{cpu}.so'
     source = HERE / 'call.c'
@@ -93,10 +93,10 @@ def compile_part(objects: Path, part: int, wanted: str) -> None:
     import llvmlite.binding as llvm
 
     from ik_core.kernels.entries import ENTRIES
-    from ik_core.kernels.sources import stamp
+    from ik_core.kernels.sources import description
 
     began = time.process_time()
-    (objects / 'stamp').write_text(stamp())
+    (objects / 'sources').write_text(description())
     cpus = list(sets_of_instructions(wanted))
     lanes = {8 if cpu == 'x86-64-v4' else 4 for cpu in cpus}
     rows = [

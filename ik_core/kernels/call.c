@@ -167,7 +167,7 @@ int ik_suits(void)
 }
 
 const int ik_lanes = LEVEL == 4 ? 8 : 4;
-const char ik_sources[] = SOURCES; /* the hash of the sources, and their size */
+const char ik_sources[] = SOURCES; /* see sources.py */
 
 #ifdef __x86_64__ /* the version of every libc, so that the library runs with older ones */
 __asm__(".symver older_fmod, fmod@GLIBC_2.2.5");

@@ -24,7 +24,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic, typeof_impl
 
 from . import library
-from .sources import stamp
+from .sources import sources, stamp
 
 OPTIONS: dict[str, Any] = {
     'nogil': True,
@@ -146,7 +146,7 @@ def folder() -> str | None:
     home = os.environ.get('XDG_CACHE_HOME')
     try:
         whole = (Path(home) if home else Path.home() / '.cache') / 'ik_core'
-        own = whole / f'numba-{stamp()}'
+        own = whole / f'numba-{stamp(sources())}'
         own.mkdir(0o700, parents=True, exist_ok=True)
         for each in (whole, own):
             each.chmod(0o700)
