@@ -63,7 +63,7 @@ class Kernel(Lazy):
             from .kernels import numba_way
         except ImportError as error:
             raise ImportError(
-                f'{self.__name__} is not in the compiled library and needs numba to run ({error}): '
+                f'{self.__name__} is not in the compiled library and needs numba ({error}): '
                 'pip install numba; or NUMBA_DISABLE_JIT=1 runs all kernels as plain Python'
             ) from None
         return numba_way.entry(self)
