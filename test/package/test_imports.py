@@ -305,7 +305,8 @@ def test_importing_the_core_imports_neither_scipy_nor_what_only_a_command_needs(
         'sys.modules["numba"] = None  # numba imports scipy itself\n'
         'import ik_core\n'
         'for name in ik_core.__all__:\n    getattr(ik_core, name)\n'
-        'heavy = ("multiprocessing", "scipy", "ik_core.cli", "benchmark", "matplotlib", "pinocchio")\n'
+        'heavy = ("multiprocessing",'
+        ' "scipy", "ik_core.cli", "benchmark", "matplotlib", "pinocchio")\n'
         'print([name for name in heavy if name in sys.modules])\n'
     )
     assert run(code).strip() == '[]'
