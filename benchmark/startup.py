@@ -39,7 +39,10 @@ PROGRAMS = {
     'ik solve': ['-m', 'ik_core', 'solve', 'panda', '--xyz', '0.4', '0.0', '0.5'],
     'first solution': ['-c', f'{PROBLEM}assert ik.solve(problem).success'],
     'first batch': ['-c', f'{PROBLEM}ik.solve_batch(problem, [pose] * 100)'],
-    'first solve_all': ['-c', f'{PROBLEM}ik.solve_all(problem)'],
+    'first solve_all': [
+        '-c',
+        f'{PROBLEM}ik.solve_all(ik.IkProblem(robot, problem.goals, frozen_joints=["panda_joint3"]))',
+    ],
     'first tick': ['-c', PROBLEM + TICK],
     **{name: ['-c', f'{PROBLEM}ik.solve(problem, solver={name!r})'] for name in SOLVERS},
 }
