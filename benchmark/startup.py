@@ -27,6 +27,7 @@ robot = ik.load_urdf('panda')
 pose = robot.forward_kinematics([0.3, -0.2, 0.1, -2.0, 0.2, 2.0, 0.5, 0.0], 'panda_hand')
 problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand', transform=pose)])
 """
+ALL = 'ik.solve_all(ik.IkProblem(robot, problem.goals, frozen_joints=["panda_joint3"]))'
 TICK = """
 limits = ik.MotionLimits.of(robot, acceleration=10.0)
 tracker = ik.Tracker(problem, 1000.0, limits=limits)
@@ -41,7 +42,7 @@ PROGRAMS = {
     'first batch': ['-c', f'{PROBLEM}ik.solve_batch(problem, [pose] * 100)'],
     'first solve_all': [
         '-c',
-        f'{PROBLEM}ik.solve_all(ik.IkProblem(robot, problem.goals, frozen_joints=["panda_joint3"]))',
+        f'{PROBLEM}{ALL}',
     ],
     'first tick': ['-c', PROBLEM + TICK],
     **{name: ['-c', f'{PROBLEM}ik.solve(problem, solver={name!r})'] for name in SOLVERS},
