@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         tasks,
         tracking,
     )
-    from .batch import solve_all, solve_batch
+    from .batch import solve_all, solve_batch  # type: ignore[no-redef]  # modules have these names
     from .exceptions import (
         FrameNotFound,
         IkError,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -460,7 +460,7 @@ def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:
     return topics
 
 
-def _solver(parameters: NodeParameters) -> tuple[str, dict[str, object]]:
+def _solver(parameters: NodeParameters) -> tuple[str, dict[str, Any]]:
     return parameters.node.solver, dict(vars(parameters.solver_options))
 
 

@@ -14,8 +14,7 @@ class SteppedArm(LocalArm):
     """A `LocalArm` without a clock."""
 
     def _run(self) -> None:
-        """Its thread only gets ready."""
-        self.get_ready()
+        """Its thread does nothing."""
 
     def advance(self, seconds: float) -> None:
         """So much time goes by [s]: as many ticks as are nearest."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .mocap.mocap_files import load_skeleton
 from .robot import Robot
 from .shipped import robot_path
 from .urdf import load_urdf
@@ -18,5 +17,7 @@ def load_robot(name: str, *, floating_base: bool = False) -> Robot:
     Raises UrdfError or MocapError.
     """
     if Path(name).suffix.lower() in ('.asf', '.bvh'):
+        from .mocap.mocap_files import load_skeleton  # most robots come from a URDF
+
         return load_skeleton(name)
     return load_urdf(robot_path(name), floating_base=floating_base)

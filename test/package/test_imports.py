@@ -283,12 +283,31 @@ def test_the_core_imports_and_solves_where_no_ros_is():
     assert run(blocked + solve).strip() == 'True'
 
 
+@pytest.mark.parametrize('program', ['import ik_core', 'ik --help'])
+def test_a_start_imports_only_what_it_needs(program):
+    """Names of modules, not times: whoever asks for help, or imports one name, waits for these."""
+    code = 'import sys\nimport ik_core\n'
+    if program == 'ik --help':
+        code += (
+            'from ik_core.cli.main import main\n'
+            'try:\n    main(["--help"])\nexcept SystemExit:\n    pass\n'
+        )
+    heavy = (
+        'numba', 'numpy', 'scipy', 'matplotlib', 'multiprocessing', 'yaml', 'urdf_parser_py',
+        'ik_core.robot', 'ik_core.solvers', 'ik_core.tracking', 'ik_core.batch', 'rclpy',
+    )  # fmt: skip
+    code += f'print(*(name for name in {heavy!r} if name in sys.modules), sep=",")\n'
+    assert run(code).splitlines()[-1] == ''
+
+
 def test_importing_the_core_imports_neither_scipy_nor_what_only_a_command_needs():
     code = (
         'import sys\n'
         'sys.modules["numba"] = None  # numba imports scipy itself\n'
         'import ik_core\n'
-        'heavy = ("scipy", "ik_core.cli", "benchmark", "matplotlib", "pinocchio")\n'
+        'for name in ik_core.__all__:\n    getattr(ik_core, name)\n'
+        'heavy = ("multiprocessing",'
+        ' "scipy", "ik_core.cli", "benchmark", "matplotlib", "pinocchio")\n'
         'print([name for name in heavy if name in sys.modules])\n'
     )
     assert run(code).strip() == '[]'
