@@ -149,6 +149,20 @@ def test_a_joint_that_never_mimics_is_a_violation():
     assert it.others['mimic'] == 1
 
 
+@pytest.mark.parametrize(('speed', 'violations'), [(0.01, 0), (0.004, 1)])
+def test_a_slow_joint_may_take_long_to_where_it_mimics_as_long_as_it_gets_nearer(
+    speed, violations
+):
+    seconds = np.arange(0.0, 20.0, 0.5)
+    rows = np.stack([np.full(seconds.size, 0.4), -0.4 + speed * seconds], axis=-1)
+    it = swapped(MIMIC, OFFSET, rows[:1])
+    for number, (second, q) in enumerate(zip(seconds[1:], rows[1:], strict=True), 6):
+        it.take(Sample(('a', 'b'), q, None, round(1e9 * second), number))
+        if it.others['mimic']:
+            break
+    assert it.others['mimic'] == violations
+
+
 def test_states_that_come_late_do_not_say_that_a_joint_mimics_already():
     panda = Robot(read_description(TEXT), 2.0, 10.0)
     for before, names, q in ((INDEPENDENT, ('a', 'b'), (0.4, -0.4)), (panda, NAMES, MIDDLE)):

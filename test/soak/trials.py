@@ -242,14 +242,15 @@ class Trials(Actions):
             if self._arm is not None:
                 self._arm.delay = 0.0
             busy = self._load_machine(3.0) if self.random.random() < 0.5 else []
-            began = time.monotonic()
-            while (seconds := time.monotonic() - began) < 3.0:
+            end = time.monotonic() + 3.0
+            while time.monotonic() < end:
                 self._twists.publish(twist)
                 starves = self.random.random() < 0.1
                 time.sleep(self.random.uniform(0.02, 0.3) if starves else 0.02)
                 self.was_moving |= self._listener.moves
                 stopped |= self._is('not_following')
                 hindered |= self.status.get('warning') != 'none' or self._is('blocked')
+            ticks = len(trace)  # those that are skipped move nothing
             for process in busy:
                 process.wait()
             self._wait_for_rest()
@@ -257,7 +258,8 @@ class Trials(Actions):
             if stopped and self._arm is not None and self._arm.delay > STOOD:
                 self.too_busy += 1  # each joint stops by itself
             else:
-                least = 0.0 if stopped or hindered else LEAST_WAY * speed * seconds
+                whole = ticks * speed * self._listener.period
+                least = 0.0 if stopped or hindered else LEAST_WAY * whole
                 self._judge_line(trace, direction, least)
 
     def _judge_line(self, trace: list[Array], direction: Array, least: float) -> None:
