@@ -142,7 +142,8 @@ class Listener:
 
     Its methods may be called from any thread. `rests_at(names, q, stamp, slack)` says where (n,)
     a robot whose state is measured said that it rests at a time [ns], if that is near q (n,).
-    `robot` is the one in force, `trace` a list that gets all positions (n,) while it is one,
+    `robot` is the one in force, `trace` a list that gets all stamps [ns] and positions (n,) while it
+    is one,
     `delay` [s] by how much the last message came late: on a busy machine they wait.
     """
 
@@ -161,7 +162,7 @@ class Listener:
         self.last_arrival = time.monotonic()
         self.longest_silence = 0.0, ''
         self.action = ''
-        self.trace: list[Array] | None = None
+        self.trace: list[tuple[int, Array]] | None = None
         self.delay = 0.0
         self._checker: Checker | None = None
         self.renew()
@@ -280,7 +281,7 @@ class Listener:
             self._checker.see(sample.q, sample.dq)
             self._check_mimics(sample)
             if self.trace is not None:
-                self.trace.append(sample.q)
+                self.trace.append((sample.stamp, sample.q))
 
     def object(self, kind: str, detail: str = '') -> None:
         """Note something that is wrong, and of the first of its kind the details."""
