@@ -398,7 +398,9 @@ class Listener:
         allowed = _loosest([rows, _columns(columns, before.allowed, rows)])
         checker.allowance = Allowance(allowed, self.period)
         checker.change(rows)
-        kept = np.array([self._kept.get(n, x) for n, x in zip(names, sample.q, strict=True)])
+        # A joint that was never commanded before may have taken its first step already.
+        start = sample.q if sample.dq is None else sample.q - self.period * sample.dq
+        kept = np.array([self._kept.get(n, x) for n, x in zip(names, start, strict=True)])
         rest = [kept] * max(HISTORY - len(before.q), 0)
         checker.q = rest + [_columns(columns, q, kept) for q in before.q[-HISTORY:]]
         still = np.zeros(len(names))

@@ -176,6 +176,22 @@ def test_states_that_come_late_do_not_say_that_a_joint_mimics_already():
         assert it.others['mimic'] == 0
 
 
+@pytest.mark.parametrize(('step', 'holds'), [(1, True), (1.2, False)])
+def test_a_joint_that_was_never_commanded_before_begins_with_one_step_from_rest(step, holds):
+    it, panda = listener(INDEPENDENT), Robot(read_description(TEXT), 2.0, 10.0)
+    for number in range(1, 5):
+        it.take(Sample(('a', 'b'), np.array((0.4, -0.4)), np.zeros(2), number, number))
+    it.expect_robot(panda)
+    ticks = np.arange(1, 6)
+    speeds, q = 10.0 / RATE * step * ticks, MIDDLE.copy()
+    for number, speed in enumerate(speeds, 5):
+        q[3] += speed / RATE
+        dq = speed * (np.arange(q.size) == 3)
+        it.take(Sample(NAMES, q.copy(), dq, number, number))
+    it.finish()
+    assert (it.violations == 0) == holds
+
+
 def test_limits_that_were_set_stay_for_the_joints_that_a_new_robot_has():
     before, after = arm(), Robot(arm().description, 2.0, 10.0, ('b',))
     after.names = ('b',)
