@@ -120,7 +120,9 @@ class Governor:
         self._joints = np.zeros((ROWS, asked.shape[1]))
         self._joints[: len(asked)] = asked
         self._before = self._joints.copy()  # the last step
-        self._told: Array | None = None  # accelerations (n,) of the stop that is told, once told
+        # Accelerations (n,) of the stop that is told, once it is; and that of the step before.
+        self._told: Array | None = None
+        self._told_before: Array | None = None
         shown = self._joints.view()
         shown.flags.writeable = False
         self._q, self._dq, self._ddq = shown[Q], shown[DQ], shown[DDQ]
@@ -217,7 +219,7 @@ class Governor:
             raise InvalidConfiguration(
                 f'q = {position}: {self._q.size} finite numbers are needed, one for each joint'
             )
-        self._told = None
+        self._told = self._told_before = None
         self._joints[Q:] = 0.0
         self._joints[Q] = position
         self._before[:] = self._joints
@@ -259,7 +261,7 @@ class Governor:
     def undo_step(self) -> None:
         """Undo the last step, which nobody heard of: the next begins where that one did."""
         self._joints[:] = self._before
-        self._adopted, self._told = False, None
+        self._adopted, self._told = False, self._told_before
 
     def stop_point(self, *, as_told: bool = False) -> Array:
         """Where the joints (n,) come to rest when they `brake` from now on."""
@@ -328,7 +330,7 @@ class Governor:
         return self._told
 
     def _begin_step(self, *, adopting: bool = True) -> None:
-        self._told = None
+        self._told_before, self._told = self._told, None
         self._before[:] = self._joints
         if adopting and not self._adopted:
             self._adopted = adopt(self._joints, self._asked, self.period)
