@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._jit import njit
 from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import Array
-from .braking import ACCELERATION
+from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
 from .knots import MOST, stop_knots
 from .motion_limits import MotionLimits
 from .speed_scale import BRAKING, scale_bounds
@@ -50,6 +50,7 @@ from .steps import (
     GOAL,
     JERK,
     LEFT,
+    MEAN,
     ROWS,
     SUDDEN,
     Q,
@@ -119,6 +120,9 @@ class Governor:
         self._joints = np.zeros((ROWS, asked.shape[1]))
         self._joints[: len(asked)] = asked
         self._before = self._joints.copy()  # the last step
+        # Accelerations (n,) of the stop that is told, once it is; and that of the step before.
+        self._told: Array | None = None
+        self._told_before: Array | None = None
         shown = self._joints.view()
         shown.flags.writeable = False
         self._q, self._dq, self._ddq = shown[Q], shown[DQ], shown[DDQ]
@@ -215,6 +219,7 @@ class Governor:
             raise InvalidConfiguration(
                 f'q = {position}: {self._q.size} finite numbers are needed, one for each joint'
             )
+        self._told = self._told_before = None
         self._joints[Q:] = 0.0
         self._joints[Q] = position
         self._before[:] = self._joints
@@ -243,31 +248,40 @@ class Governor:
         as_told: as the last `stop_knots` tell, within the limits of that moment. Others that were
         asked for since have to wait.
         """
+        told = self._told_accelerations() if as_told else None
         self._begin_step(adopting=not as_told)
+        most = self._joints[ACCELERATION].copy()
+        if told is not None:
+            self._told, self._joints[ACCELERATION] = told, told
         self._act.fill(BRAKE)
         advance(self._joints, False, self.period)
+        self._joints[ACCELERATION] = most
         self._steps += 1
 
     def undo_step(self) -> None:
         """Undo the last step, which nobody heard of: the next begins where that one did."""
         self._joints[:] = self._before
-        self._adopted = False
+        self._adopted, self._told = False, self._told_before
 
-    def stop_point(self) -> Array:
-        """Where the joints (n,) come to rest when they brake from now on."""
+    def stop_point(self, *, as_told: bool = False) -> Array:
+        """Where the joints (n,) come to rest when they `brake` from now on."""
         point = np.empty_like(self._goal)
-        stop_point(self._joints, self.period, point)
+        stop_point(self._told_joints() if as_told else self._joints, self.period, point)
         return point
 
     def stop_knots(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """How the joints come to rest when they brake from now on: knots of cubic splines.
+        """How the joints come to rest together, in the shortest time: knots of cubic splines.
+
+        Joints without jerk limits slow down in proportion, so that a tip in motion stays near its
+        line. One that would leave its limits by that brakes as hard as it may, and so do joints
+        with jerk limits.
 
         Returns ticks (m,), positions (m, n) and velocities (m, n), views that the next call writes
         to. The first knot lies half a period before the last step and is certain; each other so
         many periods later as its tick says, in the last one all rest. See `knots`.
         """
         ticks, q, dq = self._knots
-        count = stop_knots(self._joints, self.period, ticks, q, dq)
+        count = stop_knots(self._told_joints(), self.period, ticks, q, dq)
         return ticks[:count], q[:count], dq[:count]
 
     @property
@@ -284,10 +298,42 @@ class Governor:
         """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
         return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
 
+    def _told_joints(self) -> Array:
+        """Copy the table, with the accelerations of the stop that `stop_knots` tells."""
+        joints = self._joints.copy()
+        joints[ACCELERATION] = self._told_accelerations()
+        return joints
+
+    def _told_accelerations(self) -> Array:
+        """Accelerations (n,) of the stop that `stop_knots` tells: the same until its end."""
+        if self._told is None:
+            joints = self._joints
+            most, q, dq = joints[ACCELERATION].copy(), joints[Q], joints[DQ]
+            speeds = np.abs(dq)
+            waits = np.isinf(joints[JERK]) & (dq == joints[MEAN])
+            waits &= (speeds > 0.0) & (speeds <= joints[VELOCITY])
+            if waits.any():
+                rate = float((most[waits] / speeds[waits]).min())  # [1/s] of the slowest to stop
+                end = q + dq * _time_of_way(rate, self.period)
+                waits &= (joints[LOWER] <= end) & (end <= joints[UPPER])
+                most[waits] = rate * speeds[waits]
+            self._told = most
+        return self._told
+
     def _begin_step(self, *, adopting: bool = True) -> None:
+        self._told_before, self._told = self._told, None
         self._before[:] = self._joints
         if adopting and not self._adopted:
             self._adopted = adopt(self._joints, self._asked, self.period)
+
+
+def _time_of_way(rate: float, period: float) -> float:
+    """The time [s] in which a joint would go the way of its stop, which sheds `rate` [1/s] of its
+    speed.
+    """
+    shed = min(rate * period, 1.0)  # in each period
+    count = math.floor(1.0 / shed)
+    return period * (count - 0.5 * shed * count * (count + 1))
 
 
 def _rows_of(limits: MotionLimits) -> Array:

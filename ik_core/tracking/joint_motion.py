@@ -61,9 +61,9 @@ class JointMotion:
         """The limits asked for last."""
         return self.governor.limits
 
-    def stop_point(self) -> Array:
-        """Where the joints (n,) come to rest when they brake from now on."""
-        return self.governor.stop_point()
+    def stop_point(self, *, as_told: bool = False) -> Array:
+        """Where the joints (n,) come to rest when they `brake` from now on."""
+        return self.governor.stop_point(as_told=as_told)
 
     @property
     def stopping_time(self) -> float:

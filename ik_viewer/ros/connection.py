@@ -15,6 +15,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 FRAME = 1.0 / 60.0
@@ -29,7 +30,13 @@ class Connection:
     """
 
     def __init__(self, context: Context | None, name: str) -> None:
-        self.node = Node(name, context=context, start_parameter_services=False)
+        self.node = Node(
+            name,
+            context=context,
+            start_parameter_services=False,
+            # rclpy never finalizes this service
+            parameter_overrides=[Parameter('start_type_description_service', value=False)],
+        )
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(self.node)
         self._ended = threading.Event()

@@ -42,7 +42,9 @@ UP_TO_DATE = 0.2
 HOLE = 10
 """[periods] A longer gap between publications may be a loss, where messages have no numbers."""
 MIMIC_TIME = 10_000_000_000
-"""[ns] After a change of the description mimic joints may be away from their drivers so long."""
+"""[ns] In which mimic joints, on their way to where their drivers put them, get nearer by"""
+MIMIC_WAY = 0.05
+"""[rad or m] at least, or get there: a limit may let the slowest joint move at 0.01 rad/s."""
 MOVES = 0.02
 """[rad/s or m/s] A joint that is commanded to move faster is in motion."""
 
@@ -140,7 +142,8 @@ class Listener:
 
     Its methods may be called from any thread. `rests_at(names, q, stamp, slack)` says where (n,)
     a robot whose state is measured said that it rests at a time [ns], if that is near q (n,).
-    `robot` is the one in force, `trace` a list that gets all positions (n,) while it is one,
+    `robot` is the one in force, `trace` a list that gets all stamps [ns] and positions (n,) while it
+    is one,
     `delay` [s] by how much the last message came late: on a busy machine they wait.
     """
 
@@ -149,9 +152,9 @@ class Listener:
         rate: float,
         rests_at: Callable[..., Array | None] = lambda *sample: None,
     ) -> None:
-        self._period, self.rests_at = 1.0 / rate, rests_at
+        self.period, self.rests_at = 1.0 / rate, rests_at
         self._lock = threading.RLock()
-        self._numbers = Numbers(self._period)
+        self._numbers = Numbers(self.period)
         self.verdicts: list[tuple[str, Verdict]] = []
         self.states = self.lost = self.moved = self.restarts = 0
         self.others: Counter[str] = Counter()
@@ -159,7 +162,7 @@ class Listener:
         self.last_arrival = time.monotonic()
         self.longest_silence = 0.0, ''
         self.action = ''
-        self.trace: list[Array] | None = None
+        self.trace: list[tuple[int, Array]] | None = None
         self.delay = 0.0
         self._checker: Checker | None = None
         self.renew()
@@ -179,6 +182,7 @@ class Listener:
             self._adopted = 0
             self._coming: Robot | None = None
             self._mimics_since: int | None = None  # None: they do, and have to go on
+            self._mimics_from = math.inf  # how far away they were then
 
     def expect_robot(self, robot: Robot) -> None:
         """This robot's description is published: it may be in force from now on, or may not."""
@@ -200,7 +204,8 @@ class Listener:
             if self.robot is not None:
                 robot.set = robot.taken_over(self.robot)
             self.robot, self._coming = robot, None
-            self._adopted = self._mimics_since = stamp
+            self._adopted = stamp
+            self._let_mimics_move(stamp)
             if self._checker is not None and _has(robot, self._names):
                 self._due.append((stamp, self._rows_of(robot)))
 
@@ -272,11 +277,11 @@ class Listener:
             if start is not None:
                 self.restarts += 1
                 self._checker.begin(start)
-                self._mimics_since = sample.stamp
+                self._let_mimics_move(sample.stamp)
             self._checker.see(sample.q, sample.dq)
             self._check_mimics(sample)
             if self.trace is not None:
-                self.trace.append(sample.q)
+                self.trace.append((sample.stamp, sample.q))
 
     def object(self, kind: str, detail: str = '') -> None:
         """Note something that is wrong, and of the first of its kind the details."""
@@ -339,7 +344,7 @@ class Listener:
         assert self._checker is not None
         before = self._checker.q
         if before:
-            self._speed = float(np.max(np.abs(sample.q - before[-1]))) / self._period
+            self._speed = float(np.max(np.abs(sample.q - before[-1]))) / self.period
             if self._speed > 0.0:
                 self.moved += 1
                 self._rests_since, self.moved_until = time.monotonic(), sample.stamp
@@ -354,7 +359,7 @@ class Listener:
         before = self._checker.q[-2:]
         if len(before) < 2:
             return None
-        step = self._checker.allowed[ACCELERATION] * self._period**2 + SAME_PLACE
+        step = self._checker.allowed[ACCELERATION] * self.period**2 + SAME_PLACE
         last, now = np.diff([*before, sample.q], axis=0)
         if (np.abs(last) > step).any() or (np.abs(now - last) <= step).all():
             return None
@@ -368,7 +373,7 @@ class Listener:
         elif self._checker is not None and skipped > 0:
             self.lost += skipped
             self._checker.forget(skipped)
-            self._mimics_since = sample.stamp  # a start may be among what is not known
+            self._let_mimics_move(sample.stamp)  # a start may be among what is not known
         self._number = sample.number
         self._kept.update(zip(sample.names, sample.q.tolist(), strict=True))
 
@@ -386,14 +391,16 @@ class Listener:
             self.adopt_robot(robot, sample.stamp)  # whose joints nobody else has
         rows = robot.rows(names, {} if self.robot is None else self.robot.set)
         columns = [old.index(name) if name in old else None for name in names]
-        checker = self._checker = Checker(rows, self._period)
+        checker = self._checker = Checker(rows, self.period)
         self.verdicts.append((names[0], checker.verdict))
         if before is None:
             return
         allowed = _loosest([rows, _columns(columns, before.allowed, rows)])
-        checker.allowance = Allowance(allowed, self._period)
+        checker.allowance = Allowance(allowed, self.period)
         checker.change(rows)
-        kept = np.array([self._kept.get(n, x) for n, x in zip(names, sample.q, strict=True)])
+        # A joint that was never commanded before may have taken its first step already.
+        start = sample.q if sample.dq is None else sample.q - self.period * sample.dq
+        kept = np.array([self._kept.get(n, x) for n, x in zip(names, start, strict=True)])
         rest = [kept] * max(HISTORY - len(before.q), 0)
         checker.q = rest + [_columns(columns, q, kept) for q in before.q[-HISTORY:]]
         still = np.zeros(len(names))
@@ -429,7 +436,13 @@ class Listener:
         elif self._mimics_since is None or sample.stamp - self._mimics_since > MIMIC_TIME:
             self.object('mimic', f'{away:.3g} from where its driver leads it')
         elif self._speed == 0.0:  # stopped on the way there, it may rest
-            self._mimics_since = sample.stamp
+            self._let_mimics_move(sample.stamp)
+        elif away <= self._mimics_from - MIMIC_WAY:
+            self._mimics_since, self._mimics_from = sample.stamp, away
+
+    def _let_mimics_move(self, stamp: int) -> None:
+        """From a time [ns] on mimic joints may be on their way to where their drivers put them."""
+        self._mimics_since, self._mimics_from = stamp, math.inf
 
 
 def _has(robot: Robot, names: tuple[str, ...]) -> bool:

@@ -149,6 +149,20 @@ def test_a_joint_that_never_mimics_is_a_violation():
     assert it.others['mimic'] == 1
 
 
+@pytest.mark.parametrize(('speed', 'violations'), [(0.01, 0), (0.004, 1)])
+def test_a_slow_joint_may_take_long_to_where_it_mimics_as_long_as_it_gets_nearer(
+    speed, violations
+):
+    seconds = np.arange(0.0, 20.0, 0.5)
+    rows = np.stack([np.full(seconds.size, 0.4), -0.4 + speed * seconds], axis=-1)
+    it = swapped(MIMIC, OFFSET, rows[:1])
+    for number, (second, q) in enumerate(zip(seconds[1:], rows[1:], strict=True), 6):
+        it.take(Sample(('a', 'b'), q, None, round(1e9 * second), number))
+        if it.others['mimic']:
+            break
+    assert it.others['mimic'] == violations
+
+
 def test_states_that_come_late_do_not_say_that_a_joint_mimics_already():
     panda = Robot(read_description(TEXT), 2.0, 10.0)
     for before, names, q in ((INDEPENDENT, ('a', 'b'), (0.4, -0.4)), (panda, NAMES, MIDDLE)):
@@ -160,6 +174,22 @@ def test_states_that_come_late_do_not_say_that_a_joint_mimics_already():
                 it.adopt_robot(MIMIC, 35)
         it.take(Sample(('a', 'b'), np.array((0.4, -0.4 + 1e-6)), None, 40, 4))
         assert it.others['mimic'] == 0
+
+
+@pytest.mark.parametrize(('step', 'holds'), [(1, True), (1.2, False)])
+def test_a_joint_that_was_never_commanded_before_begins_with_one_step_from_rest(step, holds):
+    it, panda = listener(INDEPENDENT), Robot(read_description(TEXT), 2.0, 10.0)
+    for number in range(1, 5):
+        it.take(Sample(('a', 'b'), np.array((0.4, -0.4)), np.zeros(2), number, number))
+    it.expect_robot(panda)
+    ticks = np.arange(1, 6)
+    speeds, q = 10.0 / RATE * step * ticks, MIDDLE.copy()
+    for number, speed in enumerate(speeds, 5):
+        q[3] += speed / RATE
+        dq = speed * (np.arange(q.size) == 3)
+        it.take(Sample(NAMES, q.copy(), dq, number, number))
+    it.finish()
+    assert (it.violations == 0) == holds
 
 
 def test_limits_that_were_set_stay_for_the_joints_that_a_new_robot_has():

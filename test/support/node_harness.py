@@ -45,6 +45,9 @@ DOMAIN = 40 + os.getpid() % 40
 NEAR = 0.3  # share of the joint ranges that goals are taken from: the way there takes time
 PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Without a service that nobody calls here: once, destroying it ended the process. rclpy never
+# finalizes it (its issue 1710).
+UNDESCRIBED = {'start_type_description_service': False}
 numbers = itertools.count()
 
 
@@ -157,12 +160,11 @@ class Client:
         self.namespace = namespace
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=DOMAIN)
-        # Without a service that nobody calls here: once, destroying it ended the process.
         self.node = rclpy.create_node(
             'client',
             namespace=namespace,
             context=self.context,
-            parameter_overrides=overrides({'start_type_description_service': False}),
+            parameter_overrides=overrides(UNDESCRIBED),
         )
         self.inbox = Inbox()
         self._publishers = {}
@@ -316,7 +318,7 @@ class World(Client):
         self.ik_node = IkNode(
             context=self._ik_context,
             namespace=self.namespace,
-            parameter_overrides=overrides(parameters),
+            parameter_overrides=overrides(UNDESCRIBED | parameters),
             cli_args=['--ros-args', *(part for text in remaps for part in ('-r', text))],
         )
         self._ik_spinner = Spinner(self.ik_node, self._ik_context, self.ik_node.autostart)

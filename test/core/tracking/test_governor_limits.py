@@ -201,7 +201,7 @@ def test_a_stop_that_was_told_is_not_changed_by_limits_asked_for_since(share, je
     governor.undo_step()
     for _ in range(10):
         governor.brake(as_told=True)
-        other.brake()
+        other.brake(as_told=True)
     np.testing.assert_array_equal(governor.q, other.q)
     np.testing.assert_array_equal(governor.dq, other.dq)
     for _ in range(500):

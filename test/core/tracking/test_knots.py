@@ -34,7 +34,7 @@ def brake_to_rest(governor):
     """The positions at the last tick (0) and at those in which it brakes."""
     positions = [governor.q.copy()]
     while not governor.at_rest:
-        governor.brake()
+        governor.brake(as_told=True)
         positions.append(governor.q.copy())
     return np.array([*positions, *positions[-1:] * 3])
 
@@ -72,7 +72,7 @@ def test_the_last_knot_rests_where_the_governor_would_stop(jerk):
         ticks, positions, velocities = governor.stop_knots()
         assert (np.diff(ticks) > 0).all()
         assert not velocities[-1].any()
-        np.testing.assert_allclose(positions[-1], governor.stop_point(), atol=1e-12)
+        np.testing.assert_allclose(positions[-1], governor.stop_point(as_told=True), atol=1e-12)
 
 
 @JERKS
@@ -91,6 +91,42 @@ def test_splines_through_the_knots_keep_the_limits(jerk):
             assert np.abs(x).max() <= 2.0 + outside
             assert np.abs(dx).max() / seconds <= VELOCITY + 1e-9
             assert np.abs(ddx).max() / seconds**2 <= ACCELERATION + above
+
+
+def governor_at_speeds(speeds, q):
+    """A governor whose joints move at these speeds (n,), since a second."""
+    rows = limits_of(np.inf).rows.copy()
+    rows[2] = speeds
+    governor = Governor(MotionLimits(*rows), PERIOD, q - np.array(speeds))
+    while not np.allclose(governor.dq, speeds):
+        governor.follow(np.full(N, 2.0))
+    return governor
+
+
+def test_joints_slow_down_together_in_the_time_that_the_slowest_takes_alone():
+    speeds = np.array([1.0, 0.5, 0.3, 0.1])
+    governor = governor_at_speeds(speeds, np.zeros(N))
+    q = governor.q.copy()
+    ticks, positions, velocities = copied(governor.stop_knots())
+    assert speeds.max() / ACCELERATION <= PERIOD * ticks[-1] <= speeds.max() / ACCELERATION + 3 * PERIOD
+    way = positions[-1] - q
+    np.testing.assert_allclose(way, way[0] * speeds, rtol=1e-9)
+    np.testing.assert_allclose(velocities, np.outer(velocities[:, 0], speeds), atol=1e-9)
+    positions = brake_to_rest(governor)
+    np.testing.assert_allclose(positions - q, np.outer((positions - q)[:, 0], speeds), atol=1e-9)
+    assert way[1] > 0.5**2 / (2.0 * ACCELERATION) + 0.01, 'farther than it would go alone'
+
+
+def test_a_joint_that_would_leave_its_limits_brakes_as_hard_as_it_may_to_the_end():
+    governor = governor_at_speeds(np.array([1.0, 0.5, 0.3, 0.1]), np.zeros(N))
+    near = limits_of(np.inf).rows.copy()
+    near[1, 1] = governor.stop_point()[1] + 1e-3
+    governor.set_limits(MotionLimits(*near))
+    governor.follow(governor.q + PERIOD * governor.dq, governor.dq.copy())
+    alone, end = governor.stop_point(), governor.stop_point(as_told=True)
+    assert end[1] == alone[1]
+    assert (end[2:] > alone[2:] + 1e-3).all()
+    np.testing.assert_allclose(brake_to_rest(governor)[-1], end, atol=1e-12)
 
 
 def test_limits_that_are_still_in_force_are_those_of_the_stop():
