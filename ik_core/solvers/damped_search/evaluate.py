@@ -19,7 +19,6 @@ from ...maths.boxed_step import (
 from ...maths.lanes import Number, bits, most, root, select
 from ...maths.rotations import Array, Frame, compose, frame_at, relative_log
 from ...robot.kinematics import KIND, PRISMATIC, VARIABLE
-from ...rules import is_within
 from ...tasks.kernels import SCALE, goal_jacobian
 from .layouts import IDLE, JACOBIAN, RESIDUAL
 from .model import (
@@ -109,9 +108,8 @@ def _evaluate_pose(
     if problem.weighed > 0:
         cost = cost + joint_cost(problem, lanes.x[there])
     lanes.cost[there] = cost
-    tolerance = problem.tolerance
-    reached = bits(is_within(errors[0, 0], errors[0, 1], tolerance[0], tolerance[1]))
-    if problem.weighed > 0 or bits((cost < before) | fresh) & ~reached != 0:
+    missed = (errors[0, 0] > problem.tolerance[0]) | (errors[0, 1] > problem.tolerance[1])
+    if problem.weighed > 0 or bits(((cost < before) | fresh) & missed) != 0:
         _pose_jacobian(problem, lanes, there, tip)
 
 
