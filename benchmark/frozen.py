@@ -6,6 +6,7 @@
     python benchmark/frozen.py compare ../old .                 # the same bits?
     python benchmark/frozen.py compare ../old . --within 1e-9
     python benchmark/frozen.py time ../old .                    # ratios new / old
+    python benchmark/frozen.py time ../old . --kinds form forms --starts 0
     python benchmark/frozen.py history . --issue 26 --tests 290
 
 A checkout is a folder with the packages in it. `write` asks it the questions of
@@ -19,7 +20,7 @@ the same ones each time, and `--parts solves governor` only these parts.
   to be equal: for a change that makes one path of two. Values further apart than 1e-3 are called
   another branch.
 
-`time` starts a process for each checkout, gives both the same blocks of 100 goals in turns, and
+`time` starts a process for each checkout, gives both the same blocks of goals in turns, and
 exits with 1 if the median ratio of a row is above `--most`, 1.05. `history` appends a row to
 `history.csv`. Times are CPU times, which other processes disturb less than those of a clock; all
 that is timed runs on one thread.
@@ -35,6 +36,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -172,8 +174,12 @@ def difference(field: str, x: np.ndarray, y: np.ndarray, within: float | None) -
 # --- times ---------------------------------------------------------------------------------------
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
-GOALS = 100
-"""Goals per block, as in `frozen_questions.py`."""
+ARMS = ('ur5e', 'kr', 'puma', 'panda', 'iiwa14', 'three parallel')
+TIMED = dict.fromkeys(('single', 'batch', 'tick', 'near', 'many', 'many near'), ROBOTS) | {
+    'form': ARMS,
+    'forms': ARMS,
+}
+"""Kinds of blocks (`frozen_questions.seconds`), and the robots of each."""
 START = """
 import time
 import ik_core as ik
@@ -200,7 +206,7 @@ class Worker:
         self._process.communicate()
 
     def seconds(self, *block: str | int) -> float:
-        """Times [s] of the blocks; see `frozen_questions.seconds`."""
+        """The time [s] for a goal of a block; see `frozen_questions.seconds`."""
         assert self._process.stdin
         assert self._process.stdout
         print(json.dumps(block), file=self._process.stdin, flush=True)
@@ -219,10 +225,12 @@ def first_starts(checkout: Path, cached: int = 1) -> tuple[float, float]:
     return times[0], float(np.median(times[1:]))
 
 
-def time_both(old: Path, new: Path, pairs: int, starts: int, most: float) -> bool:
+def time_both(
+    old: Path, new: Path, pairs: int, starts: int, most: float, kinds: Iterable[str] = TIMED
+) -> bool:
     """Print all times and their ratios new / old; whether the medians are at most `most`."""
     times: dict[str, list[list[float]]] = defaultdict(list)
-    blocks = [(what, name) for what in ('single', 'batch', 'tick') for name in ROBOTS]
+    blocks = [(what, name) for what in kinds for name in TIMED[what]]
     with ExitStack() as stack:
         workers = [stack.enter_context(Worker(checkout)) for checkout in (old, new)]
         for block in range(1 + pairs):
@@ -240,7 +248,7 @@ def time_both(old: Path, new: Path, pairs: int, starts: int, most: float) -> boo
     print(f'{"":34} {"old":>9} {"new":>9} {"ratio":>7} {"quartiles":>15} {"pairs":>6}')
     for what, values in times.items():
         low, ratio, high = np.percentile([b / a for a, b in values], [25, 50, 75])
-        unit = 1e6 / GOALS if '[us]' in what else 1.0
+        unit = 1e6 if '[us]' in what else 1.0
         a, b = unit * np.median(values, axis=0)
         slower |= not ratio <= most
         print(f'{what:34} {a:9.4g} {b:9.4g} {ratio:7.3f} {low:7.3f} - {high:.3f} {len(values):6}'
@@ -254,7 +262,7 @@ def history_row(checkout: Path, issue: str, tests: str) -> dict[str, str]:
     with Worker(checkout) as worker:
         for what in ('single', 'batch', 'tick'):
             blocks = [worker.seconds(what, 'panda', block) for block in range(21)]
-            hot[what] = f'{1e6 * np.median(blocks[1:]) / GOALS:.4g}'
+            hot[what] = f'{1e6 * np.median(blocks[1:]):.4g}'
     first, cached = first_starts(checkout, cached=3)
     packages = [checkout / name for name in ('ik_core', 'ik_node', 'ik_viewer')]
     files = [file for package in packages for file in package.rglob('*.py')]
@@ -301,6 +309,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ('write', 'compare'):
         added[name].add_argument('--parts', nargs='+', choices=PARTS, default=PARTS)
     added['compare'].add_argument('--within', type=float, help='allowed difference [rad or m]')
+    added['time'].add_argument('--kinds', nargs='+', choices=TIMED, default=list(TIMED))
     added['time'].add_argument('--pairs', type=int, default=20)
     added['time'].add_argument('--starts', type=int, default=3, help='pairs of first starts')
     added['time'].add_argument('--most', type=float, default=1.05, help='median ratio')
@@ -315,7 +324,9 @@ def main(arguments: list[str] | None = None) -> int:
         both = answers_of(given.old), answers_of(given.new)
         return 0 if compare(*both, given.parts, given.within) else 1
     if given.command == 'time':
-        is_fast = time_both(given.old, given.new, given.pairs, given.starts, given.most)
+        is_fast = time_both(
+            given.old, given.new, given.pairs, given.starts, given.most, given.kinds
+        )
         return 0 if is_fast else 1
     row = history_row(given.checkout, given.issue, given.tests)
     append_row(given.out, row)

@@ -52,6 +52,8 @@ ARMS = {
     ' z 0.1 0.1 0.2 3.1; 0,0.6,0.8 0 0 0 3.1; tip 0.1 0 0.1',
     'gantry': 'slide 0 0 0 1; z 0 0 0.3 3.1; y 0.1 0 0.1 3.1; y 0.4 0.05 0 3.1; x 0.3 0 0.05 3.1;'
     ' y 0.1 0 0.1 3.1; tip 0.1 0 0.1',
+    'three parallel': 'z 0 0 0.3 3.1; y 0.1 0.05 0.1 3.1; y 0 0 0.4 3.1; y 0 0.1 0.35 3.1;'
+    ' 0.6,0.8,0 0.05 0.1 0.05 3.1; 0,0.6,0.8 0.1 0 0.05 3.1; tip 0.1 0 0.1',
 }
 """Chains: axis, place in the parent [m], and limits: one for both sides; none: continuous."""
 AXES = {'x': '1 0 0', 'y': '0 1 0', 'z': '0 0 1', 'slide': '1 0 0', 'tip': '1 0 0'}
@@ -745,50 +747,77 @@ def answer(folder: Path, share: float, parts: list[str]) -> None:
 
 
 GOALS = 100
-REPEATS = {'single': 10, 'batch': 40, 'tick': 5}
-"""Runs per block, each of which takes a few milliseconds."""
+"""Goals of a block."""
+MANY = 1000
+"""Goals of a block of the kinds below that are for many at once."""
+REPEATS = {
+    'single': 10, 'near': 10, 'batch': 40, 'many': 5, 'many near': 8, 'tick': 5, 'form': 10,
+    'forms': 20,
+}  # fmt: skip
+"""Runs per block of each kind, each of which takes a few milliseconds."""
 
 
 @cache
 def timed_problem(name: str) -> tuple[Any, Any, Any]:
     """A problem, a solver that is warm, and limits for a tracker."""
-    robot = make('load_urdf', URDF / f'{name}.urdf')
+    file = URDF / f'{name}.urdf'
+    robot = make('load_urdf', file) if file.exists() else robot_of(name)
     problem = make('IkProblem', robot, [make('PoseTask', robot.default_tip())])
     limits = look_up('MotionLimits').of(robot, velocity=2.0, acceleration=20.0)
     return problem, make('make_solver', 'levenberg_marquardt'), limits
 
 
-def seconds(what: str, name: str, block: int) -> float:
-    """[s] The CPU time of a block of 100 goals: the fastest of a few runs of the same block.
+@cache
+def timed_form(name: str) -> Any:
+    """The closed form of such a problem."""
+    return make('ClosedForm', timed_problem(name)[0])
 
-    `single`: calls of `solve`; `batch`: one of `solve_batch` on one thread, both from random
-    starts; `tick`: ticks of a tracker whose goal moves on in every tick.
+
+def seconds(what: str, name: str, block: int) -> float:
+    """[s] The CPU time for a goal of a block: the fastest of a few runs of the same block.
+
+    `single`, `near`: calls of `solve`, from random starts and from such beside a solution;
+    `batch`, `many`, `many near`: one of `solve_batch` on one thread; `tick`: ticks of a tracker
+    whose goal moves on in every tick; `form`: calls of `ClosedForm.solve`; `forms`: one of
+    `solve_many` on one thread, both from the configurations that the poses come from.
     """
     (problem, solver, limits), rng = timed_problem(name), rng_of(f'{name} {block}')
     robot, goal, times = problem.robot, problem.goals[0], []
-    starts, ends = ([random_q(robot, rng) for _ in range(GOALS)] for _ in range(2))
-    if what == 'tick':
+    count = MANY if what in ('many', 'many near', 'forms') else GOALS
+    starts, ends = ([random_q(robot, rng) for _ in range(count)] for _ in range(2))
+    if 'near' in what:
+        starts = [beside(robot, q, rng) for q in ends]
+    elif 'form' in what:
+        starts = ends
+    elif what == 'tick':
         ends = [starts[0] + 0.3 * k / GOALS * (ends[0] - starts[0]) for k in range(GOALS)]
     targets = [robot.forward_kinematics(q, goal.link) for q in ends]
     solve_batch = look_up('solve_batch')
+    form = timed_form(name) if 'form' in what else None
     for _ in range(REPEATS[what]):
         if what == 'tick':
             tracker = make('Tracker', problem, 200.0, limits=limits, q0=starts[0])
             for warm in ('warm_up', 'warm'):  # of older checkouts
                 getattr(tracker, warm, int)()
         began = time.process_time()
-        if what == 'single':
+        if what in ('single', 'near'):
             for target, start in zip(targets, starts, strict=True):
                 goal.set_target(target)
                 solver.solve(problem, start)
-        elif what == 'batch':
-            solve_batch(problem, targets, starts, threads=1)
-        else:
+        elif what == 'form':
+            for target, start in zip(targets, starts, strict=True):
+                goal.set_target(target)
+                form.solve(start)
+        elif what == 'forms':
+            form.solve_many(targets, starts, threads=1)
+        elif what == 'tick':
             for k, target in enumerate(targets):
                 tracker.set_goal(0, target, 0.005 * k)
                 tracker.tick(0.005 * k)
+        else:
+            solve_batch(problem, targets, starts, threads=1)
         times.append(time.process_time() - began)
-    return min(times)
+    return min(times) / count
 
 
 def main(command: str, checkout: str, *arguments: str) -> None:

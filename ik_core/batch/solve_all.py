@@ -249,11 +249,9 @@ class _Found:
         self.searches += searches
         q = self._count(q)
         followed = self.polish.run(None, q, near=self.start)
-        kept = (
-            (followed.status != IkStatus.ITERATION_LIMIT)
-            & (followed.position_errors <= self.problem.position_tolerance).all(1)
-            & (followed.orientation_errors <= self.problem.orientation_tolerance).all(1)
-        )
+        errors = zip(followed.position_errors, followed.orientation_errors, strict=True)
+        solved = np.fromiter((self.problem.is_solved(*one) for one in errors), bool)
+        kept = solved & (followed.status != IkStatus.ITERATION_LIMIT)
         self.lost += int((~kept).sum())
         exact = (np.maximum(followed.position_errors, followed.orientation_errors) <= EXACT).all(1)
         for which, is_exact in ((kept & exact, True), (kept & ~exact, False)):

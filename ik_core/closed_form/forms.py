@@ -16,6 +16,7 @@ from ..maths.transforms import checked_transforms
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.kinematics import OFFSET
+from ..rules import are_within
 from .chain import Chain, asks_for_a_point, chain_of, why_not
 from .elimination import EliminationWorkspace, NoCut
 from .families import Strategy
@@ -377,7 +378,7 @@ class ClosedForm:
         return errors, shares
 
     def _within_tolerances(self) -> bool:
-        return bool((self._packed.errors <= self.tolerances).all())
+        return are_within(self._packed.errors, *self.tolerances)
 
     def stand(self, start: Array) -> None:
         """Look at the chain anew where joints that do not move stand elsewhere in `start` (n,).

@@ -50,6 +50,7 @@ from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN
+from ..rules import is_within
 from .base import Solver
 
 NEARBY = 0.1
@@ -370,8 +371,10 @@ def _outwards(form: ClosedForm, here: float) -> Array:
 
 def _is_reached(problem: IkProblem) -> bool:
     """Whether the one goal is, where the problem was looked at last."""
-    position, orientation = problem.packed.errors.item(0), problem.packed.errors.item(1)
-    return position <= problem.position_tolerance and orientation <= problem.orientation_tolerance
+    position, orientation = problem.packed.errors[0].tolist()
+    return is_within(
+        position, orientation, problem.position_tolerance, problem.orientation_tolerance
+    )
 
 
 def _first(found: Array) -> Array | None:

@@ -161,6 +161,7 @@ class DampedWorkspace(Workspace):
         return record
 
     def _note_tolerances(self) -> None:
+        """Pack the problem's tolerances again if they have changed."""
         problem = self.problem
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         if tolerances == self._tolerances:
