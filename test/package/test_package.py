@@ -31,8 +31,6 @@ SHARED = sorted(
 KEYS = {
     'numpy': 'python3-numpy',
     'scipy': 'python3-scipy',
-    'numba': 'python3-numba',
-    'llvmlite': 'python3-numba',  # which comes with it
     'yaml': 'python3-yaml',
     'urdf_parser_py': 'urdfdom_py',
     'builtin_interfaces': 'std_msgs',
@@ -47,6 +45,8 @@ UNDECLARED = {
     'matplotlib',
     'distributed',
     'pinocchio',
+    'numba',
+    'llvmlite',  # comes with numba
     'viser',
     'trimesh',  # comes with viser
 }  # used where installed
