@@ -38,6 +38,15 @@ setup(
     maintainer='ik_node maintainers',
     maintainer_email='maintainers@ik-node.example',
     license='Apache-2.0',
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Science/Research',
+        'Operating System :: MacOS',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+        'Topic :: Scientific/Engineering',
+        'Typing :: Typed',
+    ],
     packages=find_packages(include=['ik_core*', 'ik_node*', 'ik_viewer*']),
     package_data={'ik_core': ['py.typed']},
     data_files=[

@@ -85,7 +85,15 @@ def test_apt_cache_has_what_the_table_says(package):
 def test_without_hypothesis_other_tests_run(tmp_path):
     (tmp_path / 'hypothesis.py').write_text('raise ImportError')
     done = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test/core/test_chunks.py'],
+        [
+            sys.executable,
+            '-m',
+            'pytest',
+            '-q',
+            '-p',
+            'no:cacheprovider',
+            'test/core/test_chunks.py',
+        ],
         # Else pytest would load the plugin of a hypothesis that is installed.
         env={
             **os.environ,
