@@ -3,11 +3,34 @@
 On a robot the dependencies come from package.xml through rosdep. The extras below are for pip:
 `ros` is ROS 2 Jazzy's own rclpy and messages as wheels, for machines without a ROS 2;
 `ros-kilted` is Kilted's.
+
+Building compiles the kernels (`ik_core/kernels/build.py`) for this processor, with the numba of
+this Python or of an environment that it makes in build/. IK_KERNELS=all compiles them for all sets
+of instructions, IK_KERNELS=off for none. If it can't, it builds without them and says so.
 """
 
+import os
+import platform
+import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import ClassVar
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools below 70.1, as distributions have
+    try:
+        from wheel.bdist_wheel import bdist_wheel
+    except ImportError:  # no wheel is made where colcon builds
+        bdist_wheel = None
+
+HERE = Path(__file__).resolve().parent
+KERNELS = Path('ik_core', 'kernels')
 
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'
@@ -25,6 +48,104 @@ def files(folder: str, *patterns: str) -> tuple[str, list[str]]:
     """Return the entry of data_files that installs a folder of the tree under share/."""
     found = (path for pattern in patterns for path in Path(folder).glob(pattern))
     return f'{SHARE}/{folder}', sorted(map(str, found))
+
+
+def say(text: str) -> None:
+    """Report what the build does, or can't do."""
+    print(f'{NAME}: {text}', file=sys.stderr, flush=True)
+
+
+class Kernels(build_ext):
+    """Compile the kernels, in the place of C extensions: all ways to install run this command."""
+
+    made: ClassVar[list[str]] = []
+
+    def run(self) -> None:
+        """Put the library where the package is built, or beside the sources."""
+        here = HERE / KERNELS
+        inplace = self.inplace or getattr(self, 'editable_mode', False)
+        folder = here if inplace else Path(self.build_lib).resolve() / KERNELS
+        is_of_these = runpy.run_path(str(here / 'sources.py'))['is_of_these']
+        if os.environ.get('IK_KERNELS') == 'off':
+            return
+        if os.environ.get('IK_KERNELS') != 'all':
+            if folder != here:
+                folder.mkdir(parents=True, exist_ok=True)
+                for made in filter(is_of_these, here.glob('ik-*.so')):
+                    shutil.copy2(made, folder)
+            type(self).made = [str(made) for made in folder.glob('ik-*.so') if is_of_these(made)]
+        if not self.made:
+            problem = self.compile(folder)
+            type(self).made = sorted(map(str, folder.glob('ik-*.so')))
+            if problem:
+                say(
+                    f'the kernels are not compiled: {problem}. All works, but the first solve '
+                    'compiles for a minute or two if numba is installed, and every solve takes a '
+                    'hundred times as long if it is not. To mend it: install numba 0.61 or newer, '
+                    'or python3-venv and a network, and build-essential; then install again.'
+                )
+
+    def compile(self, folder: Path) -> str:
+        """Compile into a folder; return what went wrong."""
+        if sys.platform != 'linux' or platform.machine() not in ('x86_64', 'aarch64'):
+            return f'there is no library for {platform.system()} on {platform.machine()}'
+        if shutil.which('cc') is None:
+            return 'there is no C compiler, cc'
+        python, problem = python_with_numba()
+        if python is None:
+            return problem
+        command = [python, str(HERE / KERNELS / 'build.py'), str(folder)]
+        done = subprocess.run(command, stdout=sys.stderr, check=False)
+        return 'build.py failed' if done.returncode else ''
+
+    def get_outputs(self) -> list[str]:
+        """Return what `setup.py install` records."""
+        return list(self.made)
+
+    def get_output_mapping(self) -> dict[str, str]:
+        """Return links of an editable install: none."""
+        return {}
+
+
+NEEDED = ('numba>=0.61', 'numpy', 'scipy', 'urdf_parser_py')
+CHECK = 'import numba, scipy, urdf_parser_py, sys; sys.exit(numba.version_info.short < (0, 61))'
+
+
+def python_with_numba() -> tuple[str | None, str]:
+    """Return a Python that can compile the kernels, or None and why there is none."""
+    if not subprocess.run([sys.executable, '-c', CHECK], stderr=subprocess.DEVNULL).returncode:
+        return sys.executable, ''
+    venv = HERE / 'build' / 'kernels-venv'
+    python, own = venv / 'bin' / 'python', {**os.environ}
+    own.pop('PYTHONPATH', None)
+    quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, 'env': own}
+    if not python.exists() or subprocess.run([python, '-c', CHECK], **quiet).returncode:
+        say(f'no numba 0.61 or newer here: putting one from pip into {venv}, to compile kernels')
+        for command in (
+            [sys.executable, '-m', 'venv', '--clear', str(venv)],
+            [str(python), '-m', 'pip', 'install', '--quiet', *NEEDED],
+        ):
+            if subprocess.run(command, **quiet).returncode:
+                return None, f'no numba 0.61 or newer, and `{" ".join(command)}` failed'
+    return str(python), ''
+
+
+commands = {'build_ext': Kernels}
+if bdist_wheel is not None:
+
+    class Wheel(bdist_wheel):
+        """A wheel for all Pythons: py3-none-PLATFORM with the library, py3-none-any without."""
+
+        def finalize_options(self) -> None:
+            """Mark the wheel as one with compiled files."""
+            super().finalize_options()
+            self.root_is_pure = False
+
+        def get_tag(self) -> tuple[str, str, str]:
+            """Return the tag."""
+            return 'py3', 'none', super().get_tag()[2] if Kernels.made else 'any'
+
+    commands['bdist_wheel'] = Wheel
 
 
 setup(
@@ -48,7 +169,9 @@ setup(
         'Typing :: Typed',
     ],
     packages=find_packages(include=['ik_core*', 'ik_node*', 'ik_viewer*']),
-    package_data={'ik_core': ['py.typed']},
+    package_data={'ik_core': ['py.typed', 'kernels/call.c', 'kernels/reshape.ll']},
+    ext_modules=[Extension('ik_core.kernels.library', [])],  # so that build_ext is run
+    cmdclass=commands,
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (SHARE, ['package.xml']),

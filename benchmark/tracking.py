@@ -101,15 +101,13 @@ def _tracker(
     acceleration: float = 20.0,
     **options: Any,
 ) -> Tracker:
-    tracker = Tracker(
+    return Tracker(
         IkProblem(arm, tasks),
         rate,
         limits=_limits(arm, acceleration),
         options=TrackerOptions(**options),
         q0=q,
     )
-    tracker.warm_up()
-    return tracker
 
 
 def _limits(arm: Robot, acceleration: float = 20.0) -> MotionLimits:

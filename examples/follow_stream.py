@@ -13,7 +13,6 @@ tracker = ik.Tracker(
     limits=limits,
     options=ik.tracking.TrackerOptions(feed_forward=True),  # no lag at constant velocity
 )
-tracker.warm_up()  # load or compile all kernels before the first tick
 errors = []
 for tick in range(1, 4 * RATE):
     now = tick / RATE

@@ -11,47 +11,52 @@ quaternions (x, y, z, w), and poses in the root link's frame.
 
 This module has the names that most programs need. The others are in `ik.robot` (joints,
 linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`,
-`ik.reachability`, `ik.motion` and `ik.retargeting`.
+`ik.reachability`, `ik.motion` and `ik.retargeting`. Each is imported at its first use.
 """
 
-from . import (
-    batch,
-    closed_form,
-    motion,
-    reachability,
-    retargeting,
-    robot,
-    solvers,
-    tasks,
-    tracking,
-)
-from .batch import solve_all, solve_batch
-from .exceptions import (
-    FrameNotFound,
-    IkError,
-    InvalidConfiguration,
-    InvalidGoal,
-    InvalidOption,
-    UnsupportedProblem,
-    UrdfError,
-)
-from .maths.transforms import transform
-from .optim.search import Budget
-from .problem import IkProblem
-from .result import IkResult, IkStatus
-from .robot import Robot, load_urdf
-from .solvers import SOLVERS, make_solver, solve
-from .tasks import (
-    AxisTask,
-    OrientationTask,
-    PoseTask,
-    PositionAxisTask,
-    PositionTask,
-    PostureTask,
-    TwoAxisTask,
-)
-from .tracking import MotionLimits, Tracker
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .version import __version__
+
+if TYPE_CHECKING:
+    from . import (
+        batch,
+        closed_form,
+        motion,
+        reachability,
+        retargeting,
+        robot,
+        solvers,
+        tasks,
+        tracking,
+    )
+    from .batch import solve_all, solve_batch
+    from .exceptions import (
+        FrameNotFound,
+        IkError,
+        InvalidConfiguration,
+        InvalidGoal,
+        InvalidOption,
+        UnsupportedProblem,
+        UrdfError,
+    )
+    from .maths.transforms import transform
+    from .optim.search import Budget
+    from .problem import IkProblem
+    from .result import IkResult, IkStatus
+    from .robot import Robot, load_urdf
+    from .solvers import SOLVERS, make_solver, solve
+    from .tasks import (
+        AxisTask,
+        OrientationTask,
+        PoseTask,
+        PositionAxisTask,
+        PositionTask,
+        PostureTask,
+        TwoAxisTask,
+    )
+    from .tracking import MotionLimits, Tracker
 
 __all__ = [
     'SOLVERS',
@@ -93,3 +98,39 @@ __all__ = [
     'tracking',
     'transform',
 ]
+
+_MODULES = {
+    'batch': 'solve_all solve_batch',
+    'closed_form': '',
+    'exceptions': 'FrameNotFound IkError InvalidConfiguration InvalidGoal InvalidOption '
+    'UnsupportedProblem UrdfError',
+    'maths.transforms': 'transform',
+    'motion': '',
+    'optim.search': 'Budget',
+    'problem': 'IkProblem',
+    'reachability': '',
+    'result': 'IkResult IkStatus',
+    'retargeting': '',
+    'robot': 'Robot load_urdf',
+    'solvers': 'SOLVERS make_solver solve',
+    'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '
+    'TwoAxisTask',
+    'tracking': 'MotionLimits Tracker',
+}
+"""The modules that the names above are in."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of `__all__` at its first use."""
+    if name in __all__:
+        if name in _MODULES:
+            return import_module(f'.{name}', __name__)
+        for module, names in _MODULES.items():
+            if name in names.split():
+                value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
+                return value
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> list[str]:
+    return __all__

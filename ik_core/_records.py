@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import COMPILED
+from ._jit import COMPILED, Lazy
 
 INT, FLOAT, LANE, RECORD = 'int', 'float', 'lane', 'record'
 WIDTH = 'width'
@@ -127,7 +127,7 @@ class Layout:
     def _view(self, together: bool, width: int) -> Any:
         key = together, width
         if key not in self._views:
-            make = _compiled_view if COMPILED else _plain_view
+            make = View if COMPILED else _plain_view
             self._views[key] = make(self, together, width)
         return self._views[key]
 
@@ -244,21 +244,48 @@ def _plain_view(layout: Layout, together: bool, width: int) -> Any:
     return view
 
 
-def eights_of(array: Any) -> Any:
-    """All numbers of an array of lanes, eight in a register, whatever the number of lanes.
+class View(Lazy):
+    """The record at an address, for compiled kernels."""
 
-    In plain Python as they are.
-    """
+    def __init__(self, layout: Layout, together: bool, width: int) -> None:
+        self.name = f'{layout.name}, {width} {"together" if together else "apart"}'
+        self.fields = tuple(fields_of(layout, together, width))
+
+    def for_numba(self) -> Any:
+        """Return numba's intrinsic."""
+        if self._made is None:
+            from . import _record_types
+
+            self._made = _record_types.view(self.name, self.fields)
+        return self._made
+
+
+class _Eights(Lazy):
+    def for_numba(self) -> Any:
+        """Return numba's intrinsic."""
+        from . import _record_types
+
+        return _record_types.eights_of
+
+
+def _as_it_is(array: Any) -> Any:
     return array
 
 
-def _fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any, ...]]:
+eights_of: Any = _Eights() if COMPILED else _as_it_is
+"""All numbers of an array of lanes, eight in a register, whatever the number of lanes.
+
+In plain Python as they are.
+"""
+
+
+def fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any, ...]]:
     """Name, offset, kind, shape (sizes by their offsets) of each field, and whether inside."""
     places, _ = layout.places(width)
     for name, (kind, *shape) in layout.fields.items():
         if kind == RECORD:
             part = shape[0]
-            yield name, places[name], RECORD, tuple(_fields_of(part, True, 1)), part.name
+            yield name, places[name], RECORD, tuple(fields_of(part, True, 1)), part.name
             continue
         inside = name in layout.inside
         sizes = [
@@ -271,145 +298,3 @@ def _fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any
             if not together:
                 sizes.append(width)
         yield name, places[name], (INT if kind == INT else FLOAT, lanes), tuple(sizes), inside
-
-
-if COMPILED:
-    from llvmlite import ir
-    from numba.core import cgutils, types
-    from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
-    from numba.core.typing.templates import AttributeTemplate, infer_getattr
-    from numba.extending import intrinsic, models, register_model
-
-    BYTE, WORD = ir.IntType(8), ir.IntType(64)
-
-    class RecordType(types.Type):
-        """A record at an address; `fields` as `_fields_of` has them."""
-
-        def __init__(self, name: str, fields: tuple[Any, ...]) -> None:
-            self.fields = {field[0]: field[1:] for field in fields}
-            super().__init__(name=f'Record({name})')
-
-        def type_of(self, name: str) -> Any:
-            """numba's type of a field."""
-            if name not in self.fields:
-                return None
-            _, kind, shape, inside = self.fields[name]
-            if kind == RECORD:
-                return RecordType(_named(inside, True, 1), shape)
-            number = _number_type(*kind)
-            return types.Array(number, len(shape), 'C', aligned=kind[1] == 0) if shape else number
-
-    def _named(layout: str, together: bool, width: int) -> str:
-        return f'{layout}, {width} {"together" if together else "apart"}'
-
-    def _number_type(kind: str, lanes: int) -> Any:
-        if lanes:
-            from ._lanes import Lanes
-
-            return Lanes(lanes)
-        return types.int64 if kind == INT else types.float64
-
-    @register_model(RecordType)
-    class _RecordModel(models.PrimitiveModel):
-        def __init__(self, manager: Any, kind: RecordType) -> None:
-            super().__init__(manager, kind, BYTE.as_pointer())
-
-    @infer_getattr
-    class _Attributes(AttributeTemplate):
-        key = RecordType
-
-        def generic_resolve(self, record: RecordType, name: str) -> Any:
-            return record.type_of(name)
-
-    def _at(builder: Any, record: Any, place: int, kind: Any) -> Any:
-        """A pointer to what is at an offset."""
-        return builder.bitcast(builder.gep(record, [WORD(place)]), kind.as_pointer())
-
-    @lower_getattr_generic(RecordType)
-    def _get(context: Any, builder: Any, kind: RecordType, record: Any, name: str) -> Any:
-        place, field, shape, inside = kind.fields[name]
-        if field == RECORD:
-            return builder.inttoptr(
-                builder.load(_at(builder, record, place, WORD)), BYTE.as_pointer()
-            )
-        found = kind.type_of(name)
-        if not shape:
-            pointer = _at(builder, record, place, context.get_value_type(found))
-            return builder.load(pointer, align=8)
-        made = context.make_array(found)(context, builder)
-        sizes = [
-            WORD(size)
-            if isinstance(size, int)
-            else builder.load(_at(builder, record, int(size), WORD))
-            for size in shape
-        ]
-        item = 8 * max(field[1], 1)
-        strides: list[Any] = []
-        count = WORD(item)
-        for size in reversed(sizes):
-            strides.insert(0, count)
-            count = builder.mul(count, size)
-        if inside:
-            first = _at(builder, record, place, BYTE)
-        else:
-            address = builder.load(_at(builder, record, place, WORD))
-            first = builder.inttoptr(address, BYTE.as_pointer())
-        made.data = builder.bitcast(first, made.data.type)
-        made.shape = cgutils.pack_array(builder, sizes, ty=WORD)
-        made.strides = cgutils.pack_array(builder, strides, ty=WORD)
-        made.itemsize = WORD(item)
-        made.nitems = builder.udiv(count, WORD(item))
-        made.meminfo = cgutils.get_null_value(made.meminfo.type)
-        made.parent = cgutils.get_null_value(made.parent.type)
-        return made._getvalue()
-
-    @lower_setattr_generic(RecordType)
-    def _set(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
-        kind = signature.args[0]
-        place = kind.fields[name][0]
-        found = context.get_value_type(kind.type_of(name))
-        builder.store(arguments[1], _at(builder, arguments[0], place, found), align=8)
-
-    def _compiled_view(layout: Layout, together: bool, width: int) -> Any:
-        fields = tuple(_fields_of(layout, together, width))
-        record = RecordType(_named(layout.name, together, width), fields)
-
-        @intrinsic
-        def view(typing_context: Any, address: Any) -> Any:
-            def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-                return builder.inttoptr(arguments[0], BYTE.as_pointer())
-
-            return record(types.int64), generate
-
-        return view
-
-    def _eights() -> Any:
-        from ._lanes import Lanes
-
-        kind = types.Array(Lanes(8), 1, 'C', aligned=False)
-
-        @intrinsic
-        def view(typing_context: Any, array: Any) -> Any:
-            def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-                given = context.make_array(array)(context, builder, arguments[0])
-                made = context.make_array(kind)(context, builder)
-                numbers = getattr(array.dtype, 'count', 1)
-                count = builder.mul(given.nitems, WORD(numbers))
-                count = builder.lshr(builder.add(count, WORD(7)), WORD(3))
-                made.data = builder.bitcast(given.data, made.data.type)
-                made.shape = cgutils.pack_array(builder, [count], ty=WORD)
-                made.strides = cgutils.pack_array(builder, [WORD(64)], ty=WORD)
-                made.itemsize, made.nitems = WORD(64), count
-                made.meminfo, made.parent = given.meminfo, given.parent
-                return made._getvalue()
-
-            return kind(array), generate
-
-        return view
-
-    try:
-        eights_of = _eights()
-    except (ImportError, AttributeError):  # then there are no lanes
-        eights_of = intrinsic(
-            lambda typing_context, array: (array(array), lambda c, b, s, arguments: arguments[0])
-        )

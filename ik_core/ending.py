@@ -12,7 +12,7 @@ def end_process(code: int) -> NoReturn:
     """End this process with an exit code, at once; what it printed is handed on.
 
     Python's own end takes apart what numba has compiled: half a second, and on a busy machine more
-    than the five after which `ros2 launch` kills. A compiler in a thread it would even wait for.
+    than the five after which `ros2 launch` kills.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed, or none

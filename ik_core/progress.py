@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TypeVar
 
-from ._compiling import compiling
-
 T = TypeVar('T')
 
 WIDTH = 24
@@ -23,7 +21,7 @@ REFRESH = 0.1
 class ProgressLine:
     """A line that is written over and over, until it is left by `end` or at the end of a `with`.
 
-    The time left is worked out from what this run has done; compiling does not count.
+    The time left is worked out from what this run has done.
     """
 
     def __init__(self, label: str, silent: bool = False) -> None:
@@ -43,7 +41,7 @@ class ProgressLine:
 
     def show(self, done: int, total: int, note: str = '') -> None:
         """Show that so much of the total is done; the note stands behind it."""
-        now = time.monotonic() - compiling.seconds
+        now = time.monotonic()
         if self._first is None:
             self._first, self._begun = done, now
         elif self.silent or (done < total and 0.0 <= now - self._shown < REFRESH):

@@ -80,7 +80,6 @@ class ControlLoop:
         self._last_tick = self._last_due = 0
         self._steps = 0  # of the governor, before the one of this tick
         self._rested = False  # before it
-        self._told_of: tuple[str | None, str | None] = None, None  # which is made ready, compiled
         self._command: Command | None = None  # of the step that is to be published
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
@@ -93,8 +92,6 @@ class ControlLoop:
     def show(self, model: Model | None) -> None:
         """Move this model from the next start on; None: nothing."""
         self._positions = self.positions
-        if self.model is not None:
-            self.model.cancel_preparation()
         self.model = model
 
     @property
@@ -111,8 +108,6 @@ class ControlLoop:
             self.stop()
         finally:
             self._positions = self.positions
-            if self.model is not None:
-                self.model.cancel_preparation()
             publisher, self._publisher = self._publisher, None
             self._output = self.model = None
             if publisher is not None:
@@ -257,20 +252,10 @@ class ControlLoop:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def _tell_of_preparation(self, model: Model) -> None:
-        """Say once that the solver that was asked for waits, and that it is compiled, which takes
-        long."""
-        news = model.solver_being_prepared, model.solver_being_compiled
-        told, self._told_of = self._told_of, news
-        for solver, before, what in zip(news, told, ('made ready', 'being compiled'), strict=True):
-            if solver is not None and solver != before:
-                self._node.get_logger().info(f'solver {solver} is {what}, and used once it is')
-
     def _change_solver(self, model: Model) -> None:
-        """Let the model use the solver that was asked for, once it is compiled."""
-        self._tell_of_preparation(model)
+        """Let the model use the solver that was asked for."""
         try:
-            if model.change_solver_when_ready():
+            if model.change_solver():
                 text = f'solver {model.parameters.node.solver} is used now'
                 said = filter(None, (text, model.tracker.solver_note))
                 self._node.get_logger().info('; '.join(said))

@@ -12,8 +12,7 @@ T = TypeVar('T')
 class Job(Generic[T]):
     """A call that runs in a thread of its own and ends with a result or an exception.
 
-    The thread is a daemon: work that can't be interrupted, such as compiling kernels, must not
-    keep the process from ending.
+    The thread is a daemon: work that can't be interrupted must not keep the process from ending.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:

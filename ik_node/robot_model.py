@@ -20,7 +20,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
 from ik_core.retargeting import Demonstration
 from ik_core.robot.urdf_filter import read_bytes
-from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
+from ik_core.solvers import Solver, make_solver
 from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
@@ -29,6 +29,7 @@ from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
 from .example_following import ExampleFollowing, drawing
+from .jobs import Job
 from .joint_limits import following_errors, missing_limits, motion_limits
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .sure_steps import Mover
@@ -62,18 +63,17 @@ def read_file(path: Path) -> bytes:
 
 
 def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
-    """The robot of a description, after a trial: the tips are there, what ticks use is compiled.
+    """The robot of a description, after a trial: the tips are there, and a tick finds its kernels.
 
-    Takes up to a minute on the first start ever, so it runs beside the node's own thread. Raises
-    IkError where the description or a parameter is wrong for this robot.
+    Raises IkError where the description or a parameter is wrong for this robot.
     """
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
         text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
         raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
     robot = load_urdf(source)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
-    model.tracker.warm_up()
-    make_ready(kernels_of(*_solver(parameters)))
+    model.tracker.set_goal(0, model.tip_pose(0), 0.0)
+    model.tracker.tick(0.0)  # the first one reads code from the disk
     return robot
 
 
@@ -135,7 +135,7 @@ class Model:
         self.goal_topics = _distinct_topics(self.tip_links)
         self.frozen_joints = self._frozen_joints()
         self.recorder: Recorder | None = None
-        self._preparation: Preparation | None = None
+        self._next_solver: Job[Solver] | None = None
         self.limits = motion_limits(robot, parameters)
         self.following_errors = following_errors(robot, parameters)
         self.moved_joints = self._moved_joints()
@@ -306,7 +306,8 @@ class Model:
         if _example_options(parameters) != _example_options(before):
             self._imitate_anew()
         if _solver(parameters) != _solver(before):
-            self._prepare_solver()
+            name, options = _solver(parameters)
+            self._next_solver = Job(lambda: make_solver(name, **options))
 
     def _imitate_anew(self) -> None:
         """The example, or what it counts, is another: take the goals again as they were asked."""
@@ -343,46 +344,16 @@ class Model:
         self.tracker.observe(recorder)
         self.recorder = recorder
 
-    def _prepare_solver(self) -> None:
-        """Have the solver compiled, if it is not; the tracker goes on with its own meanwhile."""
-        kernels = kernels_of(*_solver(self.parameters))
-        if self._preparation is not None and self._preparation.kernels == kernels:
-            return  # with the options as they will be then
-        self.cancel_preparation()
-        if is_ready(kernels):
-            self.tracker.set_solver(*_solver(self.parameters))
-        else:
-            self._preparation = Preparation(kernels)
+    def change_solver(self) -> bool:
+        """Let the tracker use the solver that was asked for; whether it does from now on.
 
-    def cancel_preparation(self) -> None:
-        """Compile no solver any more."""
-        preparation, self._preparation = self._preparation, None
-        if preparation is not None:
-            preparation.cancel()
-
-    @property
-    def solver_being_prepared(self) -> str | None:
-        """The solver that the tracker changes to as soon as it is compiled."""
-        return None if self._preparation is None else self._preparation.kernels.solver
-
-    @property
-    def solver_being_compiled(self) -> str | None:
-        """That one, where it really is compiled, and not only loaded from the cache."""
-        preparation = self._preparation
-        is_compiled = preparation is not None and preparation.compiles
-        return self.solver_being_prepared if is_compiled else None
-
-    def change_solver_when_ready(self) -> bool:
-        """Let the tracker use the solver that was prepared, if it is ready; whether it does now.
-
-        Raises what went wrong: the tracker then keeps the solver that it has.
+        Making one may import libraries, which takes longer than a tick: that is done in a thread.
         """
-        preparation = self._preparation
-        if preparation is None or not preparation.done:
+        made = self._next_solver
+        if made is None or not made.done:
             return False
-        self._preparation = None
-        if preparation.error is not None:
-            raise preparation.error
+        self._next_solver = None
+        made.result()
         self.tracker.set_solver(*_solver(self.parameters))
         return True
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
 from ..robot.robot import Robot
-from .parser import UsageError
-from .text import is_number
+from .parser import UsageError, is_number
 
 JointValue = float | tuple[str, float]
 """What `--q0` and `--near` take: a number for each joint in order, or joints by their names."""

@@ -25,11 +25,9 @@ from .text import as_json, quantity, table
 NO_PROBLEMS, PROBLEMS = 0, 1
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `check` to the subcommands of `ik`."""
-    parser = new_parser(
-        commands, 'check', 'test a robot description before it drives hardware', __doc__
-    )
+    parser = new_parser(commands, 'check', summary, __doc__)
     add_robot(parser)
     add_tip(parser, several=True)
     add = parser.add_argument

@@ -1,6 +1,8 @@
 """Completion of `ik` in a shell, by argcomplete where it is installed (extra `complete`).
 
 eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc
+
+What it completes from is imported where it is needed: a shell waits for the answer.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import os
 from typing import Any
 
 from ..exceptions import IkError
-from ..robot.robot import Robot
-from ..robot.robot_sources import load_robot
-from ..robot.shipped import shipped_robots
-from ..solvers import SOLVERS
+
+
+def asked_by_a_shell() -> list[str]:
+    """The words so far of the command line that a shell completes; none otherwise."""
+    return os.environ.get('COMP_LINE', '').split() if '_ARGCOMPLETE' in os.environ else []
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,8 @@ def complete(parser: argparse.ArgumentParser) -> None:
 def robots(prefix: str = '', **more: Any) -> list[str]:
     """The shipped robots, and the files and folders that begin so."""
     from argcomplete.completers import FilesCompleter  # it called this
+
+    from ..robot.shipped import shipped_robots
 
     return [*shipped_robots(), *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix)]
 
@@ -48,10 +53,14 @@ def joints(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
 
 def solvers(**more: Any) -> list[str]:
     """All solvers."""
+    from ..solvers import SOLVERS
+
     return list(SOLVERS)
 
 
-def _robot(parsed_args: argparse.Namespace) -> Robot | None:
+def _robot(parsed_args: argparse.Namespace) -> Any:
+    from ..robot.robot_sources import load_robot
+
     try:
         return load_robot(parsed_args.robot)
     except (AttributeError, TypeError, IkError, OSError):

@@ -25,9 +25,9 @@ from .parser import REACHED, add_json, add_robot, add_tip, new_parser
 from .text import as_json, quantity, table
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `info` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'info', 'show the joints, limits and tips of a robot', __doc__)
+    parser = new_parser(commands, 'info', summary, __doc__)
     add_robot(parser)
     add_tip(parser, several=True)
     add_json(parser)

@@ -18,9 +18,9 @@ from ..robot.urdf_text import urdf_text
 from .parser import REACHED, check_writable, new_parser
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `linkage` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'linkage', 'write a linkage of rods as a URDF', __doc__)
+    parser = new_parser(commands, 'linkage', summary, __doc__)
     add = parser.add_argument
     add('rods', metavar='N', type=int, help='number of rods')
     add('--joint', choices=tuple(ORDERS), default='hinge', help='the joint before every rod')

@@ -11,7 +11,6 @@
     ik check my_robot.urdf --yaml my_robot.yaml
     ik mocap 124_01.amc
     ik linkage 3 --joint ball --length 0.4
-    ik compile
     ik view panda
     ik node panda --ros-args -p rate:=250.0
     ik demo
@@ -25,18 +24,27 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from importlib import import_module
 
 from ..exceptions import IkError
 from ..version import __version__
-from . import check, compile, info, linkage, mocap, plot, reach, replay, retarget, solve
-from .completion import complete
-from .parser import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples
+from .completion import asked_by_a_shell, complete
+from .parser import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples, is_number
 from .programs import PROGRAMS, add_parsers, run_program
-from .text import is_number
 
-COMMANDS = (info, solve, plot, replay, reach, check, mocap, linkage, retarget, compile)
-"""In the order of `ik --help`."""
+COMMANDS = {
+    'info': 'show the joints, limits and tips of a robot',
+    'solve': 'find joint values that reach goals',
+    'plot': 'draw a workspace, a recorded run, or solvers',
+    'replay': 'repeat a recording of a node',
+    'reach': 'map the space that a link reaches',
+    'check': 'test a robot description before it drives hardware',
+    'mocap': 'show the contents of a motion capture file',
+    'linkage': 'write a linkage of rods as a URDF',
+    'retarget': 'transfer a motion to a robot of other proportions',
+}
+"""Summaries by subcommand; each is a module, imported only where it is called."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     if argv and argv[0] in PROGRAMS:
         return run_program(argv[0], argv[1:])
-    parser = _parser()
+    parser = _parser(asked_by_a_shell() or argv[:1])
     complete(parser)
     arguments = parser.parse_args(_shield_negative_numbers(argv))
     code: int = arguments.run(arguments)
@@ -72,7 +80,8 @@ def _said(error: Exception) -> str:
     return str(error)
 
 
-def _parser() -> Parser:
+def _parser(chosen: Collection[str] = COMMANDS.keys()) -> Parser:
+    """The parser of `ik`; of subcommands that are not chosen it knows the summary alone."""
     parser = Parser(
         prog='ik',
         description='Inverse kinematics for any URDF. `ik COMMAND --help` has examples of each.',
@@ -82,8 +91,11 @@ def _parser() -> Parser:
     )
     parser.add_argument('--version', action='version', version=f'ik_node {__version__}')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
-    for command in COMMANDS:
-        command.add_parser(commands)
+    for name, summary in COMMANDS.items():
+        if name in chosen:
+            import_module(f'.{name}', __package__).add_parser(commands, summary)
+        else:
+            commands.add_parser(name, help=summary)
     add_parsers(commands)
     return parser
 

@@ -24,9 +24,9 @@ from .parser import REACHED, add_json, check_writable, new_parser
 from .text import as_json
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `mocap` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'mocap', 'show the contents of a motion capture file', __doc__)
+    parser = new_parser(commands, 'mocap', summary, __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='AMC or BVH, or ASF: no motion')
     parser.add_argument(
         '--skeleton',

@@ -49,6 +49,15 @@ def examples(doc: str | None) -> str:
     return f'examples:\n{text}' if text.startswith('    ik ') else text
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python prints them: without underscores."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return '_' not in text
+
+
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add the argument ROBOT."""
     robot = parser.add_argument(

@@ -41,9 +41,9 @@ GOALS = 200
 """Per robot, where solvers are measured for a picture."""
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `plot` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'plot', 'draw a workspace, a recorded run, or solvers', __doc__)
+    parser = new_parser(commands, 'plot', summary, __doc__)
     text = '`ik plot WHAT --help` lists the options of each'
     kinds = parser.add_subparsers(metavar='WHAT', required=True, help=text)
     _add_workspace(kinds)

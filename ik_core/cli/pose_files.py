@@ -20,8 +20,7 @@ import numpy as np
 
 from ..maths.rotations import LARGEST, Array, matrix_from_quaternion, matrix_from_rpy
 from .angles import RADIANS, Angles
-from .parser import UsageError
-from .text import is_number
+from .parser import UsageError, is_number
 
 POSITION = ('x', 'y', 'z')
 RPY = ('roll', 'pitch', 'yaw')

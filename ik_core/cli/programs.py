@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from ..robot.shipped import TREE
 from .completion import robots
 from .parser import UsageError
 
@@ -67,6 +66,8 @@ def imported(name: str) -> ModuleType:
     Raises UsageError for the latter where this is no clone of the project.
     """
     if name.partition('.')[0] == 'benchmark':
+        from ..robot.shipped import TREE
+
         if not (TREE / 'benchmark' / 'runner.py').is_file():
             raise UsageError(
                 'this runs in a clone of the project: the experiments are in its folder '

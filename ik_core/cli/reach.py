@@ -33,9 +33,9 @@ from .parser import (
 from .text import as_json
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `reach` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'reach', 'map the space that a link reaches', __doc__)
+    parser = new_parser(commands, 'reach', summary, __doc__)
     add_robot(parser)
     add = parser.add_argument
     add_tip(parser)

@@ -18,9 +18,9 @@ from .parser import NOT_REACHED, REACHED, add_json, check_drawable, new_parser
 from .text import as_json, table
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `replay` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'replay', 'repeat a recording of a node', __doc__)
+    parser = new_parser(commands, 'replay', summary, __doc__)
     parser.add_argument('file', metavar='FILE', type=Path, help='a recording of the node, .npz')
     parser.add_argument(
         '--figure',

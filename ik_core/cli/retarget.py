@@ -36,15 +36,15 @@ from .parser import (
     add_json,
     add_robot,
     check_writable,
+    is_number,
     new_parser,
 )
-from .text import as_json, is_number
+from .text import as_json
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `retarget` to the subcommands of `ik`."""
-    title = 'transfer a motion to a robot of other proportions'
-    parser = new_parser(commands, 'retarget', title, __doc__)
+    parser = new_parser(commands, 'retarget', summary, __doc__)
     add = parser.add_argument
     add('clip', metavar='CLIP', type=Path, help='the motion: .amc, .bvh, .csv or .npz')
     add_robot(parser)

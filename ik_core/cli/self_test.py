@@ -262,7 +262,7 @@ def _solve_for_poses(
     solver = make_solver()
     robot = problem.robot
     errors, times = np.empty((len(samples), 2)), np.empty(len(samples))
-    for i in (0, *range(len(samples))):  # the first one twice: it compiles
+    for i in (0, *range(len(samples))):  # the first one twice: it makes the buffers
         show(i)
         target = robot.forward_kinematics(samples[i], goal.link)
         goal.set_target(target)

@@ -27,7 +27,6 @@ from typing import Any
 from ..batch.solve_all import solve_all
 from ..batch.solve_best import CHOICES, solve_best
 from ..maths.rotations import Array
-from ..optim.search import Budget
 from ..problem import IkProblem
 from ..robot.robot import Robot
 from ..robot.robot_sources import load_robot
@@ -36,18 +35,18 @@ from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
 from .completion import joints, links, solvers
 from .goal_arguments import Goal, add_goals, task_of
-from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, new_parser
+from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, is_number, new_parser
 from .solve_poses import solve_poses
 from .solved import result_data, result_text, solutions_data, solutions_text
-from .text import as_json, is_number
+from .text import as_json
 
 OF_ALL = 'closed_form', DEFAULT_SOLVER
 """What finds all solutions: the first where it can, else searches of the second."""
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Add `solve` to the subcommands of `ik`."""
-    parser = new_parser(commands, 'solve', 'find joint values that reach goals', __doc__)
+    parser = new_parser(commands, 'solve', summary, __doc__)
     parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y] [options]'
     add_robot(parser)
     add_goals(parser.add_argument_group('goals'), links)
@@ -88,7 +87,6 @@ def _print_one(arguments: argparse.Namespace, problem: IkProblem, q0: Array | No
     if arguments.choose != 'first':
         choose = {'choose': arguments.choose, 'solver': arguments.solver, **_options(arguments)}
         search = partial(solve_best, problem, q0, **choose)
-    search(budget=Budget(iterations=1))  # compiles, so that the time below is that of solving
     result = search()
     found = (problem, solver.name, result, arguments.angles)
     print(as_json(result_data(*found)) if arguments.json else result_text(*found))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..display import fixed
+from .parser import is_number
 
 
 def quantity(value: float, unit: str) -> str:
@@ -34,15 +35,6 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 def _is_quantity(cell: str) -> bool:
     """Whether it is a number with a unit, or one that it is less than."""
     return cell[-1:].isalpha() and is_number(cell.removeprefix('< ').split()[0])
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a number as Python prints them: without underscores."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return '_' not in text
 
 
 def as_json(data: Any) -> str:

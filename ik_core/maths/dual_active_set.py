@@ -287,7 +287,7 @@ def _add(active: int, program: ProgramArrays) -> None:
     image, n = program.vectors[IMAGE], program.vectors.shape[1]
     for i in range(n - 1, active, -1):
         if image[i] != 0.0:
-            length = math.hypot(image[i - 1], image[i])
+            length = math.sqrt(image[i - 1] * image[i - 1] + image[i] * image[i])
             cosine, sine = image[i - 1] / length, image[i] / length
             image[i - 1], image[i] = length, 0.0
             _turn(program.inverse, i - 1, cosine, sine, 0, n)
@@ -305,7 +305,9 @@ def _let_go(first: int, active: int, program: ProgramArrays) -> None:
             triangle[k, i] = triangle[k, i + 1]
     for i in range(first, active - 1):
         if triangle[i + 1, i] != 0.0:
-            length = math.hypot(triangle[i, i], triangle[i + 1, i])
+            length = math.sqrt(
+                triangle[i, i] * triangle[i, i] + triangle[i + 1, i] * triangle[i + 1, i]
+            )
             cosine, sine = triangle[i, i] / length, triangle[i + 1, i] / length
             _turn(triangle, i, cosine, sine, i, active - 1)
             _turn(program.inverse, i, cosine, sine, 0, vectors.shape[1])

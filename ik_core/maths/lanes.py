@@ -18,12 +18,14 @@ What differs from lane to lane can't be an `if`: both sides are computed and `se
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import COMPILED, inner
+from .._jit import COMPILED, Lazy, inner
+from ..kernels import library
 
 Number = Any
 """A float, or lanes of them."""
@@ -122,13 +124,43 @@ LANES = 1
 HAS_LANES = True
 """Whether kernels may use lanes: not with a numba whose inside is other than those known."""
 
-if COMPILED:
-    try:
+
+class InLanes(Lazy):
+    """Show a float array (..., count) as an array (...) of lanes, in compiled kernels."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def for_numba(self) -> Any:
+        """Return numba's intrinsic."""
+        if self._made is None:
+            from .. import _lanes
+
+            self._made = _lanes.in_lanes(self.count)
+        return self._made
+
+
+@cache
+def teach_numba() -> None:
+    """Teach numba lanes; raises ImportError or AttributeError where its inside is unknown."""
+    if HAS_LANES:
         from .. import _lanes
 
         _lanes.teach(root, floor, least, most, select, bits)
-        in_lanes = {count: _lanes.in_lanes(count) for count in in_lanes}
+
+
+library.LESSONS.append(teach_numba)
+
+if library.WAY == 'library':
+    LANES = library.lanes()
+    in_lanes = {count: InLanes(count) for count in in_lanes}
+elif COMPILED:
+    try:
+        from .. import _lanes
+
+        teach_numba()
         LANES = _lanes.natural_count()
+        in_lanes = {count: InLanes(count) for count in in_lanes}
     except (ImportError, AttributeError):
         HAS_LANES = False
         from . import one_lane

@@ -60,7 +60,7 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
                 continue
             turned += 1
             zeta = 0.5 * (squares[q] - squares[p]) / leaning
-            t = 1.0 / (abs(zeta) + math.hypot(1.0, zeta))
+            t = 1.0 / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
             if zeta < 0.0:
                 t = -t
             c = 1.0 / math.sqrt(1.0 + t * t)

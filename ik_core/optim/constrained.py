@@ -287,17 +287,15 @@ INSTEAD = {
 }
 """The kernels that know the limits alone, and those that know the constraints too."""
 
-settle = variant(loop.settle, 'constrained', INSTEAD, entry=True)
-conclude = variant(loop.conclude, 'constrained', INSTEAD, entry=True)
+settle = variant(loop.settle, 'constrained', INSTEAD)
+conclude = variant(loop.conclude, 'constrained', INSTEAD)
 
 
 @cache
 def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     """The loop around a method's kernels, as `method_loop`; the step keeps the constraints."""
     own = {start: start, step: step}
-    kernel: Kernel = variant(
-        method_loop(name, start, step), 'constrained', {**INSTEAD, **own}, entry=True
-    )
+    kernel: Kernel = variant(method_loop(name, start, step), 'constrained', {**INSTEAD, **own})
     return kernel
 
 

@@ -98,7 +98,7 @@ start = step = slot
 @cache
 def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     """The loop around a method's kernels: (..., iterations), at most so many more."""
-    kernel: Kernel = with_kernels(_run, f'run_{name}', entry=True, start=start, step=step)
+    kernel: Kernel = with_kernels(_run, f'run_{name}', start=start, step=step)
     return kernel
 
 

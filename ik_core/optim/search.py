@@ -7,7 +7,6 @@ a caller with a clock of its own (a control loop) can spread it over many calls.
 from __future__ import annotations
 
 import itertools
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import rules
-from .._compiling import compiling
 from ..exceptions import InvalidOption
 from ..maths.linalg import SHORTEST_COLUMN
 from ..maths.rotations import Array
@@ -43,11 +41,6 @@ MOST_STEPS = 1024
 """Iterations in a call of a kernel, for small robots: more would not take less time."""
 WORK_AT_ONCE = 20_000_000
 """Multiplications in a call of a kernel."""
-
-
-def default_clock() -> float:
-    """Now [s]; stands still while kernels are compiled, which no budget is meant for."""
-    return time.perf_counter() - compiling.seconds
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from numpy.typing import ArrayLike
 from ..display import counted
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..optim.search import default_clock
 from ..options import check_function, whole_number
 from ..problem import IkProblem
 from ..robot.robot import Robot
@@ -33,8 +33,7 @@ CHUNK_CELLS = 8192
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a map is: voxels done of all, cells solved in this run, and its seconds, without
-    those of compiling."""
+    """How far a map is: voxels done of all, cells solved in this run, and its seconds."""
 
     voxels: int
     done: int
@@ -208,7 +207,7 @@ def _fill(
         answers = solve_here(cells, waiting)
     else:
         answers = solve_on_cluster(cells, waiting, scheduler)
-    started = default_clock()
+    started = time.perf_counter()
     resumed = done = sum(len(cells.voxels(chunk)) for chunk in there)
     solved = 0
     progress(Progress(cells.grid.voxels, done, resumed, solved, 0.0))
@@ -216,7 +215,7 @@ def _fill(
         parts.write(chunk, answer)
         done += len(answer['tried'])
         solved += int(answer['tried'].sum())
-        seconds = default_clock() - started
+        seconds = time.perf_counter() - started
         progress(Progress(cells.grid.voxels, done, resumed, solved, seconds))
     parts.join(cells.chunks, cells.grid.shape)
 

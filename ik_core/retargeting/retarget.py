@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..display import counted, length, listed, time
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..optim.search import default_clock
 from ..options import check_function
 from ..robot.motion import Motion
 from ..robot.robot import Robot
@@ -139,9 +139,9 @@ def retarget(
         stiffness=stiffness,
     )
     imitation = FrameSolver(robot, example, weights, length, keep_limits=keep_limits)
-    started = default_clock()
+    started = perf_counter()
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
-    seconds = default_clock() - started
+    seconds = perf_counter() - started
     joints_led = np.flatnonzero(example.mapped)
     return RetargetResult(
         motion=Motion(robot.joint_names, positions, example.period),

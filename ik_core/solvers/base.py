@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Generic
 
@@ -21,7 +22,6 @@ from ..optim.search import (
     Search,
     SearchOptions,
     Workspace,
-    default_clock,
 )
 from ..optim.workspace import ConstrainedWorkspace, MethodWorkspace, PythonWorkspace, StateT
 from ..options import OptionSet
@@ -40,12 +40,10 @@ class Solver(ABC):
     Options: ClassVar[type[OptionSet]]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
-    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
-    """Options that choose other kernels: one set of options for each set of kernels."""
     fallback: ClassVar[str] = ''
     """By name, the solver that answers what this one has no answer to; the registry gives it."""
 
-    def __init__(self, *, clock: Clock = default_clock, **options: Any) -> None:
+    def __init__(self, *, clock: Clock = time.perf_counter, **options: Any) -> None:
         known = [f.name for f in fields(self.Options)]
         for key in options:
             if key not in known:
@@ -54,16 +52,6 @@ class Solver(ABC):
                 )
         self.options: Any = self.Options(**options)
         self.clock = clock
-
-    @property
-    def kernel_set(self) -> int:
-        """Index of the entry of `kernel_sets` whose kernels these options use."""
-        return 0
-
-    @classmethod
-    def warm_up_problems(cls) -> Sequence[IkProblem]:
-        """Problems whose solves need more kernels than a goal for an arm of two joints does."""
-        return ()
 
     def set_fallback(self, fallback: type[Solver]) -> None:  # noqa: B027 (most need none)
         """Set the solver for problems that this one can't solve; called where this one is made."""

@@ -33,7 +33,7 @@ where it had none, or none where it had one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -51,7 +51,6 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN
 from .base import Solver
-from .warm_up_problems import STANDS, pose_problem, wrist_problem
 
 NEARBY = 0.1
 """[rad or m] No joint moves further where a branch is followed."""
@@ -95,16 +94,6 @@ class ClosedFormSolver(Solver):
     def __getstate__(self) -> dict[str, Any]:
         """Without what is known of a problem: a copy finds that out for its own."""
         return {**vars(self), '_known': None}
-
-    @classmethod
-    def warm_up_problems(cls) -> Sequence[IkProblem]:
-        """See Solver: an arm with a wrist, one that its limits keep from the pose by little, so
-        that its solutions are followed, and one like no other."""
-        x, y, z = np.eye(3)
-        wrist = wrist_problem()
-        upper = np.full(6, STANDS - 1e-5)
-        pressed = IkProblem(wrist.robot, wrist.goals, upper=upper)
-        return wrist, pressed, pose_problem([z, y, x, z, y, x], [(0.3, 0.2, 0.1)] * 6)
 
     def set_fallback(self, fallback: type[Solver]) -> None:
         """See Solver."""

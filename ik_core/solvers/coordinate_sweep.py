@@ -148,7 +148,7 @@ def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[fl
                 b += dot(h, e) - dot(h, axis) * dot(e, axis)
                 c += dot(axis, cross(e, h))
                 size += math.sqrt(dot(h, h))
-    if math.hypot(b, c) <= FLAT * size:
+    if math.sqrt(b * b + c * c) <= FLAT * size:
         return 0.0, 0.0
     return b, c
 
@@ -336,7 +336,7 @@ def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
     """The turn about `axis` from `start` to `end`; 0 where one is parallel to the axis."""
     sine = dot(axis, cross(start, end))
     cosine = dot(start, end) - dot(start, axis) * dot(end, axis)
-    return math.atan2(sine, cosine) if math.hypot(sine, cosine) > FLAT else 0.0
+    return math.atan2(sine, cosine) if math.sqrt(sine * sine + cosine * cosine) > FLAT else 0.0
 
 
 @njit

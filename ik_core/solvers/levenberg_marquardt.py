@@ -29,7 +29,6 @@ tasks weighed against the goals the same method is a step of the shared loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,7 +41,6 @@ from ..problem import IkProblem
 from ..result import IkResult
 from .base import LoopSolver
 from .damped_search.workspace import DampedWorkspace
-from .warm_up_problems import wrist_problem
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,6 @@ class LevenbergMarquardt(LoopSolver):
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
-
-    @classmethod
-    def warm_up_problems(cls) -> Sequence[IkProblem]:
-        """See Solver: an arm with a closed form to begin at."""
-        return (wrist_problem(),)
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None

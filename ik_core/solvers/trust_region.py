@@ -22,7 +22,6 @@ scipy is imported by the first step that needs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -115,16 +114,15 @@ class TrustRegion(IterativeSolver[State]):
 
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
-    kernel_sets: ClassVar[Sequence[Mapping[str, Any]]] = ({}, {'method': 'scipy_dogbox'})
 
-    @property
-    def kernel_set(self) -> int:
-        """See Solver."""
-        return int(self.options.method != 'dogbox')
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if self.options.method != 'dogbox':
+            import scipy.optimize  # noqa: F401 (in `step` a tick would wait for it)
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""
-        if self.kernel_set == 0:
+        if self.options.method == 'dogbox':
             return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
         return super().workspace(problem)
 

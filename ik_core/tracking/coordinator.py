@@ -86,17 +86,6 @@ class Coordinator:
         """That of the goals' Jacobian at the commanded q."""
         return self._monitor.condition_number(self.motion.q, self._targets())
 
-    def warm_up(self) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        q = self.motion.q  # as it is: to kernels a copy, which may be written to, is another type
-        self.solver.warm_up()
-        self.motion.warm_up()
-        self._posture.warm_up(q)
-        self.tips[0].warm_up(self._allowance(0.0))
-        self._monitor.jog_share(q, self._targets(), np.ones((len(self.tips), 6)), 0.0, 1.0)
-        self._frames_at(self.tips, q)
-        checked_transform(np.eye(4))
-
     def snapshot(self) -> Snapshot:
         """What another coordinator goes on from; a solve that is under way begins again."""
         solver, options = self.solver.choice

@@ -63,8 +63,6 @@ ENOUGH_FOR_A_STEP = Budget(iterations=3)
 was busy with something else is no reason to leave a line."""
 ROUGHLY = 2.0
 """Tolerances by which the best of a solve that ran out of time may miss a goal in motion."""
-OUT_OF_REACH = 1e3
-"""[m] Where no goal can be reached."""
 
 
 @njit
@@ -480,19 +478,3 @@ class GoalSolver:
     def choice(self) -> tuple[str | Solver, Mapping[str, Any]]:
         """The solver that was asked for, and its options."""
         return self._choice
-
-    def warm_up(self) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        trial = GoalSolver(self.problem, self.limits, self._rate, self._clock)
-        trial.set_solver(*self._choice)
-        trial.solution = self.solution
-        for goal in trial.problem.goals:
-            goal.target[9:] = OUT_OF_REACH
-        trial.jump()
-        trial.follow(self.solution, 0.0)
-        trial._begin_search(0.0)
-        trial.follow(self.solution, 0.0)
-        trial._try_other_turns()
-        trial._adopt(self.solution, self.solution)
-        if isinstance(self._choice[0], Solver):
-            self.invalidate()  # it has begun another problem

@@ -284,15 +284,6 @@ class Governor:
         """By what factors the target's velocity (n,) may grow and fall; see `scale_bounds`."""
         return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
 
-    def warm_up(self) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        trial = Governor(self._limits, self.period, self._q)
-        trial.follow(self._q, self._dq, True)
-        trial.brake()
-        trial.stop_point()
-        trial.stop_knots()
-        trial.scale_bounds(self._goal, self._goal, self._goal, 1.0)
-
     def _begin_step(self, *, adopting: bool = True) -> None:
         self._before[:] = self._joints
         if adopting and not self._adopted:

@@ -203,10 +203,6 @@ class JointMotion:
         self._approach = Approach.resume(approach) if approach else None
         take_values(self, rest)
 
-    def warm_up(self) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        self.governor.warm_up()
-
 
 def stopping_time(governor: Governor) -> float:
     """[s] How long braking takes at most, by the limits in force and those that wait.

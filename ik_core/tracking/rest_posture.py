@@ -14,7 +14,6 @@ paths of the goals become closed paths of the joints.
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
@@ -93,12 +92,6 @@ class RestPosture:
     def restore(self, values: Values) -> None:
         """Take over a snapshot."""
         self.at_rest, self._rows[VELOCITY] = values['at_rest'], values['velocity']
-
-    def warm_up(self, q: Array) -> None:
-        """Run once what `step` runs, at q (n,), so that it is compiled; changes nothing."""
-        trial = copy.copy(self)
-        trial._rows = self._rows.copy()
-        trial.step(q.copy(), 1.0)
 
 
 @njit

@@ -32,7 +32,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..maths.rotations import Array, frame_of, transform_of
+from ..maths.rotations import Array, frame_of
 from .braking import approach_speed
 from .cartesian import approach, carry, change_between, change_twist, share_of, way_between
 from .snapshot import Values, take_values, values_of
@@ -480,18 +480,3 @@ class Tip:
         self.state = KINDS[fields.pop('kind')](**fields)
         self.request = Request(**values['request'])
         take_values(self, values['rest'])
-
-    def warm_up(self, step: Allowance) -> None:
-        """Run once all that a tick may run, so that every kernel is compiled; changes nothing."""
-        trial, here = Tip(self.index), transform_of(self.frame)
-        trial.hold(self.frame)
-        far = here.copy()
-        far[:3, 3] += 1.0
-        for goal, linear in ((far, True), (here, False)):
-            trial.give(goal, step.now, linear=linear, twist=np.ones(6))
-            trial.accept(linear)
-            trial.advance(step)
-        trial.give_next_of_stream(here, step.now + 0.5 * STREAM_GAP)
-        trial.jog(np.ones(6), step.now)
-        for _ in range(2):  # from rest, and in motion
-            trial.advance(step)

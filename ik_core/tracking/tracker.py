@@ -50,6 +50,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..maths.rotations import Array
 from ..maths.transforms import check_frame, frame_id, plain_transform
-from ..optim.search import Clock, default_clock
+from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..solvers import Solver
@@ -108,9 +109,9 @@ class Tracker:
     clock : clock of the solver's time budget, for a solver given by name
 
     `now` [s], a finite number, is only compared with other `now`s: for the ages of goals and
-    twists, and `replan_period`. Settings made between two ticks apply from the next one on. Call
-    `warm_up` before the first tick if ticks must be on time. Not thread-safe: use one thread, or
-    one lock. Raises InvalidOption, InvalidConfiguration, UnsupportedProblem.
+    twists, and `replan_period`. Settings made between two ticks apply from the next one on. Not
+    thread-safe: use one thread, or one lock. Raises InvalidOption, InvalidConfiguration,
+    UnsupportedProblem.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Tracker:
         q0: ArrayLike | None = None,
         governor: Governor | None = None,
         rest: ArrayLike | None = None,
-        clock: Clock = default_clock,
+        clock: Clock = time.perf_counter,
     ) -> None:
         if exact_number(rate, float) is None or not 0.0 < rate < math.inf:
             raise InvalidOption(f'rate = {rate!r} [Hz]: must be a positive number')
@@ -159,7 +160,7 @@ class Tracker:
         return f'<Tracker of {self._robot.name!r} at {self.rate:g} Hz, {state}: {listed(tips)}>'
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot, clock: Clock = default_clock) -> Tracker:
+    def from_snapshot(cls, snapshot: Snapshot, clock: Clock = time.perf_counter) -> Tracker:
         """A tracker that continues from the snapshot of another one, and behaves the same."""
         arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
         tracker = cls(snapshot.problem, snapshot.rate, clock=clock, **arguments)
@@ -396,18 +397,6 @@ class Tracker:
         if observer is not None and observer.is_due:
             observer.begin(self.snapshot())
         return observer
-
-    def warm_up(self) -> None:
-        """Run every kernel that a tick may need once, so that all are compiled; changes nothing.
-
-        Call it before the first tick, and after a change of the solver or the problem. Otherwise
-        the first tick that needs a kernel waits until it is loaded or compiled.
-        """
-        self._clock.observer = None  # it is not for a tick that the clock is read
-        try:
-            self._parts.warm_up()
-        finally:
-            self._clock.observer = self._observer
 
     def tick(self, now: float) -> Command:
         """Advance by one nominal period and return the command.

@@ -1,8 +1,8 @@
 """Where the robot comes from: a parameter, a file, or the topic robot_description.
 
-Loading takes up to a minute on the first start ever, since it compiles kernels; it runs beside
-the node's own threads. The robot that is moved is told on ~/robot_description, wherever it came
-from: for programs that show it.
+It is loaded beside the node's own threads, since a large description takes longer than a tick. The
+robot that is moved is published on ~/robot_description, wherever it came from: for programs that
+show it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from std_msgs.msg import String
 
 from ik_core import IkError, Robot, UrdfError
 from ik_core.robot.urdf_filter import MAX_BYTES
-from ik_core.solvers.readiness import when_it_compiles
 
 from ..jobs import Job
 from ..outputs.diagnostics import Diagnostics
@@ -31,7 +30,6 @@ from .subscriptions import Inputs
 TOPIC = 'robot_description'
 IN_FORCE = '~/robot_description'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-COMPILES = 'compiling the solver, once for each version: about a minute, more on a busy machine'
 POLL_PERIOD = 0.02
 """[s] How often a node that loads its robot checks whether it is to end."""
 
@@ -70,7 +68,7 @@ class Description:
             self._input.listen(String, TOPIC, self._on_description, LATCHED, MAX_BYTES)
             log.info(f'waiting for a robot on the topic {TOPIC}')
             return None
-        log.info('loading the robot and the solver')
+        log.info('loading the robot')
         self._load(source, parameters)
         return self._wait()
 
@@ -108,14 +106,11 @@ class Description:
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
         def load() -> tuple[Robot, str | bytes]:
             text = read_file(source) if isinstance(source, Path) else source
-            when_it_compiles(lambda: self._node.get_logger().info(COMPILES))
             try:
                 return load_robot(text, parameters), text
             except UrdfError as error:
                 file = f'{source}: ' if isinstance(source, Path) else ''
                 raise UrdfError(f'{file}{error}') from None
-            finally:
-                when_it_compiles(None)
 
         self._latest = source
         self._loading = Job(load)

@@ -45,7 +45,7 @@ DURATION = 20.0
 TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
 START_PATIENCE = 900.0
-"""Seconds to wait for the node; the first start on a machine compiles the kernels."""
+"""[s] To wait for the node; where numba compiles the kernels, the first start takes minutes."""
 POSITION_TOLERANCE = 1e-5
 ORIENTATION_TOLERANCE = 1e-4
 """What counts as reached here [m, rad]: the node's own tolerances."""
@@ -131,7 +131,6 @@ class Observer:
     code: str = ''
 
     def __post_init__(self) -> None:
-        self.robot.forward_kinematics(self.robot.middle_configuration, TIP)  # compiles it
         self.node = rclpy.create_node('demo', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
@@ -251,11 +250,7 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
     if observer.spin_until(settled, deadline) and process.poll() is None:
         return True
     if process.poll() is None:
-        print(
-            f'ik_node is not ready after {START_PATIENCE:g} s: compiling, which the first start '
-            'does, takes long on a busy machine; what is compiled is kept, so run it again',
-            file=sys.stderr,
-        )
+        print(f'ik_node is not ready after {START_PATIENCE:g} s', file=sys.stderr)
     else:
         print('ik_node did not start: see its messages above', file=sys.stderr)
     return False

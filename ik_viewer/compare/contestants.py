@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ik_core import SOLVERS, make_solver
 from ik_core.exceptions import InvalidOption
 from ik_core.solvers import Solver
-from ik_core.solvers.readiness import Kernels, kernels_of
 
 from ..drawing.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 
@@ -47,18 +45,6 @@ class Contestant:
         words = NAMES.get(self.solver, self.solver.replace('_', ' ').capitalize())
         paper = PAPERS.get(self.preset or '', self.preset)
         return words if self.preset is None else f'{words} {paper}'
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """What its preset sets. Raises InvalidOption."""
-        if self.preset is None:
-            return {}
-        return SOLVERS[self.solver].presets[self.preset]
-
-    @property
-    def kernels(self) -> Kernels:
-        """What is to be compiled for it. Raises InvalidOption."""
-        return kernels_of(self.solver, self.options)
 
     def make(self) -> Solver:
         """A solver of its own. Raises InvalidOption."""

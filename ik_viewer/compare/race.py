@@ -80,8 +80,7 @@ class Race:
     def advance(self, updates: int, seconds: float) -> list[Standing]:
         """A frame: at most so many updates of each, and about so long [s] for all together.
 
-        Returns how they stand. Those that compile, or are in the midst of a slow update, stand
-        where they were.
+        Returns how they stand. Those in the midst of a slow update stand where they were.
         """
         deadline = time.perf_counter() + seconds + PATIENCE
         waiting = [i for i, run in enumerate(self.runs) if not run.over]

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from ik_core import Budget, IkProblem, IkResult, IkStatus
 from ik_core.maths.rotations import Array
 from ik_core.optim.search import Search
-from ik_core.solvers.readiness import Kernels, Preparation, is_ready
 
 from ..arm import error_text
 from .contestants import Contestant
@@ -28,32 +27,10 @@ MEASURED = 3
 """Of so many solves the fastest counts: the machine has other things to do as well."""
 
 
-_preparations: dict[Kernels, Preparation] = {}
-"""Of this process: what is being compiled is wanted by the next race, too."""
-
-
-def prepared(kernels: Kernels) -> bool:
-    """Whether these are compiled; where not, they are from now on, in another process.
-
-    Raises what went wrong; asked again, it is tried again.
-    """
-    if is_ready(kernels):
-        return True
-    if kernels not in _preparations:
-        _preparations[kernels] = Preparation(kernels)
-    if not _preparations[kernels].done:
-        return False
-    error = _preparations.pop(kernels).error
-    if error is not None:
-        raise error
-    return True
-
-
 class RunState(Enum):
     """What a contestant does; the value is what the page says."""
 
     WAITING = 'waiting'
-    COMPILING = 'compiling, once for each version'
     RUNNING = 'running'
     DONE = 'done'
     FAILED = 'failed'
@@ -121,21 +98,12 @@ class Run:
         if self.over:
             return
         try:
-            if self._is_prepared():
-                self._advance(updates, time.perf_counter() + seconds)
+            if self._search is None:
+                self._begin()
+            self._advance(updates, time.perf_counter() + seconds)
         except Exception as error:  # whatever a solver raises is its own failure, no one else's
             text = error_text(error)
             self.standing = self.standing._replace(state=RunState.FAILED, text=text)
-
-    def _is_prepared(self) -> bool:
-        """Whether its kernels are compiled; they are in another process, while others run."""
-        if self._search is not None:
-            return True
-        if not prepared(self.contestant.kernels):
-            self.standing = self.standing._replace(state=RunState.COMPILING)
-            return False
-        self._begin()
-        return True
 
     def _begin(self) -> None:
         self._judge = self._start.problem()

@@ -61,7 +61,7 @@ def remark(standing: Standing) -> str:
 
 def cells_of(standing: Standing) -> list[str]:
     """The mark, the errors, the updates, the time of one of them and of the whole solve."""
-    if standing.state in (RunState.WAITING, RunState.COMPILING):
+    if standing.state is RunState.WAITING:
         return ['', *[UNKNOWN] * (len(HEADS) - 1)]
     mark = '' if not standing.text else REACHED if standing.reached else SHORT
     known = standing.time > 0.0

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
-from ik_core.solvers.readiness import Preparation, is_ready, kernels_of, make_ready
 from ik_core.tracking import Command, Tracker
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
@@ -66,7 +65,6 @@ class LocalArm:
         self._notices = deque(
             [*robot.warnings, *unlimited(robot), *self._many_tips(tips)], MOST_NOTICES
         )
-        self._preparation: Preparation | None = None
         self._solve_time, self._iterations = 0.0, 0  # since the last goal came
         self._moment = self._first_moment()
         self._closed = threading.Event()
@@ -116,8 +114,6 @@ class LocalArm:
         """See `Arm`."""
         self._closed.set()
         self._thread.join(ENDING)
-        if self._preparation is not None:
-            self._preparation.cancel()
 
     # On the thread of the ticks
 
@@ -126,25 +122,15 @@ class LocalArm:
         """Of its ticks [s]."""
         return self._tracker.period
 
-    def get_ready(self) -> None:
-        """Compile what is not, before the first tick."""
-        self._tracker.warm_up()
-        make_ready(kernels_of(*solver_of(self.settings)))
-
     def tick(self, now: float) -> None:
         """Do what was asked, and move on by a period."""
         try:
             self._do_what_is_asked()
-            self._change_solver_when_ready()
             self._moment = self._moment_of(self._tracker.tick(now), now)
         except Exception as error:  # the next tick goes on from where the joints are
             self._notices.append(error_text(error))
 
     def _run(self) -> None:
-        try:
-            self.get_ready()
-        except Exception as error:  # the ticks say what goes on failing
-            self._notices.append(error_text(error))
         wake = time.monotonic()
         while not self._closed.wait(max(wake - time.monotonic(), 0.0)):
             now = time.monotonic()
@@ -178,30 +164,8 @@ class LocalArm:
         self._tracker.set_problem(problem)
         self._tracker.set_options(options)
         if solver != solver_of(self.settings):
-            self._use_solver(solver)
-        self.settings = settings
-
-    def _use_solver(self, solver: tuple[str, dict[str, Any]]) -> None:
-        """Use a solver, as soon as it is compiled; the tracker goes on with its own meanwhile."""
-        if self._preparation is not None:
-            self._preparation.cancel()
-            self._preparation = None
-        kernels = kernels_of(*solver)
-        if is_ready(kernels):
             self._tracker.set_solver(*solver)
-            return
-        self._notices.append(f'compiling {kernels.solver}: it is used as soon as it is ready')
-        self._preparation = Preparation(kernels)
-
-    def _change_solver_when_ready(self) -> None:
-        preparation = self._preparation
-        if preparation is None or not preparation.done:
-            return
-        self._preparation = None
-        if preparation.error is not None:
-            raise preparation.error
-        self._tracker.set_solver(*solver_of(self.settings))
-        self._notices.append(f'{preparation.kernels.solver} is used now')
+        self.settings = settings
 
     def _moment_of(self, command: Command, now: float) -> Moment:
         followed = self._tracker.has_goals
@@ -222,9 +186,8 @@ class LocalArm:
 
     def _first_moment(self) -> Moment:
         none = np.zeros(len(self._tips))
-        text = 'preparing: the very first start compiles for half a minute'
         return Moment(
-            time.monotonic(), self._tracker.q, self._tip_states(none, none), 'idle', text
+            time.monotonic(), self._tracker.q, self._tip_states(none, none), 'idle', 'starting'
         )
 
     def _tip_states(self, positions: Array, orientations: Array) -> tuple[TipState, ...]:

@@ -17,12 +17,9 @@ from ik_core import IkResult
 from ik_core.maths.rotations import Array
 from ik_core.retargeting.frame_solver import FrameSolver, Weights
 from ik_core.solvers import DEFAULT_SOLVER
-from ik_core.solvers.readiness import Kernels, is_ready, make_ready
 
 from ..arm import error_text
 from .clip import Imitator
-
-KERNELS = Kernels(DEFAULT_SOLVER)
 
 
 @dataclass(frozen=True)
@@ -88,9 +85,6 @@ class LiveRetargeting:
                 self.text = error_text(error)
 
     def _solve(self, wish: Wish) -> None:
-        if not is_ready(KERNELS):
-            self.text = 'compiling the solver, once for each version'
-            make_ready(KERNELS)
         self.text, self.final = 'solving', False
         self.fresh[:] = False
         weights = Weights(beta=wish.beta)

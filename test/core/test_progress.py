@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from ik_core import progress
-from ik_core._compiling import compiling
 from ik_core.progress import COLUMNS, ProgressLine, bar, duration
 
 
@@ -33,7 +32,6 @@ def clock(monkeypatch):
     """Seconds that pass only when a test says so."""
     now = [100.0]
     monkeypatch.setattr(progress.time, 'monotonic', lambda: now[0])
-    monkeypatch.setattr(compiling, 'seconds', 0.0)
     return now
 
 
@@ -53,11 +51,10 @@ def test_where_stderr_is_no_terminal_or_quiet_is_asked_for_nothing_is_written(te
     assert progress.sys.stderr.getvalue() == ''
 
 
-def test_the_time_left_is_at_the_speed_of_this_run_without_compiling(terminal, clock):
+def test_the_time_left_is_at_the_speed_of_this_run(terminal, clock):
     with ProgressLine('x') as line:
         line.show(40, 100)  # of an earlier run
-        clock[0] += 25.0
-        compiling.seconds += 15.0
+        clock[0] += 10.0
         line.show(50, 100, '7 solves/s')
     first, second = terminal.lines
     assert first.endswith('40/100 ? left')

@@ -84,7 +84,7 @@ IN_THE_LOG = (
     'other publishers',
 )
 OF_PIP = ('externally-managed-environment',)
-ELSEWHERE = ('compiling kernels', 'there is no parameter', 'has velocity', 'can not move to')
+ELSEWHERE = ('there is no parameter', 'has velocity', 'can not move to')
 
 
 def without_matplotlib():
@@ -130,13 +130,6 @@ def test_the_node_s_states_say_what_the_page_quotes(part):
     from ik_node.outputs.codes import StatusCode
 
     assert StatusCode[OF_STATES[part]].text == quoted(part)
-
-
-def test_compiling_is_announced_as_quoted(capsys):
-    from ik_core._compiling import Compiling
-
-    Compiling()._show('3 so far, 2 s')
-    assert fits(quoted('compiling kernels'), capsys.readouterr().err)
 
 
 def test_a_misspelt_parameter_is_refused_as_quoted():

@@ -20,7 +20,6 @@ from support.panda_world import (
 )
 
 import ik_core as ik
-from ik_core.solvers import readiness
 
 pytestmark = pytest.mark.long
 Q = np.array([0.1, -1.2, 1.5, -0.5, 0.6, 0.3])
@@ -29,7 +28,6 @@ TIPS = {'ur5e': 'tool0', 'panda': 'panda_hand'}
 
 
 def closed_form_world(name, world=panda_world, **parameters):
-    readiness.make_ready(readiness.Kernels('closed_form'))
     own = {'urdf_path': str(URDF / f'{name}.urdf')} if world is panda_world else {}
     return world(**{'solver': 'closed_form', 'tip_links': [TIPS[name]]} | own | parameters)
 

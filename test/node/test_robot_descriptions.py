@@ -6,7 +6,6 @@ import pytest
 pytest.importorskip('rclpy')
 
 from lifecycle_msgs.msg import Transition
-from rcl_interfaces.msg import Log
 from std_msgs.msg import String
 from support.node_harness import (
     LATCHED,
@@ -27,7 +26,6 @@ from support.panda_world import (
     until_at,
 )
 
-from ik_core._compiling import compiling
 from ik_node.inputs import robot_description
 from ik_node.robot_model import load_robot
 
@@ -204,26 +202,3 @@ def test_a_message_opens_no_file():
         assert not node.states
         node.send_description('\n' + text_of('panda'))
         node.more_states(1)
-
-
-@pytest.mark.parametrize('compiles', [True, False])
-def test_that_the_solver_is_compiled_is_told_where_it_is(compiles, monkeypatch):
-    def loading(source, parameters):
-        if compiles:
-            compiling.not_in_the_cache()
-        return load_robot(source, parameters)
-
-    monkeypatch.setattr(robot_description, 'load_robot', loading)
-    with topic_world() as node:
-        node._listen(Log, '/rosout', 1000)
-        node.until_code('no_model')
-        node.send_description(text_of('panda'))
-        node.more_states(1)
-        node.until_code('idle')
-        mine = node.namespace.strip('/')
-
-        def lines():
-            return [m.msg for m in node.inbox['/rosout'] if m.name.startswith(mine)]
-
-        node.until(lambda: any('robot panda' in line for line in lines()), 'what it says')
-        assert any('compiling the solver' in line for line in lines()) is compiles

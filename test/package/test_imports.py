@@ -17,9 +17,8 @@ CORE = ROOT / 'ik_core'
 # From the bottom up: a room imports from those below it, never from those beside or above it.
 ORDERS = {
     'ik_core': [
-        {'_cache', '_parts', '_lanes'},
+        {'kernels', '_lanes', '_record_types'},
         {'exceptions', 'version', '_jit'},
-        {'_compiling'},
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
         {'chunks', '_records'},

@@ -14,7 +14,6 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import contextmanager
-from functools import cache
 
 import numpy as np
 import rclpy
@@ -35,7 +34,6 @@ from ik_node import control_loop
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 from ik_node.parameters.node_options import Limits, NodeOptions, NodeParameters, TwistScale
-from ik_node.robot_model import load_robot
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
 from support.places import ROOT, URDF
 from support.robots import python_path
@@ -306,17 +304,10 @@ def values_of(status):
     return {pair.key: pair.value for pair in status.values} | {'text': status.message}
 
 
-@cache
-def compile_kernels():
-    """On a busy machine that takes minutes, and no wait of a test is to last as long."""
-    load_robot((URDF / 'scara.urdf').read_bytes(), snapshot())
-
-
 class World(Client):
     """A client and an `ik_node` in this process, on threads and contexts of their own."""
 
     def __init__(self, parameters, remap=()):
-        compile_kernels()
         super().__init__(unique_namespace())
         remaps = [f'/clock:={self.namespace}/clock']  # the one topic that all namespaces share
         remaps += [':='.join(remap)] if remap else []
@@ -380,7 +371,6 @@ def node_process(namespace, *arguments, program=('ik_node',)):
 
     Killed at the end if it has not ended by itself.
     """
-    compile_kernels()
     environment = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     environment['ROS_DOMAIN_ID'] = str(DOMAIN)
     environment['PYTHONPATH'] = python_path(ROOT)

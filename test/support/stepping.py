@@ -67,7 +67,7 @@ class Unstopped(Stepping):
 @cache
 def step_alone(name, kernel):
     """An entry from Python that takes one step of a search."""
-    return with_kernels(_step_alone, f'step_alone_{name}', entry=True, step=kernel)
+    return with_kernels(_step_alone, f'step_alone_{name}', step=kernel)
 
 
 def _step_alone(tree, geometry, table, tools, targets, bounds, counters, memory):

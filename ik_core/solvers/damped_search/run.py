@@ -6,9 +6,11 @@ as the machine has. All state is in records, so it goes on where it was.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..._jit import inlined, inner, njit
+from ..._jit import inlined, inner, njit, slot, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
@@ -53,7 +55,8 @@ searches_at = layouts.SEARCHES.lanes()
 problem_at = layouts.PROBLEM.lanes()
 one_lane, one_number = layouts.LANES.lanes(1), layouts.LANES.numbers(1)
 few_lanes, few_numbers = layouts.LANES.lanes(FEW), layouts.LANES.numbers(FEW)
-many_lanes, many_numbers = layouts.LANES.lanes(MANY), layouts.LANES.numbers(MANY)
+many_lanes = many_numbers = slot
+"""The same for as many lanes as a copy of `_solve_batch` has."""
 
 
 @inner
@@ -238,8 +241,7 @@ def put_starts(problem: Record, searches: Record) -> None:
     put_inside(searches.references[0], problem.bounds)
 
 
-@njit
-def solve_batch(address: int, many_address: int, begins: bool, steps: int) -> bool:
+def _solve_batch(address: int, many_address: int, begins: bool, steps: int) -> bool:
     """Begin or continue all searches, for so many steps of all lanes; return whether any runs.
 
     address : of `SEARCHES`; many_address : of `LANES`
@@ -251,3 +253,17 @@ def solve_batch(address: int, many_address: int, begins: bool, steps: int) -> bo
         for k in range(searches.owners.shape[0]):
             searches.owners[k] = 0
     return run(problem, searches, many_lanes(many_address), numbers, problem.restarts, steps)
+
+
+def solve_batch_in(count: int) -> Any:
+    """Return the kernel for so many lanes."""
+    return with_kernels(
+        _solve_batch,
+        f'solve_batch_{count}',
+        many_lanes=layouts.LANES.lanes(count),
+        many_numbers=layouts.LANES.numbers(count),
+    )
+
+
+solve_batches = {count: solve_batch_in(count) for count in {1, 4, 8, MANY}}
+solve_batch = solve_batches[MANY]

@@ -58,7 +58,6 @@ CASES = {
     'ik solve panda --tip panda_hand': {'panda_hand', 'panda_hand_tcp'},
     'ik solve ur5e --xyz 1 2 3 --frozen wrist_1': {'wrist_1_joint'},
     'ik solve panda --solver penal': {'penalty'},
-    'ik compile penal': {'penalty'},
     'ik bench scaling': {'scaling', 'scaling_papers'},
     'ik solve no_such.urdf --tip ': set(),
 }

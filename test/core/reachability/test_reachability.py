@@ -16,7 +16,6 @@ from support.reach_robots import NEAR, SMALL, X, Y, Z, chain, gantry, shoulder_a
 from support.robots import SHIPPED, python_path, random_q, shipped, transform
 
 import ik_core as ik
-from ik_core._compiling import compiling
 from ik_core.exceptions import InvalidOption, UnsupportedProblem
 from ik_core.reachability import ReachabilityMap, bounds, cells, maps, reachability_map
 from ik_core.reachability.bounds import reach_bounds
@@ -246,19 +245,6 @@ def test_progress_grows_to_all(tmp_path):
     assert seen[-1].solved == made.tried.sum()
     assert seen[0].remaining == math.inf
     assert seen[-1].remaining == 0.0
-
-
-def test_the_seconds_of_a_map_are_without_those_of_compiling(monkeypatch):
-    monkeypatch.setattr(compiling, 'seconds', 0.0)
-    seen = []
-
-    def compile_for_an_hour(progress):
-        compiling.seconds += 3600.0
-        seen.append(progress.seconds + compiling.seconds)
-
-    reachability_map(gantry(), chunk_cells=200, progress=compile_for_an_hour, **SMALL)
-    assert len(seen) > 2
-    assert seen[-1] < 7200.0  # the last hour came after the last look
 
 
 class Interrupted(Exception):

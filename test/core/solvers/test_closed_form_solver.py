@@ -5,19 +5,17 @@ Truth is the library's other ends: `Robot.forward_kinematics`, the ur5e's own ge
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support import closed_form_chains as chains
 from support import robots, ur5e_closed_form
-from support.fresh_python import needs_numba, run
+from support.fresh_python import run
 
 import ik_core as ik
-from ik_core import Budget, IkProblem, IkStatus, PoseTask, UnsupportedProblem, _jit, make_solver
+from ik_core import Budget, IkProblem, IkStatus, PoseTask, UnsupportedProblem, make_solver
 from ik_core.solvers import closed_form
 from ik_core.solvers.closed_form import NEARBY, VALUES
-from ik_core.solvers.readiness import Kernels, is_ready, kernels_of, make_ready
 
 DEFAULT = 'levenberg_marquardt'
 
@@ -398,40 +396,6 @@ def test_it_is_made_with_its_successor_only():
     _, _, problem = pose_problem()
     with pytest.raises(RuntimeError, match='make_solver'):
         ik.SOLVERS['closed_form']().solve(problem)
-
-
-def test_its_kernels_are_made_ready_with_those_of_its_fallback():
-    make_ready(kernels_of('closed_form', {'restarts': 3}))
-    assert is_ready(Kernels('closed_form'))
-    assert kernels_of('closed_form', {'relative_change': 0.1}) == Kernels('closed_form')
-
-
-READY = """
-import ik_core as ik
-from ik_core.closed_form import following, kernel
-from ik_core.solvers.readiness import Kernels, make_ready
-from support import robots
-kernels = kernel.solve_poses, kernel.judge_candidates, following.follow
-
-def compiled():
-    return [len(one.signatures) for one in kernels]
-
-make_ready(Kernels('closed_form'))
-before = compiled()
-for name in ('ur5e', 'panda', 'arm5'):
-    robot = robots.shipped(name)
-    tip = robots.tip_of(robot)
-    pose = robot.forward_kinematics(robot.middle_configuration + 0.1, tip)
-    ik.solve(ik.IkProblem(robot, [ik.PoseTask(tip, transform=pose)]), solver='closed_form')
-print(min(before), compiled() == before)
-"""
-
-
-@needs_numba
-def test_made_ready_it_compiles_nothing_more_for_any_arm():
-    cache = _jit._CACHE_DIRECTORY
-    home = {} if cache is None else {'XDG_CACHE_HOME': str(Path(cache).parents[1])}
-    assert run(READY, **home) == '1 True'
 
 
 WITHOUT_NUMBA = """

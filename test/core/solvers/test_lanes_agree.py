@@ -45,7 +45,7 @@ def in_other_lanes(count):
         'many_lanes': layouts.LANES.lanes(count),
         'many_numbers': layouts.LANES.numbers(count),
     }
-    return with_kernels(source, f'solve_in_{count}_lanes', entry=True, **views)
+    return with_kernels(source, f'solve_in_{count}_lanes', **views)
 
 
 def in_so_many_lanes(*arguments, **options):

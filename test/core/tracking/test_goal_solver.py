@@ -192,15 +192,6 @@ def test_a_solver_that_cannot_do_the_problem_keeps_the_one_before():
     assert solver.problem is before
 
 
-def test_warming_up_leaves_the_phase_and_the_solution():
-    for phase in (Phase.FOLLOWING, Phase.SEARCHING):
-        solver = in_phase(phase)
-        before = solver.solution
-        solver.warm_up()
-        assert solver.phase is phase
-        assert solver.solution is before
-
-
 # Turns
 
 

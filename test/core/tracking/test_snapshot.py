@@ -238,14 +238,3 @@ def test_what_is_refused_begins_no_segment(tmp_path):
         of.goal(np.full((4, 4), np.nan))
     of.run(0.1)
     assert_replays(recorder, tmp_path / 'run.npz')
-
-
-def test_warming_up_does_not_spoil_a_recording(tmp_path):
-    of = in_motion(drag)
-    recorder = recorded(of)
-    for k in range(WHEN, WHEN + 20):
-        drag(of, k)
-        if k == WHEN + 10:
-            of.tracker.warm_up()
-        of.tick()
-    assert_replays(recorder, tmp_path / 'run.npz')

@@ -396,15 +396,6 @@ def test_only_goals_get_stale():
     assert not dragged().is_stale(1.0, 1.0)
 
 
-def test_warming_up_changes_nothing():
-    for make in TIPS.values():
-        tip = make()
-        before, state = tip.frame.copy(), tip.state
-        tip.warm_up(step())
-        assert tip.state is state
-        np.testing.assert_array_equal(tip.frame, before)
-
-
 # --- one state leaves nothing behind in the next ------------------------------------------------
 
 

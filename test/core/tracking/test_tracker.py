@@ -251,10 +251,3 @@ def test_the_callers_problem_is_left_alone():
     tracker.set_goal(0, robot.forward_kinematics(np.full(6, 0.4), 'tool0'), 0.0)
     tracker.tick(0.0)
     assert np.isnan(problem.goals[0].target).all()
-
-
-def test_warming_up_changes_nothing():
-    warm, cold = moving(), moving()
-    warm.tracker.warm_up()
-    for _ in range(300):
-        np.testing.assert_array_equal(warm.tick().q, cold.tick().q)

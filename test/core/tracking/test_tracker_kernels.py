@@ -1,11 +1,7 @@
-"""Warming up, what methods remember over ticks, and condition numbers."""
-
-import subprocess
-import sys
+"""What methods remember over ticks, and condition numbers."""
 
 import numpy as np
 import pytest
-from support.places import ROOT
 from support.robots import random_q, shipped, tip_of
 from support.tracked_arms import new_tracker, shipped_of
 
@@ -13,61 +9,6 @@ import ik_core as ik
 from ik_core.optim.memory import ITERATIONS
 from ik_core.solvers.damped_least_squares import DampedLeastSquares
 from ik_core.tracking import MotionLimits, Tracker
-
-# Warming up
-
-
-STORY = """
-import sys
-import numpy as np
-import ik_core as ik
-from ik_core.optim.memory import ITERATIONS
-from ik_core.robot.robot_sources import load_robot
-from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
-
-def compiled():
-    kernels = [
-        value for name, module in list(sys.modules.items()) if name.startswith('ik_core')
-        for value in vars(module).values() if hasattr(value, 'signatures')
-    ]
-    return {f'{k.py_func.__module__}.{k.py_func.__name__}' for k in kernels if k.signatures}
-
-robot = load_robot('panda')
-problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])])
-tracker = Tracker(problem, 200.0, limits=MotionLimits.of(robot, acceleration=20.0))
-tracker.warm_up()
-warm = compiled()
-goal = robot.forward_kinematics(tracker.q, robot.tips()[0])
-for move in ('joint', 'linear'):
-    goal[:3, 3] -= 0.05
-    tracker.set_goal(0, goal, 0.0, move=move)
-    for _ in range(50):
-        tracker.tick(0.0)
-tracker.set_options(TrackerOptions(rest_rate=1.0, feed_forward=True))
-tracker.set_rest(robot.upper)
-for k in range(20):
-    goal[2, 3] += 0.002
-    tracker.set_goal(0, goal, 0.005 * k)
-    tracker.tick(0.005 * k)
-for k in range(50):
-    tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.1, 0.0], 0.1)
-    tracker.tick(0.1)
-tracker.set_limits(MotionLimits.of(robot, acceleration=10.0))
-tracker.set_goal(0, robot.forward_kinematics(robot.lower, robot.tips()[0]), 0.1)
-for _ in range(20):
-    tracker.tick(0.1)
-print(*(compiled() - warm))
-"""
-
-
-def test_no_kernel_is_compiled_or_loaded_in_a_tick_after_warming_up():
-    done = subprocess.run(
-        [sys.executable, '-c', STORY], cwd=ROOT,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == []
-
 
 # What methods remember
 

@@ -11,8 +11,6 @@ from support.node_harness import check_states, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, panda_world, until_at
 
 import ik_core as ik
-from ik_core.solvers import readiness
-from ik_node import robot_model as model_module
 
 
 def test_parameters_change_on_the_way():
@@ -62,8 +60,6 @@ def test_what_is_no_parameter_is_refused_by_its_name():
 def test_every_solver_can_be_chosen_on_the_way():
     """Each takes over the arm where the one before left it, and goes on."""
     robot, rng = load('panda'), np.random.default_rng(12)
-    for solver in ik.SOLVERS:
-        readiness.make_ready(readiness.Kernels(solver))
     with panda_world() as node:
         node.more_states(1)
         for solver in [*ik.SOLVERS, 'levenberg_marquardt']:
@@ -74,65 +70,6 @@ def test_every_solver_can_be_chosen_on_the_way():
             node.more_states(50)
         until_at(node, robot, robot.forward_kinematics(q, TIP))
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
-
-
-def test_a_solver_that_is_not_compiled_is_used_once_it_is(monkeypatch):
-    robot = load('panda')
-    with panda_world() as node:
-        node.more_states(1)
-        node.send_goal(reachable_goal(robot, TIP, 8))
-        model, chosen = node.ik_node._motion.model, []
-        change = model.tracker.set_solver
-        monkeypatch.setattr(readiness, '_ready', set())
-        monkeypatch.setattr(
-            model.tracker,
-            'set_solver',
-            lambda name, options: chosen.append(name) or change(name, options),
-        )
-        assert node.set_parameters(solver='pseudoinverse').successful
-        node.more_states(1)
-        node.until(lambda: chosen, 'the solver')
-        assert (chosen, model.solver_being_prepared) == (['pseudoinverse'], None)
-        assert readiness.is_ready(readiness.Kernels('pseudoinverse'))
-        goal = reachable_goal(robot, TIP, 9)
-        node.send_goal(goal)
-        until_at(node, robot, goal)
-        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
-
-
-class Preparation:
-    """Stands in for one that takes its time; `compiles` as it is told."""
-
-    done, error, compiles = False, None, False
-
-    def __init__(self, kernels):
-        self.kernels = kernels
-
-    def cancel(self):
-        """Nothing."""
-
-
-def test_that_a_solver_is_compiled_is_said_once_and_only_where_it_is(monkeypatch):
-    said = []
-    with panda_world() as node:
-        node.more_states(1)
-        logger = node.ik_node.get_logger()
-        monkeypatch.setattr(model_module, 'Preparation', Preparation)
-        monkeypatch.setattr(readiness, '_ready', set())
-        monkeypatch.setattr(logger, 'info', said.append)
-        monkeypatch.setattr(node.ik_node, 'get_logger', lambda: logger)
-        tells = lambda: [text for text in said if text.startswith('solver ')]  # noqa: E731
-        assert node.set_parameters(solver='pseudoinverse').successful
-        node.more_states(3)
-        assert node.set_parameters(goal_timeout=4.0).successful
-        node.more_states(3)
-        waits = 'solver pseudoinverse is made ready, and used once it is'
-        assert tells() == [waits]
-        monkeypatch.setattr(Preparation, 'compiles', True)
-        node.until(lambda: len(tells()) > 1, 'the word')
-        assert node.set_parameters(goal_timeout=5.0).successful
-        node.more_states(3)
-        assert tells() == [waits, 'solver pseudoinverse is being compiled, and used once it is']
 
 
 def test_a_velocity_limit_that_is_tightened_on_the_way_is_kept():

@@ -7,7 +7,6 @@ import pytest
 from support import robots
 
 from ik_viewer.arm import Description, GoalKind, Moment, TipState
-from ik_viewer.compare import stepped_solve as run_module
 from ik_viewer.compare.contestants import LINE_SEARCH
 from ik_viewer.compare.race import Race
 from ik_viewer.compare.start import stretched_arm
@@ -22,11 +21,6 @@ from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 
 LINK = 'panda_hand_tcp'
-
-
-@pytest.fixture(autouse=True)
-def compiled_at_once(monkeypatch):
-    monkeypatch.setattr(run_module, 'is_ready', lambda kernels: True)
 
 
 @pytest.fixture(scope='module')
@@ -145,7 +139,7 @@ def test_numbers_are_in_millimetres_degrees_microseconds_and_milliseconds():
     running = Standing(RunState.RUNNING, q, 3, 0.25, 0.0)
     assert cells_of(running)[:3] == ['', '250 mm', '3']
     assert remark(Standing(RunState.FAILED, q, text='no <b>')) == 'failed: no <b>'
-    assert remark(Standing(RunState.COMPILING, q)) == RunState.COMPILING.value
+    assert remark(Standing(RunState.WAITING, q)) == RunState.WAITING.value
 
 
 def test_what_a_solver_says_is_text_and_no_html():

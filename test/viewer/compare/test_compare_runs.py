@@ -11,7 +11,6 @@ from ik_core import IkStatus
 from ik_core.optim.workspace import State
 from ik_core.solvers.base import IterativeSolver
 from ik_viewer.arm import GoalKind, TipState
-from ik_viewer.compare import stepped_solve as run_module
 from ik_viewer.compare.contestants import Contestant, all_contestants
 from ik_viewer.compare.race import Race
 from ik_viewer.compare.start import Start, goals_of, stretched_arm
@@ -19,12 +18,6 @@ from ik_viewer.compare.stepped_solve import Run, RunState
 
 LONG = 1e9
 """[s] No frame ends for want of time."""
-
-
-@pytest.fixture(autouse=True)
-def compiled_at_once(monkeypatch):
-    """Kernels are compiled where they are first needed, not in another process."""
-    monkeypatch.setattr(run_module, 'is_ready', lambda kernels: True)
 
 
 def start_of(name='arm5', kind=GoalKind.POSITION, seed=3):
@@ -201,59 +194,3 @@ def test_a_race_that_was_closed_begins_no_thread():
     race.close()
     race.advance(1, 0.0)  # as of a thread that did not know yet
     assert race._lane is lane
-
-
-class Compiler:
-    """Stands in for a compiler that takes its time."""
-
-    def __init__(self, kernels):
-        self.kernels, self.done, self.error = kernels, False, None
-
-
-@pytest.fixture
-def compilers(monkeypatch):
-    """Of transposes; all else is ready."""
-    made = []
-    monkeypatch.setattr(run_module, '_preparations', {})
-    monkeypatch.setattr(run_module, 'is_ready', lambda k: k.solver != 'jacobian_transpose')
-    monkeypatch.setattr(
-        run_module, 'Preparation', lambda kernels: made.append(Compiler(kernels)) or made[-1]
-    )
-    return made
-
-
-def test_others_run_while_one_is_compiled_and_it_says_so(compilers):
-    transpose = Contestant('jacobian_transpose')
-    race = Race([transpose, Contestant('levenberg_marquardt')], start_of())
-    while race.standings[1].state is not RunState.DONE:
-        race.advance(5, 0.05)
-    assert race.standings[0].state is RunState.COMPILING
-    assert [compiler.kernels for compiler in compilers] == [transpose.kernels]
-    compilers[0].done = True
-    race.advance(5, 0.05)
-    assert race.standings[0].state is RunState.RUNNING
-    race.close()
-
-
-def test_a_race_that_begins_again_waits_for_the_same_compiler(compilers):
-    for _ in range(3):
-        race = Race([Contestant('jacobian_transpose')], start_of())
-        race.advance(1, 0.05)
-        race.close()
-        assert race.standings[0].state is RunState.COMPILING
-    assert len(compilers) == 1
-    compilers[0].done = True
-    run = Run(Contestant('jacobian_transpose'), start_of())
-    run.advance(1, LONG)
-    assert run.standing.state is RunState.RUNNING
-
-
-def test_what_can_not_be_compiled_fails_alone_and_is_tried_again(compilers):
-    runs = [Run(Contestant('jacobian_transpose'), start_of()) for _ in range(2)]
-    runs[0].advance(1, LONG)
-    compilers[0].done, compilers[0].error = True, RuntimeError('no compiler')
-    for run in runs:
-        run.advance(1, LONG)
-    assert runs[0].standing.text == 'RuntimeError: no compiler'
-    assert runs[1].standing.state is RunState.COMPILING
-    assert len(compilers) == 2

@@ -11,20 +11,18 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.exceptions import IkError
-from ik_core.solvers.readiness import kernels_of, make_ready
 from ik_viewer.arm import Description, GoalKind
 from ik_viewer.local import local_arm as arm_module
 from ik_viewer.local.local_arm import LocalArm
 
 PATIENCE = 120.0
-"""[s] Compiling is part of it where nothing is compiled yet."""
 
 
 @pytest.fixture(scope='module')
 def running():
     """One arm for all tests; each begins without goals and with nothing to tell."""
     arm = LocalArm(Description(robots.shipped('panda'), (URDF / 'panda.urdf').read_text()))
-    until(arm, lambda moment: 'preparing' not in moment.text)
+    until(arm, lambda moment: moment.text != 'starting')
     yield arm
     arm.close()
 
@@ -177,7 +175,6 @@ def test_another_solver_solves_with_its_own_options(arm):
     arm.set_goal(0, goal, GoalKind.POSE)
     reached(arm, goal)
     few = arm.look().iterations
-    make_ready(kernels_of('jacobian_transpose', {}))
     arm.set_settings({'solver': 'jacobian_transpose', 'jacobian_transpose.step_length': 0.2})
     until(arm, lambda _: arm.settings['solver'].value == 'jacobian_transpose')
     assert arm.settings['jacobian_transpose.step_length'].value == 0.2
@@ -195,25 +192,6 @@ def test_another_solver_solves_with_its_own_options(arm):
     until(arm, lambda _: arm.settings['solver'].value == 'levenberg_marquardt')
     arm.set_goal(0, goal, GoalKind.POSE)
     reached(arm, goal)
-
-
-def test_a_solver_that_is_not_compiled_is_used_once_it_is(arm, monkeypatch):
-    class Compiling:
-        done, error = False, None
-
-        def __init__(self, kernels):
-            self.kernels = kernels
-
-    monkeypatch.setattr(arm_module, 'Preparation', Compiling)
-    monkeypatch.setattr(arm_module, 'is_ready', lambda kernels: kernels.solver != 'bfgs')
-    arm.set_settings({'solver': 'bfgs'})
-    assert 'compiling bfgs' in notices_of(arm)[0]
-    goal = random_goal(14)
-    arm.set_goal(0, goal, GoalKind.POSE)
-    reached(arm, goal)  # by the solver before
-    monkeypatch.setattr(Compiling, 'done', True)
-    assert notices_of(arm) == ['bfgs is used now']
-    arm.set_settings({'solver': 'levenberg_marquardt'})
 
 
 def test_a_tightened_limit_holds(arm):
@@ -293,19 +271,6 @@ def test_it_says_which_limits_are_its_own_choice():
     finally:
         arm.close()
     assert arm.look() is None
-
-
-def test_what_fails_while_it_gets_ready_is_told_and_it_goes_on(monkeypatch):
-    def fail(kernels):
-        raise OSError('no space left')
-
-    monkeypatch.setattr(arm_module, 'make_ready', fail)
-    arm = LocalArm(Description(robots.shipped('panda')))
-    try:
-        until(arm, lambda moment: 'preparing' not in moment.text)
-        assert 'OSError: no space left' in arm.take_notices()
-    finally:
-        arm.close()
 
 
 def test_it_refuses_tips_that_are_none():

@@ -8,19 +8,12 @@ from support import robots
 from support.mocap_figures import asf_text, bvh_text, bvh_values
 
 import ik_core as ik
-from ik_viewer.play import live as live_module
 from ik_viewer.play.clip import Clip, imitator_of, usual_links
 from ik_viewer.play.live import LiveRetargeting, Wish
 from ik_viewer.play.playhead import Playhead
 
 LINKS = {'foot': 'foot', 'spine': 'spine'}
 FRAMES = 12
-
-
-@pytest.fixture(autouse=True)
-def compiled_at_once(monkeypatch):
-    """The kernels are compiled where they are first needed, not in another process."""
-    monkeypatch.setattr(live_module, 'is_ready', lambda kernels: True)
 
 
 @pytest.fixture(scope='module')

@@ -25,11 +25,6 @@ from ik_viewer.play import command
 from ik_viewer.play.command import main, page_of
 
 
-@pytest.fixture(autouse=True)
-def compiled_at_once(monkeypatch):
-    monkeypatch.setattr(live_module, 'is_ready', lambda kernels: True)
-
-
 @pytest.fixture(scope='module')
 def clip(tmp_path_factory):
     """A clip of six frames with its skeleton beside it."""

@@ -1,0 +1,184 @@
+"""Chooses how kernels run: from the library that was compiled ahead, by numba, or as Python.
+
+The library is used if it suits the processor and was made of these sources. It is loaded by
+ctypes, once; its functions are then builtins of Python, made by `call.c`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .entries import ENTRIES, Entry
+from .sources import CORE, is_of_these
+
+HERE = Path(__file__).parent
+NAMES = ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
+"""The files of libraries, the best for a processor first."""
+
+
+class Refused(Exception):
+    """Why a library is not used."""
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Return a library that suits this processor and was made of these sources."""
+    _check_length(path)
+    try:
+        found = ctypes.CDLL(str(path))
+        suits = found.ik_suits
+        entries = [getattr(found, each.name, None) for each in ENTRIES.values()]
+    except (OSError, AttributeError, ValueError) as error:
+        raise Refused(f'{path.name} is not a library of ik_core ({error})') from None
+    if not suits():
+        raise Refused(f'{path.name} has instructions that this processor lacks')
+    if _may_be_edited(path) and not is_of_these(path):
+        raise Refused(f'the sources were edited since {path.name} was compiled: build again')
+    if not any(entries):
+        raise Refused(f'{path.name} has no entries')
+    return found
+
+
+def _check_length(path: Path) -> None:
+    """Raise Refused if a file of 64-bit ELF ends before its last section: loading would crash."""
+    with path.open('rb') as file:
+        head = file.read(64)
+    if len(head) < 64 or head[:5] != b'\x7fELF\x02':
+        raise Refused(f'{path.name} is not a library')
+    (start,), (size, count) = (
+        struct.unpack_from('<Q', head, 40),
+        struct.unpack_from('<HH', head, 58),
+    )
+    if path.stat().st_size < start + size * count:
+        raise Refused(f'{path.name} is truncated')
+
+
+def _may_be_edited(path: Path) -> bool:
+    """Return whether this is a checkout, or links to one, with sources newer than a library."""
+    if not (CORE.parent / 'setup.py').exists():
+        return False
+    made = path.stat().st_mtime
+    return any(each.stat().st_mtime > made for each in CORE.rglob('*.py'))
+
+
+def _choose() -> tuple[ctypes.CDLL | None, str, str]:
+    """Return the library or None, the way that kernels run, and why."""
+    if os.environ.get('NUMBA_DISABLE_JIT', '0') not in ('', '0'):
+        return None, 'python', 'NUMBA_DISABLE_JIT is set'
+    reasons = []
+    if os.environ.get('IK_KERNELS') == 'off':
+        reasons.append('IK_KERNELS=off')
+    else:
+        for path in (HERE / name for name in NAMES):
+            try:
+                if path.exists():
+                    return _load(path), 'library', f'{path.name}, compiled when this was installed'
+            except (Refused, OSError) as error:
+                reasons.append(str(error))
+        reasons = reasons or ['no library was compiled when this was installed']
+    try:
+        import numba  # noqa: F401
+    except ImportError as error:
+        return None, 'python', f'{"; ".join(reasons)}; no numba ({error})'
+    return None, 'numba', '; '.join(reasons)
+
+
+_LIBRARY, WAY, WHY = _choose()
+
+KERNELS: dict[Any, Any] = {}
+"""The kernel of each builtin."""
+
+LESSONS: list[Callable[[], None]] = []
+"""What teaches numba the types of kernels, before it compiles the first one."""
+
+
+def source_of(kernel: Any) -> Any:
+    """Return the Python function of a kernel."""
+    return getattr(KERNELS.get(kernel, kernel), 'py_func', kernel)
+
+
+def lanes() -> int:
+    """Return how many lanes the library computes at once."""
+    return ctypes.c_int.in_dll(_LIBRARY, 'ik_lanes').value if _LIBRARY else 1
+
+
+def builtin_of(kernel: Any) -> Any:
+    """Return the builtin of a kernel that is in the table and in the library, else None."""
+    if _LIBRARY is None or not kernel.__module__.startswith('ik_core.'):
+        return None
+    entry = ENTRIES.get(f'{kernel.__module__[8:]}:{kernel.__qualname__}')
+    function = None if entry is None else getattr(_LIBRARY, entry.name, None)
+    if (
+        entry is None
+        or function is None
+        or (entry.find is not None and entry.find() is not kernel)
+    ):
+        return None
+    builtin = _Builtins(_LIBRARY).make(entry, function)
+    KERNELS[builtin] = kernel
+    return builtin
+
+
+class _Method(ctypes.Structure):
+    """Python's PyMethodDef."""
+
+    _fields_ = (
+        ('name', ctypes.c_char_p),
+        ('function', ctypes.c_void_p),
+        ('flags', ctypes.c_int),
+        ('doc', ctypes.c_char_p),
+    )
+
+
+class _Entry(ctypes.Structure):
+    """`Entry` of call.c."""
+
+    _fields_ = (
+        ('entry', ctypes.c_void_p),
+        ('name', ctypes.c_char_p),
+        ('arguments', ctypes.c_char_p),
+        ('results', ctypes.c_char_p),
+        ('types', ctypes.c_void_p * 4),
+    )
+
+
+class _Builtins:
+    """Makes builtins; what they point at is kept for ever."""
+
+    FASTCALL = 0x80
+    kept: list[Any] = []  # noqa: RUF012 (shared)
+    types: Any = None
+
+    def __init__(self, found: ctypes.CDLL) -> None:
+        self.library = found
+        if _Builtins.types is None:
+            _Builtins.types = (ctypes.c_void_p * 4)(*self._numpy_types())
+
+    def _numpy_types(self) -> list[int | None]:
+        """Return numpy's types if its arrays are in memory as call.c expects, else None."""
+        kinds = [np.dtype(kind) for kind in (np.float64, np.int64, np.bool_)]
+        array, trial = np.zeros((2, 3)), self.library.ik_trial
+        trial.argtypes = ctypes.py_object, ctypes.c_void_p, ctypes.py_object
+        if object.__basicsize__ != 16 or not trial(array, array.ctypes.data, kinds[0]):
+            return [None] * 4
+        return [id(np.ndarray), *map(id, kinds)]
+
+    def make(self, entry: Entry, function: Any) -> Any:
+        """Return the builtin of an entry."""
+        api, address = ctypes.pythonapi, ctypes.cast(function, ctypes.c_void_p)
+        api.PyCapsule_New.restype = api.PyCFunction_NewEx.restype = ctypes.py_object
+        api.PyCapsule_New.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+        api.PyCFunction_NewEx.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+        name = entry.name.encode()
+        known = _Entry(address, name, entry.arguments.encode(), entry.results.encode(), self.types)
+        call = ctypes.cast(self.library.ik_call, ctypes.c_void_p)
+        method = _Method(name, call, self.FASTCALL, None)
+        self.kept += [known, method]
+        capsule = api.PyCapsule_New(ctypes.addressof(known), b'ik', None)
+        return api.PyCFunction_NewEx(ctypes.addressof(method), capsule, None)

@@ -1,0 +1,48 @@
+"""The sources that the compiled library is made of, and their hash. Imports nothing of ik_core."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+CORE = Path(__file__).resolve().parents[1]
+MARKS = (b'_jit import', b'_records import', b'Layout(', b'"""The table of entries')
+"""Strings in the files that the library depends on."""
+OTHERS = ('kernels/build.py', 'kernels/call.c', 'kernels/reshape.ll')
+MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
+"""What a library has of this: the hash, and the names of the files."""
+
+
+def sources(core: Path = CORE) -> list[str]:
+    """Return the names of the files that a library is made of."""
+    paths = (path for path in core.rglob('*.py') if _is_marked(path.read_bytes()))
+    return sorted([*OTHERS, *(path.relative_to(core).as_posix() for path in paths)])
+
+
+def _is_marked(source: bytes) -> bool:
+    return any(mark in source for mark in MARKS)
+
+
+def stamp(names: Iterable[str], core: Path = CORE) -> str:
+    """Return the hash of files."""
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(name.encode() + b'\0' + (core / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def description(core: Path = CORE) -> str:
+    """Return what a library that is made now has of its sources."""
+    names = sources(core)
+    return f'ik_core {stamp(names, core)}:{" ".join(names)}'
+
+
+def is_of_these(library: Path, core: Path = CORE) -> bool:
+    """Return whether a library was made of the sources as they are; new files do not count."""
+    found = MADE_OF.search(library.read_bytes())
+    try:
+        return found is not None and stamp(found[2].decode().split(), core) == found[1].decode()
+    except OSError:  # a file is gone
+        return False

@@ -1,0 +1,225 @@
+"""The compiled library: every kernel that Python calls is in it, and its refusals have words."""
+
+import importlib
+import inspect
+import pkgutil
+import shutil
+import types
+
+import numpy as np
+import pytest
+from support.fresh_python import run
+from support.places import ROOT
+
+import ik_core
+import ik_node
+from ik_core import _jit
+from ik_core.kernels import library
+from ik_core.kernels.entries import ENTRIES
+
+needs_library = pytest.mark.skipif(library.WAY != 'library', reason='there is no library here')
+KERNELS = ROOT / 'ik_core' / 'kernels'
+
+PASSED_ON = {
+    'optim.dogbox:start', 'optim.dogbox:step', 'optim.loop:call_start', 'optim.loop:call_step',
+}  # fmt: skip
+"""Kernels that Python gives to `method_loop` and does not call."""
+
+REPORT = """
+from ik_core.kernels import library
+import sys
+import ik_core as ik
+robot = ik.load_urdf('scara')
+frame = robot.forward_kinematics(robot.default_configuration, robot.default_tip())
+print(library.WAY, 'numba' in sys.modules, library.WHY)
+"""
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+def codes(code):
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from codes(one)
+
+
+def functions_of(module):
+    """All functions and methods of a module that are no kernels."""
+    for value in vars(module).values():
+        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__:
+            yield value
+        elif isinstance(value, type) and value.__module__ == module.__name__:
+            for one in vars(value).values():
+                one = one.fget if isinstance(one, property) else getattr(one, '__func__', one)
+                if isinstance(one, types.FunctionType):
+                    yield one
+
+
+def kernel_of(value):
+    found = library.KERNELS.get(value) if isinstance(value, types.BuiltinFunctionType) else value
+    return found if isinstance(found, _jit.Kernel) else None
+
+
+def kernels_named_by(function):
+    """The kernels that a function reads: as globals, or in modules that are."""
+    for code in codes(inspect.unwrap(function).__code__):
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            values = [value]
+            if isinstance(value, types.ModuleType) and value.__name__.startswith('ik_core.'):
+                values = [vars(value).get(member) for member in code.co_names]
+            yield from filter(None, map(kernel_of, values))
+
+
+def modules_of(*packages):
+    for package in packages:
+        for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
+            if '__main__' not in found.name:
+                try:
+                    yield importlib.import_module(found.name)
+                except ImportError:  # ROS, or a plotting library
+                    continue
+
+
+@pytest.mark.skipif(not _jit.COMPILED, reason='without numba kernels are plain functions')
+def test_every_kernel_that_python_names_is_in_the_table():
+    missing, seen = {}, set()
+    templates = {'_run', '_step', 'step', 'descend', 'back_track', '_solve_batch'}
+    for module in modules_of(ik_core, ik_node):
+        for function in functions_of(module):
+            if function.__name__ in templates and function.__module__.startswith('ik_core.'):
+                continue  # a template of kernels
+            for kernel in kernels_named_by(function):
+                path = f'{kernel.__module__[8:]}:{kernel.__qualname__}'
+                seen.add(path)
+                if path not in ENTRIES and path not in PASSED_ON:
+                    missing[path] = f'{function.__module__}.{function.__qualname__}'
+    assert not missing
+    assert {'solvers.damped_search.run:solve', 'tracking.governor:advance'} <= seen
+
+
+def test_every_entry_names_a_kernel():
+    assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES)
+    for path, entry in ENTRIES.items():
+        source = _jit.source_of(entry.kernel())
+        assert f'{source.__module__}:{source.__qualname__}' == f'ik_core.{path}'
+
+
+@needs_library
+def test_every_entry_of_this_processor_is_in_the_library():
+    for entry in ENTRIES.values():
+        kernel = entry.kernel()
+        is_builtin = isinstance(kernel, types.BuiltinFunctionType)
+        there = is_builtin or library.builtin_of(kernel) is not None
+        assert there == (entry.lanes in (0, library.lanes())), entry.path
+
+
+# --- calls ---------------------------------------------------------------------------------------
+
+
+@needs_library
+def test_wrong_arguments_of_a_builtin_raise():
+    from ik_core.maths.rotations import is_rigid
+
+    frame = np.eye(4)
+    assert is_rigid(frame, 1.0, 1e-6) is True
+    for wrong in (
+        (frame, 1.0),
+        (frame, 1.0, 1e-6, 1),
+        (frame[0], 1.0, 1e-6),
+        (frame[:, ::2], 1.0, 1e-6),
+        (frame.T.copy(order='F'), 1.0, 1e-6),
+        (frame.astype(np.float32), 1.0, 1e-6),
+        (frame.astype(int), 1.0, 1e-6),
+        ('frame', 1.0, 1e-6),
+        (frame, 'one', 1e-6),
+    ):
+        with pytest.raises(TypeError):
+            is_rigid(*wrong)
+
+
+@needs_library
+def test_an_array_of_a_subclass_goes_through_its_buffer():
+    from ik_core.maths.rotations import is_rigid
+
+    class Own(np.ndarray):
+        pass
+
+    assert is_rigid(np.eye(4).view(Own), 1.0, 1e-6) is True
+
+
+# --- which way -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A copy of the core as pip installs it."""
+    shutil.copytree(ROOT / 'ik_core', tmp_path / 'ik_core')
+    return tmp_path
+
+
+def the_library(place):
+    (found,) = (place / 'ik_core' / 'kernels').glob('ik-*.so')
+    return found
+
+
+@needs_library
+def test_a_process_with_the_library_imports_no_numba(installed):
+    way, has_numba, *_ = run(REPORT, installed).split()
+    assert (way, has_numba) == ('library', 'False')
+
+
+@needs_library
+@pytest.mark.parametrize(
+    ('spoil', 'words'),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:100_000]), 'is truncated'),
+        (lambda path: path.write_bytes(b''), 'is not a library'),
+        (lambda path: path.write_bytes(b'\x7fELF' + bytes(1000)), 'is not a library'),
+        (lambda path: path.write_text('#!/bin/sh\n'), 'is not a library'),
+        (lambda path: path.unlink(), 'no library was compiled'),
+    ],
+    ids=['truncated', 'empty', 'zeros', 'script', 'missing'],
+)
+def test_without_a_sound_library_the_next_way_is_taken_and_says_why(installed, spoil, words):
+    spoil(the_library(installed))
+    said = run(f'import sys; sys.modules["numba"] = None\n{REPORT}', installed)
+    assert said.startswith('python ')
+    assert words in said
+
+
+@needs_library
+def test_the_library_of_another_program_is_refused(installed, tmp_path):
+    import _ctypes
+
+    shutil.copy(_ctypes.__file__, the_library(installed))
+    said = run(f'import sys; sys.modules["numba"] = None\n{REPORT}', installed)
+    assert said.startswith('python ')
+    assert 'is not a library of ik_core' in said
+
+
+@needs_library
+def test_sources_that_are_edited_after_the_build_are_noticed_in_a_checkout(installed):
+    edited = installed / 'ik_core' / 'rules.py'
+    edited.write_text(edited.read_text() + '\n# edited\n')
+    code = f'import sys; sys.modules["numba"] = None\n{REPORT}'
+    assert run(code, installed).startswith('library ')  # an installed package is not looked at
+    (installed / 'setup.py').touch()
+    said = run(code, installed)
+    assert said.startswith('python ')
+    assert 'were edited' in said
+    edited.write_text(edited.read_text().replace('\n# edited\n', ''))
+    assert run(code, installed).startswith('library ')
+
+
+@needs_library
+def test_an_installation_may_be_read_only(installed):
+    for path in (installed / 'ik_core').rglob('*'):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        assert run(REPORT, installed, HOME='/nonexistent').startswith('library ')
+    finally:
+        for path in (installed / 'ik_core').rglob('*'):
+            path.chmod(0o755 if path.is_dir() else 0o644)
