@@ -28,6 +28,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
 from ik_core import IkError
+from ik_core.kernels import library
 from ik_core.tracking import Command
 
 from .clocks import NodeClock
@@ -242,6 +243,7 @@ class IkNode(GuardedNode):
             self._markers.clear()
 
     def _configure(self) -> None:
+        self.get_logger().info(library.report())
         parameters = self._settings.take()
         self._motion.open(parameters)
         self._tf.open()

@@ -17,6 +17,7 @@ from typing import Any
 from ..closed_form.beginning import expected_beginning
 from ..closed_form.chain import expected_family
 from ..exceptions import UnsupportedProblem
+from ..kernels import library
 from ..problem import IkProblem
 from ..robot.robot import Robot
 from ..robot.robot_sources import load_robot
@@ -29,9 +30,20 @@ def add_parser(commands: Any, summary: str) -> None:
     """Add `info` to the subcommands of `ik`."""
     parser = new_parser(commands, 'info', summary, __doc__)
     add_robot(parser)
+    parser.add_argument(
+        '--kernels', action=ShowKernels, nargs=0, help='print how kernels run, and why, and exit'
+    )
     add_tip(parser, several=True)
     add_json(parser)
     parser.set_defaults(run=run)
+
+
+class ShowKernels(argparse.Action):
+    """Print how kernels run; needs no robot."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(library.report())
+        parser.exit()
 
 
 def run(arguments: argparse.Namespace) -> int:

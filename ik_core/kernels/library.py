@@ -78,7 +78,7 @@ def _choose() -> tuple[ctypes.CDLL | None, str, str]:
         for path in (HERE / name for name in NAMES):
             try:
                 if path.exists():
-                    return _load(path), 'library', f'{path.name}, compiled when this was installed'
+                    return _load(path), 'library', path.name
             except (Refused, OSError) as error:
                 reasons.append(str(error))
         reasons = reasons or ['no library was compiled when this was installed']
@@ -90,6 +90,16 @@ def _choose() -> tuple[ctypes.CDLL | None, str, str]:
 
 
 _LIBRARY, WAY, WHY = _choose()
+
+
+def report() -> str:
+    """Return one sentence on how kernels run, and why."""
+    return {
+        'library': f'kernels were compiled ahead: {WHY}',
+        'numba': f'kernels are compiled by numba when they are first called: {WHY}',
+        'python': f'kernels run as plain Python, about a hundred times slower: {WHY}',
+    }[WAY]
+
 
 KERNELS: dict[Any, Any] = {}
 """The kernel of each builtin."""

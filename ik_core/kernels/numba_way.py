@@ -39,7 +39,7 @@ FOLDERS = 3
 """States of the sources whose folders are kept."""
 
 
-class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+class Part(codegen.JITCodeLibrary):
     """Code that waits for its callers: it is optimised with them, and has no machine code."""
 
     def _optimize_final_module(self) -> None:
@@ -54,7 +54,7 @@ class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
         return 0
 
 
-class PartCompiler(compiler.Compiler):  # type: ignore[misc]
+class PartCompiler(compiler.Compiler):
     """Compiles a kernel for callers that are kernels, in half the time of all as entries."""
 
     def compile_extra(self, function: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import pkgutil
 import shutil
 import types
@@ -30,7 +31,7 @@ from ik_core.kernels import library
 import sys
 import ik_core as ik
 robot = ik.load_urdf('scara')
-frame = robot.forward_kinematics(robot.default_configuration, robot.default_tip())
+frame = robot.forward_kinematics(robot.middle_configuration, robot.default_tip())
 print(library.WAY, 'numba' in sys.modules, library.WHY)
 """
 
@@ -223,3 +224,63 @@ def test_an_installation_may_be_read_only(installed):
     finally:
         for path in (installed / 'ik_core').rglob('*'):
             path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+# --- the same bits -------------------------------------------------------------------------------
+
+DIGESTS = """
+import hashlib, json, sys
+import numpy as np
+import ik_core as ik
+from ik_core.kernels import library
+from ik_core.tracking.motion_limits import MotionLimits
+from support import robots
+
+def digest(*values):
+    return hashlib.sha256(b''.join(np.asarray(v, float).tobytes() for v in values)).hexdigest()
+
+found = {'way': library.WAY}
+count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+for name in ('panda', 'ur5e', 'scara'):
+    robot, rng = robots.shipped(name), np.random.default_rng(8)
+    tip = robots.tip_of(robot)
+    goal = ik.PoseTask(tip)
+    problem = ik.IkProblem(robot, [goal])
+    targets = np.array(
+        [robot.forward_kinematics(robots.random_q(robot, rng), tip) for _ in range(count)]
+    )
+    targets[::7, :3, 3] *= 2.0  # some are out of reach
+    starts = np.array([robots.random_q(robot, rng) for _ in range(count)])
+
+    def solve(solver, targets):
+        for target, q0 in zip(targets, starts):
+            goal.set_target(target)
+            result = solver.solve(problem, q0)
+            yield [*result.q, result.cost, result.iterations, result.evaluations, result.restarts]
+
+    for solver in ik.SOLVERS:
+        some = targets if solver == 'levenberg_marquardt' else targets[: count // 20]
+        found[name, solver] = digest(*solve(ik.make_solver(solver), some))
+    batch = ik.solve_batch(problem, targets, starts[0])
+    found[name, 'batch'] = digest(batch.q, batch.restarts)
+    goal.set_target(targets[1])
+    if name != 'panda':
+        found[name, 'all'] = digest(ik.solve_all(problem).q)
+    limits = MotionLimits.of(robot, velocity=1.5, acceleration=4.0)
+    q0 = robot.middle_configuration
+    tracker = ik.Tracker(problem, 100.0, limits=limits, q0=q0, clock=lambda: 0.0)
+    tracker.set_goal(0, targets[1], 0.0)
+    ticks = [tracker.tick(0.01 * tick) for tick in range(200)]
+    found[name, 'ticks'] = digest(*(tick.q for tick in ticks), ticks[-1].q)
+print(json.dumps({str(key): value for key, value in found.items()}))
+"""
+
+
+@pytest.mark.thorough
+@needs_library
+def test_answers_have_the_same_bits_from_the_library_and_by_numba():
+    pytest.importorskip('numba')
+    code = DIGESTS.replace('COUNT', '400')
+    compiled, by_numba = (json.loads(run(code, **way)) for way in ({}, {'IK_KERNELS': 'off'}))
+    assert (compiled.pop('way'), by_numba.pop('way')) == ('library', 'numba')
+    assert compiled == by_numba
