@@ -11,7 +11,7 @@ Two processes, as machines have two cores at least, take half of the entries eac
 the library needs neither numba nor a certain version of Python.
 
 A release has the assembly of all sets (build.py --assembly FOLDER): there `cc` alone does it.
-IK_KERNELS chooses the sets: all those of this machine's architecture (all), or of x86_64 or aarch64.
+IK_KERNELS chooses the sets: all those of this machine's architecture (all), of x86_64 or aarch64.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def compiled(folder: Path, wanted: str) -> Path:
         )
         for part in range(PARTS)
     ]
-    if any([part.wait() for part in parts]):
+    failed = [part.wait() for part in parts]
+    if any(failed):
         sys.exit('numba did not compile them')
     return folder
 
