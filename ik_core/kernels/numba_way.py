@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numba
@@ -41,6 +41,9 @@ FOLDERS = 3
 
 class Part(codegen.JITCodeLibrary):
     """Code that waits for its callers: it is optimised with them, and has no machine code."""
+
+    codegen = SimpleNamespace(set_env=lambda name, env: None)
+    """numba notes a function's environment beside its machine code: here there is none."""
 
     def _optimize_final_module(self) -> None:
         pass
