@@ -88,4 +88,4 @@ soak:
 	$(if $(ACTIONS),--actions $(ACTIONS)) $(if $(SEED),--seed $(SEED))
 
 clean:
-	rm -rf .venv .venv-* build install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist install log *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

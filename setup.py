@@ -5,8 +5,9 @@ On a robot the dependencies come from package.xml through rosdep. The extras bel
 `ros-kilted` is Kilted's.
 
 Building compiles the kernels (`ik_core/kernels/build.py`) for this processor, with the numba of
-this Python or of an environment that it makes in build/. IK_KERNELS=all compiles them for all sets
-of instructions, IK_KERNELS=off for none. If it can't, it builds without them and says so.
+this Python or of an environment that it makes in build/. IK_KERNELS=all compiles them for all
+processors of this architecture, IK_KERNELS=x86_64 or aarch64 for all of that one, IK_KERNELS=off
+for none. If it can't, it builds without them and says so.
 """
 
 import os
@@ -21,6 +22,7 @@ from typing import ClassVar
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
@@ -34,6 +36,7 @@ except ImportError:  # setuptools below 70.1, as distributions have
 
 HERE = Path(__file__).resolve().parent
 KERNELS = Path('ik_core', 'kernels')
+WANTED = os.environ.get('IK_KERNELS')
 
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'
@@ -69,9 +72,9 @@ class Kernels(build_ext):
         inplace = self.inplace or getattr(self, 'editable_mode', False)
         folder = here if inplace else Path(self.build_lib).resolve() / KERNELS
         is_of_these = runpy.run_path(str(here / 'sources.py'))['is_of_these']
-        if os.environ.get('IK_KERNELS') == 'off':
+        if WANTED == 'off':
             return
-        if os.environ.get('IK_KERNELS') != 'all':
+        if not WANTED:
             if folder != here:
                 folder.mkdir(parents=True, exist_ok=True)
                 for made in filter(is_of_these, here.glob('ik-*.so')):
@@ -84,8 +87,7 @@ class Kernels(build_ext):
                 say(
                     f'the kernels are not compiled: {problem}. All works, but the first solve '
                     'compiles for a minute or two if numba is installed, and every solve takes a '
-                    'hundred times as long if it is not. To mend it: install numba 0.61 or newer, '
-                    'or python3-venv and a network, and build-essential; then install again.'
+                    f'hundred times as long if it is not. To mend it: install {MENDED_BY}'
                 )
 
     def compile(self, folder: Path) -> str:
@@ -94,7 +96,8 @@ class Kernels(build_ext):
             return f'there is no library for {platform.system()} on {platform.machine()}'
         if shutil.which('cc') is None:
             return 'there is no C compiler, cc'
-        python, problem = python_with_numba()
+        released = runpy.run_path(str(HERE / KERNELS / 'sources.py'))['assembly']()
+        python, problem = (sys.executable, '') if released else python_with_numba()
         if python is None:
             return problem
         command = [python, str(HERE / KERNELS / 'build.py'), str(folder)]
@@ -110,6 +113,11 @@ class Kernels(build_ext):
         return {}
 
 
+MENDED_BY = (
+    'python3-venv and build-essential, and build again with a network.'
+    if sys.platform == 'linux'
+    else 'numba.'
+)
 NEEDED = ('numba>=0.61', 'numpy', 'scipy', 'urdf_parser_py')
 CHECK = 'import numba, scipy, urdf_parser_py, sys; sys.exit(numba.version_info.short < (0, 61))'
 
@@ -133,7 +141,16 @@ def python_with_numba() -> tuple[str | None, str]:
     return str(python), ''
 
 
-commands = {'build_ext': Kernels}
+class Source(sdist):
+    """The source package: with the kernels as assembly, where `build.py --assembly` made it."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        """Put the files into a folder."""
+        assembly = map(str, (KERNELS / 'assembly').glob('*'))
+        super().make_release_tree(base_dir, [*files, *assembly])
+
+
+commands = {'build_ext': Kernels, 'sdist': Source}
 if bdist_wheel is not None:
 
     class Wheel(bdist_wheel):
@@ -146,7 +163,10 @@ if bdist_wheel is not None:
 
         def get_tag(self) -> tuple[str, str, str]:
             """Return the tag."""
-            return 'py3', 'none', super().get_tag()[2] if Kernels.made else 'any'
+            platforms = super().get_tag()[2]
+            if WANTED in ('x86_64', 'aarch64'):
+                platforms = f'manylinux_2_28_{WANTED}'
+            return 'py3', 'none', platforms if Kernels.made else 'any'
 
     commands['bdist_wheel'] = Wheel
 
@@ -162,6 +182,15 @@ setup(
     maintainer='ik_node maintainers',
     maintainer_email='maintainers@ik-node.example',
     license='Apache-2.0',
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Science/Research',
+        'Operating System :: MacOS',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+        'Topic :: Scientific/Engineering',
+        'Typing :: Typed',
+    ],
     packages=find_packages(include=['ik_core*', 'ik_node*', 'ik_viewer*']),
     package_data={'ik_core': ['py.typed', 'kernels/call.c', 'kernels/reshape.ll']},
     ext_modules=[Extension('ik_core.kernels.library', [])],  # so that build_ext is run

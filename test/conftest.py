@@ -9,14 +9,18 @@ import os
 import signal
 from pathlib import Path
 
-import hypothesis
 import pytest
 
-# How long an example takes says how busy the machine is.
-hypothesis.settings.register_profile('same_and_patient', deadline=None, derandomize=True)
-hypothesis.settings.load_profile('same_and_patient')
-
 pytest.register_assert_rewrite('support')
+
+try:
+    import hypothesis
+except ImportError:
+    import support.no_hypothesis  # noqa: F401  tests that draw examples are skipped
+else:
+    # How long an example takes says how busy the machine is.
+    hypothesis.settings.register_profile('same_and_patient', deadline=None, derandomize=True)
+    hypothesis.settings.load_profile('same_and_patient')
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Programs that tests start would inherit it, and those

@@ -5,10 +5,13 @@ Two processes, as machines have two cores at least, take half of the entries eac
     lower       numba types every kernel that an entry calls and translates it to LLVM's code
     link        all into one module, of which only the entries can be seen from outside
     optimise    by LLVM, which decides what goes into its callers: that halves the code
-    emit        machine code, for this processor, or for all sets of instructions
+    emit        assembly, for this processor, or for all sets of instructions
 
-`cc` then links both with call.c into one library for each set. Nothing of numba is left in it, so
+`cc` then makes both and call.c into one library for each set. Nothing of numba is left in it, so
 the library needs neither numba nor a certain version of Python.
+
+A release has the assembly of all sets (build.py --assembly FOLDER): there `cc` alone does it.
+IK_KERNELS chooses the sets: all those of this machine's architecture (all), of x86_64 or aarch64.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -46,36 +50,48 @@ def main(folder: Path) -> None:
     if shutil.which('cc') is None:
         sys.exit('there is no C compiler (cc)')
     began = time.monotonic()
-    wanted = 'all' if os.environ.get('IK_KERNELS') == 'all' else 'host'
-    own = {'IK_KERNELS': 'off', 'NUMBA_CPU_NAME': 'generic', 'NUMBA_CPU_FEATURES': ''}
-    with tempfile.TemporaryDirectory() as objects:
-        parts = [
-            subprocess.Popen(
-                [sys.executable, __file__, objects, str(part), wanted], env={**os.environ, **own}
-            )
-            for part in range(PARTS)
-        ]
-        failed = [part.wait() for part in parts]
-        if any(failed):
-            sys.exit('numba did not compile them')
+    released = runpy.run_path(str(HERE / 'sources.py'))['assembly']()
+    wanted = os.environ.get('IK_KERNELS') or 'host'
+    if wanted == 'all' or (wanted == 'host' and released):
+        wanted = platform.machine()
+    with tempfile.TemporaryDirectory() as made:
+        assembly = released or compiled(Path(made), wanted)
+        sets = {path.name.partition('.')[0] for path in assembly.glob('*.s')}
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob('ik-*.so'):
             old.unlink()
-        for cpu in sorted({path.name.partition('.')[0] for path in Path(objects).glob('*.o')}):
-            link(cpu, sorted(Path(objects).glob(f'{cpu}.*.o')), folder)
+        for cpu in sorted(sets):
+            if wanted == 'host' or wanted in cpu.replace('-', '_'):
+                link(cpu, sorted(assembly.glob(f'{cpu}.*.s')), folder)
     say(f'kernels compiled in {time.monotonic() - began:.0f} s')
 
 
-def link(cpu: str, objects: list[Path], folder: Path) -> None:
+def compiled(folder: Path, wanted: str) -> Path:
+    """Write assembly of all entries, for the sets of instructions wanted; return its folder."""
+    own = {'IK_KERNELS': 'off', 'NUMBA_CPU_NAME': 'generic', 'NUMBA_CPU_FEATURES': ''}
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [
+        subprocess.Popen(
+            [sys.executable, __file__, folder, str(part), wanted], env={**os.environ, **own}
+        )
+        for part in range(PARTS)
+    ]
+    failed = [part.wait() for part in parts]
+    if any(failed):
+        sys.exit('numba did not compile them')
+    return folder
+
+
+def link(cpu: str, assembly: list[Path], folder: Path) -> None:
     """Link a library for a set of instructions."""
     from_here = platform.machine() in cpu.replace('-', '_')
     compiler = 'cc' if from_here else f'{cpu}-linux-gnu-gcc'
-    made_of = (objects[0].parent / 'sources').read_text()
+    made_of = (assembly[0].parent / 'sources').read_text()
     defined = [f'-DLEVEL={cpu[-1] if cpu.startswith("x86") else 0}', f'-DSOURCES="{made_of}"']
     library = folder / f'.ik-{cpu}.so'
     source = HERE / 'call.c'
     subprocess.run(
-        [compiler, *FLAGS, *defined, '-o', library, source, *objects, '-lm'], check=True
+        [compiler, *FLAGS, *defined, '-o', library, source, *assembly, '-lm'], check=True
     )
     library.replace(folder / f'ik-{cpu}.so')  # at once: a process may be loading the last one
 
@@ -88,15 +104,15 @@ def say(text: str) -> None:
 # --- one part ------------------------------------------------------------------------------------
 
 
-def compile_part(objects: Path, part: int, wanted: str) -> None:
-    """Write the machine code of a part of the entries for each set of instructions."""
+def compile_part(folder: Path, part: int, wanted: str) -> None:
+    """Write the assembly of a part of the entries for each set of instructions."""
     import llvmlite.binding as llvm
 
     from ik_core.kernels.entries import ENTRIES
     from ik_core.kernels.sources import description
 
     began = time.process_time()
-    (objects / 'sources').write_text(description())
+    (folder / 'sources').write_text(description())
     cpus = list(sets_of_instructions(wanted))
     lanes = {8 if cpu == 'x86-64-v4' else 4 for cpu in cpus}
     rows = [
@@ -115,10 +131,10 @@ def compile_part(objects: Path, part: int, wanted: str) -> None:
     for cpu in cpus:
         module = llvm.parse_bitcode(code)
         target = machine_of(cpu, module)
-        (objects / f'{cpu}.{part}.o').write_bytes(target.emit_object(module))
+        (folder / f'{cpu}.{part}.s').write_text(target.emit_assembly(module))
     say(
         f'part {part + 1}/{PARTS}: {lowered - began:.0f} s of numba, {optimised - lowered:.0f} s '
-        f'to optimise, {time.process_time() - optimised:.0f} s for machine code'
+        f'to optimise, {time.process_time() - optimised:.0f} s for assembly'
     )
 
 
@@ -126,17 +142,15 @@ def sets_of_instructions(wanted: str) -> Iterator[str]:
     """Yield those to compile for; the best one first."""
     import llvmlite.binding as llvm
 
-    if platform.machine() in ('aarch64', 'arm64'):
-        yield 'aarch64'
-        return
+    machine = platform.machine() if wanted == 'host' else wanted
     features = {name for name, there in llvm.get_host_cpu_features().items() if there}
     for i, level in enumerate(LEVELS):
-        if wanted == 'all':
+        if wanted in ('x86_64', 'release'):
             yield level
-        elif set.union(*list(LEVELS.values())[i:]) <= features:
+        elif machine == 'x86_64' and set.union(*list(LEVELS.values())[i:]) <= features:
             yield level
             return
-    if wanted == 'all' and shutil.which('aarch64-linux-gnu-gcc'):
+    if machine in ('aarch64', 'release'):
         yield 'aarch64'
 
 
@@ -379,5 +393,7 @@ if __name__ == '__main__':
     sys.path[0] = str(HERE.parents[1])
     if len(sys.argv) == 2:
         main(Path(sys.argv[1]))
+    elif sys.argv[1] == '--assembly':
+        compiled(Path(sys.argv[2]), 'release')
     else:
         compile_part(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

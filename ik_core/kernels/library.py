@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ from .sources import CORE, is_of_these
 HERE = Path(__file__).parent
 NAMES = ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
 """The files of libraries, the best for a processor first."""
+
+MISSING = (
+    'no library was compiled when this was installed: to have one, install '
+    'python3-venv and build-essential, and build again with a network'
+    if sys.platform == 'linux'
+    else 'there is no library for this system: numba can compile them'
+)
 
 
 class Refused(Exception):
@@ -81,7 +89,7 @@ def _choose() -> tuple[ctypes.CDLL | None, str, str]:
                     return _load(path), 'library', path.name
             except (Refused, OSError) as error:
                 reasons.append(str(error))
-        reasons = reasons or ['no library was compiled when this was installed']
+        reasons = reasons or [MISSING]
     try:
         import numba  # noqa: F401
     except ImportError as error:

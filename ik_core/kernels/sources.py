@@ -50,3 +50,10 @@ def is_of_these(library: Path, core: Path = CORE) -> bool:
         return found is not None and stamp(found[2].decode().split(), core) == found[1].decode()
     except OSError:  # a file is gone
         return False
+
+
+def assembly(core: Path = CORE) -> Path | None:
+    """Return the folder of a release that has these sources as assembly; a checkout has none."""
+    folder = core / 'kernels' / 'assembly'
+    made_of = folder / 'sources'
+    return folder if made_of.exists() and made_of.read_text() == description(core) else None

@@ -67,8 +67,8 @@ SENTENCES = {
     'this is the closest point': ik.IkStatus.CLOSEST.value,
     'makes no more progress': ik.IkStatus.STALLED.value,
 }
-IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced')
-"""By scripts/environment; test_package.py provokes them."""
+IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced', 'are not compiled')
+"""By scripts/environment and setup.py; test_package.py provokes them."""
 OF_STATES = {
     'waiting for a robot': 'NO_MODEL',
     'waiting for joint_states': 'WAITING_FOR_STATE',
@@ -119,7 +119,8 @@ def test_a_status_says_what_the_page_quotes(part):
 
 @pytest.mark.parametrize('part', IN_SCRIPTS)
 def test_the_scripts_say_what_the_page_quotes(part):
-    script = re.sub(r'["\\\s]+', ' ', (ROOT / 'scripts' / 'environment').read_text('utf-8'))
+    scripts = (ROOT / name for name in ('scripts/environment', 'setup.py'))
+    script = re.sub(r'["\\\s]+', ' ', ' '.join(path.read_text('utf-8') for path in scripts))
     words = [word for word in re.split(r'\.\.\.|[^\w ]', quoted(part)) if word.strip()]
     assert all(word.strip() in script for word in words)
 

@@ -31,8 +31,6 @@ SHARED = sorted(
 KEYS = {
     'numpy': 'python3-numpy',
     'scipy': 'python3-scipy',
-    'numba': 'python3-numba',
-    'llvmlite': 'python3-numba',  # which comes with it
     'yaml': 'python3-yaml',
     'urdf_parser_py': 'urdfdom_py',
     'builtin_interfaces': 'std_msgs',
@@ -47,6 +45,8 @@ UNDECLARED = {
     'matplotlib',
     'distributed',
     'pinocchio',
+    'numba',
+    'llvmlite',  # comes with numba
     'viser',
     'trimesh',  # comes with viser
 }  # used where installed
@@ -237,6 +237,75 @@ def test_a_complete_ros_is_used_as_it_is(tmp_path):
     done = run('scripts/environment', 'demo', cwd=tree, PYTHON=python, ROS_DISTRO='jazzy')
     assert (done.returncode, done.stdout.strip()) == (0, python)
     assert not list(tree.glob('.venv*'))
+
+
+# --- the library ---------------------------------------------------------------------------------
+
+
+def build_kernels(tmp_path, **environment):
+    """What the build of a copy of the tree without a library says; the folder it builds into."""
+    tree = copy_tree(tmp_path / 'source')
+    for library in tree.rglob('ik-*.so'):
+        library.unlink()
+    build = 'setup.py', '-q', 'build_ext', '--build-lib', tmp_path / 'built'
+    done = run(sys.executable, *build, cwd=tree, **{'IK_KERNELS': '', **environment})
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.rglob('ik-*.so'))
+    return done.stderr
+
+
+def test_without_a_c_compiler_the_build_says_what_to_install(tmp_path):
+    said = build_kernels(tmp_path, PATH=str(tmp_path))
+    assert 'the kernels are not compiled: there is no C compiler' in said
+    assert 'install python3-venv and build-essential' in said
+
+
+@pytest.mark.thorough
+def test_without_numba_and_a_network_the_build_says_what_to_install(tmp_path):
+    (tmp_path / 'numba.py').write_text('raise ImportError')
+    (tmp_path / 'cc').write_text('')
+    (tmp_path / 'cc').chmod(0o755)
+    offline = {'PIP_NO_INDEX': '1', 'PIP_FIND_LINKS': '', 'PIP_CONFIG_FILE': '/dev/null'}
+    said = build_kernels(tmp_path, PATH=str(tmp_path), PYTHONPATH=str(tmp_path), **offline)
+    assert 'putting one from pip into' in said
+    assert 'the kernels are not compiled: no numba 0.61 or newer, and `' in said
+    assert 'install python3-venv and build-essential' in said
+
+
+def test_ik_kernels_off_builds_no_library_and_says_nothing(tmp_path):
+    assert build_kernels(tmp_path, IK_KERNELS='off') == ''
+
+
+@pytest.mark.thorough
+def test_a_wheel_needs_no_numba_no_compiler_and_no_home(tmp_path):
+    """All alone in an environment that nobody may write to, with the library of this checkout."""
+    tree = copy_tree(tmp_path / 'source')
+    if not list(tree.rglob('ik-*.so')):
+        pytest.skip('there is no library here')
+    pip = sys.executable, '-m', 'pip', '--quiet'
+    built = run(
+        *pip, 'wheel', '--no-deps', '--no-build-isolation', '--wheel-dir', tmp_path, tree, cwd=tree
+    )
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob('*.whl')
+    assert '-py3-none-linux_' in wheel.name
+    python = tmp_path / 'venv' / 'bin' / 'python'
+    assert run(sys.executable, '-m', 'venv', tmp_path / 'venv', cwd=tmp_path).returncode == 0
+    if run(python, '-m', 'pip', 'install', wheel, cwd=tmp_path).returncode:
+        pytest.skip('pip can not install numpy, scipy and urdf_parser_py')
+    alone = {'PATH': '', 'HOME': '/nonexistent', 'PYTHONPATH': '', 'IK_KERNELS': ''}
+    assert run(python, '-c', 'import numba', cwd=tmp_path, **alone).returncode == 1
+    places = [path for path in (tmp_path / 'venv').rglob('ik_core/**/*') if path.is_dir()]
+    for place in places:
+        place.chmod(0o555)
+    command = python, '-m', 'ik_core'
+    kernels = run(*command, 'info', '--kernels', cwd=tmp_path, **alone).stdout
+    goal = '--xyz', '0.4', '0.2', '0.5', '--rpy', '3.1416', '0', '0'
+    solved = run(*command, 'solve', 'panda', *goal, cwd=tmp_path, **alone)
+    for place in places:
+        place.chmod(0o755)
+    assert kernels.startswith('kernels were compiled ahead: ik-'), kernels
+    assert solved.returncode == 0, solved.stderr
 
 
 SIDE_BY_SIDE, ONE_BY_ONE = True, False
