@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from threading import get_ident
 from typing import Any, overload
 
 from numpy.typing import ArrayLike
@@ -125,8 +126,9 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
     solver : a name, with a preset or options, or a solver of `make_solver`, which has its own
     budget : limits of time and iterations; by default only the solver's own
 
-    To solve often, keep the problem and move its goal by `set_target`, and keep the solver of
-    `make_solver`, which keeps its buffers. Raises InvalidOption, InvalidGoal, FrameNotFound for an
+    To solve often, keep the problem and move its goal by `set_target`: a solver given by name alone
+    is kept with the problem, one for each thread, as long as the problem exists. With options keep
+    a solver of `make_solver`, which keeps its buffers. Raises InvalidOption, InvalidGoal, FrameNotFound for an
     unknown tip, UnsupportedProblem if there is no default tip, and the errors of `Solver.solve`.
     """
     if isinstance(problem, Robot):
@@ -145,7 +147,18 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
                 f'{solver.name} has its options already: options need the name of a solver'
             )
         return solver.solve(problem, q0, budget)
-    return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
+    if preset is not None or options:
+        return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
+    return _kept_solver(problem, solver).solve(problem, q0, budget)
+
+
+def _kept_solver(problem: IkProblem, name: str) -> Solver:
+    """The solver without options that this thread keeps with the problem."""
+    key = get_ident(), _known(name, SOLVERS, 'solver')
+    solver = problem.kept_solvers.get(key)
+    if solver is None:
+        solver = problem.kept_solvers[key] = make_solver(name)
+    return solver
 
 
 def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
