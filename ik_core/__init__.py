@@ -93,3 +93,7 @@ __all__ = [
     'tracking',
     'transform',
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
