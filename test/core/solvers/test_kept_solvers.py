@@ -72,7 +72,8 @@ def test_kept_solvers_do_not_keep_the_problem_alive():
 
 
 @pytest.mark.parametrize(
-    'copied', [copy.copy, copy.deepcopy, ik.IkProblem.clone, lambda p: pickle.loads(pickle.dumps(p))]
+    'copied',
+    [copy.copy, copy.deepcopy, ik.IkProblem.clone, lambda p: pickle.loads(pickle.dumps(p))],
 )
 def test_copies_of_a_problem_keep_solvers_of_their_own(copied):
     problem = new_problem()
