@@ -5,8 +5,7 @@ import ik_core as ik
 
 RATE = 250
 robot, tip = ik.load_urdf('panda'), 'panda_hand_tcp'
-accelerations = np.full(robot.n, 10.0)  # [rad/s^2], which a URDF does not have
-limits = ik.MotionLimits(robot.lower, robot.upper, robot.velocity, accelerations)
+limits = ik.MotionLimits.of(robot, acceleration=10.0)  # [rad/s^2], which a URDF does not have
 tracker = ik.Tracker(
     ik.IkProblem(robot, [ik.PoseTask(tip)]),
     RATE,
@@ -19,7 +18,7 @@ for tick in range(1, 4 * RATE):
     goal = ik.transform(
         position=[0.45 + 0.1 * np.cos(now), 0.1 * np.sin(now), 0.4], rpy=[np.pi, 0, 0]
     )
-    tracker.set_goal(0, goal, now)
+    tracker.set_goal(tip, goal, now)
     command = tracker.tick(now)  # send command.q to the robot
     here = robot.forward_kinematics(command.q, tip)
     errors.append(np.linalg.norm((here - goal)[:3, 3]))

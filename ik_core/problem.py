@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,6 +106,14 @@ class IkProblem:
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
+        self.kept_solvers: dict[tuple[int, str], Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the solvers of `ik_core.solve`, whose buffers are those of this problem."""
+        return {name: value for name, value in vars(self).items() if name != 'kept_solvers'}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, kept_solvers={})
 
     def __repr__(self) -> str:
         moved = f'{len(self.variables)} of {counted(self.robot.n, "joint")} move'

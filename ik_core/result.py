@@ -8,6 +8,9 @@ from enum import Enum
 from .display import angle, html_table, length, numbers, time
 from .maths.rotations import Array
 
+FAR = 20.0
+"""[m] An error above is more likely a slip in the units than a goal out of reach."""
+
 
 class IkStatus(Enum):
     """Reasons why a solve ended; the value is a sentence for users."""
@@ -87,5 +90,13 @@ class IkResult:
         return (
             f'{self.status.value} (position {position}, orientation {orientation}, '
             f'{self.iterations} iterations, {self.restarts} restarts, '
-            f'{time(self.solve_time)})' + (f'; {self.note}' if self.note else '')
+            f'{time(self.solve_time)})' + (f'; {self.note}' if self.note else '') + self._hint
         )
+
+    @property
+    def _hint(self) -> str:
+        """A hint at the units, for a goal that is far away."""
+        farthest = max(self.position_errors, default=0.0)
+        if farthest <= FAR:
+            return ''
+        return f'; a goal is {length(farthest)} away: positions are in metres'

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import rclpy
+from rclpy.exceptions import InvalidParameterTypeException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
@@ -33,7 +34,7 @@ def run(args: list[str] | None, stopping: threading.Event) -> int:
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = IkNode(stopping)
-    except (InvalidOption, *MIDDLEWARE_ERRORS) as error:
+    except (InvalidOption, InvalidParameterTypeException, *MIDDLEWARE_ERRORS) as error:
         print(f'ik_node: {sentence(error)}', file=sys.stderr)
         rclpy.try_shutdown()
         return 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
+from ..robot.limits import TURN
 from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
@@ -72,10 +74,26 @@ def configuration(
     named = [value for value in given if isinstance(value, tuple)]
     if not named:
         numbers = robot.checked([value for value in given if isinstance(value, float)], 'q0')
-        return angles.to_joints(robot, numbers)
+        return _noted(robot, angles.to_joints(robot, numbers), angles)
     if len(named) < len(given):
         raise UsageError('give a number for every joint, or JOINT=VALUE for some, not both')
     shown = angles.of_joints(robot, others)
     for name, value in named:
         shown[robot.joint_index(name)] = value
-    return angles.to_joints(robot, robot.checked(shown, 'q0'))
+    return _noted(robot, angles.to_joints(robot, robot.checked(shown, 'q0')), angles)
+
+
+def _noted(robot: Robot, q: Array, angles: Angles) -> Array:
+    """Return q; note on stderr a joint so far beyond its limits that degrees may be meant."""
+    beyond = np.maximum(robot.lower - q, q - robot.upper)
+    for name, value, unit, far in zip(
+        robot.joint_names, q.tolist(), robot.joint_units, beyond.tolist(), strict=True
+    ):
+        if angles == RADIANS and unit == 'rad' and far > TURN:
+            print(
+                f'ik: note: {name} starts at {value:g} rad, far beyond its limits; for degrees '
+                'add --degrees',
+                file=sys.stderr,
+            )
+            break
+    return q

@@ -68,7 +68,8 @@ def _run(argv: Sequence[str]) -> int:
     complete(parser)
     arguments = parser.parse_args(_shield_negative_numbers(argv))
     code: int = arguments.run(arguments)
-    sys.stdout.flush()
+    if sys.stdout is not None:  # closed, as by `>&-`: the exit code is the answer
+        sys.stdout.flush()
     return code
 
 

@@ -8,6 +8,7 @@ not reached. Everything else worth knowing is a *note*.
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -345,6 +346,8 @@ def _notes(
     for driver in dict.fromkeys(mimic.joint for mimic in robot.mimic_joints.values()):
         names = (name for name, mimic in robot.mimic_joints.items() if mimic.joint == driver)
         yield from _listed(f'mimics {driver}', names, FEW)
+    for tip in tips:
+        yield from _gripper_notes(robot, tip)
     ours = [joint for joint in joints if joint.moves_a_tip]
     if tips:
         others = (joint.name for joint in joints if not joint.moves_a_tip)
@@ -356,6 +359,24 @@ def _notes(
     yield from _listed('can not move to zero', away)
     for note in dict.fromkeys(note for tip in tips for note in _tip_notes(tip)):
         yield from _listed(note, (tip.link for tip in tips if note in _tip_notes(tip)))
+
+
+GRIPPER = re.compile('grip|jaw|finger|claw', re.IGNORECASE)
+
+
+def _gripper_notes(robot: Robot, tip: TipReport) -> Iterable[str]:
+    """Whether the last joint looks like a gripper's, and the link before it farthest out."""
+    body = robot.placement(tip.link).body
+    before, joint = int(robot.tree[body, 0]), int(robot.tree[body, 2])
+    name = robot.joint_names[joint]
+    if before < 0 or not (GRIPPER.search(name) or GRIPPER.search(tip.link)):
+        return
+    places = {link: robot.placement(link) for link in robot.link_names}
+    arms = [link for link, place in places.items() if place.body == before]
+    if arms:
+        reach = {link: float(np.linalg.norm(places[link].transform[:3, 3])) for link in arms}
+        best = max(arms, key=lambda link: reach[link])
+        yield f'{tip.link}: the last joint, {name}, looks like a gripper; --tip {best}?'
 
 
 def _tip_notes(tip: TipReport) -> list[str]:

@@ -14,6 +14,9 @@ TURN = 2.0 * math.pi
 SNAP = 1e-12
 """A variable this close to a limit [rad or m] is on it."""
 
+LARGEST_POSITION = 1e8
+"""[rad or m] Of a joint: of larger angles sine and cosine have fewer than eight digits."""
+
 FARTHEST = 1e300
 """Limits beyond are as good as none: a range between them may be more than a number holds."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,7 @@ from .kinematics import (
     point_jacobian,
     point_jacobian_of_rows,
 )
+from .limits import LARGEST_POSITION
 from .mass import Inertial, Masses, centre_of_mass, centre_of_mass_jacobian, masses_of
 
 TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
@@ -199,21 +200,31 @@ class Robot:
         return middle
 
     def checked(self, q: ArrayLike, name: str = 'q') -> Array:
-        """`q` as a new array (n,) of finite floats; InvalidConfiguration otherwise."""
+        """`q` as a new array (n,) of finite floats; InvalidConfiguration otherwise.
+
+        Also for positions beyond `LARGEST_POSITION`.
+        """
         vector = self.numbers(q, name)
-        # An infinite or NaN number makes the sum so too; sums that overflow are looked at twice.
-        # A third of the time of looking at every number.
-        if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
-            bad = [
-                j for j, v in zip(self.joint_names, vector, strict=True) if not math.isfinite(v)
-            ]
+        if sum(map(abs, vector.tolist())) <= LARGEST_POSITION:  # faster than one by one
+            return vector
+        values = dict(zip(self.joint_names, vector.tolist(), strict=True))
+        bad = [joint for joint, value in values.items() if not math.isfinite(value)]
+        if bad:
             raise InvalidConfiguration(f'{name} is not finite at {", ".join(bad)}')
+        large = [joint for joint, value in values.items() if abs(value) > LARGEST_POSITION]
+        if large:
+            raise InvalidConfiguration(
+                f'{name} is {values[large[0]]:g} at {large[0]}: positions of joints [rad or m] '
+                f'are at most {LARGEST_POSITION:g}'
+            )
         return vector
 
     def numbers(self, q: ArrayLike, name: str = 'q') -> Array:
         """`q` as a new array (n,) of floats, finite or not; InvalidConfiguration otherwise."""
         try:
-            vector = np.array(q, float)
+            vector = np.array(q)
+            if vector.dtype != float:
+                vector = vector.astype(float, casting=_casting_of(vector))
         except (TypeError, ValueError) as error:
             raise InvalidConfiguration(f'{name} {_why_no_numbers(q)}') from error
         if vector.shape != self.lower.shape:
@@ -229,7 +240,8 @@ class Robot:
         Raises InvalidConfiguration, which names the first row that is not finite.
         """
         try:
-            rows = np.ascontiguousarray(q, float)
+            rows = np.asarray(q)
+            rows = np.ascontiguousarray(rows.astype(float, copy=False, casting=_casting_of(rows)))
         except (TypeError, ValueError) as error:
             raise InvalidConfiguration(f'{name} is not one array of numbers: {error}') from error
         if count == 0 and rows.shape == (0,):  # an empty list
@@ -240,9 +252,9 @@ class Robot:
             raise InvalidConfiguration(
                 f'{name} has shape {rows.shape}; ({self.n},) or ({count}, {self.n}) is needed'
             )
-        finite = np.isfinite(rows)
-        if not finite.all():
-            first = int(np.argmin(finite.all(1)))
+        usable = np.abs(rows) <= LARGEST_POSITION
+        if not usable.all():
+            first = int(np.argmin(usable.all(1)))
             self.checked(rows[first], f'{name}[{first}]')
         return rows
 
@@ -537,6 +549,11 @@ def _positions_by_name(values: Any) -> dict[str, Any]:
     if twice:
         raise InvalidConfiguration(f'joints named twice: {listed(dict.fromkeys(twice))}')
     return dict(zip(names, positions, strict=True))
+
+
+def _casting_of(given: Array) -> Literal['unsafe', 'same_kind']:
+    """How numpy is to make floats: of complex numbers it would drop the imaginary parts."""
+    return 'same_kind' if given.dtype.kind == 'c' else 'unsafe'
 
 
 def _why_no_numbers(q: Any) -> str:

@@ -32,6 +32,7 @@ from .robot import Joint, Mimic, Robot
 from .urdf_filter import filtered, read
 from .urdf_inertials import take_inertials
 
+MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver may move as much slower only
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
 
 _WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
@@ -210,7 +211,11 @@ def _follow_mimics(
         # own.multiplier * (end.multiplier * driver + end.offset) + own.offset
         multiplier = own.multiplier * end.multiplier
         offset = own.multiplier * end.offset + own.offset
-        _check_size(f'joint {name!r}', 'multiplier', multiplier)
+        if not abs(multiplier) <= MAX_MULTIPLIER:
+            raise UrdfError(
+                f'joint {name!r}: multiplier {multiplier:g} is too large; '
+                f'at most {MAX_MULTIPLIER:g} is allowed'
+            )
         _check_size(f'joint {name!r}', 'offset', offset)
         resolved[name] = Mimic(end.joint, multiplier, offset)
 

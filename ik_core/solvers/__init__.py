@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
-from typing import Any, overload
+from threading import get_ident
+from typing import Any, Literal, overload
 
 from numpy.typing import ArrayLike
 
@@ -47,11 +48,41 @@ SOLVERS: dict[str, type[Solver]] = {
     'trust_region': TrustRegion,
 }
 
-DEFAULT_SOLVER = 'levenberg_marquardt'
+SolverName = Literal[
+    'levenberg_marquardt',
+    'closed_form',
+    'damped_least_squares',
+    'selectively_damped_least_squares',
+    'pseudoinverse',
+    'jacobian_transpose',
+    'cyclic_coordinate_descent',
+    'bfgs',
+    'projected_gradient',
+    'penalty',
+    'augmented_lagrangian',
+    'sqp',
+    'trust_region',
+]
+"""The keys of `SOLVERS`, which editors complete; other text is refused when it runs."""
+
+PresetName = Literal[
+    'buss_clamped',
+    'buss_pure',
+    'coursework',
+    'engell_erleben',
+    'state_of_the_art',
+    'tau_one',
+]
+"""The presets of all solvers."""
+
+DEFAULT_SOLVER: SolverName = 'levenberg_marquardt'
 
 
 def make_solver(
-    name: str = DEFAULT_SOLVER, *, preset: str | None = None, **options: Any
+    name: SolverName | str = DEFAULT_SOLVER,
+    *,
+    preset: PresetName | str | None = None,
+    **options: Any,
 ) -> Solver:
     """Make a reusable solver; raises InvalidOption for an unknown name, preset or option.
 
@@ -84,8 +115,8 @@ def solve(
     problem: IkProblem,
     q0: ArrayLike | None = None,
     *,
-    solver: str | Solver = DEFAULT_SOLVER,
-    preset: str | None = None,
+    solver: SolverName | str | Solver = DEFAULT_SOLVER,
+    preset: PresetName | str | None = None,
     budget: Budget | None = None,
     **options: Any,
 ) -> IkResult: ...
@@ -98,8 +129,8 @@ def solve(
     q0: ArrayLike | None = None,
     tip: str | None = None,
     *,
-    solver: str | Solver = DEFAULT_SOLVER,
-    preset: str | None = None,
+    solver: SolverName | str | Solver = DEFAULT_SOLVER,
+    preset: PresetName | str | None = None,
     budget: Budget | None = None,
     **options: Any,
 ) -> IkResult: ...
@@ -111,8 +142,8 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
     q0: ArrayLike | None = None,
     tip: str | None = None,
     *,
-    solver: str | Solver = DEFAULT_SOLVER,
-    preset: str | None = None,
+    solver: SolverName | str | Solver = DEFAULT_SOLVER,
+    preset: PresetName | str | None = None,
     budget: Budget | None = None,
     **options: Any,
 ) -> IkResult:
@@ -125,9 +156,11 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
     solver : a name, with a preset or options, or a solver of `make_solver`, which has its own
     budget : limits of time and iterations; by default only the solver's own
 
-    To solve often, keep the problem and move its goal by `set_target`, and keep the solver of
-    `make_solver`, which keeps its buffers. Raises InvalidOption, InvalidGoal, FrameNotFound for an
-    unknown tip, UnsupportedProblem if there is no default tip, and the errors of `Solver.solve`.
+    To solve often, keep the problem and move its goal by `set_target`: a solver given by name
+    alone is kept with the problem, one for each thread, as long as the problem exists. With
+    options keep a solver of `make_solver`, which keeps its buffers. Raises InvalidOption,
+    InvalidGoal, FrameNotFound for an unknown tip, UnsupportedProblem if there is no default tip,
+    and the errors of `Solver.solve`.
     """
     if isinstance(problem, Robot):
         problem = _pose_problem(problem, pose, tip)
@@ -145,7 +178,19 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
                 f'{solver.name} has its options already: options need the name of a solver'
             )
         return solver.solve(problem, q0, budget)
-    return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
+    if preset is not None or options:
+        return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
+    return _kept_solver(problem, solver).solve(problem, q0, budget)
+
+
+def _kept_solver(problem: IkProblem, name: str) -> Solver:
+    """The solver without options that this thread keeps with the problem."""
+    _known(name, SOLVERS, 'solver')
+    key = get_ident(), name
+    solver = problem.kept_solvers.get(key)
+    if solver is None:
+        solver = problem.kept_solvers[key] = make_solver(name)
+    return solver
 
 
 def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:

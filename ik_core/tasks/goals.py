@@ -218,6 +218,10 @@ class GoalTask(Task):
         """The targets (..., 12) turned into the principal axes of the weights."""
         return targets
 
+    def _less(self) -> str:
+        """A hint at the task that needs no more than is given."""
+        return ''
+
     def check_target(self, root: str = '') -> None:
         """Raise InvalidGoal if a component of the target that counts is not set.
 
@@ -227,7 +231,7 @@ class GoalTask(Task):
         if self._missing:
             raise InvalidGoal(
                 f'the goal for {self.link!r} has no {" and no ".join(sorted(self._missing))}; '
-                'give it one with set_target'
+                f'give it one with set_target{self._less()}'
             )
         needed = self.relative_to or root
         if self.frame_id and needed and self.frame_id != needed:
@@ -255,6 +259,30 @@ class GoalTask(Task):
 
 class PoseTask(GoalTask):
     """Bring the link to a position with an orientation.
+
+    Parameters
+    ----------
+    link : str
+        A link of the robot.
+    position : (3,) floats, or a message of ROS, optional
+        Position [m] in the root link's frame, or in that of `relative_to`.
+    quaternion : (4,) floats, optional
+        Orientation, x, y, z, w; `rpy` (3,) [rad] or `rotation` are other ways to give it.
+    transform : (4, 4) floats, or a type that `ik_core.transform` accepts, optional
+        Both in one.
+    position_weights, orientation_weights : float, (3,) or (3, 3) floats
+        Weights; 0 leaves a component free.
+    position_box, orientation_box : float or (3,) floats
+        Half widths [m], [rad] of a region about the target in which the error is zero.
+    tool : (4, 4) floats, optional
+        Frame in the link's frame that is to reach the target, in place of the link's own.
+    relative_to : str, optional
+        Link whose frame the target is in.
+
+    Examples
+    --------
+    >>> goal = PoseTask('tool0', position=[0.4, 0.1, 0.5], rpy=[3.14, 0.0, 0.0])
+    >>> goal.set_target(position=[0.4, 0.2, 0.5])  # the orientation stays
 
     Weights are one number, one for each of x, y and z, or a symmetric positive semidefinite matrix
     (3, 3). `position_axes`: the axes of the position weights and box, 'root' or 'goal';
@@ -300,6 +328,11 @@ class PoseTask(GoalTask):
             rotation=rotation,
             normalise=normalise,
         )
+
+    def _less(self) -> str:
+        if self._missing == {'orientation'}:
+            return ', or use PositionTask, which leaves the orientation free'
+        return ', or use OrientationTask' if self._missing == {'position'} else ''
 
 
 class PositionTask(GoalTask):

@@ -51,6 +51,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,6 +64,7 @@ from ..maths.transforms import check_frame, frame_id, plain_transform
 from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
+from ..robot.robot import Robot
 from ..solvers import Solver
 from .coordinator import Coordinator, Drive
 from .governor import Governor
@@ -99,7 +101,9 @@ class Tracker:
 
     problem : its goals are the tips, in order; the tracker works on a copy
     rate [Hz] : every step is one nominal period long, however late its tick comes
-    limits : limits of every step; solutions stay inside them too, whatever limits the problem has
+    limits : limits of every step; solutions stay inside them too, whatever limits the problem has.
+        By default `MotionLimits.of(robot)`, with a warning that names the joints without a limit
+        of acceleration, since descriptions have none
     solver, solver_options : a name from `SOLVERS` with its options, or a Solver to use as it is.
         Searches with restarts always use `levenberg_marquardt`, with these options if it is the
         solver
@@ -119,7 +123,7 @@ class Tracker:
         problem: IkProblem,
         rate: float,
         *,
-        limits: MotionLimits,
+        limits: MotionLimits | None = None,
         solver: str | Solver = 'levenberg_marquardt',
         solver_options: Mapping[str, Any] | None = None,
         options: TrackerOptions | None = None,
@@ -138,6 +142,8 @@ class Tracker:
         self._links = tuple(problem.goal_links)
         self._frames = [base or robot.base_link for _, base in problem.goal_chains]
         self._observer: Observer | None = None
+        if limits is None:
+            limits = _limits_of(robot)
         checked_limits(limits).check_size(robot.n)
         if not (governor is None or isinstance(governor, Governor)):
             raise InvalidOption(f'governor is {governor!r}: that of another tracker is needed')
@@ -241,14 +247,16 @@ class Tracker:
 
     def set_goal(
         self,
-        index: int,
+        index: int | str,
         transform: Any,
         now: float,
         *,
         twist: ArrayLike | None = None,
         move: str | None = None,
     ) -> None:
-        """Set the goal `transform` (4, 4) of tip `index`, or drop it with None.
+        """Set the goal `transform` (4, 4) of tip `index`, or of the tip with this link's name.
+
+        None drops the goal.
 
         The transform is in the root link's frame, or in that of the link that the problem's goal
         is relative to. `ik_core.transform` lists the other types that are accepted, such as a ROS
@@ -261,13 +269,18 @@ class Tracker:
         Raises InvalidGoal, and keeps the last goal, if the transform is not finite or not rigid,
         or if there is no such tip.
         """
+        index = self._index(index)
         known = index in range(len(self._frames))
         frame = self._frames[index] if known else ''
         check_frame(frame_id(transform), frame)
         self.apply(SetGoal(index, plain_transform(transform), now, twist, move))
 
-    def set_twist(self, index: int, linear: ArrayLike, angular: ArrayLike, now: float) -> None:
-        """Move tip `index` by a twist in the root link's frame, until `twist_timeout`.
+    def set_twist(
+        self, index: int | str, linear: ArrayLike, angular: ArrayLike, now: float
+    ) -> None:
+        """Move a tip by a twist in the root link's frame, until `twist_timeout`.
+
+        index : of the tip, or the name of its link
 
         linear (3,) [m/s] : velocity of the tip's origin
         angular (3,) [rad/s] : angular velocity
@@ -275,11 +288,20 @@ class Tracker:
         A twist that is too fast is slowed down without changing its direction. The tip's goal is
         dropped. Raises InvalidGoal if the numbers are not finite, or if there is no such tip.
         """
-        self.apply(SetTwist(index, linear, angular, now))
+        self.apply(SetTwist(self._index(index), linear, angular, now))
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Change the limits. Raises InvalidOption if they are for another robot."""
         self.apply(SetLimits(checked_limits(limits)))
+
+    def _index(self, tip: int | str) -> int:
+        """Index of a tip given by index or by its link. Raises InvalidOption for other links."""
+        if not isinstance(tip, str):
+            return tip
+        if self._links.count(tip) != 1:
+            why = 'has several goals: give an index' if tip in self._links else 'is no tip'
+            raise InvalidOption(f'{tip!r} {why}; tips: {", ".join(self._links)}')
+        return self._links.index(tip)
 
     def set_options(self, options: TrackerOptions) -> None:
         """Change the options. Raises InvalidOption for anything but TrackerOptions."""
@@ -414,3 +436,14 @@ class Tracker:
         if observer is not None:
             observer.ticked(now, command)
         return command
+
+
+def _limits_of(robot: Robot) -> MotionLimits:
+    """The robot's limits; warns that it has none of acceleration."""
+    limits = MotionLimits.of(robot)
+    warnings.warn(
+        f'no acceleration limit: {", ".join(robot.joint_names)}; velocities may jump: give '
+        'limits=MotionLimits.of(robot, acceleration=...) [rad/s^2 or m/s^2]',
+        stacklevel=3,
+    )
+    return limits

@@ -76,7 +76,7 @@ class TrackerOptions(OptionSet):
         bounds=(0.0, 100.0),
     )
     twist_timeout: float = option(
-        0.1, 'the tip stops when its twist is older than this', unit='s', bounds=(0.0, math.inf)
+        0.1, 'the tip stops when its twist is older than this', unit='s', bounds=(0.0, 10.0)
     )
     lower_singularity_threshold: float = option(
         17.0,

@@ -25,6 +25,8 @@ UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
 FOLLOWING_ERROR = 0.1
 """[rad or m] More than controllers sag and overshoot; a lag in time is no following error."""
+LONGEST_TOOL = 100.0
+"""[m] Of every coordinate of a tool centre point."""
 SLOWEST = 1e-6
 """The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
 
@@ -104,6 +106,13 @@ class Spec:
         if self.bounded and not self.bounds[0] <= value <= self.bounds[1]:
             low, high = self.bounds
             raise InvalidOption(f'{self.name} is {value:g}; it must be in [{low:g}, {high:g}]')
+        if self.kind is list:
+            for number in value:
+                if not self.bounds[0] <= number <= self.bounds[1]:
+                    low, high = self.bounds
+                    raise InvalidOption(
+                        f'{self.name} has {number:g}; its numbers must be in [{low:g}, {high:g}]'
+                    )
         if self.choices and value not in self.choices:
             choices = ', '.join(self.choices)
             raise InvalidOption(f'{self.name} is {value!r}; it must be one of: {choices}')
@@ -212,7 +221,7 @@ def _limits(robot: Robot, i: int) -> list[LimitRow]:
 def _rate_limits(velocity: float, unit: str) -> list[LimitRow]:
     unit = unit or 'rad or m'
     return [
-        ('velocity', velocity, f'{unit}/s', (SLOWEST, velocity)),
+        ('velocity', velocity, f'{unit}/s', (min(SLOWEST, velocity), velocity)),
         ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
         ('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf)),
     ]
@@ -243,6 +252,7 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
             default=(0.0, 0.0, 0.0),
             doc=f'{what} of the tool centre point of {tip}, in its frame',
             unit=unit,
+            bounds=(-LONGEST_TOOL, LONGEST_TOOL) if unit == 'm' else UNBOUNDED,
         )
         for tip in tip_links
         for part, what, unit in (

@@ -377,3 +377,16 @@ def test_what_is_not_what_it_should_be_is_named(of):
     goal = ik.PoseTask(robots.tip_of(robot), transform=np.eye(4))
     with pytest.raises(ik.InvalidOption, match=r'robot is|tasks is|budget = 0\.01'):
         of(robot, goal)
+
+
+@pytest.mark.parametrize('name', ['levenberg_marquardt', 'closed_form', 'bfgs'])
+@pytest.mark.parametrize('value', [1.1e8, -1e12, 1e308, 1j])
+def test_starts_without_digits_left_and_complex_ones_are_refused(name, value):
+    robot = ik.load_urdf('ur5e')
+    pose = robot.forward_kinematics(np.ones(6), 'tool0')
+    problem = ik.IkProblem(robot, [ik.PoseTask('tool0', transform=pose)])
+    q0 = np.array([0.1, value, 0.1, 0.1, 0.1, 0.1])
+    with pytest.raises(ik.InvalidConfiguration, match=r'at most 1e\+08|not made of numbers'):
+        ik.solve(problem, q0, solver=name)
+    with pytest.raises(ik.InvalidConfiguration, match=r'at most 1e\+08|one array of numbers'):
+        ik.solve_batch(problem, np.array([pose] * 3), np.array([q0] * 3))

@@ -3,6 +3,7 @@
 import inspect
 import re
 import types
+import typing
 
 import pytest
 from support.places import ROOT
@@ -99,3 +100,13 @@ def documented():
 def test_public_docstrings_begin_with_what_the_thing_is_or_does():
     vague = re.compile(rf'({"|".join(VAGUE)})\b')
     assert [name for name, text in documented() if text and vague.match(text)] == []
+
+
+def test_dir_shows_the_public_names():
+    assert dir(ik) == sorted(ik.__all__)
+
+
+def test_names_for_type_checkers_are_those_of_the_solvers():
+    assert typing.get_args(ik.solvers.SolverName) == tuple(ik.SOLVERS)
+    presets = {name for kind in ik.SOLVERS.values() for name in kind.presets}
+    assert set(typing.get_args(ik.solvers.PresetName)) == presets

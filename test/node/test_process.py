@@ -146,6 +146,8 @@ def test_a_signal_while_the_kernels_are_compiled_ends_it(tmp_path, monkeypatch):
         (['--', '--urdf', 'panda'], 2, 'usage: ik_node'),
         (['--', '--help'], 0, 'my_robot.urdf --ros-args'),
         (['-p', 'output:=torque'], 2, 'joint_state'),
+        (['-p', 'use_sim_time:=maybe'], 2, 'use_sim_time'),
+        (['-p', 'twist_timeout:=.inf'], 2, 'twist_timeout is inf; it must be in [0, 10]'),
         (['-p', 'urdf_path:=/no/such.urdf'], 1, '/no/such.urdf'),
         ([*PANDA, '-p', 'tip_links:=panda_hnad'], 1, 'panda_hand'),
         ([*PANDA, '-p', 'joint_limits.panda_joint1.velocity:=99.0'], 1, 'panda_joint1.velocity'),

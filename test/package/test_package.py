@@ -174,6 +174,7 @@ def test_pip_puts_commands_on_the_path_and_files_into_share(tmp_path):
     assert done.returncode == 0, done.stderr
     wheel = zipfile.ZipFile(next(tmp_path.glob('ik_node-*.whl')))
     assert not [name for name in wheel.namelist() if name.startswith(('benchmark', 'test'))]
+    assert 'ik_core/py.typed' in wheel.namelist()  # without it all types of users are Any
     entries = configparser.ConfigParser()
     name = next(name for name in wheel.namelist() if name.endswith('entry_points.txt'))
     entries.read_string(wheel.read(name).decode())

@@ -14,7 +14,7 @@ from ..._jit import inlined, inner, njit, slot, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...robot.limits import take_nearest_turns
+from ...robot.limits import LARGEST_POSITION, take_nearest_turns
 from ...rules import answer_status, are_within, put_inside
 from . import layouts
 from .decide import (
@@ -49,7 +49,7 @@ FIRST_STEPS = 8
 attempts need few."""
 
 NOT_FINITE = -1
-"""Status of a start that is not finite."""
+"""Status of a start that is not finite, or too large."""
 
 searches_at = layouts.SEARCHES.lanes()
 problem_at = layouts.PROBLEM.lanes()
@@ -113,14 +113,14 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         the answer, if it is found in this call; of length 0 to go on
     errors (2, G) : of the goals [m, rad], filled with q
 
-    The status is NOT_FINITE where q is not.
+    The status is NOT_FINITE where q is not, or is beyond `LARGEST_POSITION`.
     """
     searches = searches_at(address)
     problem = problem_at(searches.problem)
     lanes, one, columns = one_lane(searches.one), one_number(searches.one), problem.columns
     if q.shape[0] > 0:
         for j in range(q.shape[0]):
-            if not abs(q[j]) < np.inf:
+            if not abs(q[j]) <= LARGEST_POSITION:
                 return NOT_FINITE, 0.0, 0, 0, 0, 0
         searches.stage = NEW
         searches.guesses_first = searches.guesses_restart = 1 if problem.plan.shape[0] > 0 else 0

@@ -14,9 +14,11 @@ from ...exceptions import IkError
 from ...maths.rotations import Array
 from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
+from ..status import TrackStatus
 
 FORMAT = 6
-COLUMNS = ('now', 'q', 'status', 'iterations', 'clock', 'numbers')
+COLUMNS = {'now': 'd', 'q': 'd', 'status': 'b', 'iterations': 'q', 'clock': 'd', 'numbers': 'd'}
+"""The arrays of a segment, with the types of their numbers."""
 
 
 class InvalidRecording(IkError, ValueError):
@@ -43,15 +45,39 @@ def read_recording(path: str | Path) -> Recording:
             header = json.loads(file['header'].tobytes().decode())
             if header['format'] != FORMAT:
                 raise InvalidRecording(
-                    f'{path} has format {header["format"]}, of another version: '
+                    f'{path} has format {header["format"]!r}, of another version: '
                     f'this one runs format {FORMAT}'
                 )
+            robot = load_urdf(header['urdf'])
             segments = [
                 (segment, {name: file[f'{i}.{name}'] for name in COLUMNS})
                 for i, segment in enumerate(header['segments'])
             ]
-    except InvalidRecording:
+            for i, segment in enumerate(segments):
+                _check_segment(i, *segment, robot.n)
+            return Recording(robot, dict(header['notes']), dict(header['versions']), segments)
+    except IkError:
         raise
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InvalidRecording(f'{path} is not a recording: {error}') from error
-    return Recording(load_urdf(header['urdf']), header['notes'], header['versions'], segments)
+    except Exception as error:  # a damaged archive fails anywhere in zipfile, zlib and numpy
+        reason = ' '.join(str(error).split()) or type(error).__name__
+        raise InvalidRecording(f'{path} is not a recording: {reason}') from error
+
+
+def _check_segment(number: int, segment: Any, columns: dict[str, Array], n: int) -> None:
+    """Raise ValueError unless all columns have their types, lengths and values."""
+    ticks = columns['now'].size
+    shapes = {'now': (ticks,), 'q': (ticks, n), 'status': (ticks,), 'iterations': (ticks,)}
+    for name, kind in COLUMNS.items():
+        column = columns[name]
+        if column.dtype != np.dtype(kind) or column.shape != shapes.get(name, (column.size,)):
+            raise ValueError(
+                f'{name} of segment {number} are {column.dtype} of shape {column.shape}; '
+                f'{np.dtype(kind)} of shape {shapes.get(name, (column.size,))} are needed'
+            )
+    if not (isinstance(segment, dict) and isinstance(segment['instructions'], list)):
+        raise ValueError(f'segment {number} has no list of instructions')
+    if not (ticks and np.isfinite(columns['now']).all()):
+        raise ValueError(f'segment {number} has no ticks, or at times that are not finite')
+    status = columns['status']
+    if status.min() < 0 or status.max() >= len(TrackStatus):
+        raise ValueError(f'segment {number} has a status that no tracker has')

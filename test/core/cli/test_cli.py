@@ -3,8 +3,10 @@
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -465,3 +467,28 @@ def test_a_figure_that_can_not_be_written_is_refused_before_the_work(command, pa
     pytest.importorskip('matplotlib')
     assert main([part.format(path) for part in DRAWING[command]]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_closed_standard_output_keeps_the_exit_code():
+    done = subprocess.run(
+        ['sh', '-c', f'{sys.executable} -m ik_core info panda >&-'], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, '')
+
+
+@pytest.mark.parametrize('delay', [0.1, 0.2, 0.4])
+def test_ctrl_c_while_importing_ends_the_command_without_a_traceback(delay):
+    """The module is already imported when a signal may come: Python's own start is not ours."""
+    source = 'import sys, ik_node.tools.ik as command; print(flush=True); sys.exit(command.main())'
+    process = subprocess.Popen(
+        [sys.executable, '-c', source, 'info', 'panda'],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.readline()
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (0, -signal.SIGINT, 130)
+    assert err == ''

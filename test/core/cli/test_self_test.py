@@ -366,3 +366,20 @@ def test_the_yaml_is_written_on_request(tmp_path, capsys):
     assert main(['check', 'panda', '--goals', '1', '--yaml', str(file)]) == 0
     capsys.readouterr()
     assert file.read_text() == suggested_yaml(check(URDF / 'panda.urdf', goals=1))
+
+
+@pytest.mark.parametrize(
+    ('joint', 'link', 'noted'),
+    [('gripper', 'l6', True), ('j5', 'moving_jaw', True), ('j5', 'l6', False)],
+)
+def test_a_tip_beyond_a_gripper_joint_is_noted_with_the_link_before_it(
+    joint, link, noted, checked
+):
+    frame = (
+        '<link name="gripper_frame"/><joint name="f" type="fixed"><parent link="l5"/>'
+        '<child link="gripper_frame"/><origin xyz="0 0 0.1"/></joint>'
+    )
+    text = arm(extra=frame).replace('"j5"', f'"{joint}"').replace('"l6"', f'"{link}"')
+    said = f'{link}: the last joint, {joint}, looks like a gripper; --tip gripper_frame?'
+    assert (said in checked(text).notes) is noted
+    assert said not in checked(text, 'gripper_frame').notes

@@ -344,3 +344,18 @@ def test_after_ctrl_c_the_file_has_what_was_solved(tmp_path):
     rows = written(out)
     assert 50 < done <= len(rows) <= done + 1
     assert rows[-1]['status'] in ('closest', 'stalled', 'max_iterations')
+
+
+@pytest.mark.parametrize(
+    ('q0', 'hinted'),
+    [
+        (['0', '-45', '0', '-90', '0', '90', '45', '0'], True),
+        (['0', '-45', '0', '-90', '0', '90', '45', '0', '--degrees'], False),
+        (['0', '-3', '0', '-2', '0', '2', '0', '0'], False),
+        (['panda_joint4=-90'], True),
+    ],
+)
+def test_a_start_far_beyond_the_limits_hints_at_degrees(q0, hinted, capsys):
+    main(['solve', 'panda', '--xyz', '0.4', '0.2', '0.5', '--q0', *q0])
+    hint = 'rad, far beyond its limits; for degrees add --degrees\n'
+    assert (hint in capsys.readouterr().err) is hinted

@@ -104,3 +104,23 @@ def test_a_problem_with_a_pose_or_a_tip_is_refused(more):
     problem = ik.IkProblem(UR5E, [ik.PoseTask('tool0', transform=np.eye(4))])
     with pytest.raises(ik.InvalidOption, match='takes neither a pose nor a tip'):
         ik.solve(problem, np.eye(4), **more)
+
+
+@pytest.mark.parametrize(
+    ('given', 'hint'),
+    [
+        ({'position': [0.4, 0.1, 0.5]}, 'has no orientation; .*, or use PositionTask'),
+        ({'quaternion': [0, 0, 0, 1]}, 'has no position; .*, or use OrientationTask'),
+        ({}, 'has no orientation and no position; give it one with set_target$'),
+    ],
+)
+def test_a_pose_with_one_part_names_the_task_of_that_part(given, hint):
+    with pytest.raises(ik.InvalidGoal, match=hint):
+        ik.solve(ik.IkProblem(UR5E, [ik.PoseTask('tool0', **given)]))
+
+
+@pytest.mark.parametrize(('scale', 'hinted'), [(1000.0, True), (10.0, False), (1.0, False)])
+def test_a_result_far_from_its_goal_hints_at_metres(scale, hinted):
+    goal = ik.PositionTask('tool0', np.array([0.4, 0.2, 0.5]) * scale)
+    result = ik.solve(ik.IkProblem(UR5E, [goal]), restarts=0)
+    assert ('m away: positions are in metres' in result.message) is hinted

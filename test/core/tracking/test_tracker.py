@@ -251,3 +251,37 @@ def test_the_callers_problem_is_left_alone():
     tracker.set_goal(0, robot.forward_kinematics(np.full(6, 0.4), 'tool0'), 0.0)
     tracker.tick(0.0)
     assert np.isnan(problem.goals[0].target).all()
+
+
+def test_without_limits_those_of_the_robot_hold_and_one_warning_names_joints():
+    robot = ik.load_urdf('ur5e')
+    problem = ik.IkProblem(robot, [ik.PoseTask('tool0')])
+    with pytest.warns(UserWarning, match='no acceleration limit: shoulder_pan_joint, ') as caught:
+        tracker = ik.Tracker(problem, 250)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert tracker.governor.limits.is_same(ik.MotionLimits.of(robot))
+
+
+def test_tips_are_named_by_their_links():
+    robot = ik.load_urdf('dual_arm')
+    tips = robot.tips()[:2]
+    limits = ik.MotionLimits.of(robot, acceleration=10.0)
+    trackers = [
+        ik.Tracker(ik.IkProblem(robot, [ik.PoseTask(tip) for tip in tips]), 250, limits=limits)
+        for _ in range(2)
+    ]
+    pose = moved(robot.forward_kinematics(robot.middle_configuration, tips[1]), 0.02)
+    for tracker, name in zip(trackers, (1, tips[1]), strict=True):
+        tracker.set_goal(name, pose, 0.0)
+        tracker.set_twist(0 if name == 1 else tips[0], [0.1, 0, 0], [0, 0, 0], 0.0)
+    for tick in range(10):
+        commands = [tracker.tick(tick / 250) for tracker in trackers]
+        np.testing.assert_array_equal(commands[0].q, commands[1].q)
+    assert commands[0].dq.any()
+    for act in (
+        lambda: trackers[0].set_goal('palm', pose, 0.0),
+        lambda: trackers[0].set_twist('palm', [0.1, 0, 0], [0, 0, 0], 0.0),
+    ):
+        with pytest.raises(ik.InvalidOption, match=f"'palm' is no tip; tips: {tips[0]}, "):
+            act()

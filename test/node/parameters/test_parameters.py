@@ -1,6 +1,7 @@
 """Parameters: made from metadata, refused with a reason, checked as a whole set."""
 
 import math
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -391,6 +392,20 @@ def test_a_limit_from_the_start_is_refused_in_these_words_too(make):
     said = r'^joint_limits\.panda_joint1\.velocity is -1; it must be in \[1e-06, 2\.175\]$'
     with pytest.raises(InvalidOption, match=said):
         parameters.declare_robot(load('panda'))
+
+
+@pytest.mark.parametrize('number', [1e7, -100.5, 1e308])
+def test_a_tool_far_from_its_tip_is_refused(make, number):
+    _, parameters = make(tools__panda_hand_tcp__xyz=[0.0, number, 0.0])
+    with pytest.raises(InvalidOption, match=r'xyz has .*; its numbers must be in \[-100, 100\]$'):
+        parameters.declare_robot(load('panda'), ['panda_hand_tcp'])
+
+
+def test_a_velocity_limit_below_all_parameters_is_its_own_range(make):
+    text = (URDF / 'ur5e.urdf').read_text()
+    slow = ik.load_urdf(re.sub('velocity="[^"]*"', 'velocity="1e-9"', text))
+    _, parameters = make()
+    parameters.declare_robot(slow, ['tool0'])
 
 
 def test_a_limit_that_a_joint_does_not_have_is_refused(make):

@@ -1,0 +1,122 @@
+"""`ik.solve(problem)` keeps a solver with the problem."""
+
+import copy
+import gc
+import pickle
+import statistics
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import ik_core as ik
+from ik_core._compiling import compiling
+from ik_core.solvers import levenberg_marquardt
+
+PANDA = ik.load_urdf('panda')
+
+
+def new_problem():
+    goal = ik.PoseTask('panda_hand_tcp', position=[0.4, 0.2, 0.5], quaternion=[1, 0, 0, 0])
+    return ik.IkProblem(PANDA, [goal])
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The workspaces that were made, one name of a thread for each."""
+    threads = []
+    original = levenberg_marquardt.LevenbergMarquardt.workspace
+
+    def workspace(self, problem):
+        threads.append(threading.get_ident())
+        return original(self, problem)
+
+    monkeypatch.setattr(levenberg_marquardt.LevenbergMarquardt, 'workspace', workspace)
+    return threads
+
+
+def test_solves_of_one_problem_share_a_workspace(made):
+    problem = new_problem()
+    for _ in range(5):
+        ik.solve(problem)
+    assert len(made) == 1
+
+
+def test_every_thread_keeps_its_own_solver(made):
+    problem = new_problem()
+    ik.solve(problem)
+    for _ in range(2):  # one after the other: a problem is for one thread at a time
+        thread = threading.Thread(target=lambda: [ik.solve(problem) for _ in range(3)])
+        thread.start()
+        thread.join()
+    assert len(made) == len(set(made)) >= 2
+
+
+def test_options_make_a_new_solver_for_each_solve(made):
+    problem = new_problem()
+    for _ in range(3):
+        ik.solve(problem, restarts=3)
+    assert len(made) == 3
+    assert not problem.kept_solvers
+
+
+def test_kept_solvers_do_not_keep_the_problem_alive():
+    problem = new_problem()
+    ik.solve(problem)
+    gone = weakref.ref(problem)
+    del problem
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize(
+    'copied',
+    [copy.copy, copy.deepcopy, ik.IkProblem.clone, lambda p: pickle.loads(pickle.dumps(p))],
+)
+def test_copies_of_a_problem_keep_solvers_of_their_own(copied):
+    problem = new_problem()
+    expected = ik.solve(problem)
+    other = copied(problem)
+    assert not other.kept_solvers
+    np.testing.assert_array_equal(ik.solve(other).q, expected.q)
+
+
+@pytest.mark.parametrize('name', ['levenberg_marquardt', 'closed_form', 'bfgs'])
+def test_answers_are_those_of_new_solvers_after_goals_and_tolerances_change(name):
+    problem, rng = new_problem(), np.random.default_rng(2)
+    for tolerance in (1e-5, 1e-3, 1e-7):
+        problem.position_tolerance = tolerance
+        q = rng.uniform(PANDA.lower, PANDA.upper)
+        problem.goals[0].set_target(PANDA.forward_kinematics(q, 'panda_hand_tcp'))
+        expected = ik.make_solver(name).solve(problem)
+        np.testing.assert_array_equal(ik.solve(problem, solver=name).q, expected.q)
+
+
+@pytest.mark.thorough
+def test_a_solve_takes_at_most_one_and_a_half_times_that_of_a_kept_solver():
+    problem, solver = new_problem(), ik.make_solver()
+    ratios = []
+    for _ in range(2000):
+        started = time.perf_counter()
+        solver.solve(problem)
+        between = time.perf_counter()
+        ik.solve(problem)
+        ratios.append((time.perf_counter() - between) / (between - started))
+    assert statistics.median(ratios) <= 1.5
+
+
+def test_solve_time_of_solve_all_does_not_count_compiling(monkeypatch):
+    robot = ik.load_urdf('ur5e')
+    goal = ik.PoseTask('tool0', transform=robot.forward_kinematics(np.ones(6), 'tool0'))
+    load = ik.IkProblem.load
+
+    def load_and_compile(self, q0=None):
+        compiling.seconds += 100.0
+        return load(self, q0)
+
+    monkeypatch.setattr(ik.IkProblem, 'load', load_and_compile)
+    monkeypatch.setattr(compiling, 'seconds', compiling.seconds)
+    found = ik.solve_all(ik.IkProblem(robot, [goal]), closed_form=False, max_searches=8)
+    assert found.solve_time < 0.0  # the seconds of compiling above did not pass
