@@ -793,7 +793,7 @@ def seconds(what: str, name: str, block: int) -> float:
         ends = [starts[0] + 0.3 * k / GOALS * (ends[0] - starts[0]) for k in range(GOALS)]
     targets = [robot.forward_kinematics(q, goal.link) for q in ends]
     solve_batch = look_up('solve_batch')
-    form = timed_form(name) if 'form' in what else None
+    form: Any = timed_form(name) if 'form' in what else None
     for _ in range(REPEATS[what]):
         if what == 'tick':
             tracker = make('Tracker', problem, 200.0, limits=limits, q0=starts[0])

@@ -18,6 +18,7 @@ a singularity postures far apart are within the tolerances of one and the same s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,6 @@ from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
-from ..optim.search import default_clock
 from ..options import whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
@@ -140,7 +140,7 @@ def solve_all(
     them. Raises UnsupportedProblem if the goals leave freedom, so that there are infinitely many
     solutions, or if other tasks are weighed against them.
     """
-    started = default_clock()
+    started = time.perf_counter()
     checked_problem(problem)
     limit = whole_number(max_searches, 'max_searches')
     solver = _searcher(random_seed, options) if options else None
@@ -171,7 +171,7 @@ def solve_all(
         singular[order],
         found.complete,
         found.searches,
-        default_clock() - started,
+        time.perf_counter() - started,
     )
 
 
@@ -223,7 +223,7 @@ def _in_closed_form(
         singular,
         not singular.any(),
         0,
-        default_clock() - started,
+        time.perf_counter() - started,
         form.family,
     )
 

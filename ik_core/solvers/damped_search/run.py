@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..._jit import inlined, inner, njit, slot, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array

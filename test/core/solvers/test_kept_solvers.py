@@ -10,9 +10,9 @@ import weakref
 
 import numpy as np
 import pytest
+from ik_core._compiling import compiling
 
 import ik_core as ik
-from ik_core._compiling import compiling
 from ik_core.solvers import levenberg_marquardt
 
 PANDA = ik.load_urdf('panda')
