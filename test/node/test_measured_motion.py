@@ -392,7 +392,9 @@ def test_a_robot_that_sags_follows_and_makes_no_jump_when_its_controller_was_off
     assert_no_jump(panda, np.array(it.hardware[begin:]))
 
 
-@pytest.mark.parametrize(('milliseconds', 'step'), [(100, 0.03), (200, 0.03), (300, 0.0), (900, 0.0)])
+@pytest.mark.parametrize(
+    ('milliseconds', 'step'), [(100, 0.03), (200, 0.03), (300, 0.0), (900, 0.0)]
+)
 def test_hardware_that_was_frozen_when_a_goal_came_does_not_jump_at_its_release(
     panda, milliseconds, step
 ):
