@@ -54,6 +54,8 @@ PARTS = 16
 """Of a run; in each there is a moment without a recording."""
 GROWTH = 2.0
 """[MiB] Over 600,000 ticks that still counts as none: what the allocator does by itself."""
+NOISE = 0.5
+"""[MiB] What memory may seem to grow by in the time that is judged, however few its ticks are."""
 GIVES_BACK = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_TRIM_THRESHOLD_': '65536'}
 """For the allocator of glibc: what is freed goes back, so that its memory is what is in use.
 Else it rises with the largest that there was at once, as of a recording."""
@@ -340,13 +342,14 @@ class Run:
         if silence > SILENCE:
             found.append(f'silent for {silence:.1f} s, after {action}')
         growth = self.growth()
-        if growth is not None and growth > GROWTH:
+        judged = (1.0 - WARM_UP) * self.rate * self.seconds
+        if growth is not None and growth > max(GROWTH, NOISE * 600_000 / judged):
             found.append(f'memory grows by {growth:.2f} MiB per 600,000 ticks')
         return found
 
     def growth(self) -> float | None:
-        """[MiB] Over 600,000 ticks."""
-        return self.memory.growth(max(self.users.listener.states, 1) / max(self.seconds, 1e-9))
+        """[MiB] Over 600,000 ticks; they go on where nothing is published."""
+        return self.memory.growth(self.rate)
 
     def table(self) -> list[tuple[str, str]]:
         """The lines of the report."""

@@ -142,9 +142,8 @@ class Listener:
 
     Its methods may be called from any thread. `rests_at(names, q, stamp, slack)` says where (n,)
     a robot whose state is measured said that it rests at a time [ns], if that is near q (n,).
-    `robot` is the one in force, `trace` a list that gets all stamps [ns] and positions (n,)
-    while it is one,
-    `delay` [s] by how much the last message came late: on a busy machine they wait.
+    `robot` is the one in force, `trace` a list that gets all stamps [ns] and positions (n,) while
+    it is one, `delay` [s] by how much the last message came late: on a busy machine they wait.
     """
 
     def __init__(

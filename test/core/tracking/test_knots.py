@@ -108,11 +108,8 @@ def test_joints_slow_down_together_in_the_time_that_the_slowest_takes_alone():
     governor = governor_at_speeds(speeds, np.zeros(N))
     q = governor.q.copy()
     ticks, positions, velocities = copied(governor.stop_knots())
-    assert (
-        speeds.max() / ACCELERATION
-        <= PERIOD * ticks[-1]
-        <= speeds.max() / ACCELERATION + 3 * PERIOD
-    )
+    alone = speeds.max() / ACCELERATION
+    assert alone <= PERIOD * ticks[-1] <= alone + 3 * PERIOD
     way = positions[-1] - q
     np.testing.assert_allclose(way, way[0] * speeds, rtol=1e-9)
     np.testing.assert_allclose(velocities, np.outer(velocities[:, 0], speeds), atol=1e-9)
