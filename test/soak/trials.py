@@ -391,7 +391,7 @@ OF_ARM = {
     'states_frozen': 3,
     'states_inexact': 3,
     'start_in_motion': 3,
-    'switched_off_for_long': 2,
+    'switched_off_for_long': 3,
 }
 """and these where the state is measured,"""
 OF_TRAJECTORIES = {'switched_off': 6}
