@@ -234,7 +234,7 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            'ik = ik_node.tools.ik:main',
+            'ik = ik_core.__main__:main',
             'ik_node = ik_node.main:main',
             'ik_demo = ik_node.tools.demo:main',
             'ik_viewer = ik_viewer.main:main',

@@ -1,4 +1,3 @@
-# PYTHON_ARGCOMPLETE_OK
 """The `ik` command: robots and inverse kinematics from the shell.
 
     ik info panda

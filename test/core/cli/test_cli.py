@@ -479,7 +479,7 @@ def test_closed_standard_output_keeps_the_exit_code():
 @pytest.mark.parametrize('delay', [0.1, 0.2, 0.4])
 def test_ctrl_c_while_importing_ends_the_command_without_a_traceback(delay):
     """The module is already imported when a signal may come: Python's own start is not ours."""
-    source = 'import sys, ik_node.tools.ik as command; print(flush=True); sys.exit(command.main())'
+    source = 'import sys, ik_core.__main__ as command; print(flush=True); sys.exit(command.main())'
     process = subprocess.Popen(
         [sys.executable, '-c', source, 'info', 'panda'],
         stdout=subprocess.PIPE,

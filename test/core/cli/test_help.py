@@ -115,7 +115,7 @@ def test_the_command_itself_answers_the_shell(tmp_path):
     command = [sys.executable, '-m', 'ik_core']
     subprocess.run(command, env=environment, cwd=tmp_path, timeout=120, check=False)
     assert file.read_text().strip() == 'panda'
-    marked = (ROOT / 'ik_core' / 'cli' / 'main.py').read_text()[:100]
+    marked = (ROOT / 'ik_core' / '__main__.py').read_text()[:100]
     assert 'PYTHON_ARGCOMPLETE_OK' in marked  # for global completion
 
 
