@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import platform
 import shutil
 import sys
 import zipfile
@@ -12,6 +13,7 @@ import pytest
 from support.installed_tree import ROOT, copy_tree, install_like_colcon, run, site_packages
 
 import ik_core as ik
+from ik_core.kernels import sources
 
 pytestmark = pytest.mark.long
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
@@ -70,10 +72,10 @@ def imported_modules() -> set[str]:
 
 
 def setup_arguments(tree: Path) -> dict:
-    """What setup.py passes to setup()."""
+    """What setup.py passes to setup(), without the classes of its commands."""
     code = (
         'import setuptools, runpy, pprint\n'
-        'setuptools.setup = lambda **arguments: pprint.pprint(arguments)\n'
+        'setuptools.setup = lambda cmdclass, ext_modules, **others: pprint.pprint(others)\n'
         "runpy.run_path('setup.py')"
     )
     done = run(sys.executable, '-c', code, cwd=tree)
@@ -275,6 +277,30 @@ def test_without_numba_and_a_network_the_build_says_what_to_install(tmp_path):
 
 def test_ik_kernels_off_builds_no_library_and_says_nothing(tmp_path):
     assert build_kernels(tmp_path, IK_KERNELS='off') == ''
+
+
+@pytest.mark.skipif(not shutil.which('cc'), reason='no C compiler')
+def test_a_release_is_compiled_by_cc_alone_unless_its_sources_are_edited(tmp_path):
+    tree = copy_tree(tmp_path / 'source')
+    for library in tree.rglob('ik-*.so'):
+        library.unlink()
+    core = tree / 'ik_core'
+    (core / 'kernels' / 'assembly').mkdir()
+    for name in ('x86-64-v3.0.s', 'x86-64-v2.0.s', 'aarch64.0.s'):
+        (core / 'kernels' / 'assembly' / name).write_text('')
+    (core / 'kernels' / 'assembly' / 'sources').write_text(sources.description(core))
+    (tmp_path / 'numba.py').write_text('raise ImportError')
+    command = sys.executable, 'setup.py', '-q', 'build_ext', '--build-lib', tmp_path / 'built'
+    alone = {'PYTHONPATH': str(tmp_path), 'PIP_NO_INDEX': '1', 'IK_KERNELS': ''}
+    done = run(*command, cwd=tree, **alone)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / 'built').rglob('ik-*.so')}
+    expected = {'x86_64': {'ik-x86-64-v3.so', 'ik-x86-64-v2.so'}, 'aarch64': {'ik-aarch64.so'}}
+    assert names == expected[platform.machine()], done.stderr
+    assert 'from pip' not in done.stderr
+    with (core / 'rules.py').open('a') as file:
+        file.write('# edited\n')
+    assert sources.assembly(core) is None
 
 
 @pytest.mark.thorough
