@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..exceptions import IkError, InvalidMotion, InvalidOption
+from ..exceptions import IkError, InvalidConfiguration, InvalidMotion, InvalidOption
 from ..maths.rotations import Array
 from ..robot.motion import Motion
 from ..robot.robot import Robot
@@ -155,10 +155,10 @@ class MotionLibrary:
 
     def _path(self, name: str, link: str) -> Array:
         if (name, link) not in self._paths:
-            path = self.load(name).path(link)
+            motion = self.load(name)
             try:
-                self._paths[name, link] = checked_path(path, least=1)
-            except InvalidMotion as error:
+                self._paths[name, link] = checked_path(motion.path(link), least=1)
+            except (InvalidConfiguration, InvalidMotion) as error:
                 raise InvalidMotion(f'motion {name!r}, link {link!r}: {error}') from None
         return self._paths[name, link]
 

@@ -35,8 +35,11 @@ def test_a_robot_in_the_place_of_a_problem(call):
 
 @pytest.mark.parametrize('wrong', [5, None, {'velocity': 1.0}])
 def test_limits_of_a_tracker_that_are_none(wrong):
-    with pytest.raises(ik.InvalidOption, match=r'MotionLimits are needed, as MotionLimits\.of'):
-        ik.Tracker(problem(), 100.0, limits=wrong)
+    if wrong is not None:  # those of the robot
+        with pytest.raises(
+            ik.InvalidOption, match=r'MotionLimits are needed, as MotionLimits\.of'
+        ):
+            ik.Tracker(problem(), 100.0, limits=wrong)
     with pytest.raises(ik.InvalidOption, match='MotionLimits are needed'):
         ik.Tracker(problem(), 100.0, limits=LIMITS).set_limits(wrong)
 
@@ -72,8 +75,8 @@ def test_options_of_a_tracker_that_are_none():
     assert tracker.tick(now=0.0).status is ik.tracking.TrackStatus.IDLE
 
 
-@pytest.mark.parametrize('tip', [TIP, None, 1, -1])
-def test_a_tip_that_is_not_its_number(tip):
+@pytest.mark.parametrize('tip', [None, 1, -1])
+def test_a_tip_that_does_not_exist(tip):
     tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
     with pytest.raises(ik.InvalidGoal, match=f'there is no tip {tip!r}, only 0 to 0'):
         tracker.set_goal(tip, np.eye(4), now=0.0)

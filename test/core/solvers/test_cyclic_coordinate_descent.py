@@ -307,7 +307,7 @@ def test_a_variable_that_moves_several_bodies_takes_the_best_step_too(name, goal
             assert sweep_once(problem, after) == pytest.approx(after, abs=1e-6)
 
 
-@pytest.mark.parametrize('turns', [2e4, -1e9])
+@pytest.mark.parametrize('turns', [2e4, -1e7])
 def test_a_variable_far_from_0_is_searched_as_finely_as_its_numbers_go(turns):
     robot = COUPLED['hinge and slide']
     problem = IkProblem(robot, [PositionTask('tip', [0.3, 0.7, 0.2])])

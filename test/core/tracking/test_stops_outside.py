@@ -40,7 +40,7 @@ class Gantry:
     def __init__(self, limits, q=(0.0, 0.0, 0.0), rate=RATE, **arguments):
         self.robot = ik.load_urdf(GANTRY)
         self.now = 0.0
-        options = TrackerOptions(goal_timeout=TIMEOUT, twist_timeout=TIMEOUT)
+        options = TrackerOptions(goal_timeout=TIMEOUT, twist_timeout=10.0)
         problem = ik.IkProblem(self.robot, [ik.PositionTask('tool')])
         self.tracker = Tracker(
             problem, rate, limits=limits, options=options, q0=q, clock=lambda: 0.0, **arguments
