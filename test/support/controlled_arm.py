@@ -69,13 +69,13 @@ class Arm:
         self._publisher.publish(message)
 
     def until(self, condition, what):
-        """Keep saying where it is until the condition holds."""
+        """Keep saying where it is until the condition holds; its value."""
 
         def said_and_so():
             self.say()
             return condition()
 
-        self.client.until(said_and_so, what)
+        return self.client.until(said_and_so, what)
 
     @property
     def commanded(self):
