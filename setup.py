@@ -15,6 +15,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,9 @@ try:
     from setuptools.command.bdist_wheel import bdist_wheel
 except ImportError:  # setuptools below 70.1, as distributions have
     try:
-        from wheel.bdist_wheel import bdist_wheel
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', FutureWarning)
+            from wheel.bdist_wheel import bdist_wheel
     except ImportError:  # no wheel is made where colcon builds
         bdist_wheel = None
 
@@ -152,7 +155,7 @@ setup(
     name=NAME,
     version='0.1.0',
     description='Inverse kinematics for any URDF: a solver library and a ROS 2 node',
-    long_description=Path('README.md').read_text(encoding='utf-8'),
+    long_description=(HERE / 'README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
     author='ik_node maintainers',
     author_email='maintainers@ik-node.example',

@@ -59,8 +59,13 @@ class Kernel(Lazy):
         return self._call(*arguments)
 
     def _compiled(self) -> Any:
-        from .kernels import numba_way
-
+        try:
+            from .kernels import numba_way
+        except ImportError as error:
+            raise ImportError(
+                f'{self.__name__} is not in the compiled library and needs numba ({error}): '
+                'pip install numba; or NUMBA_DISABLE_JIT=1 runs all kernels as plain Python'
+            ) from None
         return numba_way.entry(self)
 
     def for_numba(self) -> Any:

@@ -192,7 +192,7 @@ def waiting_library() -> type:
     """Return a class of numba's libraries that wait: nothing is optimised, linked or emitted."""
     from numba.core import codegen
 
-    class Waiting(codegen.JITCodeLibrary):  # type: ignore[misc]
+    class Waiting(codegen.JITCodeLibrary):
         def _optimize_functions(self, module: Any) -> None:
             module.data_layout = self._codegen._data_layout
 
@@ -348,7 +348,8 @@ class Table:
         made.data = builder.inttoptr(builder.load(self._next(word)), made.data.type)
         shape = [builder.load(self._next(word)) for _ in range(kind.ndim)]
         size = word(self.context.get_abi_sizeof(self.context.get_data_type(kind.dtype)))
-        strides, whole, count = [], size, word(1)
+        strides: list[Any] = []
+        whole, count = size, word(1)
         for length in reversed(shape):
             strides.insert(0, whole)
             whole, count = builder.mul(whole, length), builder.mul(count, length)

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numba
@@ -39,8 +39,11 @@ FOLDERS = 3
 """States of the sources whose folders are kept."""
 
 
-class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+class Part(codegen.JITCodeLibrary):
     """Code that waits for its callers: it is optimised with them, and has no machine code."""
+
+    codegen = SimpleNamespace(set_env=lambda name, env: None)
+    """numba notes a function's environment beside its machine code: here there is none."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -54,7 +57,7 @@ class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
         return 0
 
 
-class PartCompiler(compiler.Compiler):  # type: ignore[misc]
+class PartCompiler(compiler.Compiler):
     """Compiles a kernel for callers that are kernels, in half the time of all as entries."""
 
     def compile_extra(self, function: Any) -> Any:

@@ -10,7 +10,11 @@ from pathlib import Path
 CORE = Path(__file__).resolve().parents[1]
 MARKS = (b'_jit import', b'_records import', b'Layout(', b'"""The table of entries')
 """Strings in the files that the library depends on."""
-OTHERS = ('kernels/build.py', 'kernels/call.c', 'kernels/reshape.ll')
+OTHERS = (
+    '_jit.py', '_lanes.py', '_record_types.py', 'kernels/build.py', 'kernels/call.c',
+    'kernels/numba_way.py', 'kernels/reshape.ll',
+)  # fmt: skip
+"""Files without a mark that it depends on, too."""
 MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
 """What a library has of this: the hash, and the names of the files."""
 
@@ -18,7 +22,7 @@ MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
 def sources(core: Path = CORE) -> list[str]:
     """Return the names of the files that a library is made of."""
     paths = (path for path in core.rglob('*.py') if _is_marked(path.read_bytes()))
-    return sorted([*OTHERS, *(path.relative_to(core).as_posix() for path in paths)])
+    return sorted({*OTHERS, *(path.relative_to(core).as_posix() for path in paths)})
 
 
 def _is_marked(source: bytes) -> bool:

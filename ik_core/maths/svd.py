@@ -12,6 +12,8 @@ import math
 from .._jit import inner
 from .rotations import Array
 
+LARGEST = 1e150
+"""Cotangents of twice an angle are at most this: its square is a number."""
 ORTHOGONAL = 1e-14
 """Largest cosine between rows that count as orthogonal."""
 
@@ -60,7 +62,8 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
                 continue
             turned += 1
             zeta = 0.5 * (squares[q] - squares[p]) / leaning
-            t = 1.0 / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
+            size = min(abs(zeta), LARGEST)
+            t = 1.0 / (size + math.sqrt(1.0 + size * size))
             if zeta < 0.0:
                 t = -t
             c = 1.0 / math.sqrt(1.0 + t * t)

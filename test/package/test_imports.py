@@ -17,7 +17,8 @@ CORE = ROOT / 'ik_core'
 # From the bottom up: a room imports from those below it, never from those beside or above it.
 ORDERS = {
     'ik_core': [
-        {'kernels', '_lanes', '_record_types'},
+        {'kernels', '_lanes'},
+        {'_record_types'},
         {'exceptions', 'version', '_jit'},
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},

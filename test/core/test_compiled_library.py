@@ -30,8 +30,8 @@ REPORT = """
 from ik_core.kernels import library
 import sys
 import ik_core as ik
-robot = ik.load_urdf('scara')
-frame = robot.forward_kinematics(robot.middle_configuration, robot.default_tip())
+robot = ik.robot.linkage(3, 'two_angle')
+frame = robot.forward_kinematics(robot.middle_configuration, 'tip')
 print(library.WAY, 'numba' in sys.modules, library.WHY)
 """
 
