@@ -15,7 +15,7 @@ from ik_core.cli.main import COMMANDS, _parser, _shield_negative_numbers, main
 from ik_core.cli.programs import PROGRAMS
 from ik_core.solvers import SOLVERS
 
-NAMES = [command.__name__.rpartition('.')[2] for command in COMMANDS]
+NAMES = list(COMMANDS)
 
 
 def help_of(capsys, *argv):
