@@ -163,7 +163,7 @@ class Told(RuleBasedStateMachine):
         assert (in_force.jerk == limits.jerk).all()
 
 
-Told.TestCase.settings = settings(max_examples=draws(60), stateful_step_count=25)
+Told.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 test_nothing_that_a_governor_is_told_breaks_a_limit = Told.TestCase
 
 
