@@ -41,11 +41,13 @@ def pytest_collection_modifyitems(config, items):
 
     The environment variable THOROUGH says whether thorough tests run.
     """
+    from support.draws import IS_THOROUGH  # not before `support` is registered
+
     os.environ.pop('PYTEST_ADDOPTS', None)  # from `make test`: xdist's workers have read it now
     for item in items:
         if BENCHMARK in item.path.parents:
             item.add_marker('thorough')
-    if not os.environ.get('THOROUGH'):
+    if not IS_THOROUGH:
         thorough = {item for item in items if item.get_closest_marker('thorough')}
         config.hook.pytest_deselected(items=[*thorough])
         items[:] = [item for item in items if item not in thorough]

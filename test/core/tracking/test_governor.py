@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from support.draws import draws
 from support.motion_checks import (
     EASY,
     Watch,
@@ -44,7 +45,7 @@ seeds = st.integers(0, 2**32 - 1)
 # --- whatever happens -------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(period=periods, seed=seeds, hold=st.integers(1, 40), synchronized=st.booleans())
 def test_no_target_breaks_a_limit(period, seed, hold, synchronized):
     random = np.random.default_rng(seed)
@@ -169,7 +170,7 @@ test_nothing_that_a_governor_is_told_breaks_a_limit = Told.TestCase
 # --- to a target that stands ------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(period=periods, seed=seeds, synchronized=st.booleans())
 def test_a_standing_target_is_reached_exactly_without_overshoot_and_kept(
     period, seed, synchronized
@@ -275,7 +276,7 @@ def test_a_joint_without_position_limits_brakes_where_the_target_is_infinite(jer
 # --- to a target that moves -------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(period=periods, seed=seeds, jerk=st.sampled_from([0.0, 1.0]))
 def test_a_target_that_moves_on_is_met_and_kept_up_with(period, seed, jerk):
     random = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.motion_checks import (
     EASY,
     Watch,
@@ -162,7 +163,7 @@ def test_limits_lowered_at_any_distance_from_a_limit_leave_it_unpassed(after, a,
 # --- outside ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(period=periods, seed=seeds, side=st.sampled_from([-1.0, 1.0]))
 def test_a_joint_found_outside_only_moves_inwards_at_limited_speed(period, seed, side):
     random = np.random.default_rng(seed)

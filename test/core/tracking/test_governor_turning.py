@@ -9,6 +9,7 @@ import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.motion_limits import MotionLimits
@@ -50,7 +51,7 @@ def follow(governor, random_):
         yield
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(st.integers(0, 2**32), st.sampled_from([0.001, 0.005, 0.02]), st.booleans())
 def test_no_stop_turns_round_outside_the_limits(seed, period, may_change):
     random_ = random.Random(seed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.motion_checks import limits_of, stop_of
 
 import ik_core as ik
@@ -267,7 +268,7 @@ def in_motion(random, limits, tight, rate):
     return arm
 
 
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(
     seed=st.integers(0, 2**32 - 1),
     jerky=st.booleans(),
@@ -293,7 +294,7 @@ def test_a_stop_is_the_shortest_one_wherever_the_limits_are(seed, jerky, rate, s
     assert_stays(arm, 20)
 
 
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(
     seed=st.integers(0, 2**32 - 1),
     jerky=st.tuples(st.booleans(), st.booleans()),

@@ -97,6 +97,7 @@ class Jogged:
         self.check_limits()
 
 
+THOROUGH = pytest.mark.thorough
 JERKS = pytest.mark.parametrize('jerk', [math.inf, 500.0])
 FORTH, BACK = (0.1, 0.0, 0.0), (-0.1, 0.0, 0.0)
 
@@ -134,17 +135,19 @@ def jog(arm, seed, disturb, velocity, ticks):
 
 @JERKS
 @DISTURBANCES
-@pytest.mark.parametrize('velocity', [FORTH, BACK, (0.0, 0.25, 0.0), (0.0, 0.0, -0.25)])
+@pytest.mark.parametrize(
+    'velocity', [FORTH, pytest.param(BACK, marks=THOROUGH), (0.0, 0.25, 0.0), (0.0, 0.0, -0.25)]
+)
 def test_jog_keeps_to_its_line_while_it_is_disturbed(velocity, disturb, jerk):
     arm = Jogged(jerk=jerk)
     jog(arm, 2, disturb, velocity, 500)
     arm.check(velocity, 0.05)
 
 
-@pytest.mark.parametrize('jerk', [math.inf, 500.0, 200.0])
+@pytest.mark.parametrize('jerk', [math.inf, pytest.param(500.0, marks=THOROUGH), 200.0])
 @DISTURBANCES
 @pytest.mark.parametrize(
-    'speed', [-0.25, *(pytest.param(v, marks=pytest.mark.thorough) for v in (-0.16, 0.2)), 0.3]
+    'speed', [-0.25, *(pytest.param(v, marks=THOROUGH) for v in (-0.16, 0.2)), 0.3]
 )
 def test_jog_keeps_to_its_line_while_it_is_disturbed_where_the_arm_can_go_no_further(
     speed, disturb, jerk
@@ -178,7 +181,7 @@ def test_slow_jog_begins(speed, jerk):
     arm.check(FORTH, 0.9 * speed * 400 * PERIOD)
 
 
-@pytest.mark.parametrize('seed', [1, 2, 3])
+@pytest.mark.parametrize('seed', [1, *(pytest.param(seed, marks=THOROUGH) for seed in (2, 3))])
 def test_jog_keeps_to_its_line_along_a_limit_while_solves_run_out_of_time(seed):
     arm, down = Jogged(ALONG_A_LIMIT, jerk=200.0), (0.0, 0.0, -0.1)
     jog(arm, seed, keep_busy, down, 600)

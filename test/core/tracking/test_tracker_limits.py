@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.streams import ROBOTS, Stream, moved, out_of_reach, turned
 
 import ik_core as ik
@@ -30,7 +31,7 @@ def hostile_goal(stream, random, kind, start):
     return start
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(
     name=st.sampled_from(ROBOTS),
     acceleration=st.sampled_from([0.5, 20.0, math.inf]),
@@ -57,7 +58,7 @@ def test_no_stream_of_goals_breaks_a_limit(name, acceleration, rate, kinds, hold
             stream.tick()
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(
     name=st.sampled_from(ROBOTS),
     seed=st.integers(0, 2**32 - 1),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.robots import random_q, shipped, tip_of
 from support.stepping import Unstopped
 
@@ -157,7 +158,7 @@ told = st.lists(
 )
 
 
-@settings(FIXED, max_examples=40)
+@settings(FIXED, max_examples=draws(40))
 @given(told=told, seed=st.integers(0, 2**32 - 1))
 def test_nothing_that_a_tracker_is_told_breaks_a_limit(told, seed):
     session = Session(np.random.default_rng(seed))
@@ -167,7 +168,7 @@ def test_nothing_that_a_tracker_is_told_breaks_a_limit(told, seed):
             session.tick()
 
 
-@settings(FIXED, max_examples=25)
+@settings(FIXED, max_examples=draws(25))
 @given(told=told, seed=st.integers(0, 2**32 - 1), jerk=st.sampled_from([5.0, 100.0, 5000.0]))
 def test_nothing_that_a_tracker_is_told_breaks_a_jerk_limit(told, seed, jerk):
     session = Session(np.random.default_rng(seed), jerk)
@@ -184,7 +185,7 @@ def test_nothing_that_a_tracker_is_told_breaks_a_jerk_limit(told, seed, jerk):
             before = acceleration
 
 
-@settings(FIXED, max_examples=25)
+@settings(FIXED, max_examples=draws(25))
 @given(told=told, seed=st.integers(0, 2**32 - 1))
 def test_after_all_that_the_last_goal_is_reached_or_held(told, seed):
     session = Session(np.random.default_rng(seed))
@@ -212,7 +213,7 @@ def test_after_all_that_the_last_goal_is_reached_or_held(told, seed):
         np.testing.assert_allclose(session.pose(), goal, atol=2e-4)
 
 
-@settings(FIXED, max_examples=20)
+@settings(FIXED, max_examples=draws(20))
 @given(told=told, seed=st.integers(0, 2**32 - 1))
 def test_the_same_story_gives_the_same_commands(told, seed):
     first, second = (Session(np.random.default_rng(seed)) for _ in range(2))
@@ -226,7 +227,7 @@ def test_the_same_story_gives_the_same_commands(told, seed):
 # Goals out of reach
 
 
-@settings(FIXED, max_examples=25)
+@settings(FIXED, max_examples=draws(25))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_goal_out_of_reach_leaves_the_joints_still_after_three_seconds(seed):
     """RMS joint velocity below 1e-6 rad/s over one second, with the default solver."""
@@ -247,7 +248,7 @@ def test_a_goal_out_of_reach_leaves_the_joints_still_after_three_seconds(seed):
     assert np.sqrt(np.mean(speeds**2)) < 1e-6
 
 
-@settings(FIXED, max_examples=5)
+@settings(FIXED, max_examples=draws(5))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_line_out_of_reach_ends_where_it_is_blocked(seed):
     session = Session(np.random.default_rng(seed))
