@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,17 +144,31 @@ def solve_batch(
     progress : called now and then with (solved, N), in the calling thread
     options : options of the solver, as in `make_solver`
 
+    What a batch needs besides its results is kept with the problem for the next one with the same
+    solver, seed and threads, unless options are given.
+
     All input is checked before any solve: InvalidGoal and InvalidConfiguration name the first bad
     index. Only `levenberg_marquardt`, for problems of goals alone, has a compiled loop over
     problems. Other solvers, and problems with other tasks, solve one after the other, where
     threads do not help; but `closed_form` first finds the solutions of all of them together.
     """
-    many = ManySolves(problem, make_solver(solver, random_seed=random_seed, **options), threads)
+    key, asked = (get_ident(), 'batch'), (solver, random_seed, threads)
+    is_known = not options and isinstance(random_seed, int)
+    kept = checked_problem(problem).kept_solvers if is_known else {}
+    # taken out while it runs, since `progress` may call this function
+    known, many = kept.pop(key, (None, None))
+    if known != asked:
+        many = ManySolves(
+            problem, make_solver(solver, random_seed=random_seed, **options), threads
+        )
     check_progress(progress)
     root, goals = problem.robot.base_link, len(problem.goals)
     transforms = checked_transforms(targets, root, goals)
     starts = checked_starts(problem, q0, len(transforms))
-    return many.run(transforms, starts, progress=progress)
+    result = many.run(transforms, starts, progress=progress)
+    if many.compiled:
+        kept[key] = asked, many
+    return result
 
 
 class ManySolves:
@@ -214,6 +229,7 @@ class ManySolves:
         progress: Progress | None,
     ) -> BatchResult:
         least = LEAST if seeds is None else LEAST_SEARCHES
+        self._search.note_tolerances()
         given = _Given(
             self._own if transforms is None else transforms,
             starts,

@@ -536,7 +536,8 @@ def _set_joints(
             value = angle_of(lanes[COS + k], lanes[SIN + k])
         over, gap = _set_joint(numbers, lanes, i, k, value)
         beyond, apart = most(beyond, over), apart + gap * gap
-    lost = useful & (apart != apart)
+    missed = select(lanes[APART + count] >= NONE, 1.0, 0.0)  # by a record before: nothing is lost
+    lost = useful & (apart != apart) & (missed < 0.5)
     lanes[LOST] = select(lost, 1.0, lanes[LOST])
     lanes[BEYOND + count + 1] = beyond
     lanes[APART + count + 1] = select(useful, apart, NONE)

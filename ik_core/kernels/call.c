@@ -39,7 +39,7 @@ typedef struct {
 
 typedef struct { const Entry *entry; const char *letter; int64_t *slot; Buffer *buffer; } Call;
 
-enum { SLOTS = 96, BUFFERS = 32, CARRAY = 0x101, C_ORDER = 0x1c };
+enum { SLOTS = 96, BUFFERS = 32, CARRAY = 0x101, C_ORDER = 0x3c };
 
 static int read_array(Call *call, Object *value)
 {
@@ -48,14 +48,13 @@ static int read_array(Call *call, Object *value)
     const Entry *entry = call->entry;
     const Array *array = (const Array *)value;
     intptr_t *shape;
-    if (entry->array && value->type == entry->array) {
-        Object *dtype = kind == 'D' ? entry->doubles : kind == 'I' ? entry->integers : entry->bools;
-        if (array->dtype != dtype || array->dimensions != dimensions || (array->flags & CARRAY) != CARRAY)
-            goto wrong;
+    Object *dtype = kind == 'D' ? entry->doubles : kind == 'I' ? entry->integers : entry->bools;
+    if (entry->array && value->type == entry->array && array->dtype == dtype
+        && array->dimensions == dimensions && (array->flags & CARRAY) == CARRAY) {
         *call->slot++ = (int64_t)array->data, shape = array->shape;
-    } else {
+    } else { /* an array that was unpickled has a dtype of its own */
         Buffer *buffer = call->buffer;
-        if (PyObject_GetBuffer(value, buffer, C_ORDER)) return 0;
+        if (PyObject_GetBuffer(value, buffer, C_ORDER)) goto wrong;
         call->buffer++;
         char format = buffer->format ? buffer->format[0] : 'B';
         if (buffer->dimensions != dimensions || buffer->item != (kind == 'B' ? 1 : 8)

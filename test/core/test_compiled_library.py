@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import pickle
 import pkgutil
 import shutil
 import types
@@ -149,6 +150,16 @@ def test_an_array_of_a_subclass_goes_through_its_buffer():
         pass
 
     assert is_rigid(np.eye(4).view(Own), 1.0, 1e-6) is True
+    with pytest.raises(TypeError):
+        is_rigid(np.zeros((4, 8)).view(Own)[:, ::2], 1.0, 1e-6)
+
+
+@needs_library
+def test_an_array_that_was_unpickled_is_read_as_any_other():
+    from ik_core.maths.rotations import is_rigid
+
+    frame = pickle.loads(pickle.dumps(np.eye(4)))
+    assert is_rigid(frame, 1.0, 1e-6) is True
 
 
 # --- which way -----------------------------------------------------------------------------------

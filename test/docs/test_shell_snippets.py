@@ -11,7 +11,12 @@ from support.pages import PAGES, Block, blocks, name
 from ik_core.cli.parser import UsageError
 
 SHELL = [(page, block) for page in PAGES for block in blocks(page) if block.kind == 'sh']
-PARAMETERS = [(page, block) for page in PAGES for block in blocks(page) if block.kind == 'yaml']
+PARAMETERS = [
+    (page, block)
+    for page in PAGES
+    for block in blocks(page)
+    if block.kind == 'yaml' and 'ros__parameters' in block.text  # others' files have others
+]
 HAVE_ROS = importlib.util.find_spec('rclpy') is not None
 
 

@@ -86,7 +86,7 @@ class DampedWorkspace(Workspace):
         self.steps_at_once = steps_at_once(joints, rows)
         self.constants = self._make_constants()
         self._tolerances = 0.0, 0.0
-        self._note_tolerances()
+        self.note_tolerances()
         for name in ('searches', '_one'):
             vars(self).pop(name, None)
         self._few: Record | None = None
@@ -160,7 +160,7 @@ class DampedWorkspace(Workspace):
         record['fresh'] = 1.0
         return record
 
-    def _note_tolerances(self) -> None:
+    def note_tolerances(self) -> None:
         """Pack the problem's tolerances again if they have changed."""
         problem = self.problem
         tolerances = problem.position_tolerance, problem.orientation_tolerance
@@ -227,7 +227,7 @@ class DampedWorkspace(Workspace):
             self._few = self.make_lanes(FEW)
             self.searches['few'] = self._few.address
         q = self.problem.load_numbers(q0) if is_plain else self._read(q0)
-        self._note_tolerances()
+        self.note_tolerances()
         errors = np.empty(self._shape)
         outcome = solve(self.searches.address, self.steps_at_once, q, errors)
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
@@ -257,7 +257,7 @@ class DampedWorkspace(Workspace):
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
         q, own = self._read(q0), self.searches
-        self._note_tolerances()
+        self.note_tolerances()
         own['starts'][0] = q[self.problem.columns]
         own['stage'], self._outcome = NEW, NOT_BEGUN
         self._begins = self._may_begin = self.beginning is not None

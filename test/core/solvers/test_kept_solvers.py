@@ -89,3 +89,30 @@ def test_answers_are_those_of_new_solvers_after_goals_and_tolerances_change(name
         problem.goals[0].set_target(PANDA.forward_kinematics(q, 'panda_hand_tcp'))
         expected = ik.make_solver(name).solve(problem)
         np.testing.assert_array_equal(ik.solve(problem, solver=name).q, expected.q)
+
+
+def test_batches_with_kept_buffers_are_those_of_new_problems():
+    problem, rng = new_problem(), np.random.default_rng(3)
+    for count, tolerance, seed in ((5, 1e-5, 0), (40, 1e-3, 0), (3, 1e-7, 0), (5, 1e-7, 1)):
+        q = rng.uniform(PANDA.lower, PANDA.upper, (count, PANDA.n))
+        targets = PANDA.forward_kinematics(q, 'panda_hand_tcp')
+        fresh = new_problem()
+        problem.position_tolerance = fresh.position_tolerance = tolerance
+        expected = ik.solve_batch(fresh, targets, random_seed=seed)
+        found = ik.solve_batch(problem, targets, random_seed=seed)
+        np.testing.assert_array_equal(found.q, expected.q)
+        np.testing.assert_array_equal(found.evaluations, expected.evaluations)
+
+
+def test_a_batch_in_the_progress_of_another_one_has_buffers_of_its_own():
+    problem, rng = new_problem(), np.random.default_rng(4)
+    q = rng.uniform(PANDA.lower, PANDA.upper, (600, PANDA.n))
+    targets = PANDA.forward_kinematics(q, 'panda_hand_tcp')
+    expected = ik.solve_batch(new_problem(), targets)
+    ik.solve_batch(problem, targets[:3])  # from here on there are buffers
+
+    def progress(solved, count):
+        ik.solve_batch(problem, targets[::-1][:50])
+
+    found = ik.solve_batch(problem, targets, progress=progress)
+    np.testing.assert_array_equal(found.q, expected.q)
