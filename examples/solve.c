@@ -1,11 +1,7 @@
 /* Solve for goal poses in C with a robot that Python exported, then move to the last answer.
 
-   F=$(python -c 'import ik_core.kernels as k; print(k.__path__[0])')
-   python -m ik_core.for_c.header .
-   python -c "import ik_core as ik; from ik_core.for_c.robot_file import export
-   robot = ik.load_urdf('panda'); problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand_tcp')])
-   export('panda.ik', problem, ik.MotionLimits.of(robot, acceleration=5.0), 0.001)"
-   cc -O2 -I. solve.c -o solve $F/ik-x86-64-v3.so -Wl,-rpath,$F
+   docs/from_c.md says how to export panda.ik, and how to compile this.
+
    echo 1 0 0  0 -1 0  0 0 -1  0.4 0.2 0.5 | ./solve panda.ik
 
    A pose is the rows of its rotation, then its position [m], in the root link's frame. */
