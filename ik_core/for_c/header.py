@@ -20,7 +20,8 @@ from ..tracking import steps
 from .records import fingerprint, structs
 
 STATUSES = 'RUNNING', 'REACHED', 'CLOSEST', 'STALLED', 'EXHAUSTED', 'FAILED'
-ROWS = 'LOWER', 'UPPER', 'VELOCITY', 'ACCELERATION', 'JERK', 'Q', 'DQ', 'DDQ', 'GOAL', 'DRIFT', 'ACT'
+LIMITS = 'LOWER', 'UPPER', 'VELOCITY', 'ACCELERATION', 'JERK'
+STATE = 'Q', 'DQ', 'DDQ', 'GOAL', 'DRIFT', 'ACT'
 ACTS = 'FREE', 'EASE', 'BRAKE'
 NUMBER = {'i': 'int64_t', 'b': 'int64_t', 'd': 'double'}
 ARRAY = {'I': 'int64_t', 'B': 'uint8_t', 'D': 'double'}
@@ -76,7 +77,7 @@ def header() -> str:
         fingerprint=fingerprint(),
         statuses=_constants(rules, STATUSES),
         not_finite=NOT_FINITE,
-        rows=_constants(steps, ROWS),
+        rows=_constants(steps, LIMITS + STATE),
         acts=_constants(steps, ACTS),
         count=steps.ROWS,
         structs=structs(),

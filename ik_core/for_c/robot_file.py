@@ -16,7 +16,7 @@ import numpy as np
 from .._records import _RECORDS, LINE, RECORD, Record
 from ..exceptions import InvalidOption
 from ..problem import IkProblem
-from ..solvers import make_solver
+from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from ..tracking.governor import Governor
 from ..tracking.motion_limits import MotionLimits
 from .records import ROBOT, fingerprint
@@ -37,8 +37,8 @@ def export(
     goals, and frozen joints.
     """
     if problem.other_tasks or problem.secondary or len(problem.packed.frozen):
-        raise InvalidOption('only problems of goals, without tasks and frozen joints, are exported')
-    search = make_solver('levenberg_marquardt').workspace(problem)
+        raise InvalidOption('only goals are exported, not other tasks or frozen joints')
+    search = LevenbergMarquardt().workspace(problem)
     q = search.load(None)
     few = search.make_lanes(FEW)
     search.searches['few'] = few.address
