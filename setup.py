@@ -79,6 +79,8 @@ class Kernels(build_ext):
                 folder.mkdir(parents=True, exist_ok=True)
                 for made in filter(is_of_these, here.glob('ik-*.so')):
                     shutil.copy2(made, folder)
+                if (here / 'ik_core.h').exists():
+                    shutil.copy2(here / 'ik_core.h', folder)
             type(self).made = [str(made) for made in folder.glob('ik-*.so') if is_of_these(made)]
         if not self.made:
             problem = self.compile(folder)
@@ -101,12 +103,17 @@ class Kernels(build_ext):
         if python is None:
             return problem
         command = [python, str(HERE / KERNELS / 'build.py'), str(folder)]
-        done = subprocess.run(command, stdout=sys.stderr, check=False)
-        return 'build.py failed' if done.returncode else ''
+        if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
+            return 'build.py failed'
+        header, own = [python, '-m', 'ik_core.for_c.header'], {**os.environ, 'IK_KERNELS': 'off'}
+        if subprocess.run([*header, str(folder)], cwd=HERE, env=own, check=False).returncode:
+            say('ik_core.h, the header for programs in C, could not be made')
+        return ''
 
     def get_outputs(self) -> list[str]:
         """Return what `setup.py install` records."""
-        return list(self.made)
+        headers = {str(Path(made).with_name('ik_core.h')) for made in self.made}
+        return [*self.made, *filter(os.path.exists, headers)]
 
     def get_output_mapping(self) -> dict[str, str]:
         """Return links of an editable install: none."""
@@ -201,7 +208,7 @@ setup(
         files('launch', '*.py'),
         files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
         files('urdf', '*.urdf', '*.xacro'),
-        files('examples', '*.py'),
+        files('examples', '*.py', '*.c'),
     ],
     zip_safe=False,
     python_requires='>=3.10',

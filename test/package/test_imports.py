@@ -29,7 +29,7 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'reachability', 'retargeting', 'motion'},
+        {'reachability', 'retargeting', 'motion', 'for_c'},
         {'__init__'},
         {'cli'},
         {'__main__'},

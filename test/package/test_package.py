@@ -25,6 +25,7 @@ SHARED = sorted(
         ('config', '*'),
         ('urdf', '*'),
         ('examples', '*.py'),
+        ('examples', '*.c'),
     )
     for path in (ROOT / folder).glob(pattern)
 )

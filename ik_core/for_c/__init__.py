@@ -1,0 +1,1 @@
+"""The compiled library for programs in C: its header, and files of exported robots."""
