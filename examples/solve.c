@@ -39,7 +39,7 @@ int main(int argc, char **argv)
             .q = q, .q_shape = {n}, .errors = errors, .errors_shape = {2, robot->goals}};
         memcpy(q, robot->q, sizeof q); /* the start */
         if (ik_solve(&solve)) return 1;
-        printf("%s", solve.result0 == IK_REACHED ? "reached" : "closest");
+        printf("%s", solve.result0 == IK_REACHED ? "reached" : "not-reached");
         for (int64_t j = 0; j < n; j++) printf(" %.17g", q[j]);
         putchar('\n');
     }
