@@ -25,6 +25,13 @@ static struct ik_robot *load(const char *path)
     return (struct ik_robot *)memory;
 }
 
+static void show(const char *label, const double *q, int64_t n)
+{
+    printf("%s", label);
+    for (int64_t j = 0; j < n; j++) printf(" %.17g", q[j]);
+    putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
     struct ik_robot *robot = argc > 1 && ik_suits() ? load(argv[1]) : NULL;
@@ -39,9 +46,7 @@ int main(int argc, char **argv)
             .q = q, .q_shape = {n}, .errors = errors, .errors_shape = {2, robot->goals}};
         memcpy(q, robot->q, sizeof q); /* the start */
         if (ik_solve(&solve)) return 1;
-        printf("%s", solve.result0 == IK_REACHED ? "reached" : "closest");
-        for (int64_t j = 0; j < n; j++) printf(" %.17g", q[j]);
-        putchar('\n');
+        show(solve.result0 == IK_REACHED ? "reached" : "not-reached", q, n);
     }
 move:; /* one call of each function in a period of the control loop */
     struct ik_governor_adopt_call adopt = {.joints = robot->state, .joints_shape = {IK_ROWS, n},
@@ -52,9 +57,9 @@ move:; /* one call of each function in a period of the control loop */
     for (; memcmp(now, q, sizeof q) && ticks < 100000; ticks++) {
         memcpy(goal, q, sizeof q); /* the drift, in IK_DRIFT, is 0: come to rest there */
         if (ik_governor_adopt(&adopt) || ik_governor_advance(&advance)) return 1;
+        if (ticks % 100 == 0) show("at", now, n);
     }
-    printf("%lld ticks:", (long long)ticks);
-    for (int64_t j = 0; j < n; j++) printf(" %.17g", now[j]);
-    putchar('\n');
+    printf("%lld", (long long)ticks);
+    show(" ticks:", now, n);
     return 0;
 }

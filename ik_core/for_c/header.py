@@ -93,7 +93,7 @@ def _function(entry: Entry) -> str:
     """Return the struct and the declaration of an entry."""
     source = _jit.source_of(entry.kernel())
     about = re.sub(r'\n *', '\n   ', (source.__doc__ or '').partition('\n\n')[0])
-    only = f' Only in libraries with {entry.lanes} lanes.' if entry.lanes else ''
+    only = f' For libraries with {entry.lanes} lanes.' if entry.lanes else ''
     names = source.__code__.co_varnames[: source.__code__.co_argcount]
     names = tuple(f'{name}_' if name in RESERVED else name for name in names)
     members = [*_arguments(entry.arguments, names), *_results(entry.results)]

@@ -48,11 +48,13 @@ def built(tmp_path_factory):
         lines.append([result.status.name == 'REACHED', *result.q.tolist()])
     text = '\n'.join(' '.join(map(repr, pose)) for pose in poses)
     governor = Governor(limits, PERIOD, problem.default_configuration)
-    ticks = 0
+    ticks, way = 0, []
     while (governor.q != lines[-1][1:]).any():
         governor.follow(lines[-1][1:], synchronized=True)
+        if ticks % 100 == 0:
+            way.append(governor.q.tolist())
         ticks += 1
-    return folder, text, lines, [ticks, *governor.q.tolist()]
+    return folder, text, lines, [*way, [ticks, *governor.q.tolist()]]
 
 
 def run(folder, text, cpu):
@@ -77,20 +79,21 @@ def run(folder, text, cpu):
     assert done.returncode == 0, done.stderr
     *answers, end = (line.split() for line in done.stdout.splitlines())
     assert end[1] == 'ticks:'
-    numbers = [[word == 'reached', *map(float, q)] for word, *q in answers]
-    return numbers, [int(end[0]), *map(float, end[2:])]
+    solved = [[word == 'reached', *map(float, q)] for word, *q in answers if word != 'at']
+    way = [[*map(float, q)] for word, *q in answers if word == 'at']
+    return solved, [*way, [int(end[0]), *map(float, end[2:])]]
 
 
 @needs_library
 @pytest.mark.parametrize('cpu', MACHINES)
 def test_program_in_c_has_the_bits_of_python(built, cpu):
     folder, text, expected, motion = built
-    answers, end = run(folder, text, cpu)
+    answers, moved = run(folder, text, cpu)
     assert len(answers) == COUNT
     different = [i for i in range(COUNT) if answers[i] != expected[i]]
     assert not different
-    assert end == motion
-    assert end[0] > 100
+    assert moved == motion
+    assert moved[-1][0] > 100
     assert sum(reached for reached, *_ in answers) > 0.9 * COUNT
 
 
