@@ -15,6 +15,7 @@ linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, 
 """
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from .version import __version__
@@ -118,17 +119,20 @@ _MODULES = {
     'tracking': 'MotionLimits Tracker',
 }
 """The modules that the names above are in."""
+_LOCK = RLock()
+"""Threads that enter the modules from different ends would find each other's unfinished ones."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a name of `__all__` at its first use."""
-    if name in __all__:
-        if name in _MODULES:
-            return import_module(f'.{name}', __name__)
-        for module, names in _MODULES.items():
-            if name in names.split():
-                value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
-                return value
+    with _LOCK:
+        if name in __all__:
+            if name in _MODULES:
+                return import_module(f'.{name}', __name__)
+            for module, names in _MODULES.items():
+                if name in names.split():
+                    value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
+                    return value
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 

@@ -152,8 +152,8 @@ def solve_batch(
     problems. Other solvers, and problems with other tasks, solve one after the other, where
     threads do not help; but `closed_form` first finds the solutions of all of them together.
     """
-    key, asked = (get_ident(), 'batch'), (solver, random_seed, threads)
-    is_known = not options and isinstance(random_seed, int)
+    key, asked = (get_ident(), 'batch'), (solver, random_seed, checked_threads(threads))
+    is_known = not options and type(random_seed) is int
     kept = checked_problem(problem).kept_solvers if is_known else {}
     # taken out while it runs, since `progress` may call this function
     known, many = kept.pop(key, (None, None))

@@ -324,3 +324,25 @@ def test_the_public_names_are_there_and_sorted():
                 'IkError', 'UrdfError', 'FrameNotFound', 'InvalidOption', 'InvalidGoal',
                 'UnsupportedProblem'}  # fmt: skip
     assert promised <= set(ik_core.__all__)
+
+
+def test_threads_may_use_names_for_the_first_time_together():
+    code = """
+import threading, ik_core as ik
+failed, ready = [], threading.Barrier(4)
+def use(name):
+    ready.wait()
+    try:
+        getattr(ik, name)
+    except BaseException as error:
+        failed.append(error)
+names = 'IkProblem', 'PoseTask', 'solve', 'load_urdf'
+threads = [threading.Thread(target=use, args=(name,)) for name in names]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failed, failed
+"""
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
