@@ -1,7 +1,7 @@
 """`ik bench startup`: from the start of a process to its first answer, each in a new process.
 
-What a kernel call waits for the first time, a library that is loaded or numba's compiler, is
-counted, as far as the fastest of some starts waits for it.
+Loading the library, or compiling by numba, is part of these times, as far as the fastest of some
+starts waits for it.
 """
 
 from __future__ import annotations

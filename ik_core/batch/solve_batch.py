@@ -144,8 +144,8 @@ def solve_batch(
     progress : called now and then with (solved, N), in the calling thread
     options : options of the solver, as in `make_solver`
 
-    What a batch needs besides its results is kept with the problem for the next one with the same
-    solver, seed and threads, unless options are given.
+    The buffers are kept with the problem for the next batch with the same solver, seed and number
+    of threads, unless options are given.
 
     All input is checked before any solve: InvalidGoal and InvalidConfiguration name the first bad
     index. Only `levenberg_marquardt`, for problems of goals alone, has a compiled loop over

@@ -2,7 +2,7 @@
 
 eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc
 
-What it completes from is imported where it is needed: a shell waits for the answer.
+Modules are imported only where they are needed, because a shell waits for the answer.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ KERNELS: dict[Any, Any] = {}
 """The kernel of each builtin."""
 
 LESSONS: list[Callable[[], None]] = []
-"""What teaches numba the types of kernels, before it compiles the first one."""
+"""Functions that register the types of kernels with numba, before it compiles the first one."""
 
 
 def source_of(kernel: Any) -> Any:

@@ -16,7 +16,7 @@ OTHERS = (
 )  # fmt: skip
 """Files without a mark that it depends on, too."""
 MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
-"""What a library has of this: the hash, and the names of the files."""
+"""The stamp in a library: the hash of its sources, and the names of the files."""
 
 
 def sources(core: Path = CORE) -> list[str]:

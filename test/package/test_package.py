@@ -73,7 +73,7 @@ def imported_modules() -> set[str]:
 
 
 def setup_arguments(tree: Path) -> dict:
-    """What setup.py passes to setup(), without the classes of its commands."""
+    """Return the arguments that setup.py passes to setup(), without the classes of commands."""
     code = (
         'import setuptools, runpy, pprint\n'
         'setuptools.setup = lambda cmdclass, ext_modules, **others: pprint.pprint(others)\n'
@@ -247,7 +247,7 @@ def test_a_complete_ros_is_used_as_it_is(tmp_path):
 
 
 def build_kernels(tmp_path, **environment):
-    """What the build of a copy of the tree without a library says; the folder it builds into."""
+    """Build a copy of the tree, which has to end without a library; return its error output."""
     tree = copy_tree(tmp_path / 'source')
     for library in tree.rglob('ik-*.so'):
         library.unlink()

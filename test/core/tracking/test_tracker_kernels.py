@@ -1,4 +1,4 @@
-"""What methods remember over ticks, and condition numbers."""
+"""States of methods over ticks, and condition numbers."""
 
 import numpy as np
 import pytest
