@@ -49,7 +49,7 @@ BEND = 0.15
 """[of what the jerk adds in a period] Accelerations of cubics differ so much from the motion's."""
 CREEPS = 0.05
 """[rad/s or m/s] A robot that is not faster rests."""
-NOTICED = 0.06
+NOTICED = 0.07
 """[s] After which the node knows that its robot stands: the lag of that, and some states. Until
 then messages go on,"""
 SWITCHED_ON = 0.02

@@ -36,7 +36,9 @@ SOON = 15.0
 ANSWER = 3.0
 """[s] In which a slow way back is stopped: a second, and what a busy machine needs."""
 LINE = 1e-3
-"""[m] So far the tip may be from the line of a jog."""
+"""[m] So far the tip may be from the line of a jog,"""
+APART = 0.01
+"""[m] and so far apart may be lines before and after a stop that a controller went into alone."""
 LEAST_WAY = 0.15
 """The part of its twists' way that a jog goes at least: twists starve, and solves are late."""
 SLOW = 0.01
@@ -275,20 +277,30 @@ class Trials(Actions):
                 whole = ticks * speed * self._listener.period
                 least = 0.0 if stopped or hindered else LEAST_WAY * whole
                 # On a busy machine samples of the way to the goal before come late.
-                self._judge_line([q for at, q in trace if at >= began], direction, least)
+                self._judge_line(
+                    [sample for sample in trace if sample[0] >= began], direction, least
+                )
 
-    def _judge_line(self, trace: list[Array], direction: Array, least: float) -> None:
-        """Compare the tip's way with a line along a unit vector (3,), at least so long [m]."""
+    def _judge_line(self, trace: list[tuple[int, Array]], direction: Array, least: float) -> None:
+        """Compare the tip's way with lines along a unit vector (3,), at least so long [m].
+
+        Where ticks did not come, a controller went into its stop, in which joints slow down in
+        proportion: another line begins there.
+        """
         names, tip = self._listener.names, self._kinematics.default_tip()
         if pinocchio is None or not trace:
             return
         poses = self._variant.poses
+        stamps, positions = zip(*trace, strict=True)
         way = np.array(
-            [poses.pose(dict(zip(names, q.tolist(), strict=True)), tip)[:3, 3] for q in trace[::4]]
+            [poses.pose(dict(zip(names, q.tolist(), strict=True)), tip)[:3, 3] for q in positions]
         )
-        off, length = distance_from_line(way, direction), float(np.ptp(way @ direction))
-        if off > LINE:
-            detail = f'{1e3 * off:.2f} mm in {1e3 * length:.0f} mm, from {way[0].round(3)}'
+        gaps = np.flatnonzero(1e-9 * np.diff(stamps) > 1.5 * self._listener.period) + 1
+        off = max(distance_from_line(piece, direction) for piece in np.split(way, gaps))
+        apart, length = distance_from_line(way, direction), float(np.ptp(way @ direction))
+        if off > LINE or apart > APART:
+            detail = f'{1e3 * off:.2f} mm in {1e3 * length:.0f} mm, from {way[0].round(3)}, '
+            detail += f'{1e3 * apart:.2f} mm with {gaps.size} stops'
             self._listener.object('a jog that leaves its line', detail)
         if length < least:
             detail = f'{1e3 * length:.0f} mm, at least {1e3 * least:.0f} mm are due'
