@@ -255,6 +255,7 @@ class Trials(Actions):
             trace: list[tuple[int, Array]] = []
             began = time.time_ns()
             self._listener.trace, stopped, hindered = trace, False, False
+            late_before = self._late_ticks()
             if self._arm is not None:
                 self._arm.delay = 0.0
             busy = self._load_machine(3.0) if self.random.random() < 0.5 else []
@@ -275,7 +276,8 @@ class Trials(Actions):
                 self.too_busy += 1  # each joint stops by itself
             else:
                 whole = ticks * speed * self._listener.period
-                least = 0.0 if stopped or hindered else LEAST_WAY * whole
+                starved = self._late_ticks() - late_before > ticks // 2  # of time, not of twists
+                least = 0.0 if stopped or hindered or starved else LEAST_WAY * whole
                 # On a busy machine samples of the way to the goal before come late.
                 self._judge_line(
                     [sample for sample in trace if sample[0] >= began], direction, least
@@ -337,6 +339,10 @@ class Trials(Actions):
         positions = self._arm.switch(on)
         if self.controller is not None and self.controller.is_on != on:
             self.controller.switch(on, positions)
+
+    def _late_ticks(self) -> int:
+        """How many ticks of the node came late since it began."""
+        return int(self.status.get('late_ticks', 0))
 
     def _here(self) -> Array:
         """Where the joints are commanded to be (n,)."""
