@@ -25,8 +25,8 @@ import numpy as np
 from .. import rules
 from .._jit import call_back, inner, njit, slot, with_kernels
 from ..maths.rotations import Array, IntArray
-from ..maths.vectors import copy_to, differ
-from ..robot.limits import random_configuration, take_nearest_turns
+from ..maths.vectors import copy_to
+from ..robot.limits import random_configuration
 from ..rules import (
     CLOSEST,
     EXHAUSTED,
@@ -36,6 +36,8 @@ from ..rules import (
     STALLED,
     answer_status,
     is_better,
+    stands_still,
+    take_answer,
 )
 from ..tasks.kernels import update
 from .evaluation import (
@@ -181,8 +183,8 @@ def _stands_still(search: SearchArrays) -> bool:
         x = search.vectors[X, j]
         largest = max(largest, abs(x))
         moved = max(moved, abs(x - search.vectors[BEFORE, j]))
-    allowed = search.options[RELATIVE_CHANGE] * largest
-    return moved <= max(STANDSTILL * (1.0 + largest), allowed)
+    least = STANDSTILL * (1.0 + largest)
+    return stands_still(moved, least, largest, search.options[RELATIVE_CHANGE])
 
 
 @inner
@@ -237,12 +239,10 @@ def _conclude(search: SearchArrays) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     counters, values, vectors = search.counters, search.values, search.vectors
     answer, evaluations = vectors[ANSWER], counters[EVALUATIONS]
-    copy_to(vectors[BEST], answer)
-    lower, upper, turning = search.bounds[0], search.bounds[1], search.bounds[4]
-    take_nearest_turns(answer, vectors[START], lower, upper, turning)
+    turned = take_answer(vectors[BEST], vectors[START], search.bounds, answer)
     values[ANSWER_COST] = evaluate(search, answer, search.rows[TRIAL_RESIDUAL])
     is_reached, stays = within_tolerances(search), True
-    if counters[STATUS] == CLOSEST and not is_reached and differ(answer, vectors[BEST]):
+    if counters[STATUS] == CLOSEST and not is_reached and turned:
         copy_to(answer, vectors[X])
         copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])
         values[COST] = values[ANSWER_COST]
