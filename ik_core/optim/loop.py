@@ -12,6 +12,22 @@ those at x, too.
 The loop runs until an attempt is over, or its iterations are. `settle` then does what is the same
 for all methods, and rare: it begins the search, leaves stationary points that are no minima,
 begins other attempts, and concludes. It is compiled once for all of them.
+
+All rules are those of the default solver, one function each in `rules`: inside the limits, within
+tolerance, solved, stationary, held at a limit, curved downwards, standing still, best so far, the
+turns of an answer and its status. Two loops apply them, this one and `solvers.damped_search.run`
+with its `decide`, since the order in which they apply them differs:
+
+- A step here evaluates as often as it needs to (line searches, sweeps over joints, central
+  differences) and decides itself which point it keeps. There, `evaluate` makes one point in every
+  lane, and `decide` keeps it or goes back.
+- The cost may rise here, as it does in the papers' methods, so every point that is passed may be
+  the best one. There it never rises, so the best point of an attempt is its last.
+- Attempts are made here one after the other, each to its end, with the papers' counts of
+  iterations. There, attempts that stagnate are left, several at a time are under way, and the best
+  of them are followed to their ends later.
+- Steps off a saddle are evaluations here, no iterations, and linear constraints may stand in the
+  place of the limits (`constrained`). There, each is the step of a lane.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkStatus
+from ik_core.robot import linkage
 
 OTHERS = ('bfgs', 'projected_gradient', 'sqp', 'penalty', 'trust_region')
 
@@ -96,3 +97,27 @@ def test_joints_are_on_the_turn_nearest_to_the_start(solve):
     result = solve(pose_problem('ur5e', q0 + 0.05), q0, restarts=0)
     assert result.success
     assert (np.abs(result.q - q0) <= np.pi).all()
+
+
+@every_way
+def test_an_answer_far_from_the_start_is_on_the_turn_nearest_to_it(solve):
+    robot, rng = robots.shipped('ur5e'), np.random.default_rng(3)
+    for seed in range(4):
+        q, q0 = (rng.uniform(robot.lower, robot.upper) for _ in range(2))
+        problem = pose_problem('ur5e', q)
+        result = solve(problem, q0, restarts=20, random_seed=seed, max_iterations=30)
+        for other in (-2.0 * np.pi, 2.0 * np.pi):
+            turned = result.q + other
+            inside = (turned >= robot.lower) & (turned <= robot.upper) & robot.full_turns
+            farther = np.abs(turned - q0) >= np.abs(result.q - q0) - 1e-9
+            assert farther[inside].all()
+
+
+@every_way
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_a_saddle_is_not_the_closest_point(solve, side):
+    robot = linkage(3)
+    goal = ik.PositionTask('tip', [0.3 * side, 0.0, 0.0])
+    problem = ik.IkProblem(robot, [goal])
+    result = solve(problem, np.zeros(robot.n), restarts=0, max_iterations=500)
+    assert result.success

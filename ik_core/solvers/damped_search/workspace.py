@@ -23,7 +23,7 @@ from ...optim.arrays import (
     rows_of,
     sorted_tasks,
 )
-from ...optim.search import STATUSES, Clock, Workspace, steps_at_once
+from ...optim.search import STATUSES, Clock, Workspace, allowed_restarts, steps_at_once
 from ...optim.workspace import judged
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
@@ -85,7 +85,7 @@ class DampedWorkspace(Workspace):
         }
         self.steps_at_once = steps_at_once(joints, rows)
         self.constants = self._make_constants()
-        self._tolerances = 0.0, 0.0
+        self._tolerances: tuple[float, float] | None = None
         self.note_tolerances()
         for name in ('searches', '_one'):
             vars(self).pop(name, None)
@@ -122,10 +122,9 @@ class DampedWorkspace(Workspace):
         }
         sizes = {**self._sizes, 'plan_size': len(plan), 'plan_rows': len(near)}
         record, options = layouts.PROBLEM.make(sizes, arrays=arrays), self._options
-        weighed = bool(problem.other_tasks)
-        # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
-        record['restarts'] = 0 if weighed else options.restarts
-        record['weighed'], record['pose'] = weighed, self._is_pose and not self._others
+        record['restarts'] = allowed_restarts(problem, options.restarts)
+        record['weighed'] = bool(problem.other_tasks)
+        record['pose'] = self._is_pose and not self._others
         for name in ('max_iterations', 'patience', 'max_step', 'damping', 'relative_change'):
             record[name] = getattr(options, name)
         record['tasks'] = 0 if self._tasks is None else self._tasks.address
@@ -163,10 +162,9 @@ class DampedWorkspace(Workspace):
     def note_tolerances(self) -> None:
         """Pack the problem's tolerances again if they have changed."""
         problem = self.problem
-        tolerances = problem.position_tolerance, problem.orientation_tolerance
-        if tolerances == self._tolerances:
+        if self._tolerances is problem.tolerances:
             return
-        self._tolerances = tolerances
+        self._tolerances = problem.tolerances
         own = self.constants['tolerance']
         own[:] = position_tolerance(problem, self.packed), problem.orientation_tolerance
         if self.beginning is not None:
@@ -233,13 +231,14 @@ class DampedWorkspace(Workspace):
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
             outcome = solve(self.searches.address, self.steps_at_once, TO_GO_ON, errors)
             q[self.problem.columns] = self.searches['points'][0]
-        self._outcome = status, cost, iterations, evaluations, restarts, abandoned = outcome
-        if not is_plain or status not in STATUSES:
-            self._check(status, q)
+        self._outcome = code, cost, iterations, evaluations, restarts, abandoned = outcome
+        status = STATUSES.get(code) if is_plain else None
+        if status is None:
+            self._check(code, q)
             return self.result(q, clock() - started)
         return IkResult(
             q,
-            STATUSES[status],
+            status,
             errors[0],
             errors[1],
             cost,
