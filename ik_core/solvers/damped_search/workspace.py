@@ -90,6 +90,7 @@ class DampedWorkspace(Workspace):
         for name in ('searches', '_one'):
             vars(self).pop(name, None)
         self._few: Record | None = None
+        self._address = 0  # of `searches`, once they are prepared for whole solves
 
     @cached_property
     def searches(self) -> Record:
@@ -220,17 +221,16 @@ class DampedWorkspace(Workspace):
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
-        started, is_plain = clock(), self._is_plain
-        if self._few is None and self._uses_lanes:  # a search step by step does not
-            self._few = self.make_lanes(FEW)
-            self.searches['few'] = self._few.address
-        q = self.problem.load_numbers(q0) if is_plain else self._read(q0)
-        self.note_tolerances()
+        started, is_plain, problem = clock(), self._is_plain, self.problem
+        address = self._address or self._prepare()
+        q = problem.load_numbers(q0) if is_plain else self._read(q0)
+        if self._tolerances is not problem.tolerances:
+            self.note_tolerances()
         errors = np.empty(self._shape)
-        outcome = solve(self.searches.address, self.steps_at_once, q, errors)
+        outcome = solve(address, self.steps_at_once, q, errors)
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
-            outcome = solve(self.searches.address, self.steps_at_once, TO_GO_ON, errors)
-            q[self.problem.columns] = self.searches['points'][0]
+            outcome = solve(address, self.steps_at_once, TO_GO_ON, errors)
+            q[problem.columns] = self.searches['points'][0]
         self._outcome = code, cost, iterations, evaluations, restarts, abandoned = outcome
         status = STATUSES.get(code) if is_plain else None
         if status is None:
@@ -250,6 +250,14 @@ class DampedWorkspace(Workspace):
             '',
             abandoned,
         )
+
+    def _prepare(self) -> int:
+        """Make the lanes of whole solves, which a search step by step does not use."""
+        if self._uses_lanes:
+            self._few = self.make_lanes(FEW)
+            self.searches['few'] = self._few.address
+        self._address = self.searches.address
+        return self._address
 
     # --- step by step ---
 
