@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,9 @@ class IkProblem:
     since its arrays hold the targets and frozen joints of that search; `clone` makes another.
     """
 
+    tolerances: tuple[float, float]
+    """Both tolerances [m, rad]: another pair after each change, by which searches see it."""
+
     def __init__(
         self,
         robot: Robot,
@@ -106,14 +110,14 @@ class IkProblem:
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
-        self.kept_solvers: dict[tuple[int, str], Any] = {}
+        self._kept = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the solvers of `ik_core.solve`, whose buffers are those of this problem."""
-        return {name: value for name, value in vars(self).items() if name != 'kept_solvers'}
+        return {name: value for name, value in vars(self).items() if name != '_kept'}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, kept_solvers={})
+        vars(self).update(state, _kept=threading.local())
 
     def __repr__(self) -> str:
         moved = f'{len(self.variables)} of {counted(self.robot.n, "joint")} move'
@@ -133,6 +137,11 @@ class IkProblem:
             self.robot, other.goals, other.variables, other.orientation_length
         )
         return other
+
+    @property
+    def kept_solvers(self) -> dict[str, Any]:
+        """What this thread keeps with the problem until it ends: solvers by name, and a batch."""
+        return self._kept.__dict__
 
     @property
     def goal_links(self) -> list[str]:
@@ -342,7 +351,9 @@ class _Tolerance:
         self.name, self.unit = name, unit
 
     def __set__(self, problem: IkProblem, value: float) -> None:
-        vars(problem)[self.name] = _positive(value, self.name, self.unit)
+        own = vars(problem)
+        own[self.name] = _positive(value, self.name, self.unit)
+        own['tolerances'] = own.get('position_tolerance'), own.get('orientation_tolerance')
 
 
 def _guard() -> None:

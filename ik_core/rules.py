@@ -1,23 +1,36 @@
 """The rules that every search follows: what is inside the limits, what is reached, what is a
-closest point, which point is the best so far, what the status of an answer is.
+closest point and what only a saddle, which point is the best so far, on which turns an answer is
+given, and its status.
 
-Each is here alone. They take numbers and views of a point, (n,) or (G, 2), so that kernels of one
-problem, of lanes and of a method's loop share them, and Python, too; whole turns are in
-`robot.limits.take_nearest_turns`.
+Each is here alone. They take numbers and views of a point, (n,) or (G, 2), so that `decide` of the
+default solver and the loop of the other methods (`optim.loop`) share them, and Python, too.
 """
 
 from __future__ import annotations
 
-from ._jit import njit, small
+from ._jit import inlined, inner, njit, small
 from .maths.boxed_step import clamped, is_blocked
-from .maths.linalg import STATIONARY
+from .maths.lanes import most
+from .maths.linalg import SHORTEST_COLUMN, STATIONARY, negative_curvature, stiffness
 from .maths.rotations import Array
+from .maths.vectors import copy_to, differ
+from .robot.limits import take_nearest_turns
 
 RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED, FAILED = range(6)
 """Statuses of a search or an attempt. FAILED: a callback raised."""
 
 SAME_COST = 1e-10
 """Costs that differ by less than this share are those of the same closest point."""
+
+FLAT = 1e-7
+"""Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
+
+DIFFERENCE = 1e-5
+"""Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1,
+where the Hessian is found by differences."""
+
+SADDLE_STEP = 0.3
+"""First step off a saddle [rad or m]."""
 
 
 @njit
@@ -42,6 +55,15 @@ def are_within(errors: Array, position_tolerance: float, rotation_tolerance: flo
         if not is_within(errors[g, 0], errors[g, 1], position_tolerance, rotation_tolerance):
             return False
     return errors.shape[0] > 0
+
+
+@njit
+def is_solved(
+    errors: Array, position_tolerance: float, rotation_tolerance: float, weighed: bool
+) -> bool:
+    """Whether a search ends here. Weighed against other tasks, goals that are reached are not
+    the end."""
+    return not weighed and are_within(errors, position_tolerance, rotation_tolerance)
 
 
 @small
@@ -74,6 +96,54 @@ def is_stationary(x: Array, bounds: Array, gradient: Array, squares: Array, cost
     return True
 
 
+@inlined
+def lengthen(squares: Array) -> None:
+    """Raise the squares of columns (n,) that vanish beside the longest one."""
+    longest = 0.0
+    for j in range(squares.shape[0]):
+        longest = most(longest, squares[j])
+    for j in range(squares.shape[0]):
+        squares[j] = most(squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
+
+
+@small
+def is_held(
+    x: float,
+    lower: float,
+    upper: float,
+    gradient: float,
+    square: float,
+    cost: float,
+    all_at_limits: bool,
+) -> bool:
+    """Whether a variable stays at its limit while the curvature of the cost is looked at: where
+    the slope presses it there, or there is only one value, or all at limits are to stay."""
+    if lower < x < upper:
+        return False
+    if all_at_limits or lower == upper:
+        return True
+    return descent_along(x, lower, upper, gradient, square, cost) < 0
+
+
+@inner
+def curves_down(hessian: Array, free: Array, way: Array, size: int) -> bool:
+    """Find a way (size,) along which the cost curves downwards; False at a minimum.
+
+    free : its leading block is the Hessian over what is not held; it is overwritten
+    """
+    least = FLAT * stiffness(hessian)  # of all variables: those that are free may change nothing
+    for i in range(size):
+        free[i, i] += least
+    return negative_curvature(free, way, size)
+
+
+@small
+def stands_still(moved: float, least: float, largest: float, relative_change: float) -> bool:
+    """Whether a step that moved no variable by more ends an attempt: by more than `least`, or
+    than `relative_change` of the largest variable."""
+    return moved <= max(least, relative_change * largest)
+
+
 @small
 def is_better(cost: float, status: int, best_cost: float, best_status: int) -> bool:
     """Whether a point is better than the best so far, for how attempts ended there.
@@ -95,6 +165,15 @@ def _knowledge(status: int) -> int:
     if status == RUNNING:
         return 0
     return 2 if status == CLOSEST else 1
+
+
+@njit
+def take_answer(best: Array, reference: Array, bounds: Array, answer: Array) -> bool:
+    """answer (n,) = the best point, on the whole turns nearest to the reference (n,) inside the
+    bounds (5, n); return whether they are others, so that it is to be evaluated again."""
+    copy_to(best, answer)
+    take_nearest_turns(answer, reference, bounds[0], bounds[1], bounds[4])
+    return differ(answer, best)
 
 
 @small

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import njit
-from ..maths.boxed_step import clamped
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
+from ..rules import put_inside
 
 
 class Answers(NamedTuple):
@@ -63,8 +63,8 @@ def take_problems(
                     frames[i, g, 3 * row + column] = transforms[pose, g, row, column]
         start = min(first + i, starts.shape[0] - 1)
         for j in range(points.shape[1]):
-            x = starts[start, variables[j]]
-            points[i, j] = clamped(x, bounds[0, j], bounds[1, j])
+            points[i, j] = starts[start, variables[j]]
+        put_inside(points[i], bounds)
 
 
 @njit

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,11 +151,11 @@ def solve_batch(
     problems. Other solvers, and problems with other tasks, solve one after the other, where
     threads do not help; but `closed_form` first finds the solutions of all of them together.
     """
-    key, asked = (get_ident(), 'batch'), (solver, random_seed, checked_threads(threads))
+    asked = solver, random_seed, checked_threads(threads)
     is_known = not options and type(random_seed) is int
     kept = checked_problem(problem).kept_solvers if is_known else {}
     # taken out while it runs, since `progress` may call this function
-    known, many = kept.pop(key, (None, None))
+    known, many = kept.pop('batch', (None, None))
     if known != asked:
         many = ManySolves(
             problem, make_solver(solver, random_seed=random_seed, **options), threads
@@ -167,7 +166,7 @@ def solve_batch(
     starts = checked_starts(problem, q0, len(transforms))
     result = many.run(transforms, starts, progress=progress)
     if many.compiled:
-        kept[key] = asked, many
+        kept['batch'] = asked, many
     return result
 
 

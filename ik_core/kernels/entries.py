@@ -116,6 +116,7 @@ def _rows() -> list[Entry]:
         row('rules:are_within', 'D2dd', 'b'),
         row('rules:is_within', 'dddd', 'b'),
         row('rules:is_stationary', 'D1D2D1D1d', 'b'),
+        row('rules:lengthen', 'D1'),
         row('tasks.kernels:update', f'{GOALS}D1D1', 'd', 'goals_update'),
         row('tasks.kernels:goal_jacobian', f'{GOALS}iD2'),
         row('closed_form.kernel:solve_poses', 'iiid', 'b'),

@@ -29,9 +29,9 @@ from ..maths.dual_active_set import (
     upper_bound,
     value_of,
 )
-from ..maths.linalg import STATIONARY
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
+from ..rules import is_steep
 from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
 from .loop import Kernel, method_loop
@@ -139,10 +139,9 @@ def is_stationary_inside(search: SearchArrays) -> bool:
     """As `at_stationary_point`, with the linear constraints."""
     if not steepest_step(search, program_of(search)):
         return False
-    least = STATIONARY * STATIONARY * search.values[COST]
     for j in range(search.vectors.shape[1]):
-        step = search.vectors[DX, j]
-        if step * step * search.vectors[SQUARES, j] > least:
+        square = search.vectors[SQUARES, j]
+        if is_steep(search.vectors[DX, j] * square, square, search.values[COST]):
             return False
     return True
 
@@ -166,7 +165,7 @@ def hold_constraints(search: SearchArrays, all_at_limits: bool) -> int:
 
 @inner
 def _presses(search: SearchArrays, program: ProgramArrays, c: int) -> bool:
-    """Whether a constraint's multiplier is more than nothing, as `leans` says of a slope."""
+    """Whether a constraint's multiplier is more than nothing, as a slope is."""
     n = search.vectors.shape[1]
     square = 0.0
     if c < n:
@@ -174,8 +173,7 @@ def _presses(search: SearchArrays, program: ProgramArrays, c: int) -> bool:
     else:
         for j in range(n):
             square += program.rows[c - n, j] ** 2 * search.vectors[SQUARES, j]
-    pull = program.multipliers[c]
-    return pull * pull > STATIONARY * STATIONARY * square * search.values[COST]
+    return is_steep(program.multipliers[c], square, search.values[COST])
 
 
 @inner

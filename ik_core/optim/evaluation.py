@@ -5,10 +5,9 @@ from __future__ import annotations
 from .. import rules
 from .._jit import call_back, inner
 from ..maths.boxed_step import is_blocked
-from ..maths.linalg import SHORTEST_COLUMN
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
-from ..rules import FAILED, are_within, is_stationary, is_steep
+from ..rules import FAILED, are_within, is_stationary, lengthen
 from ..tasks.kernels import goal_jacobian, update
 from .memory import (
     ASKED,
@@ -101,16 +100,12 @@ def differentiate_here(search: SearchArrays) -> None:
     columns = search.columns
     differentiate(search, search.vectors[X], columns)
     slope(columns, search.rows[RESIDUAL], search.vectors[GRADIENT])
-    longest = 0.0
     for j in range(columns.shape[0]):
         square = 0.0
         for i in range(columns.shape[1]):
             square += columns[j, i] * columns[j, i]
         search.vectors[SQUARES, j] = square
-        longest = max(longest, square)
-    shortest = SHORTEST_COLUMN * SHORTEST_COLUMN * longest
-    for j in range(columns.shape[0]):
-        search.vectors[SQUARES, j] = max(search.vectors[SQUARES, j], shortest)
+    lengthen(search.vectors[SQUARES])
 
 
 @inner
@@ -123,15 +118,10 @@ def within_tolerances(search: SearchArrays) -> bool:
 
 @inner
 def is_solved(search: SearchArrays) -> bool:
-    """Whether the search is at its end. Weighed against other tasks, goals alone are not."""
-    return search.options[WEIGHED] == 0.0 and within_tolerances(search)
-
-
-@inner
-def leans(search: SearchArrays, j: int) -> bool:
-    """Whether the cost's slope along a variable is more than nothing."""
-    gradient, square = search.vectors[GRADIENT, j], search.vectors[SQUARES, j]
-    return is_steep(gradient, square, search.values[COST])
+    """Whether the search ends where the goals were evaluated last."""
+    options = search.options
+    position, orientation = options[POSITION_TOLERANCE], options[ORIENTATION_TOLERANCE]
+    return rules.is_solved(search.p.errors, position, orientation, options[WEIGHED] > 0.0)
 
 
 @inner

@@ -12,6 +12,22 @@ those at x, too.
 The loop runs until an attempt is over, or its iterations are. `settle` then does what is the same
 for all methods, and rare: it begins the search, leaves stationary points that are no minima,
 begins other attempts, and concludes. It is compiled once for all of them.
+
+All rules are those of the default solver, one function each in `rules`: inside the limits, within
+tolerance, solved, stationary, held at a limit, curved downwards, standing still, best so far, the
+turns of an answer and its status. Two loops apply them, this one and `solvers.damped_search.run`
+with its `decide`, since the order in which they apply them differs:
+
+- A step here evaluates as often as it needs to (line searches, sweeps over joints, central
+  differences) and decides itself which point it keeps. There, `evaluate` makes one point in every
+  lane, and `decide` keeps it or goes back.
+- The cost may rise here, as it does in the papers' methods, so every point that is passed may be
+  the best one. There it never rises, so the best point of an attempt is its last.
+- Attempts are made here one after the other, each to its end, with the papers' counts of
+  iterations. There, attempts that stagnate are left, several at a time are under way, and the best
+  of them are followed to their ends later.
+- Steps off a saddle are evaluations here, no iterations, and linear constraints may stand in the
+  place of the limits (`constrained`). There, each is the step of a lane.
 """
 
 from __future__ import annotations
@@ -25,8 +41,8 @@ import numpy as np
 from .. import rules
 from .._jit import call_back, inner, njit, slot, with_kernels
 from ..maths.rotations import Array, IntArray
-from ..maths.vectors import copy_to, differ
-from ..robot.limits import random_configuration, take_nearest_turns
+from ..maths.vectors import copy_to
+from ..robot.limits import random_configuration
 from ..rules import (
     CLOSEST,
     EXHAUSTED,
@@ -36,6 +52,8 @@ from ..rules import (
     STALLED,
     answer_status,
     is_better,
+    stands_still,
+    take_answer,
 )
 from ..tasks.kernels import update
 from .evaluation import (
@@ -181,8 +199,8 @@ def _stands_still(search: SearchArrays) -> bool:
         x = search.vectors[X, j]
         largest = max(largest, abs(x))
         moved = max(moved, abs(x - search.vectors[BEFORE, j]))
-    allowed = search.options[RELATIVE_CHANGE] * largest
-    return moved <= max(STANDSTILL * (1.0 + largest), allowed)
+    least = STANDSTILL * (1.0 + largest)
+    return stands_still(moved, least, largest, search.options[RELATIVE_CHANGE])
 
 
 @inner
@@ -237,12 +255,10 @@ def _conclude(search: SearchArrays) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     counters, values, vectors = search.counters, search.values, search.vectors
     answer, evaluations = vectors[ANSWER], counters[EVALUATIONS]
-    copy_to(vectors[BEST], answer)
-    lower, upper, turning = search.bounds[0], search.bounds[1], search.bounds[4]
-    take_nearest_turns(answer, vectors[START], lower, upper, turning)
+    turned = take_answer(vectors[BEST], vectors[START], search.bounds, answer)
     values[ANSWER_COST] = evaluate(search, answer, search.rows[TRIAL_RESIDUAL])
     is_reached, stays = within_tolerances(search), True
-    if counters[STATUS] == CLOSEST and not is_reached and differ(answer, vectors[BEST]):
+    if counters[STATUS] == CLOSEST and not is_reached and turned:
         copy_to(answer, vectors[X])
         copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])
         values[COST] = values[ANSWER_COST]

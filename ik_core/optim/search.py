@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from .. import rules
 from ..exceptions import InvalidOption
-from ..maths.linalg import SHORTEST_COLUMN
 from ..maths.rotations import Array
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
@@ -91,6 +90,14 @@ def steps_at_once(variables: int, rows: int) -> int:
     about as long as a decomposition of a matrix of all variables and rows.
     """
     return max(1, min(MOST_STEPS, WORK_AT_ONCE // (variables + rows) ** 3))
+
+
+def allowed_restarts(problem: IkProblem, restarts: int) -> int:
+    """Return how many of so many restarts a search makes after an attempt that failed.
+
+    Weighed against other tasks, a goal that is not met is a compromise, not a failure.
+    """
+    return 0 if problem.other_tasks else restarts
 
 
 class Search(ABC):
@@ -354,6 +361,6 @@ def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
     """Whether the cost falls nowhere inside the limits."""
     gradient = at.jacobian.T @ at.residual
     squares = np.square(at.jacobian).sum(axis=0)
-    squares = np.maximum(squares, SHORTEST_COLUMN**2 * squares.max())
+    rules.lengthen(squares)
     bounds = problem.limits.packed
     return rules.is_stationary(at.x, bounds, gradient, squares, at.cost)

@@ -15,18 +15,24 @@ from ..maths.linalg import (
     cholesky_solve,
     curves_down_inside,
     free_block,
-    negative_curvature,
     stiffness,
 )
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
-from ..rules import CLOSEST, RUNNING, STALLED
+from ..rules import (
+    CLOSEST,
+    DIFFERENCE,
+    FLAT,
+    RUNNING,
+    SADDLE_STEP,
+    STALLED,
+    curves_down,
+    is_held,
+)
 from .evaluation import (
     differentiate,
     evaluate,
     evaluate_here,
-    is_held,
-    leans,
     put_inside,
     slope,
     take_trial,
@@ -37,20 +43,15 @@ from .memory import (
     DX,
     GRADIENT,
     HELD,
+    SQUARES,
     TRIAL,
     TRIAL_RESIDUAL,
     SearchArrays,
     X,
 )
 
-DIFFERENCE = 1e-5
-"""Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
-
-FLAT = 1e-7
-"""Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
-
 LONGEST_STEP = 0.3
-"""First step off a saddle, and the longest one towards a minimum [rad or m]."""
+"""The longest step towards a minimum [rad or m]."""
 
 HALVINGS = 12
 """Of a step off a saddle, to both sides."""
@@ -115,27 +116,21 @@ def half_hessian(search: SearchArrays) -> None:
 @inner
 def hold(search: SearchArrays, all_at_limits: bool) -> int:
     """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
-    loose = 0
+    loose, cost = 0, search.values[COST]
     for j in range(search.vectors.shape[1]):
         x, lower, upper = search.vectors[X, j], search.bounds[0, j], search.bounds[1, j]
-        at_limit = x <= lower or x >= upper
-        held = at_limit and (all_at_limits or lower == upper)
-        held = held or (leans(search, j) and is_held(search, j))
+        gradient, square = search.vectors[GRADIENT, j], search.vectors[SQUARES, j]
+        held = is_held(x, lower, upper, gradient, square, cost, all_at_limits)
         search.vectors[HELD, j] = 1.0 if held else 0.0
-        loose += 1 if at_limit and not held else 0
+        loose += 0 if held or lower < x < upper else 1
     return loose
 
 
 @inner
 def _find_descent(search: SearchArrays) -> bool:
     """True where the cost curves upwards; else DESCENT = a way along which it does not."""
-    normal = search.normal
     size = free_hessian(search)
-    # Of all variables: those that are free may change nothing at all.
-    least = FLAT * stiffness(search.hessian)
-    for i in range(size):
-        normal[i, i] += least
-    if not negative_curvature(normal, search.rhs, size):
+    if not curves_down(search.hessian, search.normal, search.rhs, size):
         return True
     expand(search, size, search.vectors[DESCENT])
     _shorten(search.vectors[DESCENT])
@@ -194,7 +189,7 @@ def _shorten(direction: Array) -> float:
 @inner
 def _descend(search: SearchArrays) -> bool:
     """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
-    length = LONGEST_STEP
+    length = SADDLE_STEP
     for _ in range(HALVINGS):
         if _try(search, length) or _try(search, -length):
             return True

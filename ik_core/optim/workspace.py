@@ -17,7 +17,7 @@ from ..tasks.packing import PackedGoals
 from . import constrained, memory
 from .arrays import ProblemArrays
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
-from .search import STATUSES, SearchOptions, Workspace, steps_at_once
+from .search import STATUSES, SearchOptions, Workspace, allowed_restarts, steps_at_once
 
 NO_COST = 1e-24
 """[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
@@ -55,12 +55,10 @@ class MethodWorkspace(ProblemArrays, Workspace):
         options, own = self._options, self.arrays.options
         rows = self.rows.shape[1] + len(self.problem.constraints)
         self.steps_at_once = steps_at_once(self.vectors.shape[1], rows)
-        weighed = bool(self.problem.other_tasks)
-        # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
-        own[memory.RESTARTS] = 0 if weighed else options.restarts
+        own[memory.RESTARTS] = allowed_restarts(self.problem, options.restarts)
         own[memory.SEED] = options.random_seed
         own[memory.MAX_ITERATIONS] = options.max_iterations
-        own[memory.WEIGHED] = weighed
+        own[memory.WEIGHED] = bool(self.problem.other_tasks)
         own[memory.RELATIVE_CHANGE] = options.relative_change
         own[memory.OWN_OPTIONS : memory.OWN_OPTIONS + len(self._own)] = self._own
 

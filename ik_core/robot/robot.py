@@ -42,6 +42,9 @@ from .kinematics import (
 from .limits import LARGEST_POSITION
 from .mass import Inertial, Masses, centre_of_mass, centre_of_mass_jacobian, masses_of
 
+FLOATS = np.dtype(float)
+"""The type of most arrays that are given; whether it is this one is quicker than `==`."""
+
 TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
 """Usual names of the link that goals are meant for."""
 
@@ -223,7 +226,7 @@ class Robot:
         """`q` as a new array (n,) of floats, finite or not; InvalidConfiguration otherwise."""
         try:
             vector = np.array(q)
-            if vector.dtype != float:
+            if vector.dtype is not FLOATS:
                 vector = vector.astype(float, casting=_casting_of(vector))
         except (TypeError, ValueError) as error:
             raise InvalidConfiguration(f'{name} {_why_no_numbers(q)}') from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
-from threading import get_ident
 from typing import Any, Literal, overload
 
 from numpy.typing import ArrayLike
@@ -157,13 +156,14 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
     budget : limits of time and iterations; by default only the solver's own
 
     To solve often, keep the problem and move its goal by `set_target`: a solver given by name
-    alone is kept with the problem, one for each thread, as long as the problem exists. With
+    alone is kept with the problem, one for each thread, as long as both exist. With
     options keep a solver of `make_solver`, which keeps its buffers. Raises InvalidOption,
     InvalidGoal, FrameNotFound for an unknown tip, UnsupportedProblem if there is no default tip,
     and the errors of `Solver.solve`.
     """
+    is_kept = preset is None and not options
     if isinstance(problem, Robot):
-        problem = _pose_problem(problem, pose, tip)
+        problem, is_kept = _pose_problem(problem, pose, tip), False
     else:
         checked_problem(problem)
         if tip is not None or (pose is not None and q0 is not None):
@@ -178,18 +178,17 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
                 f'{solver.name} has its options already: options need the name of a solver'
             )
         return solver.solve(problem, q0, budget)
-    if preset is not None or options:
+    if not is_kept:
         return make_solver(solver, preset=preset, **options).solve(problem, q0, budget)
     return _kept_solver(problem, solver).solve(problem, q0, budget)
 
 
 def _kept_solver(problem: IkProblem, name: str) -> Solver:
     """The solver without options that this thread keeps with the problem."""
-    _known(name, SOLVERS, 'solver')
-    key = get_ident(), name
-    solver = problem.kept_solvers.get(key)
+    kept = problem.kept_solvers
+    solver: Solver | None = kept.get(_known(name, SOLVERS, 'solver'))
     if solver is None:
-        solver = problem.kept_solvers[key] = make_solver(name)
+        solver = kept[name] = make_solver(name)
     return solver
 
 

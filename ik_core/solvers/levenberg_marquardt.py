@@ -30,7 +30,7 @@ tasks weighed against the goals the same method is a step of the shared loop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,9 +82,11 @@ class LevenbergMarquardt(LoopSolver):
     ) -> IkResult:
         """As every solver's; what needs no second look at anything is one call of the kernel."""
         if budget is None and not problem.secondary and not self.options.record_history:
-            workspace = self._workspace_for(problem)
-            assert isinstance(workspace, DampedWorkspace)
-            return workspace.solve(q0, self.clock)
+            workspace: Any = self._workspace
+            if workspace is None or workspace.problem is not problem:
+                workspace = self._workspace_for(problem)
+            result: IkResult = workspace.solve(q0, self.clock)
+            return result
         return super().solve(problem, q0, budget)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:

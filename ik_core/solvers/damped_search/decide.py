@@ -18,16 +18,19 @@ from ...closed_form.nearest import nearest_solutions
 from ...maths.boxed_step import clamped
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
-from ...maths.vectors import copy_to, differ
+from ...maths.vectors import copy_to
 from ...robot.kinematics import OFFSET
-from ...robot.limits import TURN, random_configuration, take_nearest_turns
+from ...robot.limits import TURN, random_configuration
 from ...rules import (
     SAME_COST,
     answer_status,
     are_within,
     descent_along,
     is_better,
+    is_solved,
     put_inside,
+    stands_still,
+    take_answer,
 )
 from .layouts import (
     ATTEMPTS,
@@ -150,7 +153,7 @@ def _stands_still(problem: Record, lanes: Record, w: int) -> bool:
         return False
     for j in range(lanes.x.shape[1]):
         largest = max(largest, abs(lanes.x[there, j, w]))
-    return bool(lanes.largest[w] <= problem.relative_change * largest)
+    return stands_still(lanes.largest[w], 0.0, largest, problem.relative_change)
 
 
 @inlined
@@ -246,8 +249,9 @@ def _is_hopeless(searches: Record, lanes: Record, w: int, drop: float) -> bool:
 
 @inlined
 def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether all goals are reached. Weighed against other tasks, that alone is not the end."""
-    return problem.weighed == 0 and _is_reached(problem, lanes, w)
+    """Whether the search ends at a lane's point."""
+    tolerance = problem.tolerance
+    return is_solved(lanes.errors[:, :, w], tolerance[0], tolerance[1], problem.weighed > 0)
 
 
 @inlined
@@ -515,11 +519,10 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
 @inlined
 def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     """Turn the best point next to the start, and have it evaluated again if that moved it."""
-    i, bounds, point = lanes.search[w], problem.bounds, lanes.point
+    i, best = lanes.search[w], lanes.point.x
     answer = searches.points[i]
-    copy_to(answer, point.x)
-    take_nearest_turns(answer, searches.references[i], bounds[0], bounds[1], bounds[4])
-    turned = differ(answer, point.x)
+    copy_to(answer, best)
+    turned = take_answer(best, searches.references[i], problem.bounds, answer)
     if searches.best_status[i] == REACHED and not turned:
         _write(searches, lanes, w, REACHED)  # as judged just now
         return

@@ -19,6 +19,7 @@ from ...maths.boxed_step import (
 from ...maths.lanes import Number, bits, most, root, select
 from ...maths.rotations import Array, Frame, compose, frame_at, relative_log
 from ...robot.kinematics import KIND, PRISMATIC, VARIABLE
+from ...rules import lengthen
 from ...tasks.kernels import SCALE, goal_jacobian
 from .layouts import IDLE, JACOBIAN, RESIDUAL
 from .model import (
@@ -26,7 +27,6 @@ from .model import (
     add_joint_slopes,
     ask,
     joint_cost,
-    lengthen,
     lifted,
     miss,
     packed_of,

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..._jit import call_back, inlined, inner
 from ..._records import eights_of
-from ...maths.lanes import Number, most, wave
-from ...maths.linalg import SHORTEST_COLUMN
+from ...maths.lanes import Number, wave
 from ...maths.rotations import Array, Frame, compose, frame_at, put_frame
 from ...robot.kinematics import (
     KIND,
@@ -20,6 +19,7 @@ from ...robot.kinematics import (
     VARIABLE,
     moved_frame,
 )
+from ...rules import lengthen
 from ...tasks.kernels import Packed, goal_residuals
 
 Record = Any
@@ -125,13 +125,3 @@ def add_joint_slopes(problem: Record, x: Array, gradient: Array, squares: Array)
     for j in range(x.shape[0]):
         gradient[j] = gradient[j] + weights[j] * (x[j] - rests[j])
         squares[j] = squares[j] + weights[j]
-
-
-@inlined
-def lengthen(squares: Array) -> None:
-    """Raise the squares of columns that vanish beside the longest one."""
-    longest = 0.0
-    for j in range(squares.shape[0]):
-        longest = most(longest, squares[j])
-    for j in range(squares.shape[0]):
-        squares[j] = most(squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)

@@ -12,8 +12,8 @@ from ..._jit import inlined, inner, njit, slot, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...robot.limits import LARGEST_POSITION, take_nearest_turns
-from ...rules import answer_status, are_within, put_inside
+from ...robot.limits import LARGEST_POSITION
+from ...rules import answer_status, are_within, is_better, put_inside, take_answer
 from . import layouts
 from .decide import (
     assign,
@@ -214,16 +214,17 @@ def conclude(address: int) -> int:
     `answers`, errors and cost of its `POINT`; return REACHED or RUNNING."""
     searches = searches_at(address)
     problem, one = problem_at(searches.problem), one_number(searches.one)
-    point, bounds, there = one.point, problem.bounds, 1 - one.here
+    point, there = one.point, 1 - one.here
+    best, best_cost, status = point.answers[0], searches.best_cost[0], searches.best_status[0]
     if searches.stage == NEW:
         put_starts(problem, searches)
-        copy_to(searches.references[0], point.x)
-    elif one.phase[0] != IDLE and one.cost[there, 0] <= searches.best_cost[0]:
-        for j in range(point.x.shape[0]):
-            point.x[j] = one.x[there, j, 0]
+        copy_to(searches.references[0], best)
+    elif one.phase[0] != IDLE and is_better(one.cost[there, 0], RUNNING, best_cost, status):
+        for j in range(best.shape[0]):
+            best[j] = one.x[there, j, 0]
     else:
-        copy_to(searches.points[0], point.x)
-    take_nearest_turns(point.x, searches.references[0], bounds[0], bounds[1], bounds[4])
+        copy_to(searches.points[0], best)
+    take_answer(best, searches.references[0], problem.bounds, point.x)
     load_search(problem, searches, 0, point)
     evaluate_point(problem, point)
     copy_to(point.x, point.answers[0])

@@ -13,12 +13,11 @@ from ...maths.linalg import (
     curves_down_inside,
     free_block,
     gauss_newton_hessian,
-    negative_curvature,
     stiffness,
 )
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...rules import descent_along
+from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, is_held
 from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature, goal_jacobian
 from .layouts import FOLLOW, JACOBIAN, RESIDUAL
 from .model import Record, ask, miss, packed_of, slopes
@@ -26,16 +25,8 @@ from .model import Record, ask, miss, packed_of, slopes
 SLOW = 2
 """Iterations without a clear drop of the cost until the exact Hessian is used."""
 
-SADDLE_STEP = 0.3
-"""First step off a saddle [rad or m]."""
-
 SADDLE_TRIALS = 16
-
-FLAT = 1e-7
-"""Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
-
-DIFFERENCE = 1e-5
-"""Half the distance of the points whose gradients are compared [rad or m], relative to |x| + 1."""
+"""Steps off a saddle, to one side and the other, ever shorter."""
 
 
 @inner
@@ -187,10 +178,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     held, normal, rhs, way = point.held, point.normal, point.rhs, point.descent
     _hold(problem, point, all_at_limits)
     size = free_block(point.hessian, held, normal)
-    least = FLAT * stiffness(point.hessian)
-    for i in range(size):
-        normal[i, i] += least
-    if not negative_curvature(normal, rhs, size):
+    if not curves_down(point.hessian, normal, rhs, size):
         return False
     largest = 0.0
     for i in range(size):
@@ -231,10 +219,8 @@ def _keep_descent(lanes: Record, w: int) -> None:
 
 @inner
 def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
-    bounds = problem.bounds
-    for j in range(point.x.shape[0]):
-        x, lower, upper, gradient = point.x[j], bounds[0, j], bounds[1, j], point.gradient[j]
-        slope = descent_along(x, lower, upper, gradient, point.squares[j], point.cost)
-        pressed = slope < 0
-        free = lower < x < upper or (not all_at_limits and not pressed and lower != upper)
-        point.held[j] = 0.0 if free else 1.0
+    x, bounds, gradient, squares = point.x, problem.bounds, point.gradient, point.squares
+    for j in range(x.shape[0]):
+        lower, upper = bounds[0, j], bounds[1, j]
+        held = is_held(x[j], lower, upper, gradient[j], squares[j], point.cost, all_at_limits)
+        point.held[j] = 1.0 if held else 0.0

@@ -23,7 +23,7 @@ from ...optim.arrays import (
     rows_of,
     sorted_tasks,
 )
-from ...optim.search import STATUSES, Clock, Workspace, steps_at_once
+from ...optim.search import STATUSES, Clock, Workspace, allowed_restarts, steps_at_once
 from ...optim.workspace import judged
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
@@ -85,11 +85,12 @@ class DampedWorkspace(Workspace):
         }
         self.steps_at_once = steps_at_once(joints, rows)
         self.constants = self._make_constants()
-        self._tolerances = 0.0, 0.0
+        self._tolerances: tuple[float, float] | None = None
         self.note_tolerances()
         for name in ('searches', '_one'):
             vars(self).pop(name, None)
         self._few: Record | None = None
+        self._address = 0  # of `searches`, once they are prepared for whole solves
 
     @cached_property
     def searches(self) -> Record:
@@ -122,10 +123,9 @@ class DampedWorkspace(Workspace):
         }
         sizes = {**self._sizes, 'plan_size': len(plan), 'plan_rows': len(near)}
         record, options = layouts.PROBLEM.make(sizes, arrays=arrays), self._options
-        weighed = bool(problem.other_tasks)
-        # Weighed against other tasks, a goal that is not met is a compromise, not a failure.
-        record['restarts'] = 0 if weighed else options.restarts
-        record['weighed'], record['pose'] = weighed, self._is_pose and not self._others
+        record['restarts'] = allowed_restarts(problem, options.restarts)
+        record['weighed'] = bool(problem.other_tasks)
+        record['pose'] = self._is_pose and not self._others
         for name in ('max_iterations', 'patience', 'max_step', 'damping', 'relative_change'):
             record[name] = getattr(options, name)
         record['tasks'] = 0 if self._tasks is None else self._tasks.address
@@ -163,10 +163,9 @@ class DampedWorkspace(Workspace):
     def note_tolerances(self) -> None:
         """Pack the problem's tolerances again if they have changed."""
         problem = self.problem
-        tolerances = problem.position_tolerance, problem.orientation_tolerance
-        if tolerances == self._tolerances:
+        if self._tolerances is problem.tolerances:
             return
-        self._tolerances = tolerances
+        self._tolerances = problem.tolerances
         own = self.constants['tolerance']
         own[:] = position_tolerance(problem, self.packed), problem.orientation_tolerance
         if self.beginning is not None:
@@ -222,24 +221,24 @@ class DampedWorkspace(Workspace):
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
-        started, is_plain = clock(), self._is_plain
-        if self._few is None and self._uses_lanes:  # a search step by step does not
-            self._few = self.make_lanes(FEW)
-            self.searches['few'] = self._few.address
-        q = self.problem.load_numbers(q0) if is_plain else self._read(q0)
-        self.note_tolerances()
+        started, is_plain, problem = clock(), self._is_plain, self.problem
+        address = self._address or self._prepare()
+        q = problem.load_numbers(q0) if is_plain else self._read(q0)
+        if self._tolerances is not problem.tolerances:
+            self.note_tolerances()
         errors = np.empty(self._shape)
-        outcome = solve(self.searches.address, self.steps_at_once, q, errors)
+        outcome = solve(address, self.steps_at_once, q, errors)
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
-            outcome = solve(self.searches.address, self.steps_at_once, TO_GO_ON, errors)
-            q[self.problem.columns] = self.searches['points'][0]
-        self._outcome = status, cost, iterations, evaluations, restarts, abandoned = outcome
-        if not is_plain or status not in STATUSES:
-            self._check(status, q)
+            outcome = solve(address, self.steps_at_once, TO_GO_ON, errors)
+            q[problem.columns] = self.searches['points'][0]
+        self._outcome = code, cost, iterations, evaluations, restarts, abandoned = outcome
+        status = STATUSES.get(code) if is_plain else None
+        if status is None:
+            self._check(code, q)
             return self.result(q, clock() - started)
         return IkResult(
             q,
-            STATUSES[status],
+            status,
             errors[0],
             errors[1],
             cost,
@@ -251,6 +250,14 @@ class DampedWorkspace(Workspace):
             '',
             abandoned,
         )
+
+    def _prepare(self) -> int:
+        """Make the lanes of whole solves, which a search step by step does not use."""
+        if self._uses_lanes:
+            self._few = self.make_lanes(FEW)
+            self.searches['few'] = self._few.address
+        self._address = self.searches.address
+        return self._address
 
     # --- step by step ---
 

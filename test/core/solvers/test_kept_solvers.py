@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ik_core as ik
+from ik_core import solvers
 from ik_core.solvers import levenberg_marquardt
 
 PANDA = ik.load_urdf('panda')
@@ -22,16 +23,25 @@ def new_problem():
 
 @pytest.fixture
 def made(monkeypatch):
-    """The workspaces that were made, one name of a thread for each."""
+    """The threads in which workspaces were made, one for each."""
     threads = []
     original = levenberg_marquardt.LevenbergMarquardt.workspace
 
     def workspace(self, problem):
-        threads.append(threading.get_ident())
+        threads.append(threading.current_thread())
         return original(self, problem)
 
     monkeypatch.setattr(levenberg_marquardt.LevenbergMarquardt, 'workspace', workspace)
     return threads
+
+
+@pytest.fixture
+def collector_off():
+    """What is not freed now stays until the collector runs: never, here."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def test_solves_of_one_problem_share_a_workspace(made):
@@ -116,3 +126,38 @@ def test_a_batch_in_the_progress_of_another_one_has_buffers_of_its_own():
 
     found = ik.solve_batch(problem, targets, progress=progress)
     np.testing.assert_array_equal(found.q, expected.q)
+
+
+def test_a_problem_of_a_pose_is_gone_with_its_solve(collector_off, monkeypatch):
+    problems, made = [], solvers._pose_problem
+
+    def noted(*given):
+        problem = made(*given)
+        problems.append(weakref.ref(problem))
+        return problem
+
+    monkeypatch.setattr(solvers, '_pose_problem', noted)
+    pose = PANDA.forward_kinematics(PANDA.middle_configuration, 'panda_hand_tcp')
+    result = ik.solve(PANDA, pose)
+    assert result.success
+    assert [problem() for problem in problems] == [None]
+
+
+def test_what_a_thread_kept_with_a_problem_is_gone_with_the_thread(collector_off):
+    problem, kept = new_problem(), []
+    targets = [problem.goals[0].transform] * 3
+
+    def work():
+        ik.solve(problem)
+        ik.solve_batch(problem, targets)
+        kept.extend(
+            weakref.ref(one[1] if isinstance(one, tuple) else one)
+            for one in problem.kept_solvers.values()
+        )
+
+    ik.solve(problem)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert [one() for one in kept] == [None, None]
+    assert list(problem.kept_solvers) == ['levenberg_marquardt']
