@@ -219,7 +219,7 @@ def first_starts(checkout: Path, cached: int = 1) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         run = lambda: subprocess.run(  # noqa: E731
             [sys.executable, '-c', program], env=environment(checkout, XDG_CACHE_HOME=folder),
-            check=True, capture_output=True, text=True,
+            cwd=folder, check=True, capture_output=True, text=True,
         )  # fmt: skip
         times = [float(run().stdout) for _ in range(1 + cached)]
     return times[0], float(np.median(times[1:]))

@@ -530,6 +530,7 @@ def _instruct(
 
 # --- the node ------------------------------------------------------------------------------------
 
+CHECKOUT = Path(str(import_module('ik_core').__file__)).resolve().parents[1]
 STREAM, WARM_UP, RATE, SECOND = 1200, 100, 100, 10**9
 NODE = """
 import sys, time
@@ -623,6 +624,7 @@ class _Stream:
         names = ['-r', f'__ns:={self.space}', '-r', f'/clock:={self.space}/clock']
         self.process = subprocess.Popen(
             [sys.executable, '-c', NODE, '--ros-args', '--log-level', 'error', *names, *pairs],
+            cwd=CHECKOUT,  # python -c imports from the working directory first
             env={k: v for k, v in os.environ.items() if '_BOOTSTRAP_COMPLETE' not in k},
         )
         try:

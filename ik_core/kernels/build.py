@@ -4,7 +4,7 @@ Two processes, as machines have two cores at least, take half of the entries eac
 
     lower       numba types every kernel that an entry calls and translates it to LLVM's code
     link        all into one module, of which only the entries can be seen from outside
-    optimise    by LLVM, which decides what goes into its callers: that halves the code
+    optimise    by LLVM, which decides what goes into its callers, but for what is `@inlined`
     emit        assembly, for this processor, or for all sets of instructions
 
 `cc` then makes both and call.c into one library for each set. Nothing of numba is left in it, so

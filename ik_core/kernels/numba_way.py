@@ -73,7 +73,7 @@ PART = {'no_cpython_wrapper': True, 'pipeline_class': PartCompiler}
 def part(kernel: Any) -> Any:
     """Return numba's dispatcher of a kernel that kernels call."""
     _teach()
-    made = numba.njit(**OPTIONS, **PART)(kernel.py_func)
+    made = numba.njit(**OPTIONS, **PART, forceinline=kernel.is_inlined)(kernel.py_func)
     _take_no_literals(made)
     return made
 
