@@ -104,7 +104,7 @@ IS_UNINTENDED = WAY == 'python' and os.environ.get('NUMBA_DISABLE_JIT', '0') in 
 
 
 def report() -> str:
-    """Return one sentence on how kernels run, why, and what to install if nothing compiles them."""
+    """Return one sentence on how kernels run, why, and what would compile them if nothing does."""
     mend = '. To mend it: pip install numba' if IS_UNINTENDED else ''
     return {
         'library': f'kernels were compiled ahead: {WHY}',
