@@ -203,7 +203,8 @@ def _command(name: str, space: str, folder: Path) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Variables for a Python that finds this very package."""
+    """Variables for a Python that finds this very package, and keeps what it compiled of it."""
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get('PYTHONPATH')]))
-    return {**os.environ, 'PYTHONPATH': path}
+    kept = {k: v for k, v in os.environ.items() if k != 'PYTHONDONTWRITEBYTECODE'}
+    return {**kept, 'PYTHONPATH': path}
