@@ -15,6 +15,7 @@ linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, 
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -102,16 +103,12 @@ __all__ = [
 
 _MODULES = {
     'batch': 'solve_all solve_batch',
-    'closed_form': '',
     'exceptions': 'FrameNotFound IkError InvalidConfiguration InvalidGoal InvalidOption '
     'UnsupportedProblem UrdfError',
     'maths.transforms': 'transform',
-    'motion': '',
     'optim.search': 'Budget',
     'problem': 'IkProblem',
-    'reachability': '',
     'result': 'IkResult IkStatus',
-    'retargeting': '',
     'robot': 'Robot load_urdf',
     'solvers': 'SOLVERS make_solver solve',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '
@@ -124,15 +121,14 @@ _LOCK = RLock()
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of `__all__` at its first use."""
+    """Import a name of `__all__`, or a public module, at its first use."""
     with _LOCK:
-        if name in __all__:
-            if name in _MODULES:
-                return import_module(f'.{name}', __name__)
-            for module, names in _MODULES.items():
-                if name in names.split():
-                    value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
-                    return value
+        for module, names in _MODULES.items():
+            if name in names.split():
+                value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
+                return value
+        if not name.startswith('_') and find_spec(f'.{name}', __name__) is not None:
+            return import_module(f'.{name}', __name__)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 

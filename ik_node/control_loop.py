@@ -126,6 +126,7 @@ class ControlLoop:
         model.was_started, self._last_tick = True, 0
         self._output = make_output(model)
         self._recording.begin(model)
+        self._health.publish_diagnostics()  # a process's first one takes as long as many ticks
         self._health.meter.restart()
         gc.collect()
         self._ticker = self._new_ticker(model.parameters.node.rate, worker)

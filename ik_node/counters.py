@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 
 import numpy as np
+
+from ik_core.tracking.goal_solver import SOLVING_SHARE
 
 WARNING_PERIOD = 2.0
 """Seconds between two warnings of the same kind; what is left out is counted."""
@@ -77,6 +80,15 @@ class TickMeter:
         self._nominal = nominal
         self.ticks += 1
         self.durations.add(duration)
+
+
+def allowed_rate(rate: float, duration: float) -> float:
+    """Return the highest rate [Hz] of ticks that take so long [s] at `rate`.
+
+    Solving stops after SOLVING_SHARE of a period at any rate; the rest takes as long as it does.
+    """
+    rest = duration - SOLVING_SHARE / rate
+    return (1.0 - SOLVING_SHARE) / rest if rest > 0.0 else math.inf
 
 
 class RisingTotal:

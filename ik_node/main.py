@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from types import FrameType
 
 NO_ROS = (
@@ -24,6 +25,7 @@ def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad arguments."""
     stopping = threading.Event()
     stop_on_signals(stopping)
+    warnings.filterwarnings('ignore', 'kernels run as plain Python')  # the first line of the log
     try:
         args = _with_robot(sys.argv[1:] if args is None else args)
         if args is None:

@@ -243,7 +243,8 @@ class IkNode(GuardedNode):
             self._markers.clear()
 
     def _configure(self) -> None:
-        self.get_logger().info(library.report())
+        log = self.get_logger()
+        (log.warning if library.IS_UNINTENDED else log.info)(library.report())
         parameters = self._settings.take()
         self._motion.open(parameters)
         self._tf.open()

@@ -16,6 +16,7 @@ IK_KERNELS chooses the sets: all those of this machine's architecture (all), of 
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import re
@@ -112,6 +113,7 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
     from ik_core.kernels.sources import description
 
     began = time.process_time()
+    gc.set_threshold(50_000, 50, 50)  # numba makes many objects and keeps most: looking costs 10 %
     (folder / 'sources').write_text(description())
     cpus = list(sets_of_instructions(wanted))
     lanes = {8 if cpu == 'x86-64-v4' else 4 for cpu in cpus}
@@ -238,16 +240,9 @@ def reshape() -> Any:
 
 
 def optimise(module: Any, machine: Any) -> None:
-    """Optimise each function, and then the whole; no vectors other than ours."""
+    """Optimise a module; no vectors other than ours."""
     import llvmlite.binding as llvm
 
-    tuning = llvm.create_pipeline_tuning_options(speed_level=1)
-    tuning.loop_vectorization = tuning.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, tuning)
-    manager = builder.getFunctionPassManager()
-    for function in module.functions:
-        if not function.is_declaration:
-            manager.run(function, builder)
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)

@@ -27,6 +27,7 @@ PYTHON int PyObject_IsTrue(Object *);
 PYTHON Object *PyLong_FromLongLong(long long), *PyBool_FromLong(long), *PyFloat_FromDouble(double);
 PYTHON Object *PyTuple_New(intptr_t), *PyTuple_GetItem(Object *, intptr_t);
 PYTHON int PyTuple_SetItem(Object *, intptr_t, Object *);
+PYTHON intptr_t PyTuple_Size(Object *);
 PYTHON int PyObject_GetBuffer(Object *, Buffer *, int);
 PYTHON void PyBuffer_Release(Buffer *), *PyEval_SaveThread(void), PyEval_RestoreThread(void *);
 PYTHON void Py_IncRef(Object *);
@@ -73,6 +74,7 @@ wrong:
 static int read_value(Call *call, Object *value)
 {
     double number;
+    intptr_t length, k;
     switch (*call->letter) {
     case 'd':
         number = PyFloat_AsDouble(value);
@@ -87,12 +89,13 @@ static int read_value(Call *call, Object *value)
         return *call->slot++ != -1;
     case '(':
         call->letter++;
-        for (intptr_t k = 0; *call->letter != ')'; k++) {
-            Object *one = PyTuple_GetItem(value, k);
-            if (!one || !read_value(call, one)) return 0;
-        }
-        call->letter++;
-        return 1;
+        length = PyTuple_Size(value); /* -1: it is none */
+        for (k = 0; k < length && *call->letter != ')'; k++)
+            if (!read_value(call, PyTuple_GetItem(value, k))) return 0;
+        if (k == length && *call->letter++ == ')') return 1;
+        PyErr_Format(PyExc_TypeError, "%s: a tuple is not %s", call->entry->name,
+                     call->entry->arguments);
+        return 0;
     case 0:
         PyErr_Format(PyExc_TypeError, "%s: too many arguments", call->entry->name);
         return 0;

@@ -10,6 +10,7 @@ import ctypes
 import os
 import struct
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,15 +99,22 @@ def _choose() -> tuple[ctypes.CDLL | None, str, str]:
 
 
 _LIBRARY, WAY, WHY = _choose()
+IS_UNINTENDED = WAY == 'python' and os.environ.get('NUMBA_DISABLE_JIT', '0') in ('', '0')
+"""Whether kernels run as plain Python since there is nothing that compiles them."""
 
 
 def report() -> str:
-    """Return one sentence on how kernels run, and why."""
+    """Return one sentence on how kernels run, why, and what would compile them if nothing does."""
+    mend = '. To mend it: pip install numba' if IS_UNINTENDED else ''
     return {
         'library': f'kernels were compiled ahead: {WHY}',
         'numba': f'kernels are compiled by numba when they are first called: {WHY}',
-        'python': f'kernels run as plain Python, about a hundred times slower: {WHY}',
+        'python': f'kernels run as plain Python, about a hundred times slower: {WHY}{mend}',
     }[WAY]
+
+
+if IS_UNINTENDED:
+    warnings.warn(report(), RuntimeWarning, stacklevel=2)
 
 
 KERNELS: dict[Any, Any] = {}

@@ -111,7 +111,7 @@ class LoopSolver(Solver):
 
     Options: ClassVar[type[OptionSet]] = SearchOptions
 
-    look: ClassVar[int] = 64 if COMPILED else 4
+    look: ClassVar[int] = 64 if COMPILED else 1
     """After how many iterations a search looks at its clock."""
 
     def __init__(self, **options: Any) -> None:

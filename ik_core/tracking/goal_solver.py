@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import njit
+from .._jit import COMPILED, njit
 from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search
 from ..problem import IkProblem
@@ -42,7 +42,7 @@ from .motion_limits import MotionLimits
 from .snapshot import Values, take_values, values_of
 
 SOLVING_SHARE = 0.5
-"""The part of the period that solving may take."""
+"""The part of a tick's period that solving may take."""
 SEARCH_ITERATIONS = 200
 """Iterations of a search with restarts in one tick, where the time budget allows as many."""
 SETTLING_TIME = 2.0
@@ -219,9 +219,12 @@ class GoalSolver:
     def set_solver(self, solver: str | Solver, options: Mapping[str, Any]) -> None:
         """Solve with this one. Raises InvalidOption, UnsupportedProblem, and keeps the last."""
         follower = self._follower(solver, options) if isinstance(solver, str) else solver
-        own = options if solver == SEARCHER else {}
+        own = dict(options) if solver == SEARCHER else {}
+        if not COMPILED:  # one closed form would take longer than a tick
+            own['closed_form'] = False
         searcher = make_solver(SEARCHER, clock=self._clock, **own)
         begun = follower.begin(self.problem, self.solution)  # refuses what it can't do
+        searcher.begin(self._search_problem, self.solution)  # finds closed forms, which takes long
         self._solver, self._searcher, self._memory = follower, searcher, None
         self.note = begun.result().note
         self._choice = solver, options

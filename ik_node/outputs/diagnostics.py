@@ -14,10 +14,11 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from ik_core.kernels import library
 from ik_core.tracking import Command
 
 from ..conversions import Refused
-from ..counters import Ring, RisingTotal, Throttle, TickMeter
+from ..counters import Ring, RisingTotal, Throttle, TickMeter, allowed_rate
 from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, cut
 from .codes import OF_STATE, Hazard, Hazards, StatusCode, hazards
@@ -49,6 +50,7 @@ class Diagnostics:
         self._iterations = 0
         self._solve_time = 0.0
         self._slowest_tick = 0.0
+        self._told_rate = False
         self._solves = Ring()
         self._state = state
         self.concerns: tuple[str, ...] = ()
@@ -115,6 +117,23 @@ class Diagnostics:
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
         self._slowest_tick = 0.0
+        self._warn_of_plain_python()
+
+    def _warn_of_plain_python(self) -> None:
+        """Log once, after late ticks in plain Python, which rate is possible."""
+        if library.WAY != 'python' or self._told_rate or not self.meter.late_ticks:
+            return
+        if self._model is None:
+            return
+        rate = self._model.parameters.node.rate
+        (p99,) = self.meter.durations.percentiles(99)
+        possible = allowed_rate(rate, 1e-9 * p99)
+        if possible < rate:
+            self._told_rate = True
+            self._node.get_logger().warning(
+                f'ticks are late at {rate:g} Hz, since kernels run as plain Python: '
+                f'they take so long that {possible:.2g} Hz are possible'
+            )
 
     def _limits(self) -> Iterable[DiagnosticStatus]:
         """The limits in force: of the URDF, the parameters, and the defaults where neither has."""

@@ -6,6 +6,7 @@ import types
 import typing
 
 import pytest
+from support.fresh_python import run
 from support.places import ROOT
 
 import ik_core as ik
@@ -104,6 +105,12 @@ def test_public_docstrings_begin_with_what_the_thing_is_or_does():
 
 def test_dir_shows_the_public_names():
     assert dir(ik) == sorted(ik.__all__)
+
+
+@pytest.mark.parametrize('name', ['exceptions', 'problem', 'options', 'solvers', 'tracking'])
+def test_a_module_is_an_attribute_before_anything_has_imported_it(name):
+    code = f'import ik_core as ik; print(ik.{name}.__name__, hasattr(ik, "{name}_"))'
+    assert run(code) == f'ik_core.{name} False'
 
 
 def test_names_for_type_checkers_are_those_of_the_solvers():
