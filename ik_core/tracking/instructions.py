@@ -114,6 +114,7 @@ class MoveTo(NamedTuple):
     """See `Tracker.move_to`."""
 
     q: ArrayLike
+    now: float | None = None
 
 
 Instruction = (
@@ -145,6 +146,8 @@ def check_instruction(instruction: Instruction) -> None:
             f'{instruction!r} is not an instruction: a SetGoal, SetTwist, Stop, ... is needed'
         )
     if isinstance(instruction, (SetGoal, SetTwist)):
+        check_time(instruction.now)
+    elif isinstance(instruction, MoveTo) and instruction.now is not None:
         check_time(instruction.now)
     elif isinstance(instruction, SetSolver):
         _check_solver(*instruction)
