@@ -121,9 +121,11 @@ class IkNode(GuardedNode):
             self._clock_source,
             self._moved,
             self._motion.come_to_rest,
+            self._goals.go_home,
             self._start_state,
         )
         menu = {
+            'Home': self._goals.go_home,
             'Reset: drop the goals': self._controls.reset,
             'Pause': lambda: self._controls.pause(True),
             'Resume': lambda: self._controls.pause(False),

@@ -106,6 +106,37 @@ class Trials(Actions):
             if self._set_off():
                 self._judge_arrival(f'with {arm.driver}')
 
+    # Joint goals
+
+    def joint_goal_reached(self) -> None:
+        """A joint goal is reached from any motion, and joints without a name stay."""
+        with self._calm():
+            if not self._set_off():
+                return
+            if self.random.random() < 0.5:
+                self.reset()
+            rests = self._is('idle') and self._wait_for_rest()
+            joints = self._variant.commanded or self._kinematics.joint_names
+            goal = {n: x for n, x in self._random_positions().items() if n in joints}
+            if not goal:
+                return
+            latest = self._listener.latest
+            stay = {n: latest[n] for n in joints if n in self._kinematics.joint_names and rests}
+            self._send_joints(goal)
+            time.sleep(REPORTED)
+            if self._judge_arrival(f'joint goal {goal}') and self._wait_for_rest():
+                self._judge_joints({**stay, **goal})
+
+    def _judge_joints(self, due: dict[str, float]) -> None:
+        """Compare where the joints are with where they are due, but for whole turns."""
+        robot, latest = self._kinematics, self._listener.latest
+        endless = dict(zip(robot.joint_names, robot.continuous.tolist(), strict=True))
+        apart = {n: latest[n] - x for n, x in due.items()}
+        turned = {n: math.remainder(x, math.tau) if endless[n] else x for n, x in apart.items()}
+        wrong = {n: (latest[n], due[n]) for n, x in turned.items() if abs(x) > 1e-9}
+        if wrong:
+            self._listener.object('joints that are not at their goal', str(wrong))
+
     # The robot and its controller
 
     def start_in_motion(self) -> None:
@@ -367,7 +398,7 @@ class Trials(Actions):
     def _wait_for_rest(self) -> bool:
         return self._wait_for(lambda: time.monotonic() - self._listener.rests_since > 0.5, SOON)
 
-    def _judge_arrival(self, when: str) -> None:
+    def _judge_arrival(self, when: str) -> bool:
         arrives = self._wait_for(lambda: self.status.get('code') == 'reached', SOON)
         if not arrives and self._arm is not None and self._arm.delay > BUSY:
             self.too_busy += 1
@@ -376,6 +407,7 @@ class Trials(Actions):
             detail = f'{when}, status {self.status.get("code")}, {late:.3f} s late itself, '
             detail += f'joints at {self._listener.latest}'
             self._listener.object('a goal that is not reached', detail)
+        return arrives
 
 
 def distance_from_line(way: Array, direction: Array) -> float:
@@ -384,7 +416,7 @@ def distance_from_line(way: Array, direction: Array) -> float:
     return float(np.linalg.norm(way - way[0] - np.outer(along, direction), axis=1).max())
 
 
-OF_ALL = {'starved_jog': 2, 'stalled': 2, 'way_back': 2, 'mimics': 2}
+OF_ALL = {'joint_goal_reached': 2, 'starved_jog': 2, 'stalled': 2, 'way_back': 2, 'mimics': 2}
 """How often each comes beside `actions.WEIGHTS`,"""
 OF_ARM = {
     'angles_wrapped': 3,
