@@ -125,10 +125,10 @@ class IkNode(GuardedNode):
             self._start_state,
         )
         menu = {
-            'Home': self._goals.go_home,
             'Reset: drop the goals': self._controls.reset,
             'Pause': lambda: self._controls.pause(True),
             'Resume': lambda: self._controls.pause(False),
+            'Home': self._goals.go_home,
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
         self._installation = Installation(

@@ -135,6 +135,16 @@ def test_home_is_where_the_node_was_activated(panda):
     panda.until_code('reached')
 
 
+def test_home_in_the_menu_of_the_markers(panda):
+    home = at(panda.states[0])
+    send(panda, READY)
+    until_there(panda, READY)
+    markers = panda.ik_node._interactive
+    with panda.ik_node._gate.lock:  # as a callback of the markers, whose package is not needed
+        markers._select(1 + list(markers._menu).index('Home'))
+    until_there(panda, home)
+
+
 def test_home_by_parameters_for_some_joints(panda):
     home = at(panda.states[0])
     assert panda.set_parameters(home__panda_joint1=1.0, home__panda_joint4=-2).successful
