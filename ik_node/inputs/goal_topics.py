@@ -161,9 +161,9 @@ class Goals:
     def put_joints(self, positions: Mapping[str, float]) -> None:
         """Store a joint goal, positions by name, in place of all goals of tips."""
         check_joint_goal(self._ready(), positions)
-        before, _ = self._new.get(ALL_TIPS, ({}, 0.0))
+        before = self._new[ALL_TIPS][0] if ALL_TIPS in self._new else {}
         self.drop()
-        self._store(ALL_TIPS, {**before, **positions})
+        self._store(ALL_TIPS, {**(before if isinstance(before, dict) else {}), **positions})
 
     def go_home(self) -> None:
         """Store the home positions as a joint goal."""

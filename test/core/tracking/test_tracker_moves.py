@@ -255,9 +255,10 @@ def test_joint_goal_is_reached_together_within_all_limits_from_any_motion():
         assert (rates <= limits.acceleration * (1 + 1e-6) + 1e-6).all()
 
 
-def test_joints_of_a_joint_goal_arrive_in_the_same_tick():
+@pytest.mark.parametrize('profile', ['square_root', 'linear'])
+def test_joints_of_a_joint_goal_arrive_in_the_same_tick(profile):
     for seed in range(6):
-        tracker = new_tracker('iiwa14', seed)
+        tracker = new_tracker('iiwa14', seed, speed_profile=profile)
         goal = far_from(tracker, seed)
         tracker.move_to(goal)
         q = np.array([command.q for command in ticks(tracker, 0, 3000)])
@@ -265,6 +266,20 @@ def test_joints_of_a_joint_goal_arrive_in_the_same_tick():
         arrivals = (q != goal).sum(axis=0)
         assert np.ptp(arrivals) <= 1
         assert arrivals.min() > 20
+
+
+def test_joints_without_a_name_keep_their_joint_goal_or_stay():
+    tracker = new_tracker()
+    start = tracker.q
+    tracker.move_to({'panda_joint1': 0.5})
+    ticks(tracker, 0, 20)
+    tracker.move_to({'panda_joint4': -1.5, 'panda_joint2': 0.25})
+    assert ticks(tracker, 20, 2000)[-1].status is TrackStatus.REACHED
+    np.testing.assert_array_equal(tracker.q[[0, 1, 3]], [0.5, 0.25, -1.5])
+    np.testing.assert_array_equal(tracker.q[[2, 4, 5, 6, 7]], start[[2, 4, 5, 6, 7]])
+    for wrong in ({'panda_joint9': 0.0}, {'panda_finger_joint2': 0.0}, {'panda_joint1': math.nan}):
+        with pytest.raises(ik.IkError):
+            tracker.move_to(wrong)
 
 
 def test_status_of_a_joint_goal_says_on_the_way_then_reached():

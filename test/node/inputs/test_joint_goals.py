@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from lifecycle_msgs.msg import Transition
 from rcl_interfaces.msg import Log
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -112,6 +113,18 @@ def test_reset_drops_a_joint_goal(panda):
     assert call(panda, Trigger, 'reset').success
     panda.until_code('idle')
     assert at(panda.more_states(5)[-1])['panda_joint1'] > FAR['panda_joint1']
+
+
+def test_deactivating_drops_a_joint_goal(panda):
+    send(panda, FAR)
+    until_moving(panda)
+    assert panda.transition(Transition.TRANSITION_DEACTIVATE)
+    stopped = at(panda.states[-1])
+    send(panda, READY)
+    panda.until_refused('inactive')
+    assert panda.transition(Transition.TRANSITION_ACTIVATE)
+    panda.until_code('idle')
+    assert at(panda.more_states(20)[-1])['panda_joint1'] == stopped['panda_joint1']
 
 
 def test_tightened_limit_ends_a_joint_goal_at_the_limit_and_a_loosened_one_lets_it_go_on(panda):
