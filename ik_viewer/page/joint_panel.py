@@ -39,7 +39,8 @@ class Slider:
     def __init__(self, stage: Stage, joint: int, q: Array) -> None:
         robot, self._stage, self._joint = stage.robot, stage, joint
         self._name, unit = robot.joint_names[joint], robot.joint_units[joint]
-        self._scale, half = (np.degrees(1.0), 180.0) if unit == 'rad' else (1e3, 1e3)
+        self._scale: float = np.degrees(1.0) if unit == 'rad' else 1e3
+        half = 180.0 if unit == 'rad' else 1e3
         low, high = (float(x[joint]) * self._scale for x in (robot.lower, robot.upper))
         self._low = low if np.isfinite(low) else -half
         self._high = high if np.isfinite(high) else half

@@ -113,19 +113,40 @@ class Trials(Actions):
         with self._calm():
             if not self._set_off():
                 return
-            if self.random.random() < 0.5:
+            rests = self.random.random() < 0.5
+            if rests:
                 self.reset()
-            rests = self._is('idle') and self._wait_for_rest()
+                time.sleep(REPORTED)
+                rests = self._wait_for(lambda: self._is('idle'), SOON) and self._wait_for_rest()
             joints = self._variant.commanded or self._kinematics.joint_names
             goal = {n: x for n, x in self._random_positions().items() if n in joints}
-            if not goal:
-                return
-            latest = self._listener.latest
-            stay = {n: latest[n] for n in joints if n in self._kinematics.joint_names and rests}
-            self._send_joints(goal)
-            time.sleep(REPORTED)
-            if self._judge_arrival(f'joint goal {goal}') and self._wait_for_rest():
-                self._judge_joints({**stay, **goal})
+            if goal:
+                latest, names = self._listener.latest, self._kinematics.joint_names
+                stay = {n: latest[n] for n in joints if n in names and rests}
+                self._judge_joint_goal(goal, {**stay, **goal})
+
+    def _judge_joint_goal(self, goal: dict[str, float], due: dict[str, float]) -> None:
+        """Send a joint goal, after which the joints are where they are due.
+
+        It may be refused, or dropped, only where a robot stands, as on a busy machine.
+        """
+        refused, hindered = self.status.get('refused'), False
+
+        def ends() -> bool:
+            nonlocal hindered
+            hindered |= self._is('not_following') or self.status.get('refused') != refused
+            return hindered or self._has_reached()
+
+        self._send_joints(goal)
+        time.sleep(REPORTED)
+        has_ended = self._wait_for(ends, SOON)
+        if hindered and self._arm is not None:
+            self.too_busy += 1
+        elif hindered or not has_ended:
+            detail = f'{goal}, status {self.status}, joints at {self._listener.latest}'
+            self._listener.object('a joint goal that is not reached', detail)
+        else:
+            self._judge_joints(due)
 
     def _judge_joints(self, due: dict[str, float]) -> None:
         """Compare where the joints are with where they are due, but for whole turns."""
@@ -398,7 +419,7 @@ class Trials(Actions):
     def _wait_for_rest(self) -> bool:
         return self._wait_for(lambda: time.monotonic() - self._listener.rests_since > 0.5, SOON)
 
-    def _judge_arrival(self, when: str) -> bool:
+    def _judge_arrival(self, when: str) -> None:
         arrives = self._wait_for(lambda: self.status.get('code') == 'reached', SOON)
         if not arrives and self._arm is not None and self._arm.delay > BUSY:
             self.too_busy += 1
@@ -407,7 +428,6 @@ class Trials(Actions):
             detail = f'{when}, status {self.status.get("code")}, {late:.3f} s late itself, '
             detail += f'joints at {self._listener.latest}'
             self._listener.object('a goal that is not reached', detail)
-        return arrives
 
 
 def distance_from_line(way: Array, direction: Array) -> float:
