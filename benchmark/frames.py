@@ -98,6 +98,12 @@ class Swinging:
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
         """Ignore the twist."""
 
+    def set_joint_goal(self, positions: Mapping[str, float]) -> None:
+        """Ignore the joint goal."""
+
+    def home(self) -> None:
+        """Ignore the request."""
+
     def set_settings(self, values: Mapping[str, Any]) -> None:
         """Ignore the settings."""
 

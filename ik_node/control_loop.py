@@ -123,7 +123,7 @@ class ControlLoop:
         if not is_known:
             return False
         model.apply_due(due)
-        model.was_started, self._last_tick = True, 0
+        model.was_started, model.activated_at, self._last_tick = True, model.q, 0
         self._output = make_output(model)
         self._recording.begin(model)
         self._health.publish_diagnostics()  # a process's first one takes as long as many ticks

@@ -121,12 +121,14 @@ class IkNode(GuardedNode):
             self._clock_source,
             self._moved,
             self._motion.come_to_rest,
+            self._goals.go_home,
             self._start_state,
         )
         menu = {
             'Reset: drop the goals': self._controls.reset,
             'Pause': lambda: self._controls.pause(True),
             'Resume': lambda: self._controls.pause(False),
+            'Home': self._goals.go_home,
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
         self._installation = Installation(

@@ -143,6 +143,8 @@ class Model:
         self._demonstration = self._demonstration_in_file()
         self._imitation = self._new_imitation()
         self.was_started, self.last_positions = False, dict(positions or {})
+        self.activated_at = robot.middle_configuration
+        """(n,) Where the joints were when the ticks began last."""
         start = self._start(self.last_positions)
         self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
         self._alignment = self._new_alignment(self.last_positions)
@@ -167,6 +169,22 @@ class Model:
     def set_twist(self, tip: int, linear: Array, angular: Array, now: float) -> None:
         """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
         self.tracker.set_twist(tip, linear, angular, now)
+
+    def set_joint_goal(self, positions: Mapping[str, float], now: float) -> None:
+        """Move joints to positions [rad or m] by name; the others keep their goal, or stay."""
+        self.tracker.move_to(positions, now)
+
+    @property
+    def home(self) -> dict[str, float]:
+        """Home positions by name: parameters, or else where the joints were activated."""
+        home = np.clip(self.activated_at, self.limits.lower, self.limits.upper).tolist()
+        names, given = self.robot.joint_names, self.parameters.home
+        return {names[i]: given.get(names[i], home[i]) for i in self.steerable_joints()}
+
+    def steerable_joints(self) -> list[int]:
+        """The indices of the joints that joint goals may move: published, and not frozen."""
+        names = self.robot.joint_names
+        return [i for i in self.commanded_joints() if names[i] not in self.frozen_joints]
 
     def stop(self) -> None:
         """Decelerate to rest and drop all goals."""

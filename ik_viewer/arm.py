@@ -124,6 +124,12 @@ class Arm(Protocol):
         It ends unless it is given again (after 0.1 s by default).
         """
 
+    def set_joint_goal(self, positions: Mapping[str, float]) -> None:
+        """Move joints to positions [rad or m] by name; the others keep their goal, or stay."""
+
+    def home(self) -> None:
+        """Move all joints to where they were in the beginning, or to a home that was set."""
+
     def set_settings(self, values: Mapping[str, Any]) -> None:
         """Change parameters, all of them or none."""
 

@@ -70,6 +70,7 @@ class Coordinator:
         self.drive = Drive.ON
         self._brakes = False
         self._now = 0.0  # [s] when the last tick was
+        self._joint_goal: MoveTo | None = None
         self.tips = [Tip(index) for index in range(len(problem.goals))]
         self.solver = GoalSolver(problem, governor.limits, rate, clock)
         self.motion = JointMotion(governor, [self._robot.chain(*c) for c in problem.goal_chains])
@@ -105,6 +106,7 @@ class Coordinator:
             'drive': self.drive.value,
             'brakes': self._brakes,
             'now': self._now,
+            'joint_goal': self._joint_goal,
         }
         return Snapshot(self.solver.asked, self._rate, arguments, state)
 
@@ -119,6 +121,8 @@ class Coordinator:
         self.drive = Drive(state['drive'])
         self._brakes = state['brakes']
         self._now = state['now']
+        goal = state.get('joint_goal')
+        self._joint_goal = None if goal is None else MoveTo(*goal)
 
     @property
     def _parts(self) -> dict[str, Any]:
@@ -164,6 +168,7 @@ class Coordinator:
         self.solver.set_limits(limits)
         self._look_at_problem()
         self._invalidate()
+        self._aim_at_joint_goal()
 
     def _set_options(self, instruction: SetOptions) -> None:
         self._options = options = instruction.options
@@ -196,7 +201,7 @@ class Coordinator:
             self._set_targets()
             self._invalidate()
         else:
-            self._give_again(self._stop if self._is_following else self._drop_goals)
+            self._give_again(self._stop if self.has_goals else self._drop_goals)
 
     def _next_frame(self, instruction: NextFrame) -> None:
         self.solver.next_frame(instruction, self.motion.q)
@@ -222,6 +227,7 @@ class Coordinator:
         for tip in self.tips:
             tip.resume()
         self._set_targets()
+        self._aim_at_joint_goal()
 
     def _stop(self, instruction: Stop | None = None) -> None:
         self._drop_goals()
@@ -229,7 +235,7 @@ class Coordinator:
 
     def _drop_goals(self) -> None:
         """Go no further than to where the joints can stop, taken into the limits."""
-        self._resting_status = TrackStatus.IDLE
+        self._resting_status, self._joint_goal = TrackStatus.IDLE, None
         for tip in self.tips:
             tip.hold(tip.frame)
             tip.forget()
@@ -266,15 +272,29 @@ class Coordinator:
             restart()
 
     def _move_to(self, instruction: MoveTo) -> None:
-        q, limits = self._robot.checked(instruction.q), self.motion.limits
+        q = self._robot.checked(instruction.q)
         self._drop_goals()
         if self.drive is Drive.STOPPED:
             self.drive = Drive.ON
-        self.solver.rest(np.clip(q, limits.lower, limits.upper))
-        self.motion.synchronize()
+        self._joint_goal = instruction._replace(q=q)
+        self._aim_at_joint_goal()
+
+    def _aim_at_joint_goal(self) -> None:
+        """Move all joints to the joint goal, if there is one, as far as the limits allow."""
+        if self._joint_goal is not None:
+            limits = self.motion.limits
+            self.solver.rest(np.clip(self._joint_goal.q, limits.lower, limits.upper))
+            self.motion.synchronize()
+
+    def _drop_joint_goal(self, status: TrackStatus) -> None:
+        """Forget the joint goal, if there is one, and aim at where the joints can stop."""
+        if self._joint_goal is not None:
+            self._joint_goal, self._resting_status = None, status
+            self._come_to_rest()
 
     def _give_again(self, drop: Callable[[], None]) -> None:
         """Ask for the goals that are followed again, as before, after they are dropped."""
+        joint_goal = self._joint_goal
         kept = [
             (tip, tip.given, copy.deepcopy(tip.request))
             for tip in self.tips
@@ -284,6 +304,8 @@ class Coordinator:
         for tip, given, request in kept:
             self._begin_to_follow(tip)
             tip.take_again(given, request)
+        if joint_goal is not None:
+            self._move_to(joint_goal)
 
     # The tick
 
@@ -317,8 +339,18 @@ class Coordinator:
         self._brakes = False
         self.motion.brake(as_told=as_told)
         self._come_to_rest()
-        if self._is_following and self.drive is Drive.ON:
+        if self.has_goals and self.drive is Drive.ON:
             self._go_on()
+
+    @property
+    def has_goals(self) -> bool:
+        """Whether a tip has a goal, or the joints have one."""
+        return self._is_following or self._joint_goal is not None
+
+    @property
+    def joint_goal(self) -> Array | None:
+        """Where all joints (n,) are to go, a copy; None without a joint goal."""
+        return None if self._joint_goal is None else np.array(self._joint_goal.q)
 
     @property
     def _is_following(self) -> bool:
@@ -333,6 +365,10 @@ class Coordinator:
                 self._drop_goal(tip, TrackStatus.IDLE)
             elif timeout > 0.0 and tip.is_stale(now, timeout):
                 self._drop_goal(tip, TrackStatus.STALE)
+        received = None if self._joint_goal is None else self._joint_goal.now
+        if timeout > 0.0 and received is not None and now - received > timeout:
+            self._drop_joint_goal(TrackStatus.STALE)
+            self._stop_driving()
 
     def _drop_goal(self, tip: Tip, status: TrackStatus) -> None:
         """The tip holds its pose while others have goals; after the last goal, all joints stop."""
@@ -449,6 +485,8 @@ class Coordinator:
         solver = self.solver
         if self.drive is Drive.PAUSED:
             return TrackStatus.PAUSED
+        if self._joint_goal is not None:
+            return self._joint_goal_status(self._joint_goal)
         if not is_following:
             return self._resting_status
         if solver.phase is Phase.SEARCHING:
@@ -461,6 +499,13 @@ class Coordinator:
             return TrackStatus.REACHED
         held = solver.phase is Phase.CONVERGED and (self.motion.q == solver.solution).all()
         return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
+
+    def _joint_goal_status(self, goal: MoveTo) -> TrackStatus:
+        """CLOSEST where the limits keep joints from their goal."""
+        if (self.motion.q != self.solver.solution).any():
+            return TrackStatus.TRACKING
+        reached = (self.motion.q == goal.q).all()
+        return TrackStatus.REACHED if reached else TrackStatus.CLOSEST
 
     # What instructions and ticks share
 
@@ -492,6 +537,7 @@ class Coordinator:
         if self.drive is Drive.STOPPED:
             self.drive = Drive.ON
             self._come_to_rest()  # from where it ends, by the limits of now
+        self._drop_joint_goal(TrackStatus.IDLE)
         if not (tip.state.has_goal or self._is_following):
             self._hold(self.tips, self.solver.solution)
 

@@ -114,6 +114,7 @@ class MoveTo(NamedTuple):
     """See `Tracker.move_to`."""
 
     q: ArrayLike
+    now: float | None = None
 
 
 Instruction = (
@@ -146,6 +147,8 @@ def check_instruction(instruction: Instruction) -> None:
         )
     if isinstance(instruction, (SetGoal, SetTwist)):
         check_time(instruction.now)
+    elif isinstance(instruction, MoveTo):
+        check_time(0.0 if instruction.now is None else instruction.now)
     elif isinstance(instruction, SetSolver):
         _check_solver(*instruction)
 

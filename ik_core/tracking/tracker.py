@@ -55,6 +55,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..display import listed, numbers
@@ -64,6 +65,7 @@ from ..maths.transforms import check_frame, frame_id, plain_transform
 from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
+from ..robot.limits import TURN
 from ..robot.robot import Robot
 from ..solvers import Solver
 from .coordinator import Coordinator, Drive
@@ -212,8 +214,15 @@ class Tracker:
 
     @property
     def has_goals(self) -> bool:
-        """Whether any tip has a goal."""
-        return any(tip.given is not None for tip in self._parts.tips)
+        """Whether any tip, or the joints, have a goal."""
+        return self.joint_goal is not None or any(
+            tip.given is not None for tip in self._parts.tips
+        )
+
+    @property
+    def joint_goal(self) -> Array | None:
+        """The joint goal (n,) of `move_to`, a copy; None where the joints have none."""
+        return self._parts.joint_goal
 
     @property
     def solver_note(self) -> str:
@@ -379,13 +388,32 @@ class Tracker:
         """
         self.apply(Reset(q, keep_goals))
 
-    def move_to(self, q: ArrayLike) -> None:
-        """Drop all goals and move the joints to q (n,), clipped to the limits, synchronized.
+    def move_to(self, q: ArrayLike | Mapping[str, float], now: float | None = None) -> None:
+        """Move all joints to q (n,), so that they arrive together: a joint goal.
 
-        In a pause nothing moves, and q is forgotten when the pause ends. Raises
-        InvalidConfiguration if q is not finite or has the wrong length.
+        q : or positions of some joints by name; the others keep their joint goal, or stay
+
+        It replaces the goals of the tips, as their next goal or twist replaces it, and is kept in
+        a pause. Continuous joints take the nearest turn. Joints that the limits keep from q stop
+        at the limit, and the status is CLOSEST.
+
+        now : when the goal came, for `goal_timeout`; by default it holds until it is replaced
+
+        Raises InvalidConfiguration if q is not finite or has the wrong length, FrameNotFound for
+        names that are not in `robot.joint_names`.
         """
-        self.apply(MoveTo(q))
+        q = self._robot.checked(self._completed(q) if isinstance(q, Mapping) else q)
+        turns = np.round((self.governor.stop_point() - q) / TURN)
+        self.apply(MoveTo(np.where(self._robot.continuous, q + TURN * turns, q), now))
+
+    def _completed(self, positions: Mapping[str, float]) -> Array:
+        """Positions of some joints, and those that the others are to have (n,)."""
+        q, limits = self.joint_goal, self.governor.limits
+        if q is None:
+            q = np.clip(self.governor.stop_point(), limits.lower, limits.upper)
+        for joint, position in positions.items():
+            q[self._robot.joint_index(joint)] = position
+        return q
 
     def apply(self, instruction: Instruction) -> None:
         """Apply an instruction; each has a method of its own, which describes it.

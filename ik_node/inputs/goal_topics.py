@@ -6,13 +6,14 @@ when it comes (`inputs`), and the goal before stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ik_core.exceptions import InvalidGoal
@@ -22,6 +23,7 @@ from ..conversions import (
     Refused,
     point_to_position,
     pose_to_transform,
+    read_joint_state,
     time_to_seconds,
     twist_to_vectors,
 )
@@ -29,12 +31,15 @@ from ..outputs.diagnostics import Diagnostics
 from ..parameters.node_options import NodeParameters
 from ..robot_model import Model, twist_topic
 from .goal_frames import Frames, FrameSource, Pending
+from .joint_goals import check_joint_goal
 from .planar import complete
 from .subscriptions import LARGEST, Inputs
 
 ALL_TIPS = -1
 LARGEST_ARRAY = 64_000
-"""[bytes] Of goals for all tips: a thousand poses."""
+"""[bytes] Of goals for all tips: a thousand poses or joints."""
+JOINT_GOALS = 10
+"""Length of the queue of joint goals, since each may name other joints."""
 
 
 class Jog(NamedTuple):
@@ -42,6 +47,10 @@ class Jog(NamedTuple):
 
     linear: Array
     angular: Array
+
+
+Goal = Array | Jog | dict[str, float]
+"""Of a tip, a pose (4, 4) or a jog; of the joints, positions by name."""
 
 
 class Goals:
@@ -66,7 +75,7 @@ class Goals:
         self._others = others
         self._common = Inputs(node, health)
         self._by_tip = Inputs(node, health)
-        self._new: dict[int, tuple[Array | Jog, float]] = {}
+        self._new: dict[int, tuple[Goal, float]] = {}
         self._pending: dict[int, tuple[str, Callable[[], None]]] = {}
 
     def open(self) -> None:
@@ -77,6 +86,7 @@ class Goals:
         listen(PoseArray, 'goal_poses', ALL_TIPS, self._on_poses, LARGEST_ARRAY)
         listen(PointStamped, 'clicked_point', 0, self._on_point)
         self._common.listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0))
+        self._common.listen(JointState, 'joint_goal', self._on_joints, JOINT_GOALS, LARGEST_ARRAY)
 
     def open_tips(self, model: Model) -> None:
         """Subscribe to the topics of this model's tips, in place of those before."""
@@ -122,7 +132,9 @@ class Goals:
         new, self._new = self._new, {}
         for tip, (goal, received) in new.items():
             try:
-                if isinstance(goal, Jog):
+                if isinstance(goal, dict):
+                    model.set_joint_goal(goal, received)
+                elif isinstance(goal, Jog):
                     model.set_twist(tip, goal.linear, goal.angular, received)
                 else:
                     model.set_goal(tip, goal, received)
@@ -142,9 +154,24 @@ class Goals:
         """Store a goal (4, 4) in the root link's frame for the next tick; it must be finite."""
         if not np.isfinite(goal).all():
             raise Refused('not_finite', 'the goal is not finite in the frame of the root link')
-        self._new[tip] = goal, self._seconds()
+        self._store(tip, goal)
         self._pending.pop(tip, None)
         self._pending.pop(ALL_TIPS, None)
+
+    def put_joints(self, positions: Mapping[str, float]) -> None:
+        """Store a joint goal, positions by name, in place of all goals of tips."""
+        check_joint_goal(self._ready(), positions)
+        before = self._new[ALL_TIPS][0] if ALL_TIPS in self._new else {}
+        self.drop()
+        self._store(ALL_TIPS, {**(before if isinstance(before, dict) else {}), **positions})
+
+    def go_home(self) -> None:
+        """Store the home positions as a joint goal."""
+        self.put_joints(self._ready().home)
+
+    def _store(self, tip: int, goal: Goal) -> None:
+        self._new.pop(ALL_TIPS, None)
+        self._new[tip] = goal, self._seconds()
 
     def take(self, tip: int, message: PoseStamped) -> Array:
         """Store a goal as it stands and return it, (4, 4) in the root link's frame."""
@@ -155,7 +182,7 @@ class Goals:
     def last(self, model: Model, tip: int) -> Array:
         """A tip's last goal (4, 4); where it has none, where it is."""
         new = self._new.get(tip)
-        if new is not None and not isinstance(new[0], Jog):
+        if new is not None and isinstance(new[0], np.ndarray):
             return new[0]
         before = model.tracker.goals[tip]
         return model.tip_pose(tip) if before is None else before
@@ -217,10 +244,18 @@ class Goals:
         jog = Jog(turn @ linear, turn @ angular)
         if not np.isfinite(jog).all():
             raise Refused('not_finite', 'the twist is not finite in the frame of the root link')
-        self._new[tip] = jog, self._seconds()
+        self._store(tip, jog)
+
+    def _on_joints(self, message: JointState) -> None:
+        self._check_stamp(self._ready(), message.header)
+        self.put_joints(read_joint_state(message, set(message.name)))
 
     def _frame_of(self, model: Model, header: Header) -> Array:
         """The header's frame in the root's; Refused for an old stamp where goals time out."""
+        self._check_stamp(model, header)
+        return self._frames.in_root(header.frame_id, model.tracker.q)
+
+    def _check_stamp(self, model: Model, header: Header) -> None:
         timeout = model.parameters.tracker.goal_timeout
         stamp = time_to_seconds(header.stamp)
         if timeout > 0.0 and stamp > 0.0:
@@ -229,7 +264,6 @@ class Goals:
                 raise Refused(
                     'stale', f'the stamp is {age:.3f} s old; goal_timeout is {timeout} s'
                 )
-        return self._frames.in_root(header.frame_id, model.tracker.q)
 
 
 def _speeds(linear: Array, angular: Array, parameters: NodeParameters) -> tuple[Array, Array]:

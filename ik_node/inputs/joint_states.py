@@ -37,7 +37,7 @@ from sensor_msgs.msg import JointState
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, TrackStatus
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.instructions import Brake, Instruction, MoveTo, Stop
+from ik_core.tracking.instructions import Brake, Instruction, MoveTo, Reset, Stop
 
 from ..conversions import Refused, read_joint_state
 from ..joint_limits import limits_with_mimics
@@ -386,7 +386,9 @@ class StartState:
                 return self._hold()
             self._resumed_at = model.all_positions if self._keeps_goals else None
             self._go_on()
-            return ()
+            if self._sends_trajectories or tracker.joint_goal is None:
+                return ()
+            return (Reset(tracker.q),)  # the way back has ended: it was nobody's goal
         if self._waits_for_reset(model):
             return ()
         self._returns_until = now

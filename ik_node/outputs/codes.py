@@ -104,7 +104,7 @@ FOLLOWING = (
 
 def hazards(model: Model, command: Command) -> Hazards:
     """What to beware of at a command; of several things the worst is the warning."""
-    if command.status not in FOLLOWING:
+    if command.status not in FOLLOWING or model.tracker.joint_goal is not None:
         return Hazards()
     options = model.parameters.tracker
     condition = model.tracker.condition_number()

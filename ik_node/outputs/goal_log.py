@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+import numpy as np
 from rclpy.node import Node
 
 from ik_core.display import angle, length
@@ -53,7 +54,8 @@ class GoalLog:
         if model is None or command is None or not model.tracker.has_goals:
             self._goals = ()
             return
-        now, goals = time.monotonic(), tuple(map(_bytes, model.tracker.goals))
+        tracker = model.tracker
+        now, goals = time.monotonic(), tuple(map(_bytes, (*tracker.goals, tracker.joint_goal)))
         if goals != self._goals:
             self._goals, self._since, self._said = goals, now, set()
         code = self._health.code
@@ -83,6 +85,10 @@ def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Ite
     missed : of the tips that miss their goal, or where they are held; else of those with a goal,
         and what they are within
     """
+    joint_goal = model.tracker.joint_goal
+    if joint_goal is not None:
+        yield from _joint_distances(model, np.abs(joint_goal - command.q), how)
+        return
     node, goals = model.parameters.node, model.tracker.goals
     errors = zip(command.position_errors, command.orientation_errors, strict=True)
     for tip, goal, (metres, radians) in zip(model.tip_links, goals, errors, strict=True):
@@ -91,6 +97,18 @@ def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Ite
             counts = model.goal_kind(tip) != 'position'
             turn = f' and {angle(radians, up=not missed)}' if counts else ''
             yield f'{tip} {how} {length(metres, up=not missed)}{turn}'
+
+
+def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
+    """Such as 'panda_joint4 comes no closer than 0.12 rad', of joints that miss their goal."""
+    robot = model.robot
+    for joint, unit, distance in zip(
+        robot.joint_names, robot.joint_units, distances.tolist(), strict=True
+    ):
+        if distance > 0.0:
+            yield f'{joint} {how} {distance:.3g} {unit}'
+    if not distances.any():
+        yield 'all joints are at their positions'
 
 
 def _bytes(goal: Array | None) -> bytes:

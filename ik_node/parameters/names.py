@@ -2,9 +2,9 @@
 
 A name that is nearly one of the node's own is misspelt: without effect, it would be a rate or a
 tolerance that nobody keeps. A file may also have what other robots need, which is no mistake, so
-the joints and tips in `joint_limits.<joint>.<limit>`, `tools.<tip>.<part>` and `goal_kind.<tip>`
-are compared word by word: in `panda_jiont1` one is misspelt, `left_elbow` is another than
-`right_elbow`, and `joint_7` than `joint_6`.
+the joints and tips in `joint_limits.<joint>.<limit>`, `home.<joint>`, `tools.<tip>.<part>` and
+`goal_kind.<tip>` are compared word by word: in `panda_jiont1` one is misspelt, `left_elbow` is
+another than `right_elbow`, and `joint_7` than `joint_6`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from ik_core.display import listed
 
 from .node_options import Limits, Tool
 
-OF_A_ROBOT = ('joint_limits.', 'tools.', 'goal_kind.')
+OF_JOINTS, OF_TIPS = ('joint_limits.', 'home.'), ('tools.', 'goal_kind.')
+OF_A_ROBOT = (*OF_JOINTS, *OF_TIPS)
 """Parameters that are declared once the robot is known."""
 PARTS = {
     prefix: tuple(f.name for f in fields(owned))
@@ -62,7 +63,7 @@ def unknown(name: str, known: Collection[str]) -> str:
         return f'{_none(name)}: {owner} has {", ".join(owners[owner])}'
     there = [one for one in owners if one != 'default']
     close = difflib.get_close_matches(owner, there, 3)
-    what = 'joint' if prefix == OF_A_ROBOT[0] else 'tip'
+    what = 'joint' if prefix in OF_JOINTS else 'tip'
     hint = f'did you mean {", ".join(close)}?' if close else f'there are {listed(there)}'
     return f'{_none(name)}: no {what} {owner!r}; {hint if there else "there is no robot yet"}'
 
@@ -91,7 +92,7 @@ def _bare(name: str) -> str:
 
 
 def _split(prefix: str, name: str) -> tuple[str, str]:
-    """The joint or tip of a name, which may have dots, and what of it; goal_kind has no parts."""
+    """The joint or tip of a name, which may have dots, and what of it; some have no parts."""
     rest = name[len(prefix) :]
     owner, _, part = rest.rpartition('.') if prefix in PARTS else (rest, '', '')
     return owner, part

@@ -217,7 +217,7 @@ class Limits:
 class NodeParameters:
     """All parameters at one moment, checked.
 
-    `joint_limits` is by joint name, `tools` and `goal_kinds` by tip.
+    `joint_limits` and `home` are by joint name, `tools` and `goal_kinds` by tip.
     """
 
     node: NodeOptions
@@ -229,3 +229,4 @@ class NodeParameters:
     tools: Mapping[str, Tool]
     example: ExampleOptions = ExampleOptions()
     goal_kinds: Mapping[str, str] = field(default_factory=dict)
+    home: Mapping[str, float] = field(default_factory=dict)

@@ -7,6 +7,7 @@ rclpy.
 """
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
@@ -29,6 +30,7 @@ from .specs import (
     fixed_specs,
     following_error_specs,
     goal_kind_specs,
+    home_specs,
     limit_specs,
     tool_specs,
 )
@@ -69,7 +71,8 @@ class Parameters:
     def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
         """Declare what is of the joints and of the tips, in place of that of those before."""
         tips = tuple(dict.fromkeys(tip_links))
-        of_joints, of_tips = (limit_specs, following_error_specs), (tool_specs, goal_kind_specs)
+        of_joints = limit_specs, following_error_specs, home_specs
+        of_tips = tool_specs, goal_kind_specs
         specs = [s for make in of_joints for s in make(robot)]
         specs += [s for make in of_tips for s in make(tips)]
         kept = {s.name: self._kept[s.name] for s in specs if s.accepts(self._kept.get(s.name))}
@@ -198,6 +201,13 @@ class Parameters:
             ),
             example=_make(ExampleOptions, read, 'example.'),
             goal_kinds=MappingProxyType({tip: read[f'goal_kind.{tip}'] for tip in self._tips}),
+            home=MappingProxyType(
+                {
+                    name.removeprefix('home.'): value
+                    for name, value in read.items()
+                    if name.startswith('home.') and math.isfinite(value)
+                }
+            ),
         )
 
 

@@ -1,4 +1,4 @@
-"""The services ~/reset and ~/pause, which answer once the joints rest.
+"""The services ~/reset and ~/pause, which answer once the joints rest, and ~/home.
 
 rclpy sends what a callback returns, and until then its gate is closed: a callback that waited, a
 coroutine too, would keep the ticks from coming. So the answer of a call that waits is kept back
@@ -17,6 +17,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from ..clocks import NodeClock
+from ..conversions import Refused
 from ..inputs.joint_states import StartState
 from ..robot_model import Model
 
@@ -44,10 +45,10 @@ class Waiting:
 
 
 class Controls:
-    """Serves ~/reset and ~/pause while open.
+    """Serves ~/reset, ~/pause and ~/home while open.
 
     `model` gives what is moved, None without a robot; `drop_goals` brings it to rest and leaves
-    it without goals.
+    it without goals; `go_home` makes its home the goal, or raises Refused.
     """
 
     def __init__(
@@ -56,11 +57,12 @@ class Controls:
         clock: NodeClock,
         model: Callable[[], Model | None],
         drop_goals: Callable[[], None],
+        go_home: Callable[[], None],
         start_state: StartState,
     ) -> None:
         self._node, self._clock = node, clock
         self._model = model
-        self._drop_goals = drop_goals
+        self._drop_goals, self._go_home = drop_goals, go_home
         self._start_state = start_state
         self._services: list[Any] = []
         self._waiting: list[Waiting] = []
@@ -69,6 +71,7 @@ class Controls:
         """Offer the services."""
         self._offer(Trigger, '~/reset', self._on_reset)
         self._offer(SetBool, '~/pause', self._on_pause)
+        self._offer(Trigger, '~/home', self._on_home)
 
     def close(self) -> None:
         """Withdraw them; calls that still wait are answered before."""
@@ -128,6 +131,17 @@ class Controls:
             self._begin_answer(answer, known, 'paused', pauses=True)
         else:
             answer.success, answer.message = known, 'resumed' if known else NO_ROBOT
+        return answer
+
+    def _on_home(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+        try:
+            self._go_home()
+        except Refused as refused:
+            answer.success, answer.message = False, str(refused)
+            return answer
+        model = self._model()
+        waits = model is not None and model.tracker.paused
+        answer.success, answer.message = True, 'home after the pause' if waits else 'going home'
         return answer
 
     def _begin_answer(self, answer: Any, known: bool, done: str, *, pauses: bool) -> None:

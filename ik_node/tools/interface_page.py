@@ -59,6 +59,7 @@ runs. The node checks all parameters of a request before it applies any of them.
 |---|---|
 | `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | tighten those of the URDF |
 | `joint_limits.<joint>.following_error` | largest deviation from the commands |
+| `home.<joint>` | position for `~/home`; by default where it was when the node was activated |
 | `goal_kind.<tip>` | part of the pose that counts: `pose`, `position` or `axis` |
 | `tools.<tip>.{xyz,rpy}` | the tool centre point in the tip's frame [m, rad] |
 """
@@ -94,6 +95,13 @@ SUBSCRIPTIONS = (
         'geometry_msgs/msg/PointStamped',
         ALWAYS,
         "a goal for the first tip's position; it keeps its orientation",
+    ),
+    Endpoint(
+        'joint_goal',
+        'sensor_msgs/msg/JointState',
+        ALWAYS,
+        'positions of joints, which arrive together: some or all, in any order; the others keep '
+        'their joint goal, or stay; replaces the goals of all tips',
     ),
     Endpoint(
         '<tip>/delta_twist_cmds',
@@ -200,6 +208,12 @@ SERVICES = (
         'std_srvs/srv/SetBool',
         ALWAYS,
         'stop and keep the goals, or resume; responds at rest',
+    ),
+    Endpoint(
+        '~/home',
+        'std_srvs/srv/Trigger',
+        ALWAYS,
+        'a joint goal at `home.<joint>`; responds at once',
     ),
     Endpoint(
         '~/record',

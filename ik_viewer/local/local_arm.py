@@ -59,8 +59,8 @@ class LocalArm:
         self._tips = tuple(tips) or tuple(robot.tips()) or (robot.default_tip(),)
         self._kinds = [GoalKind.POSE] * len(self._tips)
         self.settings: Mapping[str, Setting] = changed(all_settings(robot), values or {})
-        start = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
-        self._tracker = self._new_tracker(start)
+        self._home = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
+        self._tracker = self._new_tracker(self._home)
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._notices = deque(
             [*robot.warnings, *unlimited(robot), *self._many_tips(tips)], MOST_NOTICES
@@ -96,6 +96,16 @@ class LocalArm:
         """See `Arm`."""
         now = time.monotonic()
         self._asked.put(lambda: self._tracker.set_twist(tip, linear, angular, now))
+
+    def set_joint_goal(self, positions: Mapping[str, float]) -> None:
+        """See `Arm`."""
+        now, positions = time.monotonic(), dict(positions)
+        self._asked.put(lambda: self._tracker.move_to(positions, now))
+
+    def home(self) -> None:
+        """See `Arm`."""
+        now = time.monotonic()
+        self._asked.put(lambda: self._tracker.move_to(self._home, now))
 
     def set_settings(self, values: Mapping[str, Any]) -> None:
         """See `Arm`."""
@@ -168,7 +178,7 @@ class LocalArm:
         self.settings = settings
 
     def _moment_of(self, command: Command, now: float) -> Moment:
-        followed = self._tracker.has_goals
+        followed = self._tracker.has_goals and self._tracker.joint_goal is None
         condition = self._tracker.condition_number() if followed else 0.0
         self._solve_time += command.solve_time
         self._iterations += command.iterations

@@ -1,4 +1,4 @@
-"""What is asked of the tips: which part of the pose counts, how to go there, pause and reset."""
+"""What is asked of the arm: what counts of its goals, how to go there, pause, home and reset."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ class Goals:
             )
             self._move = self._add_move(gui)
             self._pause = gui.add_button('Pause', icon='player-pause')
+            self._home = gui.add_button('Home', icon='home', color='gray')
             self._reset = gui.add_button('Drop the goals', icon='player-stop', color='gray')
         self._tip.on_update(stage.by_user(self._on_tip))
         self._kind.on_update(stage.by_user(self._on_kind))
         self._pause.on_click(stage.guarded(lambda _: stage.arm.pause(not self._paused)))
+        self._home.on_click(stage.guarded(lambda _: stage.arm.home()))
         self._reset.on_click(stage.guarded(lambda _: stage.arm.reset()))
 
     def show(self, moment: Moment) -> None:

@@ -1,4 +1,4 @@
-"""Where the joints are, between their limits; and the limits of the one that is chosen."""
+"""Where the joints are, sliders that move them, and the limits of the one that is chosen."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ik_core.display import fixed
 from ik_core.maths.rotations import Array
+from ik_core.robot.limits import TURN
 
 from ..arm import Moment, Setting
 from ..drawing.colours import BLUE, ORANGE, hex_of
@@ -19,7 +20,7 @@ from .stage import Stage
 PERIOD = 0.2
 """[s] Between two looks at the numbers."""
 HOLD = 1.0
-"""[s] After somebody changed a range, until the arm knows of it."""
+"""[s] After somebody moved a slider, until the arm knows of it."""
 NEAR = 0.02
 """Of its range: nearer to a limit a joint's bar is orange."""
 
@@ -32,10 +33,46 @@ class Range(NamedTuple):
     let_go: float = -np.inf
 
 
-class Joints:
-    """A `Part`: a table of all joints, and sliders for the limits of one."""
+class Slider:
+    """A slider that moves a joint, by its index; it shows where the joint is to go."""
 
-    def __init__(self, stage: Stage, _: Moment) -> None:
+    def __init__(self, stage: Stage, joint: int, q: Array) -> None:
+        robot, self._stage, self._joint = stage.robot, stage, joint
+        self._name, unit = robot.joint_names[joint], robot.joint_units[joint]
+        self._scale: float = np.degrees(1.0) if unit == 'rad' else 1e3
+        half = 180.0 if unit == 'rad' else 1e3
+        low, high = (float(x[joint]) * self._scale for x in (robot.lower, robot.upper))
+        self._low = low if np.isfinite(low) else -half
+        self._high = high if np.isfinite(high) else half
+        self._turns, self._let_go = bool(robot.continuous[joint]), -np.inf
+        step = max((self._high - self._low) / 500.0, 1e-6)
+        label = f'{self._name} [{"deg" if unit == "rad" else "mm"}]'
+        self._slider = stage.server.gui.add_slider(
+            label, self._low, self._high, step, self._shown(q), disabled=not low < high
+        )
+        self._slider.on_update(stage.by_user(lambda _: self._move()))
+
+    def show(self, moment: Moment, now: float) -> None:
+        """Follow the arm, but not while somebody moves the slider."""
+        value = self._shown(moment.q if moment.solution is None else moment.solution)
+        if now - self._let_go > HOLD and value != self._slider.value:
+            self._slider.value = value
+
+    def _shown(self, q: Array) -> float:
+        angle = float(q[self._joint])
+        if self._turns:
+            angle -= TURN * round(angle / TURN)
+        return round(min(max(self._scale * angle, self._low), self._high), 3)
+
+    def _move(self) -> None:
+        self._let_go = time.monotonic()
+        self._stage.arm.set_joint_goal({self._name: float(self._slider.value) / self._scale})
+
+
+class Joints:
+    """A `Part`: a table of all joints, sliders that move them, and one for the limits of one."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._shown = stage, -np.inf
         gui, names = stage.server.gui, stage.robot.joint_names
         self._range: Range | None = None
@@ -44,6 +81,8 @@ class Joints:
         self._tab = stage.tabs.add_tab('Joints')
         with self._tab:
             self._table = gui.add_html('')
+            with gui.add_folder('Move the joints'):
+                self._sliders = [Slider(stage, i, moment.q) for i in range(stage.robot.n)]
             self._joint = gui.add_dropdown('Limits of', names, visible=self._has_limits(names[0]))
         self._joint.on_update(stage.guarded(lambda _: self._show_limits()))
         self._show_limits()
@@ -57,6 +96,8 @@ class Joints:
         if now - self._shown < PERIOD:
             return
         self._shown = now
+        for slider in self._sliders:
+            slider.show(moment, now)
         content = self._rows(moment.q)
         if content != self._table.content:
             self._table.content = content

@@ -104,6 +104,15 @@ class RosArm:
         """See `Arm`."""
         self._asked.put(partial(self._sending.set_twist, tip, linear, angular))
 
+    def set_joint_goal(self, positions: Mapping[str, float]) -> None:
+        """See `Arm`."""
+        self._asked.put(partial(self._sending.set_joint_goal, dict(positions)))
+
+    def home(self) -> None:
+        """See `Arm`."""
+        self._asked.put(self._sending.drop)
+        self._ask(Trigger, 'home', Trigger.Request())
+
     def set_settings(self, values: Mapping[str, Any]) -> None:
         """See `Arm`."""
         self._asked.put(partial(self._parameters.set, dict(values)))
@@ -197,7 +206,7 @@ class RosArm:
         )
 
     def _ask(self, kind: Any, service: str, request: Any) -> None:
-        """Call a service that stops the joints, and says whether it succeeded."""
+        """Call a service that says whether it succeeded."""
 
         def answered(answer: Any) -> None:
             if not answer.success:

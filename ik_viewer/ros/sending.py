@@ -1,4 +1,4 @@
-"""What the node is told: goals and twists by the topics of its tips.
+"""What the node is told: goals and twists by the topics of its tips, and joint goals.
 
 A goal waits until its kind counts, which is a parameter, and until its topic is heard.
 """
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
 from ik_core.maths.rotations import Array
 
@@ -51,6 +52,7 @@ class Sending:
         self._goals: list[Any] = []  # publishers
         self._twists: list[Any] = []
         self._waiting: dict[int, Goal] = {}
+        self._joint_goals = node.create_publisher(JointState, f'{namespace}/joint_goal', 10)
 
     def begin(self, links: tuple[str, ...], frame: str) -> None:
         """Send to these tips, in this frame, from now on."""
@@ -76,6 +78,12 @@ class Sending:
         if tip < len(self._twists):
             linear, angular = _in_units(linear, angular, self._parameters.settings)
             self._twists[tip].publish(twist_message(linear, angular, self._frame))
+
+    def set_joint_goal(self, positions: Mapping[str, float]) -> None:
+        """Send positions of joints by name, in place of the goals that wait."""
+        self.drop()
+        names, values = list(positions), list(positions.values())
+        self._joint_goals.publish(JointState(name=names, position=values))
 
     def look(self) -> None:
         """Send what can be sent."""

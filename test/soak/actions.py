@@ -19,6 +19,7 @@ from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
@@ -94,6 +95,7 @@ class Actions:
         self.was_moving = False
         self._poses = sender.create_publisher(PoseStamped, 'goal_pose', 1)
         self._arrays = sender.create_publisher(PoseArray, 'goal_poses', 1)
+        self._joint_goals = sender.create_publisher(JointState, 'joint_goal', 10)
         self._twists = sender.create_publisher(TwistStamped, 'ik_node/delta_twist_cmds', 1)
         topics = {twist_topic(v.kinematics.default_tip()) for v in variants}
         self._tip_twists = {
@@ -130,6 +132,15 @@ class Actions:
         """One goal somewhere, or beyond reach."""
         self._poses.publish(PoseStamped(pose=self._random_pose()))
 
+    def joint_goal(self) -> None:
+        """Some joints somewhere, most of them within their limits; or home."""
+        for _ in range(self.random.randint(1, 3)):
+            if self.random.random() < 0.2:
+                self.client.call('home', Trigger.Request())
+            else:
+                self._send_joints(self._random_positions())
+            time.sleep(self.random.choice([0.0, self.random.uniform(0.0, 0.5)]))
+
     def flood(self) -> None:
         """Goals as fast as they can be published, for a second."""
         poses = [PoseStamped(pose=self._random_pose()) for _ in range(50)]
@@ -164,6 +175,9 @@ class Actions:
             twist.header.frame_id = self._kinematics.default_tip()
             twist.twist.linear.x = twist.twist.linear.y = self.random.choice([number, 1.7e308])
             self._twists.publish(twist)
+            self._send_joints(
+                {**self._random_positions(), self._kinematics.joint_names[0]: number}
+            )
             time.sleep(0.01)
         zero, lost = Pose(), PoseStamped(pose=self._random_pose())
         zero.orientation.w = 0.0
@@ -376,6 +390,18 @@ class Actions:
         span = self._listener.description_limits(limit[0])
         return self._draws.limit(limit[1], span, self.random.random() < 0.5)
 
+    def _random_positions(self) -> dict[str, float]:
+        """Positions of some joints by name, in any order."""
+        robot = self._kinematics
+        lower, upper = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
+        q = dict(zip(robot.joint_names, self._numbers.uniform(lower, upper).tolist(), strict=True))
+        names = self.random.sample(list(q), self.random.randint(1, robot.n))
+        return {name: q[name] for name in names}
+
+    def _send_joints(self, positions: dict[str, float]) -> None:
+        names, values = list(positions), list(positions.values())
+        self._joint_goals.publish(JointState(name=names, position=values))
+
     def _random_transform(self) -> Array:
         """A pose (4, 4) that the tip can take."""
         robot = self._kinematics
@@ -392,6 +418,7 @@ class Actions:
 
 WEIGHTS: dict[str, int] = {
     'goal': 4,
+    'joint_goal': 2,
     'flood': 1,
     'twist': 2,
     'garbage': 1,

@@ -32,6 +32,7 @@ SERVICES = {
     'record': SetBool,
     'pause': SetBool,
     'reset': Trigger,
+    'home': Trigger,
 }
 
 

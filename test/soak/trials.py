@@ -108,6 +108,58 @@ class Trials(Actions):
             if self._set_off():
                 self._judge_arrival(f'with {arm.driver}')
 
+    # Joint goals
+
+    def joint_goal_reached(self) -> None:
+        """A joint goal is reached from any motion, and joints without a name stay."""
+        with self._calm():
+            if not self._set_off():
+                return
+            rests = self.random.random() < 0.5
+            if rests:
+                self.reset()
+                time.sleep(REPORTED)
+                rests = self._wait_for(lambda: self._is('idle'), SOON) and self._wait_for_rest()
+            joints = self._variant.commanded or self._kinematics.joint_names
+            goal = {n: x for n, x in self._random_positions().items() if n in joints}
+            if goal:
+                latest, names = self._listener.latest, self._kinematics.joint_names
+                stay = {n: latest[n] for n in joints if n in names and rests}
+                self._judge_joint_goal(goal, {**stay, **goal})
+
+    def _judge_joint_goal(self, goal: dict[str, float], due: dict[str, float]) -> None:
+        """Send a joint goal, after which the joints are where they are due.
+
+        It may be refused, or dropped, only where a robot stands, as on a busy machine.
+        """
+        refused, hindered = self.status.get('refused'), False
+
+        def ends() -> bool:
+            nonlocal hindered
+            hindered |= self._is('not_following') or self.status.get('refused') != refused
+            return hindered or self._has_reached()
+
+        self._send_joints(goal)
+        time.sleep(REPORTED)
+        has_ended = self._wait_for(ends, SOON)
+        if hindered and self._arm is not None:
+            self.too_busy += 1
+        elif hindered or not has_ended:
+            detail = f'{goal}, status {self.status}, joints at {self._listener.latest}'
+            self._listener.object('a joint goal that is not reached', detail)
+        else:
+            self._judge_joints(due)
+
+    def _judge_joints(self, due: dict[str, float]) -> None:
+        """Compare where the joints are with where they are due, but for whole turns."""
+        robot, latest = self._kinematics, self._listener.latest
+        endless = dict(zip(robot.joint_names, robot.continuous.tolist(), strict=True))
+        apart = {n: latest[n] - x for n, x in due.items()}
+        turned = {n: math.remainder(x, math.tau) if endless[n] else x for n, x in apart.items()}
+        wrong = {n: (latest[n], due[n]) for n, x in turned.items() if abs(x) > 1e-9}
+        if wrong:
+            self._listener.object('joints that are not at their goal', str(wrong))
+
     # The robot and its controller
 
     def start_in_motion(self) -> None:
@@ -402,7 +454,7 @@ def distance_from_line(way: Array, direction: Array) -> float:
     return float(np.linalg.norm(way - way[0] - np.outer(along, direction), axis=1).max())
 
 
-OF_ALL = {'starved_jog': 2, 'stalled': 2, 'way_back': 2, 'mimics': 2}
+OF_ALL = {'joint_goal_reached': 2, 'starved_jog': 2, 'stalled': 2, 'way_back': 2, 'mimics': 2}
 """How often each comes beside `actions.WEIGHTS`,"""
 OF_ARM = {
     'angles_wrapped': 3,

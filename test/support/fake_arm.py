@@ -60,6 +60,12 @@ class FakeArm:
     def set_twist(self, tip, linear, angular):
         self.calls.append(('set_twist', tip, linear, angular))
 
+    def set_joint_goal(self, positions):
+        self.calls.append(('set_joint_goal', dict(positions)))
+
+    def home(self):
+        self.calls.append(('home',))
+
     def set_settings(self, values):
         self.calls.append(('set_settings', dict(values)))
 

@@ -1,15 +1,19 @@
-"""Straight lines, jogs by twists, and goals that are followed with their velocity."""
+"""Straight lines, jogs by twists, goals that are followed with their velocity, joint goals."""
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support.tracked_arms import PERIOD, moved, new_tracker, pose, ticks
+from support.places import URDF
+from support.robots import random_q, shipped
+from support.tracked_arms import PERIOD, moved, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
-from ik_core.tracking import TrackStatus
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
+from ik_core.tracking.recording import Recorder, read_recording, replay
 
 # Straight lines
 
@@ -209,3 +213,194 @@ def test_joints_move_to_a_configuration_together_and_drop_their_goals(before):
         moves = np.abs(way) > 0.1
         share = ((q - start)[:, moves]) / way[moves]
         np.testing.assert_allclose(share, np.tile(share[:, :1], moves.sum()), atol=1e-6)
+
+
+def far_from(tracker, seed=1):
+    """A configuration inside the limits."""
+    return random_q(shipped_of(tracker), np.random.default_rng(seed), 0.1)
+
+
+def test_joint_goal_is_reached_together_within_all_limits_from_any_motion():
+    """Whatever came before: rest, another joint goal, a pose, a jog, a stop, a pause."""
+    for seed in range(8):
+        name = ['panda', 'ur5e', 'iiwa14', 'pr2_like'][seed % 4]
+        tracker, random = new_tracker(name, seed), np.random.default_rng(seed)
+        robot, limits = shipped_of(tracker), tracker.governor.limits
+        commands, k = [], 0
+        for what in random.permutation(['joints', 'joints', 'pose', 'twist', 'stop', 'pause']):
+            if what == 'joints':
+                tracker.move_to(random_q(robot, random), PERIOD * k)
+            if what == 'pose':
+                tracker.set_goal(0, pose(tracker, random_q(robot, random, 0.2)), PERIOD * k)
+            if what == 'twist':
+                tracker.set_twist(0, 0.2 * random.normal(size=3), np.zeros(3), PERIOD * k)
+            if what == 'stop':
+                tracker.stop()
+            tracker.pause(what == 'pause')
+            count = random.integers(1, 80)
+            commands += ticks(tracker, k, count)
+            k += count
+        tracker.pause(False)
+        goal = random_q(robot, random)
+        tracker.move_to(goal)
+        commands += ticks(tracker, k, 4000)
+        assert commands[-1].status is TrackStatus.REACHED
+        turns = (tracker.q - goal) / (2.0 * math.pi)
+        np.testing.assert_allclose(turns, np.where(robot.continuous, np.round(turns), 0.0))
+        q = np.array([command.q for command in commands])
+        speeds = np.diff(q, axis=0) / PERIOD
+        assert ((q >= robot.lower) & (q <= robot.upper)).all()
+        assert (np.abs(speeds) <= limits.velocity * (1 + 1e-9) + 1e-9).all()
+        rates = np.abs(np.diff(speeds, axis=0)) / PERIOD
+        assert (rates <= limits.acceleration * (1 + 1e-6) + 1e-6).all()
+
+
+@pytest.mark.parametrize('profile', ['square_root', 'linear'])
+def test_joints_of_a_joint_goal_arrive_in_the_same_tick(profile):
+    for seed in range(6):
+        tracker = new_tracker('iiwa14', seed, speed_profile=profile)
+        goal = far_from(tracker, seed)
+        tracker.move_to(goal)
+        q = np.array([command.q for command in ticks(tracker, 0, 3000)])
+        assert (q[-1] == goal).all()
+        arrivals = (q != goal).sum(axis=0)
+        assert np.ptp(arrivals) <= 1
+        assert arrivals.min() > 20
+
+
+def test_joints_without_a_name_keep_their_joint_goal_or_stay():
+    tracker = new_tracker()
+    start = tracker.q
+    tracker.move_to({'panda_joint1': 0.5})
+    ticks(tracker, 0, 20)
+    tracker.move_to({'panda_joint4': -1.5, 'panda_joint2': 0.25})
+    assert ticks(tracker, 20, 2000)[-1].status is TrackStatus.REACHED
+    np.testing.assert_array_equal(tracker.q[[0, 1, 3]], [0.5, 0.25, -1.5])
+    np.testing.assert_array_equal(tracker.q[[2, 4, 5, 6, 7]], start[[2, 4, 5, 6, 7]])
+    for wrong in ({'panda_joint9': 0.0}, {'panda_finger_joint2': 0.0}, {'panda_joint1': math.nan}):
+        with pytest.raises(ik.IkError):
+            tracker.move_to(wrong)
+
+
+def test_status_of_a_joint_goal_says_on_the_way_then_reached():
+    tracker = new_tracker()
+    goal = far_from(tracker)
+    tracker.move_to(goal)
+    np.testing.assert_array_equal(tracker.joint_goal, goal)
+    assert tracker.has_goals
+    states = [command.status for command in ticks(tracker, 0, 1500)]
+    assert [status for status, _ in itertools.groupby(states)] == [
+        TrackStatus.TRACKING,
+        TrackStatus.REACHED,
+    ]
+
+
+def test_joint_goal_beyond_a_limit_ends_there_and_is_reached_when_the_limit_is_gone():
+    tracker = new_tracker()
+    robot, limits = shipped_of(tracker), tracker.governor.limits
+    goal = np.where(np.arange(robot.n) == 1, 1.2, tracker.q)
+    tight = np.where(np.arange(robot.n) == 1, 0.9, robot.upper)
+    tracker.move_to(goal)
+    ticks(tracker, 0, 20)
+    tracker.set_limits(replace(limits, upper=tight))
+    assert ticks(tracker, 20, 1500)[-1].status is TrackStatus.CLOSEST
+    np.testing.assert_array_equal(tracker.q, np.minimum(goal, tight))
+    tracker.set_limits(limits)
+    assert ticks(tracker, 1520, 1500)[-1].status is TrackStatus.REACHED
+    np.testing.assert_array_equal(tracker.q, goal)
+
+
+@pytest.mark.parametrize('between', ['pause', 'brake', 'reset', 'tool', 'options', 'solver'])
+def test_joint_goal_is_kept_over(between):
+    tracker = new_tracker()
+    goal = far_from(tracker)
+    tracker.move_to(goal)
+    ticks(tracker, 0, 40)
+    if between in ('pause', 'reset'):
+        tracker.pause()
+        assert ticks(tracker, 40, 400)[-1].status is TrackStatus.PAUSED
+        assert tracker.at_rest
+        if between == 'reset':
+            tracker.reset(tracker.q, keep_goals=True)
+        tracker.pause(False)
+    if between == 'brake':
+        tracker.brake()
+    if between == 'tool':
+        tool = moved(np.eye(4), (0.0, 0.0, 0.1))
+        problem = ik.IkProblem(shipped_of(tracker), [ik.PoseTask('panda_hand_tcp', tool=tool)])
+        tracker.set_problem(problem)
+    if between == 'options':
+        tracker.set_options(TrackerOptions(updates_per_tick=1))
+    if between == 'solver':
+        tracker.set_solver('damped_least_squares')
+    assert ticks(tracker, 440, 2000)[-1].status is TrackStatus.REACHED
+    np.testing.assert_array_equal(tracker.q, goal)
+
+
+@pytest.mark.parametrize('instead', ['pose', 'twist', 'stop', 'reset'])
+def test_joint_goal_ends_with(instead):
+    tracker = new_tracker()
+    tracker.move_to(far_from(tracker))
+    ticks(tracker, 0, 40)
+    goal = moved(pose(tracker), (0.02, 0.0, 0.0))
+    if instead == 'pose':
+        tracker.set_goal(0, goal, 0.2)
+    if instead == 'twist':
+        tracker.set_twist(0, [0.01, 0.0, 0.0], np.zeros(3), 0.2)
+    if instead == 'stop':
+        tracker.stop()
+    if instead == 'reset':
+        tracker.stop()
+        ticks(tracker, 40, 400)
+        tracker.reset(tracker.q)
+    assert tracker.joint_goal is None
+    last = ticks(tracker, 440, 2000)[-1]
+    assert last.status is (TrackStatus.REACHED if instead == 'pose' else TrackStatus.IDLE)
+    if instead == 'pose':
+        np.testing.assert_allclose(pose(tracker), goal, atol=1e-4)
+
+
+def test_old_joint_goal_is_dropped_after_goal_timeout_unless_it_came_without_a_time():
+    for now, status in ((0.0, TrackStatus.STALE), (None, TrackStatus.REACHED)):
+        tracker = new_tracker(goal_timeout=0.2)
+        tracker.move_to(far_from(tracker), now)
+        assert ticks(tracker, 0, 3000)[-1].status is status
+        assert tracker.at_rest
+
+
+def test_continuous_joint_takes_the_nearest_turn_to_its_goal():
+    robot = shipped('pr2_like')
+    problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])])
+    limits = MotionLimits.of(robot, acceleration=20.0)
+    start = np.where(robot.continuous, 3.0, robot.middle_configuration)
+    tracker = Tracker(problem, 1.0 / PERIOD, limits=limits, q0=start, clock=lambda: 0.0)
+    tracker.move_to(np.where(robot.continuous, -3.0, start))
+    assert ticks(tracker, 0, 1000)[-1].status is TrackStatus.REACHED
+    assert robot.continuous.any()
+    np.testing.assert_allclose(tracker.q[robot.continuous], 2.0 * math.pi - 3.0)
+
+
+@pytest.mark.parametrize('bad', [[math.nan] * 7, [0.0] * 6, 'home', [math.inf] * 7])
+def test_joint_goal_that_is_no_configuration_is_refused(bad):
+    tracker = new_tracker('iiwa14')
+    tracker.move_to(tracker.q)
+    with pytest.raises(ik.InvalidConfiguration):
+        tracker.move_to(bad)
+    with pytest.raises(ik.InvalidOption, match='now'):
+        tracker.move_to(tracker.q, math.nan)
+    assert ticks(tracker, 0, 2)[-1].status is TrackStatus.REACHED
+
+
+def test_joint_goal_is_recorded_and_replayed(tmp_path):
+    tracker = new_tracker('ur5e')
+    recorder = Recorder((URDF / 'ur5e.urdf').read_text())
+    tracker.move_to(far_from(tracker, 2))
+    ticks(tracker, 0, 50)
+    tracker.observe(recorder)  # its snapshot has the joint goal under way
+    ticks(tracker, 50, 100)
+    tracker.move_to(far_from(tracker, 3), 0.75)
+    ticks(tracker, 150, 600)
+    recorder.save(tmp_path / 'recording.npz')
+    [run] = replay(read_recording(tmp_path / 'recording.npz'))
+    assert run.is_same, run.failure
+    assert run.statuses[-1] == ('reached', 'reached')

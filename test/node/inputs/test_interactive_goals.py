@@ -347,6 +347,17 @@ def test_the_menu_resets(panda, mouse):
 
 
 @needs_package
+def test_the_menu_goes_home(panda, mouse):
+    home = panda.states[0].position
+    mouse.send(DRAG, reachable_goal(PANDA, TIP, 10))
+    mouse.send(UP)
+    panda.until_code('reached')
+    titles = [entry.title for entry in mouse.markers()[TIP].menu_entries]
+    mouse.send(InteractiveMarkerFeedback.MENU_SELECT, entry=1 + titles.index('Home'))
+    panda.until(lambda: panda.states[-1].position == home, 'home')
+
+
+@needs_package
 def test_markers_go_when_the_node_is_cleaned_up():
     with world(urdf_path=str(PANDA_URDF), tip_links=TIP) as it:
         mouse = Mouse(it)

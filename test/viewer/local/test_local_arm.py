@@ -242,6 +242,19 @@ def test_reset_drops_the_goal(arm):
     assert moment.tips[0].goal is None
 
 
+def test_joints_go_where_they_are_sent_and_home(arm):
+    before = arm.look().q
+    arm.set_joint_goal({'panda_joint1': 0.5})
+    arm.set_joint_goal({'panda_joint4': -1.5})
+    until(arm, lambda m: m.code == 'reached' and (m.q[0], m.q[3]) == (0.5, -1.5))
+    np.testing.assert_array_equal(np.delete(arm.look().q, [0, 3]), np.delete(before, [0, 3]))
+    arm.home()
+    home = robots.shipped('panda').middle_configuration
+    until(arm, lambda m: m.code == 'reached' and (m.q == home).all())
+    arm.set_joint_goal({'panda_joint9': 0.5})
+    assert 'panda_joint9' in notices_of(arm)[0]
+
+
 def test_a_twist_carries_the_tip_on_and_ends_by_itself(arm):
     goal = random_goal(11)
     arm.set_goal(0, goal, GoalKind.POSE)

@@ -29,6 +29,42 @@ def some_pose(seed=3):
 # What is asked of the arm by the panel
 
 
+def test_slider_moves_its_joint_and_shows_where_it_is_to_go(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    hands.change('panda_joint1 [deg]', 45.0)
+    hands.change('panda_finger_joint1 [mm]', 10.0)
+    first, second = arm.called('set_joint_goal')
+    assert first == ({'panda_joint1': pytest.approx(np.pi / 4.0)},)
+    assert second == ({'panda_finger_joint1': pytest.approx(0.01)},)
+    slider = hands.widget('panda_joint1 [deg]')
+    page.frame()
+    assert slider.value == 45.0  # nobody takes it from the hand that moves it
+    arm.solution = arm.q + 0.1
+    clock()
+    page.frame()
+    assert slider.value == pytest.approx(np.degrees(arm.solution[0]), abs=1e-3)
+    assert arm.called('set_joint_goal') == [first, second]
+
+
+def test_slider_of_a_continuous_joint_shows_it_within_a_turn(made, clock):
+    arm = FakeArm(robots.shipped('pr2_like'))
+    joint = int(np.argmax(arm.description.robot.continuous))
+    page, hands = made(arm)
+    arm.q[joint] = 0.5 + 4.0 * np.pi
+    clock()
+    page.frame()
+    slider = hands.widget(f'{arm.description.robot.joint_names[joint]} [deg]')
+    assert slider.value == pytest.approx(np.degrees(0.5), abs=1e-3)
+
+
+def test_home_is_asked_for(made):
+    arm = panda()
+    _, hands = made(arm)
+    hands.press('Home')
+    assert arm.calls == [('home',)]
+
+
 def test_pause_and_reset(made):
     arm = panda()
     page, hands = made(arm)

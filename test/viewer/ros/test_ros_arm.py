@@ -201,6 +201,17 @@ def test_pause_and_reset(watch, node, robot):
     watch.until(lambda: watch.moment.code == 'idle' and watch.tips[0].goal is None, 'no goal')
 
 
+def test_joints_go_where_they_are_sent_and_home(watch):
+    home = watch.until_there().q
+    watch.arm.set_joint_goal({'panda_joint1': 0.5, 'panda_joint4': -1.5})
+    watch.until(lambda: (watch.moment.q[0], watch.moment.q[3]) == (0.5, -1.5), 'the joints')
+    watch.until(lambda: watch.moment.code == 'reached', 'the status')
+    watch.arm.home()
+    watch.until(lambda: np.array_equal(watch.moment.q, home), 'home')
+    watch.arm.set_joint_goal({'panda_joint4': 1.0})
+    watch.until_notice('refused', 'outside_limits')
+
+
 def test_a_message_that_the_node_refuses_is_told(watch):
     far = np.eye(4)
     far[0, 3] = 1e7

@@ -100,6 +100,15 @@ def test_the_last_of_goals_whose_kind_is_being_set_is_sent(sending, parameters):
     assert sent(sending) == [(3.0, 'base')]
 
 
+def test_joint_goal_takes_the_place_of_goals_that_wait(sending, parameters):
+    sending.set_goal(0, goal(1.0), GoalKind.AXIS)
+    sending.set_joint_goal({'b': 2.0, 'a': 1.0})
+    sending.look()
+    [message] = sending._node.publishers['/left/joint_goal'].sent
+    assert (list(message.name), list(message.position)) == (['b', 'a'], [2.0, 1.0])
+    assert sent(sending) == []
+
+
 def test_a_goal_whose_kind_is_refused_is_not_sent(sending, parameters):
     sending.set_goal(0, goal(1.0), GoalKind.POSITION)
     sending.look()

@@ -1,0 +1,41 @@
+"""Joint goals: which positions of which joints a robot can be sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ik_core.display import listed
+from ik_core.exceptions import FrameNotFound
+from ik_core.robot.limits import LARGEST_POSITION
+
+from ..conversions import Refused
+from ..robot_model import Model
+
+
+def check_joint_goal(model: Model, positions: Mapping[str, float]) -> None:
+    """Refuse positions [rad or m] by name, all finite, that the joints can't be sent to."""
+    if not positions:
+        raise Refused('no_joints', 'the joint goal names no joint')
+    for joint, position in positions.items():
+        _check_position(model, joint, position)
+
+
+def _check_position(model: Model, joint: str, position: float) -> None:
+    robot = model.robot
+    if joint in robot.mimic_joints:
+        driver = robot.mimic_joints[joint].joint
+        raise Refused('mimic_joint', f'{joint} mimics {driver}: give the position of {driver}')
+    try:
+        i = robot.joint_index(joint)
+    except FrameNotFound as error:
+        raise Refused('unknown_joint', str(error)) from error
+    steerable = model.steerable_joints()
+    if i not in steerable:
+        why = 'frozen' if joint in model.frozen_joints else 'not one of command_joints'
+        names = listed([robot.joint_names[k] for k in steerable])
+        raise Refused('fixed_joint', f'{joint} is {why}; joint goals may move {names}')
+    lower, upper = float(model.limits.lower[i]), float(model.limits.upper[i])
+    lower, upper = max(lower, -LARGEST_POSITION), min(upper, LARGEST_POSITION)
+    if not lower <= position <= upper:
+        text = f'{joint} = {position:.4g} {robot.joint_units[i]} is outside its limits'
+        raise Refused('outside_limits', f'{text} [{lower:.4g}, {upper:.4g}]')
