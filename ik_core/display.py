@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,6 @@ LEAST_LENGTH = 1e-10
 """[m] Lengths and"""
 LEAST_ANGLE = 1e-10
 """[deg] angles below these are rounding, whose digits say nothing."""
-ROUNDING = 1e-12
-"""The share of a number that is."""
 
 
 def numbers(values: ArrayLike) -> str:
@@ -44,21 +40,21 @@ def counted(count: int, what: str) -> str:
     return f'{count:,} {what}' if count == 1 else f'{count:,} {what}s'
 
 
-def length(metres: float, *, up: bool = False) -> str:
-    """A length, not negative, in the unit that suits it; with `up` no less than it is."""
+def length(metres: float) -> str:
+    """A length, not negative, in the unit that suits it."""
     if metres == 0.0:
         return '0 mm'
     if metres < LEAST_LENGTH:
-        return f'{"" if up else "< "}{1e9 * LEAST_LENGTH:g} nm'
-    return _in_unit(metres, ((1e9, 'nm'), (1e6, 'um'), (1e3, 'mm')), 'm', up)
+        return f'< {1e9 * LEAST_LENGTH:g} nm'
+    return _in_unit(metres, ((1e9, 'nm'), (1e6, 'um'), (1e3, 'mm')), 'm')
 
 
-def angle(radians: float, *, up: bool = False) -> str:
-    """An angle in degrees; with `up` no less than it is."""
+def angle(radians: float) -> str:
+    """An angle in degrees."""
     degrees = float(np.degrees(radians))
     if 0.0 < degrees < LEAST_ANGLE:
-        return f'{"" if up else "< "}{LEAST_ANGLE:g} deg'
-    return f'{_digits(degrees, 3, up)} deg'
+        return f'< {LEAST_ANGLE:g} deg'
+    return f'{degrees:.3g} deg'
 
 
 def fixed(number: float, digits: int) -> str:
@@ -83,22 +79,13 @@ def time(seconds: float) -> str:
     return _in_unit(seconds, ((1e6, 'us'), (1e3, 'ms')), 's')
 
 
-def _in_unit(
-    value: float, units: Iterable[tuple[float, str]], largest: str, up: bool = False
-) -> str:
+def _in_unit(value: float, units: Iterable[tuple[float, str]], largest: str) -> str:
     """With three digits in the first unit that needs no more, else with four in the largest."""
     for factor, unit in units:
-        shown = _digits(value * factor, 3, up)
+        shown = f'{value * factor:.3g}'
         if float(shown) < 1000.0:
             return f'{shown} {unit}'
-    return f'{_digits(value, 4, up)} {largest}'
-
-
-def _digits(value: float, digits: int, up: bool) -> str:
-    """A number with so many digits; with `up` rounded up, but for what is rounding itself."""
-    if up and math.isfinite(value):
-        value = float(Context(digits, ROUND_CEILING).create_decimal(value * (1.0 - ROUNDING)))
-    return f'{value:.{digits}g}'
+    return f'{value:.4g} {largest}'
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

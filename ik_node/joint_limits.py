@@ -90,20 +90,18 @@ def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
 
 
 def missing_limits(robot: Robot, parameters: NodeParameters) -> list[str]:
-    """One sentence for each kind of limit that the description lacks: where, and what then."""
+    """One sentence for each kind of limit that neither the description nor a parameter gives."""
     sentences = []
     for kind in ('velocity', 'acceleration'):
-        default = getattr(parameters.default_limits, kind)
         own = parameters.joint_limits
         names = [
             joint
             for joint in robot.joint_names
             if not np.isfinite(getattr(own.get(joint, Limits()), kind))
         ]
-        then = (
-            f'is used: {default:g}' if np.isfinite(default) else 'is not set: they are not limited'
-        )
-        if names:
-            text = f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind} {then}'
-            sentences.append(text)
+        if names and np.isinf(getattr(parameters.default_limits, kind)):
+            sentences.append(
+                f'no {kind} limit for {", ".join(names)}; joint_limits.default.{kind} is not set: '
+                'they are not limited'
+            )
     return sentences

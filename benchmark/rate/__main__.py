@@ -226,10 +226,10 @@ def stopped(*processes: subprocess.Popen[bytes]) -> Iterator[None]:
 @contextmanager
 def shown(node: str) -> Iterator[None]:
     """The viewer of a node, and one who looks at it. Raises RuntimeError where there is none."""
-    with viewing(node) as (_, url):
-        if not url:
+    with viewing(node) as page:
+        if not page.url:
             raise RuntimeError('there is no viewer')
-        with running('benchmark.rate.page_client', url):
+        with running('benchmark.rate.page_client', page.url):
             yield
 
 

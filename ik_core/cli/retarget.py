@@ -7,14 +7,17 @@
         --links lhand=gripper_left_base_link rhand=gripper_right_base_link \\
         lfoot=left_sole_link rfoot=right_sole_link
     ik retarget demo.csv iiwa14 --out d.csv --source panda --links panda_hand=iiwa_link_ee
+    ik retarget walk.bvh panda --out walk.csv --links rHand=panda_hand --rpy 1.5708 0 0 --fit
 
-Exit codes: 0 written, 1 written, but some frames have not converged, 2 bad input.
+Exit codes: 0 written, 1 written, but frames have not converged or links are far from their paths,
+2 bad input.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,11 @@ from ..display import length
 from ..maths.rotations import Array, matrix_from_rpy
 from ..progress import ProgressLine
 from ..retargeting import RetargetResult, retarget
+from ..retargeting.fit import fit
 from ..retargeting.sources import load_clip
+from ..robot.motion import Motion
 from ..robot.motion_files import check_suffix, save_motion
+from ..robot.robot import Robot
 from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS
 from .completion import solvers
@@ -40,6 +46,10 @@ from .parser import (
     new_parser,
 )
 from .text import as_json
+
+
+FAR = 0.02
+"""A link that is farther from its path than this share of the robot's length has lost it."""
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -65,6 +75,11 @@ def add_parser(commands: Any, summary: str) -> None:
     add_maps(parser)
     _add_weights(parser)
     add_place(parser)
+    add(
+        '--fit',
+        action='store_true',
+        help="choose --scale and --xyz such that the paths are in the robot's reach",
+    )
     add_json(parser)
     add('--quiet', action='store_true', help='no progress line (shown on terminals only)')
     parser.set_defaults(run=run)
@@ -188,19 +203,44 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot, floating_base=arguments.floating_base)
     if arguments.out_rate is not None:
         motion = motion.resampled(_period(arguments.out_rate))
+    links, options = mapping_of(arguments.links, '--links'), _options(arguments)
+    if arguments.fit:
+        _fit(arguments, motion, robot, links, source, options)
     with ProgressLine('retarget', arguments.quiet) as line:
-        made = retarget(
-            motion,
-            robot,
-            mapping_of(arguments.links, '--links'),
-            source=source,
-            **_options(arguments),
-            progress=line.show,
-        )
+        made = retarget(motion, robot, links, source=source, **options, progress=line.show)
     save_motion(made.motion, arguments.out)
-    data = _data(made, arguments.out)
+    data = _data(made, arguments.out, options)
     print(as_json(data) if arguments.json else _text(data))
-    return REACHED if made.converged.all() else NOT_REACHED
+    is_far = made.link_errors.max() > FAR * made.length
+    if is_far:
+        print(f'ik: {_advice(arguments)}', file=sys.stderr)
+    return REACHED if made.converged.all() and not is_far else NOT_REACHED
+
+
+def _fit(
+    arguments: argparse.Namespace,
+    motion: Motion,
+    robot: Robot,
+    links: Mapping[str, str],
+    source: Robot,
+    options: dict[str, Any],
+) -> None:
+    """Replace the scale and the place among the options by those in the robot's reach."""
+    if arguments.scale != 1.0 or any(arguments.xyz):
+        raise UsageError('--fit chooses --scale and --xyz: leave them out')
+    same = {name: options[name] for name in ('base_link', 'keep_limits', 'solver')}
+    found = fit(motion, robot, links, source=source, turn=options['transform'], **same)
+    options['scale'], options['transform'][:3, 3] = found
+
+
+def _advice(arguments: argparse.Namespace) -> str:
+    """What to try if links are far from their paths."""
+    if arguments.fit:
+        return 'links are far from their paths: follow fewer --links, or without joints --no-joints'
+    return (
+        "the paths leave the robot's reach: --fit scales and moves them into it; --rpy 1.5708 0 0 "
+        'turns motion capture with y up; --base-link LINK follows paths relative to a link'
+    )
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -254,8 +294,10 @@ def transform_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
     return transform
 
 
-def _data(made: RetargetResult, path: Path) -> dict[str, Any]:
+def _data(made: RetargetResult, path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
     return {
+        'scale': options['scale'],
+        'xyz': options['transform'][:3, 3],
         'motion': str(path),
         'frames': len(made.motion),
         'rate': made.motion.rate,
@@ -284,6 +326,9 @@ def _text(data: dict[str, Any]) -> str:
         )
     if data['not_converged']:
         lines.append(f'in {data["not_converged"]} frames no minimum was found')
+    x, y, z = data['xyz']
+    scale = data['scale'] if data['scale'] == 'length' else f'{data["scale"]:.6g}'
+    lines.append(f'paths placed by --scale {scale} --xyz {x:.3f} {y:.3f} {z:.3f}')
     rate, speed = data['rate'], data['frames_per_second']
     lines.append(f'{data["frames"]} frames at {rate:g} Hz, solved at {speed:.0f} frames a second')
     return '\n'.join([*lines, f'written to {data["motion"]}'])

@@ -72,7 +72,11 @@ class GoalLog:
             return
         tips = _distances(model, command, how, missed=True)
         why = self._health.hazards.text
-        self._node.get_logger().warning(_line(f'{what}: {", ".join(tips)}', why, note))
+        text = _line(f'{what}: {", ".join(tips)}', why, note)
+        if code is StatusCode.CLOSEST:  # a result, and as usual as REACHED while a goal is dragged
+            self._node.get_logger().info(text)
+        else:
+            self._node.get_logger().warning(text)
 
 
 def _line(*parts: str) -> str:
@@ -80,10 +84,9 @@ def _line(*parts: str) -> str:
 
 
 def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Iterable[str]:
-    """Such as 'panda_hand comes no closer than 12.3 mm and 0.4 deg'.
+    """Such as 'panda_hand comes no closer than 12.3 mm, its orientation within tolerance'.
 
-    missed : of the tips that miss their goal, or where they are held; else of those with a goal,
-        and what they are within
+    missed : of the tips that miss their goal, or where they are held; else of those with a goal
     """
     joint_goal = model.tracker.joint_goal
     if joint_goal is not None:
@@ -92,11 +95,17 @@ def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Ite
     node, goals = model.parameters.node, model.tracker.goals
     errors = zip(command.position_errors, command.orientation_errors, strict=True)
     for tip, goal, (metres, radians) in zip(model.tip_links, goals, errors, strict=True):
-        misses = metres > node.position_tolerance or radians > node.orientation_tolerance
-        if misses if missed else goal is not None:
+        far, turned = metres > node.position_tolerance, radians > node.orientation_tolerance
+        if not missed and goal is not None:
+            yield f'{tip} {how} tolerance'
+        elif missed and far and turned:
+            yield f'{tip} {how} {length(metres)} and {angle(radians)}'
+        elif missed and far:
             counts = model.goal_kind(tip) != 'position'
-            turn = f' and {angle(radians, up=not missed)}' if counts else ''
-            yield f'{tip} {how} {length(metres, up=not missed)}{turn}'
+            turn = ', its orientation within tolerance' if counts else ''
+            yield f'{tip} {how} {length(metres)}{turn}'
+        elif missed and turned:
+            yield f'{tip} {how} {angle(radians)}, its position within tolerance'
 
 
 def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:

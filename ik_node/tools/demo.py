@@ -1,13 +1,15 @@
 """`python -m ik_node.tools.demo`: drive the shipped Panda with goals and print a table.
 
 The demo starts `ik_node` as a process of its own and then acts like a user's program: it publishes
-goals and reads joint_states. It computes the errors of goals itself, by forward kinematics of
+goals, the last one where the tip was at first, and reads joint_states. It computes the errors of goals itself, by forward kinematics of
 the received joint states; only the solve time is the one reported by the node (~/status). The exit
 code is 0 if all reachable goals were reached.
 
 It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot. The viewer
-serves its page on this machine (`--no-viewer`, or VIEWER=0: no page). On a terminal, and without a
-duration, you can then drag the arm until Ctrl-C.
+serves its page on this machine (`--no-viewer`, or VIEWER=0: no page). The first goal waits for a
+browser to open the page, up to BROWSER_PATIENCE, but not in continuous integration (variable CI). On a
+terminal, and without a duration, you can then drag the arm until Ctrl-C; goals that no browser showed
+are repeated once one opens the page.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from ik_core.robot.shipped import shared_file
 
 from ..conversions import transform_to_pose
 from .node_process import running
-from .viewer import viewing
+from .viewer import Viewer, viewing
 
 RATE = 250.0
 DURATION = 20.0
@@ -46,6 +48,8 @@ TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
 START_PATIENCE = 900.0
 """[s] To wait for the node; where numba compiles the kernels, the first start takes minutes."""
+BROWSER_PATIENCE = 60.0
+"""[s] To wait for a browser to open the page."""
 POSITION_TOLERANCE = 1e-5
 ORIENTATION_TOLERANCE = 1e-4
 """What counts as reached here [m, rad]: the node's own tolerances."""
@@ -102,8 +106,8 @@ def circle(centre: Array, seconds: float) -> tuple[Array, ...]:
     return tuple(poses)
 
 
-def goals(duration: float) -> list[Goal]:
-    """As many goals as fit into `duration` [s]; more time brings more of them."""
+def goals(duration: float, home: Array) -> list[Goal]:
+    """As many goals as fit into `duration` [s], and `home` (4, 4), where the tip was at first."""
     down, ahead = (np.pi, 0.0, 0.0), (np.pi, -np.pi / 2, 0.0)
     front = pose((0.45, 0.0, 0.45), down)
     every = [
@@ -115,7 +119,7 @@ def goals(duration: float) -> list[Goal]:
         Goal('a circle, 50 goals a second', front, stream=circle(front, 2.0)),
     ]
     count = max(1, int(duration / 3.0))
-    return [every[i % len(every)] for i in range(count)]
+    return [*(every[i % len(every)] for i in range(count)), Goal('home', home)]
 
 
 @dataclass
@@ -266,8 +270,14 @@ def parameters(urdf: Path) -> dict[str, object]:
     }
 
 
-def run(duration: float, context: rclpy.Context, *, viewer: bool, stays: bool) -> int:
-    """Run the demo on a context; its exit code. `stays`: afterwards, where there is a page."""
+def run(
+    duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, stays: bool
+) -> int:
+    """Run the demo on a context; its exit code.
+
+    waits : for a browser, before the first goal
+    stays : afterwards, if there is a page
+    """
     urdf = shared_file('urdf/panda.urdf')
     began = time.monotonic()
     observer = Observer(load_urdf(urdf), context)
@@ -276,30 +286,62 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, stays: bool) -
             if not wait_for_states(observer, process):
                 return 1
             print(f'\nik_node publishes after {time.monotonic() - began:.1f} s')
+            assert observer.q is not None
+            home = observer.robot.forward_kinematics(observer.q, TIP)
             with viewing() if viewer else nullcontext() as page:
-                url = page.url if page else ''
-                code = show(observer, duration, url)
-                if url and stays:
-                    wait_for_drags(url, process)
+                if page is None or not page.url:
+                    return show(observer, duration, home)
+                patience = BROWSER_PATIENCE if waits else 0.0
+                until = f'; the arm waits for that, up to {patience:g} s' if waits else ''
+                print(f'open {page.url} in a browser{until}', flush=True)
+                is_watched = is_opened(page, observer, process, patience)
+                code = show(observer, duration, home)
+                if stays:
+                    wait_for_drags(page, observer, process, home, is_watched=is_watched)
                 return code
     finally:
         observer.close()
 
 
-def show(observer: Observer, duration: float, url: str) -> int:
+def is_opened(
+    page: Viewer, observer: Observer, process: subprocess.Popen[bytes], patience: float
+) -> bool:
+    """Whether a browser opens the page within `patience` [s], unless the node or the page ends."""
+
+    def settled() -> bool:
+        ended = process.poll() is not None or page.process.poll() is not None
+        return ended or page.opened.is_set()
+
+    observer.spin_until(settled, time.monotonic() + patience)
+    return page.opened.is_set()
+
+
+def show(observer: Observer, duration: float, home: Array) -> int:
     """Drive the arm through its goals, and print the table; the exit code."""
-    if url:
-        print(f'watch it in the browser: {url}')
     print(f'\n{HEADER}', flush=True)
-    missed = drive(observer, goals(duration), duration)
+    missed = drive(observer, goals(duration, home), duration)
     print(f'\n{"all reachable goals reached" if not missed else f"{missed} goals not reached"}')
     return 1 if missed else 0
 
 
-def wait_for_drags(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Leave the arm to the page, until Ctrl-C or the end of the node."""
-    print(f'now drag it yourself: {url} (Ctrl-C ends)', flush=True)
+def wait_for_drags(
+    page: Viewer,
+    observer: Observer,
+    process: subprocess.Popen[bytes],
+    home: Array,
+    *,
+    is_watched: bool,
+) -> None:
+    """Leave the arm to the page, until Ctrl-C or the end of the node.
+
+    is_watched : whether a browser showed the goals; else they are repeated for the first one
+    """
+    invitation = f'now drag it yourself: {page.url} (Ctrl-C ends)'
     with suppress(KeyboardInterrupt):
+        print(invitation, flush=True)
+        if not is_watched and is_opened(page, observer, process, math.inf):
+            show(observer, DURATION, home)
+            print(invitation, flush=True)
         process.wait()
 
 
@@ -320,6 +362,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     is_endless = math.isnan(given.duration)
     duration, stays = (DURATION if is_endless else given.duration), is_endless and _is_terminal()
+    waits = os.environ.get('CI', '').lower() in ('', '0', 'false')
     domain = 60 + os.getpid() % 40
     os.environ['ROS_DOMAIN_ID'] = str(domain)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -329,7 +372,7 @@ def main(arguments: list[str] | None = None) -> int:
     for ending in (signal.SIGINT, signal.SIGTERM):  # else the node and the page would go on
         signal.signal(ending, signal.default_int_handler)
     try:
-        return run(duration, context, viewer=given.viewer, stays=stays)
+        return run(duration, context, viewer=given.viewer, waits=waits, stays=stays)
     except KeyboardInterrupt:
         print('\nstopped')
         return 130

@@ -18,34 +18,43 @@ PATIENCE = 60.0
 
 
 class Viewer(NamedTuple):
-    """A process that serves a page; the URL is '' where it can't, which it says itself."""
+    """A process that serves a page; the URL is '' where it can't, which it says itself.
+
+    opened : set once a browser has opened the page
+    """
 
     process: subprocess.Popen[bytes]
     url: str
+    opened: threading.Event
 
 
 @contextmanager
 def viewing(node: str = 'ik_node') -> Iterator[Viewer]:
     """The page about a node, until the context is left."""
     with running('ik_viewer.main', node, pipes=True) as process:
-        yield Viewer(process, _url(process))
+        urls: queue.SimpleQueue[str] = queue.SimpleQueue()
+        opened = threading.Event()
+        threading.Thread(target=_read, args=(process, urls, opened), daemon=True).start()
+        yield Viewer(process, _url(urls), opened)
 
 
-def _url(process: subprocess.Popen[bytes]) -> str:
-    """What the viewer says that it is on; '' where it ends without, or takes too long."""
-    said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(process, said), daemon=True).start()
+def _url(urls: queue.SimpleQueue[str]) -> str:
+    """The address of the page; '' if the viewer ends without one, or takes too long."""
     try:
-        return said.get(timeout=PATIENCE)
+        return urls.get(timeout=PATIENCE)
     except queue.Empty:
         print(f'no page: the viewer is not ready after {PATIENCE:g} s', file=sys.stderr)
         return ''
 
 
-def _read(process: subprocess.Popen[bytes], said: queue.SimpleQueue[str]) -> None:
-    """Read all that it says, so that it never waits for a reader."""
+def _read(
+    process: subprocess.Popen[bytes], urls: queue.SimpleQueue[str], opened: threading.Event
+) -> None:
+    """Read all lines that the viewer prints, so that it never waits for a reader."""
     for line in process.stdout or ():
         found = re.search(rb'https?://\S+', line)
         if found:
-            said.put(found[0].decode())
-    said.put('')
+            urls.put(found[0].decode())
+        if b'opened in a browser' in line:
+            opened.set()
+    urls.put('')

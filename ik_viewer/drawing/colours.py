@@ -12,6 +12,8 @@ PURPLE: Colour = (204, 121, 167)
 SKY: Colour = (86, 180, 233)
 GREY: Colour = (140, 146, 156)
 
+LOST = 'no arm'
+"""Shown in place of a code where there is no arm to tell one."""
 OF_CODES: dict[str, Colour] = {
     'reached': GREEN,
     'tracking': BLUE,
@@ -21,6 +23,7 @@ OF_CODES: dict[str, Colour] = {
     'stale': GREY,
     'paused': GREY,
     'idle': GREY,
+    LOST: GREY,
 }
 """Of the codes of ~/status."""
 

@@ -23,7 +23,7 @@ from ik_core.tracking import Command, Tracker
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .settings import all_settings, changed
-from .tracker_setup import limits_of, problem_of, solver_of, tracker_options, unlimited
+from .tracker_setup import limits_of, problem_of, solver_of, tracker_options
 
 RATE = 100.0
 """[Hz] Ticks; a page shows 60 of them in a second."""
@@ -62,9 +62,7 @@ class LocalArm:
         self._home = robot.middle_configuration if q0 is None else robot.checked(q0, 'q0')
         self._tracker = self._new_tracker(self._home)
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._notices = deque(
-            [*robot.warnings, *unlimited(robot), *self._many_tips(tips)], MOST_NOTICES
-        )
+        self._notices = deque([*robot.warnings, *self._many_tips(tips)], MOST_NOTICES)
         self._solve_time, self._iterations = 0.0, 0  # since the last goal came
         self._moment = self._first_moment()
         self._closed = threading.Event()

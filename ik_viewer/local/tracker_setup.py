@@ -67,25 +67,6 @@ def solver_of(settings: Settings) -> tuple[str, dict[str, Any]]:
     return name, options_of(SOLVERS[name].Options, settings, f'{name}.')
 
 
-def unlimited(robot: Robot) -> list[str]:
-    """A sentence for each kind of limit that the robot lacks, and is given here."""
-    return [
-        f'{robot.name} has no {kind} limits for {_names(robot, lacks)}: '
-        f'joint_limits.default.{kind} applies there'
-        for kind, lacks in (
-            ('velocity', np.isinf(robot.velocity)),
-            ('acceleration', np.ones(robot.n, bool)),
-        )
-        if lacks.any()
-    ]
-
-
-def _names(robot: Robot, chosen: np.ndarray) -> str:
-    if chosen.all():
-        return 'its joints'
-    return ', '.join(np.array(robot.joint_names)[chosen])
-
-
 def _row(robot: Robot, settings: Settings, kind: str, default: Array) -> Array:
     """A kind of limit (n,); the default where a joint has no such setting."""
     names = [f'joint_limits.{joint}.{kind}' for joint in robot.joint_names]

@@ -17,13 +17,21 @@ from .stage import Stage
 
 TYPING = 0.7
 """[s] Without a key, and what was typed is taken."""
+UNLIMITED = 'none'
+"""An infinite limit, as people write it."""
 
 
 class Fields:
-    """Widgets for some of the arm's settings, in the GUI container that is open."""
+    """Widgets for some of the arm's settings, in the GUI container that is open.
 
-    def __init__(self, stage: Stage, settings: Iterable[Setting], cut: str = '') -> None:
-        self._stage = stage
+    cut : what their labels leave out of the beginning of their names
+    default : prefix of the settings whose value applies where one of these is infinite
+    """
+
+    def __init__(
+        self, stage: Stage, settings: Iterable[Setting], cut: str = '', *, default: str = ''
+    ) -> None:
+        self._stage, self._default = stage, default
         self._handles = {s.name: self._add(s, s.name.removeprefix(cut)) for s in settings}
         self._shown: Mapping[str, Setting] | None = None
         self._changed: dict[str, float] = {}
@@ -37,7 +45,7 @@ class Fields:
             self._shown = settings
             for name, handle in self._handles.items():
                 if name in settings and name not in self._changed:
-                    handle.value = shown(settings[name])
+                    handle.value = self._in_force(settings[name])
 
     def remove(self) -> None:
         """Take all widgets off the page."""
@@ -50,15 +58,22 @@ class Fields:
         values = {}
         for name in due:
             del self._changed[name]
-            if name in settings and self._handles[name].value != shown(settings[name]):
+            if name in settings and self._handles[name].value != self._in_force(settings[name]):
                 values[name] = read(settings[name], self._handles[name].value)
         if values:
             self._shown = None  # what is refused is shown as it was
             self._stage.arm.set_settings(values)
 
+    def _in_force(self, setting: Setting) -> Any:
+        """The value as its widget has it: that of the default, where the setting has none."""
+        if self._default and setting.value == np.inf:
+            name = self._default + setting.name.rpartition('.')[2]
+            setting = self._stage.arm.settings.get(name, setting)
+        return shown(setting)
+
     def _add(self, setting: Setting, label: str) -> Any:
-        gui, value = self._stage.server.gui, shown(setting)
-        look = {'hint': hint_of(setting), 'disabled': setting.static}
+        gui, value = self._stage.server.gui, self._in_force(setting)
+        look = {'hint': hint_of(setting)}
         if setting.kind is bool:
             handle = gui.add_checkbox(words(label), value, **look)
         elif setting.choices:
@@ -82,8 +97,7 @@ def hint_of(setting: Setting) -> str:
     """What it means, its name, and what it may be."""
     low, high = setting.bounds
     bounds = f'; {low:g} to {high:g}' if np.isfinite(low) or np.isfinite(high) else ''
-    static = '; can only be set at the start' if setting.static else ''
-    return f'{setting.doc}{bounds}{static} ({setting.name})'
+    return f'{setting.doc}{bounds} ({setting.name})'
 
 
 def shown(setting: Setting) -> Any:
@@ -92,6 +106,8 @@ def shown(setting: Setting) -> Any:
         return setting.value
     if setting.kind in (tuple, list):
         return ', '.join(map(str, setting.value))
+    if setting.value == np.inf:
+        return UNLIMITED
     return f'{setting.value:g}' if setting.kind is float else str(setting.value)
 
 
@@ -108,6 +124,8 @@ def read(setting: Setting, value: Any) -> Any:
 
 
 def _number(text: str) -> float | str:
+    if text == UNLIMITED:
+        return np.inf
     try:
         return float(text)
     except ValueError:

@@ -13,6 +13,7 @@ KINDS = {
     'Position': GoalKind.POSITION,
     'Position + axis': GoalKind.AXIS,
 }
+TO_DO = 'Drag the arrows, arcs and squares at the tip: the arm follows.'
 MOVES = {'Joint motion': 'joint', 'Straight line': 'linear'}
 
 
@@ -25,6 +26,7 @@ class Goals:
         self._paused = moment.code == 'paused'
         gui = stage.server.gui
         with stage.tabs.add_tab('Goals') as self._folder:
+            gui.add_html(f'<div style="font-size:0.85rem;padding:0.3rem 0.6rem">{TO_DO}</div>')
             self._tip = self._add_tip(gui)
             self._kind = gui.add_dropdown(
                 'Goal kind',

@@ -131,7 +131,12 @@ class Joints:
             if 'lower' in limits and 'upper' in limits:
                 self._add_range(limits['lower'], limits['upper'])
                 del limits['lower'], limits['upper']
-            self._fields = Fields(self._stage, limits.values(), f'joint_limits.{joint}.')
+            self._fields = Fields(
+                self._stage,
+                limits.values(),
+                f'joint_limits.{joint}.',
+                default='joint_limits.default.',
+            )
 
     def _add_range(self, lower: Setting, upper: Setting) -> None:
         low, high = lower.bounds[0], upper.bounds[1]

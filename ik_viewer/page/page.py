@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..arm import Arm, Description, Moment, error_text
+from ..drawing.colours import LOST
 from .goal_panel import Goals
 from .jog import Jog
 from .joint_panel import Joints
@@ -47,7 +48,7 @@ class Page:
         self._about: tuple[Description, tuple[str, ...]] | None = None
         self._tabs: Any = None
         self._surroundings: Surroundings | None = None
-        self._shown = float('-inf')
+        self._last: Moment | None = None
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -94,9 +95,11 @@ class Page:
             if description is not None and moment is not None:
                 self._set_about(description, moment)
             self.status.show(moment)
-            if moment is not None and moment.time != self._shown:
-                self._shown = moment.time
+            if moment is None and self._last is not None:  # it is shown where it was
+                self._show(self._last._replace(code=LOST))
+            elif moment is not None and moment is not self._last:
                 self._show(moment)
+            self._last = moment
         self.server.flush()
 
     def _show(self, moment: Moment) -> None:

@@ -56,9 +56,14 @@ def ended_by_signals() -> threading.Event:
 
 
 def show_until(ended: threading.Event, page: Any, name: str) -> None:
-    """Say where a page is, and close it and its server once it is to end."""
+    """Print the address of a page and each time a browser opens it; at the end close its server."""
     print(f'{name} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
+    before = 0
     while not ended.is_set():  # to wait takes its lock, and a signal that finds it taken hangs
+        browsers = len(page.server.get_clients())
+        if browsers > before:
+            print(f'{name}: opened in a browser', flush=True)
+        before = browsers
         time.sleep(POLL_PERIOD)
     page.close()
     page.server.stop()

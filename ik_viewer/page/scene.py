@@ -69,9 +69,10 @@ class Scene:
         self._folder.remove()
 
     def _code(self, tip: TipState, code: str) -> str:
-        """The state of a tip, which may have reached its goal where another one can't."""
+        """The state of the arm; of several tips, one may have reached its goal by itself."""
         settings = self._stage.arm.settings
-        if code != 'closest' or not {'position_tolerance', 'orientation_tolerance'} <= {*settings}:
+        known = {'position_tolerance', 'orientation_tolerance'} <= {*settings}
+        if code != 'closest' or len(self.marks) == 1 or not known:
             return code
         near = tip.position_error <= settings['position_tolerance'].value
         turned = tip.orientation_error <= settings['orientation_tolerance'].value

@@ -36,13 +36,17 @@ class Settings:
 
 
 def groups(settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
-    """The settings by the prefix of their names, without those that other tabs show."""
+    """The settings by the prefix of their names.
+
+    Without those that other tabs show, and those that can't be changed here.
+    """
     solvers = settings['solver'].choices if 'solver' in settings else ()
     found: dict[str, list[Setting]] = {}
     for setting in settings.values():
         prefix = setting.name[: setting.name.rfind('.') + 1]
         of_joint = prefix.startswith('joint_limits.') and prefix != 'joint_limits.default.'
-        if setting.name in ELSEWHERE or of_joint or prefix.rstrip('.') in solvers:
+        elsewhere = setting.name in ELSEWHERE or of_joint or prefix.rstrip('.') in solvers
+        if elsewhere or setting.static:
             continue
         found.setdefault(prefix, []).append(setting)
     return found

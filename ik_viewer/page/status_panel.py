@@ -12,7 +12,7 @@ import numpy as np
 from ik_core.display import steady, steady_length
 
 from ..arm import Moment, TipState
-from ..drawing.colours import BLUE, GREY, ORANGE, colour_of, hex_of
+from ..drawing.colours import BLUE, LOST, ORANGE, colour_of, hex_of
 from ..drawing.shapes import Colour
 from .stage import Notices
 
@@ -32,20 +32,21 @@ class Status:
     def __init__(self, server: Any, notices: Notices) -> None:
         self._notices = notices
         self._head = server.gui.add_html(lost('waiting for the arm'))
-        with server.gui.add_folder('Curves'):
+        with server.gui.add_folder('Curves', expand_by_default=False):
             self.curves = Curves(server.gui)
         self._list = server.gui.add_html('', order=1e6)
         self._shown = -np.inf
         self._version = -1
+        self._code = ''
 
     def show(self, moment: Moment | None) -> None:
         """Show a moment; None: the arm is gone."""
-        now = time.monotonic()
+        now, code = time.monotonic(), LOST if moment is None else moment.code
         if moment is not None:
             self.curves.add(moment, now)
-        if now - self._shown < PERIOD:
+        if now - self._shown < PERIOD and code == self._code:
             return
-        self._shown = now
+        self._shown, self._code = now, code
         text = lost('the arm does not answer') if moment is None else head(moment)
         if text != self._head.content:
             self._head.content = text
@@ -59,11 +60,15 @@ class Status:
 
 
 class Curves:
-    """The farthest tip's distance from its goal and the time of solving, over the last seconds."""
+    """The farthest tip's distance from its goal and the time of solving, over the last seconds.
+
+    The distance is drawn from the moment when the goal came: without a goal there is none.
+    """
 
     def __init__(self, gui: Any) -> None:
         self._samples: deque[tuple[float, float, float]] = deque()
         self._distance = _plot(gui, 'distance to the goal [mm]', BLUE)
+        self._followed_since = np.inf
         self._solving = _plot(gui, 'solve time [ms]', ORANGE)
         self._last = self._drawn = -np.inf
         self._is_flat = False
@@ -73,8 +78,9 @@ class Curves:
         if now - self._last < 1.0 / 30.0:
             return
         self._last = now
-        farthest = max((tip.position_error for tip in moment.tips), default=0.0)
-        sample = (now, 1e3 * farthest, 1e3 * moment.solve_time)
+        distances = [tip.position_error for tip in moment.tips if tip.goal is not None]
+        self._followed_since = min(self._followed_since, now) if distances else np.inf
+        sample = (now, 1e3 * max(distances, default=0.0), 1e3 * moment.solve_time)
         self._samples.append(sample)
         while self._samples[0][0] < now - SPAN:
             self._samples.popleft()
@@ -86,21 +92,21 @@ class Curves:
         self._drawn = now
         times, distances, solving = np.array(self._samples).T
         is_full = now - times[0] > SPAN - 2.0 * CURVE_PERIOD
-        is_flat = is_full and bool(np.ptp(distances) == np.ptp(solving) == 0.0)
+        followed = times >= self._followed_since
+        is_flat = is_full and not any(map(np.ptp, (distances, solving, followed.astype(int))))
         if is_flat and self._is_flat:
             return  # it is drawn already, and drawing is work for a browser
         self._is_flat = is_flat
-        self._distance.data = (times - now, np.clip(distances, *SHOWN))
+        self._distance.data = ((times - now)[followed], np.clip(distances[followed], *SHOWN))
         self._solving.data = (times - now, np.clip(solving, *SHOWN))
 
 
 def _plot(gui: Any, title: str, colour: Colour) -> Any:
     from viser import uplot
 
-    start = np.array([-SPAN, 0.0])
     grid, ticks = uplot.Axis_Grid(show=False), uplot.Axis_Ticks(show=False)
     return gui.add_uplot(
-        (start, np.full(2, SHOWN[0])),
+        (np.empty(0), np.empty(0)),
         (
             uplot.Series(label='s'),
             uplot.Series(
@@ -121,7 +127,7 @@ def _plot(gui: Any, title: str, colour: Colour) -> Any:
 def head(moment: Moment) -> str:
     """The state and the errors of all tips, as HTML."""
     dot = hex_of(colour_of(moment.code))
-    rows = ''.join(_row(tip) for tip in moment.tips)
+    rows = ''.join(_row(tip, moment.code) for tip in moment.tips)
     numbers = (
         f'solved in {1e3 * moment.solve_time:.2f} ms'
         f', {moment.iterations} iterations'
@@ -138,7 +144,7 @@ def head(moment: Moment) -> str:
 
 def lost(text: str) -> str:
     """As `head`, where there is nothing to tell."""
-    return f'<div style="padding:0 0.6rem">{_sentence(hex_of(GREY), "no arm", text)}</div>'
+    return f'<div style="padding:0 0.6rem">{_sentence(hex_of(colour_of(LOST)), LOST, text)}</div>'
 
 
 def _sentence(dot: str, code: str, text: str) -> str:
@@ -150,13 +156,15 @@ def _sentence(dot: str, code: str, text: str) -> str:
     )
 
 
-def _row(tip: TipState) -> str:
-    none = '<td colspan="2" style="text-align:right;color:#9ca3af">no goal</td>'
-    numbers = (
+def _row(tip: TipState, code: str) -> str:
+    errors = (
         f'<td style="text-align:right">{steady_length(tip.position_error)}</td>'
         f'<td style="text-align:right">{steady(np.degrees(tip.orientation_error))}&deg;</td>'
     )
-    return f'<tr><td>{html.escape(tip.link)}</td>{none if tip.goal is None else numbers}</tr>'
+    if tip.goal is None or code == 'reached':
+        text = 'no goal' if tip.goal is None else 'within tolerance'
+        errors = f'<td colspan="2" style="text-align:right;color:#9ca3af">{text}</td>'
+    return f'<tr><td>{html.escape(tip.link)}</td>{errors}</tr>'
 
 
 def _condition(number: float) -> str:

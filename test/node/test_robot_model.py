@@ -56,18 +56,17 @@ def test_limits_that_change_together_with_a_tolerance_hold():
     assert max(speeds) == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize(
-    ('default', 'then'), [(np.inf, 'is not set: they are not limited'), (2.5, 'is used: 2.5')]
-)
-def test_joints_without_a_limit_are_named_with_what_counts_instead(default, then):
+def test_joints_without_a_limit_are_named_unless_a_default_limits_them():
     parameters = snapshot(tip_links=('panda_hand',))
     own = {f'panda_joint{i}': Limits(acceleration=1.0) for i in range(1, 7)}
-    parameters = replace(parameters, default_limits=Limits(acceleration=default), joint_limits=own)
+    parameters = replace(parameters, default_limits=Limits(), joint_limits=own)
     (said,) = (s for s in Model(load('panda'), parameters).missing_limits() if 'accel' in s)
     assert said == (
         'no acceleration limit for panda_joint7, panda_finger_joint1; '
-        f'joint_limits.default.acceleration {then}'
+        'joint_limits.default.acceleration is not set: they are not limited'
     )
+    parameters = replace(parameters, default_limits=Limits(acceleration=2.5))
+    assert not [s for s in Model(load('panda'), parameters).missing_limits() if 'accel' in s]
 
 
 def test_following_errors_are_a_joints_own_or_the_default():

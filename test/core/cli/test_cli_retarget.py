@@ -61,6 +61,7 @@ def test_the_text_says_what_came_out(wave, tmp_path, capsys):
         (['--links', 'panda_hand=panda_hand', '--solver', 'newton'], 'newton'),
         (['--links', 'panda_hand=panda_hand', '--source', 'iiwa14'], 'iiwa'),
         (['--links', 'panda_hand=panda_hand', '--out-rate', '0'], 'out-rate'),
+        (['--links', 'panda_hand=panda_hand', '--fit', '--scale', '2'], '--fit chooses --scale'),
         ([], '--links'),
     ],
 )
@@ -72,6 +73,50 @@ def test_wrong_arguments_are_refused_in_one_line(wave, tmp_path, capsys, asked, 
     assert captured.err.count('\n') == 1
     assert captured.out == ''
     assert not out.exists()
+
+
+@pytest.fixture
+def wide_swing(tmp_path):
+    """The paths of a CSV file in which a linkage swings its end 2 m from the base, and of its URDF."""
+    urdf, clip = tmp_path / 'linkage.urdf', tmp_path / 'swing.csv'
+    assert main(['linkage', '2', '--length', '1.0', '--out', str(urdf)]) == 0
+    linkage = ik.load_urdf(urdf)
+    q = np.linspace(-0.8, 0.8, 9)[:, np.newaxis] * np.ones(linkage.n)
+    ik.motion.save_motion(ik.motion.Motion(linkage.joint_names, q, 1 / 30), clip)
+    return ['retarget', str(clip), 'panda', '--source', str(urdf)], linkage.default_tip()
+
+
+def test_a_motion_out_of_reach_ends_with_1_and_says_what_to_try(wide_swing, tmp_path, capsys):
+    asked, tip = wide_swing
+    asked += ['--links', f'{tip}=panda_hand', '--out', str(tmp_path / 'a.csv')]
+    assert main(asked) == 1
+    captured = capsys.readouterr()
+    assert '--fit' in captured.err
+    assert 'written to' in captured.out
+
+
+def test_fit_scales_and_places_a_motion_into_the_reach(wide_swing, tmp_path, capsys):
+    asked, tip = wide_swing
+    asked += ['--links', f'{tip}=panda_hand', '--out', str(tmp_path / 'a.csv'), '--json']
+    capsys.readouterr()
+    assert main([*asked, '--fit']) == 0
+    fitted = json.loads(capsys.readouterr().out)
+    assert fitted['links']['panda_hand']['max_error'] < 0.01
+    assert 0.1 < fitted['scale'] < 1.0
+    place = ['--scale', str(fitted['scale']), '--xyz', *map(str, fitted['xyz'])]
+    assert main([*asked, *place]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again['links'] == fitted['links'], 'the options that it prints do the same'
+
+
+@needs_clips
+def test_fit_brings_a_captured_hand_into_the_reach_of_an_arm(tmp_path, capsys):
+    asked = ['retarget', str(clip('141_01.bvh')), 'panda', '--links', 'rHand=panda_hand']
+    asked += ['--rpy', '1.5708', '0', '0', '--out', str(tmp_path / 'a.csv'), '--json']
+    assert main(asked) == 1
+    assert json.loads(capsys.readouterr().out)['links']['panda_hand']['max_error'] > 0.1
+    assert main([*asked, '--fit']) == 0
+    assert json.loads(capsys.readouterr().out)['links']['panda_hand']['max_error'] < 0.01
 
 
 def test_a_folder_that_is_not_there_is_told_before_the_motion_is_made(
