@@ -140,7 +140,7 @@ class IkProblem:
 
     @property
     def kept_solvers(self) -> dict[str, Any]:
-        """What this thread keeps with the problem until it ends: solvers by name, and a batch."""
+        """Solvers by name, and a batch, that this thread keeps with the problem until it ends."""
         return self._kept.__dict__
 
     @property

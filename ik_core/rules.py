@@ -1,9 +1,10 @@
 """The rules that every search follows: what is inside the limits, what is reached, what is a
-closest point and what only a saddle, which point is the best so far, on which turns an answer is
-given, and its status.
+closest point and what only a saddle, which point is the best so far, what the status of an answer
+is.
 
-Each is here alone. They take numbers and views of a point, (n,) or (G, 2), so that `decide` of the
-default solver and the loop of the other methods (`optim.loop`) share them, and Python, too.
+Each is here alone; on which whole turns an answer is given is in `robot.limits.take_answer`. They
+take numbers and views of a point, (n,) or (G, 2), so that `decide` of the default solver and the
+loop of the other methods (`optim.loop`) share them, and Python, too.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from .maths.boxed_step import clamped, is_blocked
 from .maths.lanes import most
 from .maths.linalg import SHORTEST_COLUMN, STATIONARY, negative_curvature, stiffness
 from .maths.rotations import Array
-from .maths.vectors import copy_to, differ
-from .robot.limits import take_nearest_turns
 
 RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED, FAILED = range(6)
 """Statuses of a search or an attempt. FAILED: a callback raised."""
@@ -165,15 +164,6 @@ def _knowledge(status: int) -> int:
     if status == RUNNING:
         return 0
     return 2 if status == CLOSEST else 1
-
-
-@njit
-def take_answer(best: Array, reference: Array, bounds: Array, answer: Array) -> bool:
-    """answer (n,) = the best point, on the whole turns nearest to the reference (n,) inside the
-    bounds (5, n); return whether they are others, so that it is to be evaluated again."""
-    copy_to(best, answer)
-    take_nearest_turns(answer, reference, bounds[0], bounds[1], bounds[4])
-    return differ(answer, best)
 
 
 @small

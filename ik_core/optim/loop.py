@@ -15,8 +15,8 @@ begins other attempts, and concludes. It is compiled once for all of them.
 
 All rules are those of the default solver, one function each in `rules`: inside the limits, within
 tolerance, solved, stationary, held at a limit, curved downwards, standing still, best so far, the
-turns of an answer and its status. Two loops apply them, this one and `solvers.damped_search.run`
-with its `decide`, since the order in which they apply them differs:
+status of an answer; its turns are in `robot.limits`. Two loops apply them, this one and
+`solvers.damped_search.run` with its `decide`, since the order in which they apply them differs:
 
 - A step here evaluates as often as it needs to (line searches, sweeps over joints, central
   differences) and decides itself which point it keeps. There, `evaluate` makes one point in every
@@ -42,7 +42,7 @@ from .. import rules
 from .._jit import call_back, inner, njit, slot, with_kernels
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
-from ..robot.limits import random_configuration
+from ..robot.limits import random_configuration, take_answer
 from ..rules import (
     CLOSEST,
     EXHAUSTED,
@@ -53,7 +53,6 @@ from ..rules import (
     answer_status,
     is_better,
     stands_still,
-    take_answer,
 )
 from ..tasks.kernels import update
 from .evaluation import (

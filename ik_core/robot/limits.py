@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._jit import njit
 from ..maths.rotations import Array
+from ..maths.vectors import copy_to, differ
 
 TURN = 2.0 * math.pi
 SNAP = 1e-12
@@ -84,6 +85,15 @@ def take_nearest_turns(
         nearest = q[i] + TURN * turns
         if lower[i] <= nearest <= upper[i]:
             q[i] = nearest
+
+
+@njit
+def take_answer(best: Array, reference: Array, bounds: Array, answer: Array) -> bool:
+    """answer (n,) = the best point, on the whole turns nearest to the reference (n,) inside the
+    bounds (5, n); return whether they are others, so that it is to be evaluated again."""
+    copy_to(best, answer)
+    take_nearest_turns(answer, reference, bounds[0], bounds[1], bounds[4])
+    return differ(answer, best)
 
 
 @njit

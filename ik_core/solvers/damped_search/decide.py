@@ -20,7 +20,7 @@ from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
 from ...robot.kinematics import OFFSET
-from ...robot.limits import TURN, random_configuration
+from ...robot.limits import TURN, random_configuration, take_answer
 from ...rules import (
     SAME_COST,
     answer_status,
@@ -30,7 +30,6 @@ from ...rules import (
     is_solved,
     put_inside,
     stands_still,
-    take_answer,
 )
 from .layouts import (
     ATTEMPTS,

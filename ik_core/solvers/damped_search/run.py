@@ -12,8 +12,8 @@ from ..._jit import inlined, inner, njit, slot, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...robot.limits import LARGEST_POSITION
-from ...rules import answer_status, are_within, is_better, put_inside, take_answer
+from ...robot.limits import LARGEST_POSITION, take_answer
+from ...rules import answer_status, are_within, is_better, put_inside
 from . import layouts
 from .decide import (
     assign,

@@ -222,8 +222,8 @@ class DampedWorkspace(Workspace):
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started, is_plain, problem = clock(), self._is_plain, self.problem
-        address = self._address or self._prepare()
         q = problem.load_numbers(q0) if is_plain else self._read(q0)
+        address = self._address or self._prepare()  # after a read, which may make other records
         if self._tolerances is not problem.tolerances:
             self.note_tolerances()
         errors = np.empty(self._shape)
