@@ -71,12 +71,25 @@ class GoalLog:
             self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
             return
         tips = _distances(model, command, how, missed=True)
+        hint = _hint(model, command) if code is StatusCode.CLOSEST else ''
         why = self._health.hazards.text
-        self._node.get_logger().warning(_line(f'{what}: {", ".join(tips)}', why, note))
+        self._node.get_logger().warning(_line(f'{what}: {", ".join(tips)}', hint, why, note))
 
 
 def _line(*parts: str) -> str:
     return cut('; '.join(filter(None, parts)))
+
+
+def _hint(model: Model, command: Command) -> str:
+    """Which goals suit a tip that too few joints turn away from the orientation asked for."""
+    errors = command.orientation_errors.tolist()
+    for tip, radians in zip(model.tip_links, errors, strict=True):
+        joints = len(set(model.robot.chain(tip)) & set(model.moved_joints))
+        misses = radians > model.parameters.node.orientation_tolerance
+        if misses and model.goal_kind(tip) == 'pose' and joints < 6:
+            moves = '1 joint moves' if joints == 1 else f'{joints} joints move'
+            return f'only {moves} {tip}: set goal_kind.{tip} to position or axis'
+    return ''
 
 
 def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Iterable[str]:
