@@ -18,6 +18,9 @@ moves the commanded joints one step towards the solution. What its users can rel
    twist, `pause(False)` or `reset()`. Commands go on.
 6. All the solving of a tick shares one time budget, a part of the period.
 
+A joint goal (`move_to`) is a configuration in place of the goals of all tips: nothing is solved,
+all joints arrive together. It is kept, replaced and dropped as the goals of tips are.
+
 A goal that jumped is reached by a move of the joints, or, where `move` is 'linear', along a
 straight line of the tip with limited speed and acceleration, slower where the joints can't keep
 up. Twists (`set_twist`) carry a tip on from where it is. Neither searches nor leaves its branch:
@@ -34,7 +37,7 @@ is held, and reported as such. With no goals at all nothing is solved and the jo
 
 Who owns what, and alone changes it:
 
-    Coordinator   whether it is paused, why it rests, the options              `coordinator`
+    Coordinator   whether it is paused, why it rests, options, the joint goal   `coordinator`
     Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
     Leading       whether a tip leads, so that all go on from step to step      `leading`
     GoalSolver    where the joints should be: its phase, the solution          `goal_solver`

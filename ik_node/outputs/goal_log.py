@@ -65,7 +65,8 @@ class GoalLog:
 
     def _say(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
-        note = model.tracker.solver_note
+        hint = _hint(model, command) if code is StatusCode.CLOSEST else ''
+        note = '; '.join(filter(None, (hint, model.tracker.solver_note)))
         if code is StatusCode.REACHED:
             tips = _distances(model, command, how, missed=False)
             self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
@@ -118,6 +119,18 @@ def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
             yield f'{joint} {how} {distance:.3g} {unit}'
     if not distances.any():
         yield 'all joints are at their positions'
+
+
+def _hint(model: Model, command: Command) -> str:
+    """Which goals suit a tip that too few joints turn away from the orientation asked for."""
+    errors = command.orientation_errors.tolist()
+    for tip, radians in zip(model.tip_links, errors, strict=True):
+        joints = len(set(model.robot.chain(tip)) & set(model.moved_joints))
+        misses = radians > model.parameters.node.orientation_tolerance
+        if misses and model.goal_kind(tip) == 'pose' and joints < 6:
+            moves = '1 joint moves' if joints == 1 else f'{joints} joints move'
+            return f'only {moves} {tip}: set goal_kind.{tip} to position or axis'
+    return ''
 
 
 def _bytes(goal: Array | None) -> bytes:

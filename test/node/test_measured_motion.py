@@ -183,6 +183,8 @@ def test_frozen_states_lead_a_robot_back_within_its_limits(panda, output, when):
     if output == 'position_command':
         speeds = np.abs(np.diff(commands[:, :7], axis=0)) / CYCLE
         assert (speeds <= panda.velocity[:7] * (1 + 1e-6)).all()
+        assert it.states.obstacle is None
+        assert status(it) == 'IDLE', 'the way back is no goal that was reached'
 
 
 def test_a_robot_that_did_not_follow_may_wait_for_a_reset(panda):

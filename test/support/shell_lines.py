@@ -228,7 +228,8 @@ def fill(kind, values):
         if isinstance(value, dict):
             fill(getattr(message, name), value)
         else:
-            setattr(message, name, type(getattr(message, name))(value))
+            as_given = isinstance(value, list)  # array() takes no list without a type
+            setattr(message, name, value if as_given else type(getattr(message, name))(value))
     return message
 
 

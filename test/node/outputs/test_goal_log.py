@@ -61,6 +61,19 @@ def test_each_outcome_is_one_line_that_says_how_far(node):
     assert len(lines(node)) == before + 2
 
 
+def test_orientation_that_few_joints_cannot_reach_hints_at_the_goal_kind(node):
+    reach(node, 0.0)
+    before, goal = len(lines(node)), at(0.2)
+    goal[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
+    node.send_goal(goal)
+    text = until_line(node, before)
+    assert 'comes no closer than' in text
+    assert 'only 1 joint moves carriage: set goal_kind.carriage to position or axis' in text
+    before = len(lines(node))
+    node.send_goal(at(1.25))  # too far, and turned as it should be
+    assert 'goal_kind' not in until_line(node, before)
+
+
 def test_a_way_that_is_blocked_is_told(node):
     reach(node, 0.0)
     assert node.set_parameters(move='linear').successful
