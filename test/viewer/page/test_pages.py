@@ -178,10 +178,29 @@ def test_all_kinds_of_values_are_read_as_they_are_shown():
         assert value == setting.value or list(value) == list(setting.value)
 
 
-def test_static_settings_can_be_seen_but_not_changed(made):
+def test_settings_that_can_not_be_changed_are_hidden(made):
     _, hands = made(panda())
-    assert hands.widget('rate').disabled
-    assert not hands.widget('jerk').disabled
+    labels = [w.label for w in hands.widgets()]
+    assert 'rate' not in labels
+    assert 'jerk' in labels
+
+
+def test_the_limits_of_a_joint_are_those_in_force(made, clock):
+    arm = panda()
+    joint = arm.description.robot.joint_names[0]
+    own, default = f'joint_limits.{joint}.acceleration', 'joint_limits.default.acceleration'
+    for name, value in ((own, np.inf), (default, 8.0), (f'joint_limits.{joint}.jerk', np.inf)):
+        arm.settings[name] = Setting(name, float, value, bounds=(1e-6, np.inf))
+    page, hands = made(arm)
+    of_joint, of_all = (w for w in hands.widgets() if w.label == 'acceleration')
+    assert (of_joint.value, of_all.value) == ('8', '8')
+    jerks = [w.value for w in hands.widgets() if w.label == 'jerk']
+    assert jerks == ['none', 'none']
+    arm.settings = {**arm.settings, default: replace(arm.settings[default], value=5.0)}
+    page.frame()
+    arm.settings = {**arm.settings, own: replace(arm.settings[own], value=2.0)}
+    page.frame()
+    assert (of_joint.value, of_all.value) == ('2', '5')
 
 
 # The scene
@@ -226,6 +245,30 @@ def test_a_goal_has_a_ball_with_the_word_of_its_state(made):
     assert mark._ball.visible
     assert mark._label.text == 'closest'
     np.testing.assert_allclose(mark._ball.position, some_pose()[:3, 3], atol=1e-9)
+
+
+def test_the_label_at_a_goal_has_the_state_of_the_badge_in_every_frame(made):
+    arm = panda()
+    page, _ = made(arm)
+    mark = part(page, Scene).marks[0]
+    arm.goals[0] = some_pose()
+    for arm.code in ('tracking', 'closest', 'reached', 'blocked'):
+        page.frame()
+        assert mark._label.text == arm.code
+        assert f'>{arm.code}</span>' in page.status._head.content
+    arm.gone = True
+    page.frame()
+    assert mark._label.text == 'no arm'
+    assert '>no arm</span>' in page.status._head.content
+
+
+def test_errors_of_a_goal_that_is_reached_are_within_tolerance(made):
+    arm = panda()
+    page, _ = made(arm)
+    arm.goals[0] = some_pose()
+    for arm.code, said in (('tracking', '1.000 mm'), ('reached', 'within tolerance')):
+        page.frame()
+        assert said in page.status._head.content
 
 
 def test_a_tip_that_is_there_is_not_marked_for_another_that_cannot_be(made):
@@ -406,6 +449,7 @@ def test_robots_of_all_sorts_have_a_page(made, robot):
 
 def test_curves_show_the_last_seconds_and_are_not_sent_again_while_nothing_changes(made, clock):
     arm = panda()
+    arm.goals[0] = some_pose()
     page, _ = made(arm)
     sent = []
 
@@ -428,6 +472,23 @@ def test_curves_show_the_last_seconds_and_are_not_sent_again_while_nothing_chang
     play(2.0)
     assert any(sent)
     np.testing.assert_allclose(page.status.curves._distance.data[1][-1], 5.0)
+
+
+def test_the_distance_curve_begins_with_the_goal_and_ends_with_it(made, clock):
+    arm = panda()
+    page, _ = made(arm)
+
+    def points(seconds):
+        for _ in range(int(10 * seconds)):
+            clock(0.1)
+            page.frame()
+        return len(page.status.curves._distance.data[0])
+
+    assert points(3.0) == 0
+    arm.goals[0] = some_pose()
+    assert 8 < points(1.0) < 12
+    arm.goals[0] = None
+    assert points(1.0) == 0
 
 
 def test_what_is_asked_for_holds_up_no_browser_but_waits_for_the_next_frame(made):
