@@ -61,7 +61,7 @@ test-all:
 
 docs:
 	@python=$$(scripts/environment docs) && \
-	"$$python" -m sphinx -W --keep-going -q -b html docs build/docs && \
+	NUMBA_DISABLE_JIT=1 "$$python" -m sphinx -W --keep-going -q -b html docs build/docs && \
 	echo "$$PWD/build/docs/index.html"
 
 lint:

@@ -47,7 +47,6 @@ from .parser import (
 )
 from .text import as_json
 
-
 FAR = 0.02
 """A link that is farther from its path than this share of the robot's length has lost it."""
 
@@ -236,7 +235,7 @@ def _fit(
 def _advice(arguments: argparse.Namespace) -> str:
     """What to try if links are far from their paths."""
     if arguments.fit:
-        return 'links are far from their paths: follow fewer --links, or without joints --no-joints'
+        return 'links are far from their paths: follow fewer --links, or use --no-joints'
     return (
         "the paths leave the robot's reach: --fit scales and moves them into it; --rpy 1.5708 0 0 "
         'turns motion capture with y up; --base-link LINK follows paths relative to a link'

@@ -66,9 +66,8 @@ def fit(
     for scale in first * STEP ** np.arange(STEPS):
         transform = turn.copy()
         transform[:3, 3] = anchor - scale * centre
-        made = retarget(
-            tried, robot, links, source=source, scale=scale, transform=transform, **placed, **options
-        )
+        options |= {'scale': scale, 'transform': transform}
+        made = retarget(tried, robot, links, source=source, **placed, **options)
         if made.link_errors.max() <= NEAR * length:
             return Fit(float(scale), transform[:3, 3])
     raise InvalidOption(
@@ -85,7 +84,8 @@ def _anchor(robot: Robot, links: tuple[str, ...]) -> Array:
     samples = [robot.middle_configuration, *random.uniform(low, high, (SAMPLES, robot.n))]
     conditions = np.array([_smallest_singular_value(robot, q, links) for q in samples])
     best = 0 if conditions[0] >= PREFERRED * conditions.max() else int(conditions.argmax())
-    return np.mean([robot.forward_kinematics(samples[best], link)[:3, 3] for link in links], axis=0)
+    places = [robot.forward_kinematics(samples[best], link)[:3, 3] for link in links]
+    return np.mean(places, axis=0)
 
 
 def _smallest_singular_value(robot: Robot, q: Array, links: tuple[str, ...]) -> float:

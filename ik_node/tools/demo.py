@@ -1,15 +1,15 @@
 """`python -m ik_node.tools.demo`: drive the shipped Panda with goals and print a table.
 
 The demo starts `ik_node` as a process of its own and then acts like a user's program: it publishes
-goals, the last one where the tip was at first, and reads joint_states. It computes the errors of goals itself, by forward kinematics of
-the received joint states; only the solve time is the one reported by the node (~/status). The exit
-code is 0 if all reachable goals were reached.
+goals, the last one where the tip was at first, and reads joint_states. It computes the errors of
+goals itself, by forward kinematics of the received joint states; only the solve time is the one
+reported by the node (~/status). The exit code is 0 if all reachable goals were reached.
 
 It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot. The viewer
 serves its page on this machine (`--no-viewer`, or VIEWER=0: no page). The first goal waits for a
-browser to open the page, up to BROWSER_PATIENCE, but not in continuous integration (variable CI). On a
-terminal, and without a duration, you can then drag the arm until Ctrl-C; goals that no browser showed
-are repeated once one opens the page.
+browser to open the page, up to BROWSER_PATIENCE, but not in continuous integration (variable CI).
+On a terminal, and without a duration, you can then drag the arm until Ctrl-C; goals that no
+browser showed are repeated once one opens the page.
 """
 
 from __future__ import annotations
@@ -270,9 +270,7 @@ def parameters(urdf: Path) -> dict[str, object]:
     }
 
 
-def run(
-    duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, stays: bool
-) -> int:
+def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, stays: bool) -> int:
     """Run the demo on a context; its exit code.
 
     waits : for a browser, before the first goal

@@ -56,7 +56,7 @@ def ended_by_signals() -> threading.Event:
 
 
 def show_until(ended: threading.Event, page: Any, name: str) -> None:
-    """Print the address of a page and each time a browser opens it; at the end close its server."""
+    """Print the address of a page and who opens it, until the end; then close its server."""
     print(f'{name} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
     before = 0
     while not ended.is_set():  # to wait takes its lock, and a signal that finds it taken hangs

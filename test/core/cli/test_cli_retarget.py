@@ -77,7 +77,7 @@ def test_wrong_arguments_are_refused_in_one_line(wave, tmp_path, capsys, asked, 
 
 @pytest.fixture
 def wide_swing(tmp_path):
-    """The paths of a CSV file in which a linkage swings its end 2 m from the base, and of its URDF."""
+    """The paths of a CSV file, in which a linkage swings its end by 2 m, and of its URDF."""
     urdf, clip = tmp_path / 'linkage.urdf', tmp_path / 'swing.csv'
     assert main(['linkage', '2', '--length', '1.0', '--out', str(urdf)]) == 0
     linkage = ik.load_urdf(urdf)
