@@ -57,7 +57,7 @@ def fit(
     """
     period = max(motion.period, motion.duration / (FRAMES - 1))
     tried = motion.resampled(period) if period > motion.period else motion
-    placed = {'joints': {}, 'base_link': base_link}
+    placed: dict[str, Any] = {'joints': {}, 'base_link': base_link}
     paths = example_of(tried, source, robot, links, transform=turn, **placed).paths
     low, high = paths.min(axis=(0, 1)), paths.max(axis=(0, 1))
     centre, anchor = 0.5 * (low + high), _anchor(robot, tuple(links.values()))
@@ -66,8 +66,8 @@ def fit(
     for scale in first * STEP ** np.arange(STEPS):
         transform = turn.copy()
         transform[:3, 3] = anchor - scale * centre
-        options |= {'scale': scale, 'transform': transform}
-        made = retarget(tried, robot, links, source=source, **placed, **options)
+        trial = {'scale': scale, 'transform': transform, **options}
+        made = retarget(tried, robot, links, source=source, **placed, **trial)
         if made.link_errors.max() <= NEAR * length:
             return Fit(float(scale), transform[:3, 3])
     raise InvalidOption(

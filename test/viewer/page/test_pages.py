@@ -486,7 +486,7 @@ def test_the_distance_curve_begins_with_the_goal_and_ends_with_it(made, clock):
 
     assert points(3.0) == 0
     arm.goals[0] = some_pose()
-    assert 8 < points(1.0) < 12
+    assert 6 < points(1.0) <= 10  # it is drawn a few times a second
     arm.goals[0] = None
     assert points(1.0) == 0
 

@@ -201,8 +201,8 @@ def test_pause_and_reset(watch, node, robot):
     watch.until(lambda: watch.moment.code == 'idle' and watch.tips[0].goal is None, 'no goal')
 
 
-def test_joints_go_where_they_are_sent_and_home(watch):
-    home = watch.until_there().q
+def test_joints_go_where_they_are_sent_and_home(watch, node, robot):
+    home = node.states[0].position[: robot.n]  # where it was activated
     watch.arm.set_joint_goal({'panda_joint1': 0.5, 'panda_joint4': -1.5})
     watch.until(lambda: (watch.moment.q[0], watch.moment.q[3]) == (0.5, -1.5), 'the joints')
     watch.until(lambda: watch.moment.code == 'reached', 'the status')
