@@ -87,9 +87,9 @@ def _onto_limits(problem: IkProblem, q0: Array, rng: np.random.Generator) -> Non
 
 def _outcome(problem: IkProblem, solver: Solver, q0: Array) -> str:
     result = solver.solve(problem, q0)
-    if result.status is IkStatus.CLOSEST and is_false(problem, result):
-        return 'FALSE'
-    return result.status.name
+    if result.status not in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS):
+        return result.status.name
+    return 'FALSE' if is_false(problem, result) else 'CLOSEST'
 
 
 def is_false(problem: IkProblem, result: IkResult) -> bool:
@@ -128,6 +128,7 @@ def _by_scipy(problem: IkProblem, x: Array) -> tuple[Array, float]:
 
 
 def _row(robot: str, solver: str, counts: Counter[str]) -> Row:
-    names = ('FALSE', *(status.name for status in IkStatus if status is not IkStatus.LEAST))
+    unused = IkStatus.LEAST, IkStatus.TOO_FEW_JOINTS
+    names = ('FALSE', *(status.name for status in IkStatus if status not in unused))
     row: Row = {'robot': robot, 'solver': solver, 'starts': sum(counts.values())}
     return row | {name.lower(): counts[name] for name in names}

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .display import angle, counted, length
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
 from .options import exact_number
+from .result import IkStatus
 from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
@@ -24,6 +25,7 @@ from .tasks.base import JointTask
 from .tasks.goals import GoalTask
 from .tasks.jacobian_check import check_finite, check_task, residual_of_task, rows_of_task
 from .tasks.packing import PackedGoals
+from .tasks.reach import reach_of_goals
 
 
 @dataclass(eq=False)
@@ -109,6 +111,8 @@ class IkProblem:
         turns = turns & ~self.constraints.coupled  # as it is to a constraint
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
+        self.reach = reach_of_goals(self.packed, low, high)
+        self.short_goals = self._find_short_goals()
         self.default_configuration = self._default_configuration()
         self._kept = threading.local()
 
@@ -259,6 +263,39 @@ class IkProblem:
         errors = np.column_stack((position_errors, orientation_errors))
         return are_within(errors, self.position_tolerance, self.orientation_tolerance)
 
+    def explained(
+        self, status: IkStatus, position_errors: Array, orientation_errors: Array
+    ) -> IkStatus:
+        """TOO_FEW_JOINTS in place of CLOSEST where that is why goals, as last loaded, are missed."""
+        if status is not IkStatus.CLOSEST or not self.short_goals.any():
+            return status
+        points = np.array([goal.target[9:] for goal in self.goals])
+        few = self.lacks_joints(position_errors, orientation_errors, points)
+        return IkStatus.TOO_FEW_JOINTS if few else status
+
+    def lacks_joints(
+        self,
+        position_errors: Array,
+        orientation_errors: Array,
+        points: Array,
+        tolerances: tuple[float, float] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Whether goals that ask for more than their joints can do are all that is missed (...).
+
+        position_errors [m], orientation_errors [rad] (..., G) : at the closest point
+        points (..., G, 3) : the positions of the targets [m]
+
+        A goal whose position is out of reach does not count: farther away than the links are long,
+        or missed although its orientation weighs next to nothing (`POSITION_FIRST`).
+        """
+        position, orientation = tolerances or self.tolerances
+        far, turned = position_errors > position, orientation_errors > orientation
+        centres, radii = self.reach
+        beyond = np.linalg.norm(points - centres, axis=-1) > radii + position
+        first = np.array([goal.puts_position_first for goal in self.goals], bool)
+        explained = self.short_goals & ~beyond & ~(first & far)
+        return (explained | ~(far | turned)).all(axis=-1)
+
     def rows_of(
         self, tasks: Sequence[Task], x: Array, begins: bool = False
     ) -> tuple[Array, Array]:
@@ -296,6 +333,16 @@ class IkProblem:
         if not moved:
             raise UnsupportedProblem('no joint may move')
         return np.array(sorted(moved), int)
+
+    def _find_short_goals(self) -> NDArray[np.bool_]:
+        """Which goals (G,) fix more degrees of freedom than the joints that move their link have.
+
+        All do where they ask for more together than all variables have.
+        """
+        fixed = [goal.fixed_freedoms for goal in self.goals]
+        frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
+        joints = [len(set(self.robot.chain(*chain)) - frozen) for chain in self.goal_chains]
+        return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables))
 
     def _checked_box(self, lower: ArrayLike | None, upper: ArrayLike | None) -> Array:
         box = np.array([self.robot.lower, self.robot.upper])

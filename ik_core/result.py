@@ -17,6 +17,9 @@ class IkStatus(Enum):
 
     REACHED = 'all goals are reached within their tolerances'
     CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
+    TOO_FEW_JOINTS = (
+        'not reached: the arm has fewer joints than the goal asks for; this is the closest point'
+    )
     LEAST = 'the cost of the tasks is at its minimum: there is no goal to reach'
     STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
     ITERATION_LIMIT = 'not reached: the iterations ended first'

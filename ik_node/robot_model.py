@@ -36,9 +36,9 @@ from .sure_steps import Mover
 from .texts import cut
 
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
-    zip(GOAL_KINDS, (PoseTask, PositionTask, PositionAxisTask), strict=True)
+    zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
-"""By what counts of them."""
+"""By what counts of them; `auto` depends on the number of joints."""
 STOP_MARGIN = 0.9
 """[s] By how much a stop, and the answer that it is over, may be late."""
 BLANK = '\ufeff \t\r\n'
@@ -284,6 +284,10 @@ class Model:
         """What counts of the goals of a tip: one of GOAL_KINDS."""
         return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
 
+    def joints_of(self, tip_link: str) -> int:
+        """Number of the joints that move a tip."""
+        return len(set(self.robot.chain(tip_link)) & set(self.moved_joints))
+
     def needed_joints(self) -> tuple[str, ...]:
         """The joints whose positions must be known to start from a measured state."""
         joints = {*self._chain_joints(), *self.commanded_joints()}
@@ -423,10 +427,16 @@ class Model:
         """One for each tip."""
         goals: list[GoalTask] = []
         for tip in self.tip_links:
-            goal = GOALS[self.goal_kind(tip)](tip, tool=self.tool(tip))
+            goal = self._goal(tip)
             goal.set_target(self._middle(tip))
             goals.append(goal)
         return goals
+
+    def _goal(self, tip: str) -> GoalTask:
+        kind, tool = self.goal_kind(tip), self.tool(tip)
+        if kind == 'auto':
+            return PoseTask.for_joints(self.joints_of(tip), tip, tool)
+        return GOALS[kind](tip, tool=tool)
 
     def _frozen_joints(self) -> tuple[str, ...]:
         """The joints that stay where they are: those asked for, and what would move base_link."""

@@ -245,7 +245,16 @@ class ManySolves:
         share_out(count, MOST, self.threads, worker, progress, least=least)
         if progress is not None:
             progress(count, count)
-        return _result_of(answers)
+        result = _result_of(answers)
+        self._explain(result, given.transforms)
+        return result
+
+    def _explain(self, result: BatchResult, transforms: Array) -> None:
+        """Write TOO_FEW_JOINTS where `IkProblem.explained` says so."""
+        if result.success.all() or not self.problem.short_goals.any():
+            return
+        few = self.problem.lacks_joints(*result._errors(), transforms[..., :3, 3])
+        result.status[few & (result.status == IkStatus.CLOSEST)] = IkStatus.TOO_FEW_JOINTS
 
     def _solve(
         self,

@@ -34,6 +34,7 @@ STATUSES = {
     rules.EXHAUSTED: IkStatus.ITERATION_LIMIT,
 }
 CODES = {status: code for code, status in STATUSES.items()}
+CODES[IkStatus.TOO_FEW_JOINTS] = rules.CLOSEST
 """The statuses of searches that have ended, by their codes in kernels; and these."""
 
 MOST_STEPS = 1024
@@ -201,7 +202,7 @@ class Search(ABC):
         is_reached = problem.is_solved(position, orientation)
         stays = not (x != inside).any() or is_stationary(problem, problem.at(x))
         code = answer_status(CODES.get(status, RUNNING), is_reached, stays)
-        status = STATUSES.get(code, status)
+        status = problem.explained(STATUSES.get(code, status), position, orientation)
         q = self.q0.copy()
         q[problem.variables] = x
         return IkResult(

@@ -179,7 +179,7 @@ def judged(
         return IkStatus.LEAST if status is IkStatus.CLOSEST or cost <= NO_COST else status
     if packed is not problem.packed and problem.is_solved(errors[:, 0], errors[:, 1]):
         return IkStatus.REACHED
-    return status
+    return problem.explained(status, errors[:, 0], errors[:, 1])
 
 
 # --- methods written in Python -----------------------------------------------------------------

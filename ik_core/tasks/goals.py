@@ -42,6 +42,11 @@ from .base import Task
 from .packing import PackedGoals
 from .weights import is_matrix, principal_axes
 
+POSE_FREEDOMS = 6
+POSITION_FIRST = 1e-6
+"""Orientation weight, where positions weigh 1, at which an arm of too few joints comes within its
+tolerance of a position, and turns as far as it then can."""
+
 AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
 """The quaternion of the axes of a position goal, where no orientation is given."""
 
@@ -205,6 +210,23 @@ class GoalTask(Task):
         return bool((weights == weights[0]).all()) and not self.orientation_box.any()
 
     @property
+    def fixed_freedoms(self) -> int:
+        """Number of degrees of freedom that the goal leaves no range for: 6 of a whole pose."""
+        position = (self.position_weights > 0.0) & (self.position_box == 0.0)
+        rotation = (self.rotation_weights[:3] > 0.0) & (self.orientation_box == 0.0)
+        turns = int(rotation.sum())
+        if self.rotation == kernels.AXIS:
+            turns = min(turns, 2) if self.cone == 0.0 else 0
+        return int(position.sum()) + turns
+
+    @property
+    def puts_position_first(self) -> bool:
+        """Whether the orientation weighs next to nothing beside the position (POSITION_FIRST)."""
+        return bool(
+            self.rotation_weights.max() <= 1.001 * POSITION_FIRST * self.position_weights.min()
+        )
+
+    @property
     def is_region(self) -> bool:
         """Whether more than one pose fulfils the constrained components exactly."""
         return bool(self.position_box.any() or self.orientation_box.any() or self.cone > 0.0)
@@ -328,6 +350,16 @@ class PoseTask(GoalTask):
             rotation=rotation,
             normalise=normalise,
         )
+
+    @classmethod
+    def for_joints(cls, joints: int, link: str, tool: Any = None) -> PoseTask:
+        """Make a goal without a target for a link that this many joints move.
+
+        With fewer than six, the position comes first, and the orientation as near as it can then
+        (weight `POSITION_FIRST`).
+        """
+        weight = POSITION_FIRST if joints < POSE_FREEDOMS else 1.0
+        return cls(link, tool=tool, orientation_weights=weight)
 
     def _less(self) -> str:
         if self._missing == {'orientation'}:

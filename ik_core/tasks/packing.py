@@ -20,8 +20,9 @@ class PackedGoals:
 
     `variables` are the indices into q that may move; the other joints keep the value that
     `load` is given. `orientation_length` [m/rad] scales rotations in the stacked residual.
-    `parts` are what each entry of the arrays is for, one or two of every goal and then
-    `patterns`, which are no goals, and whose cost has a `constant` beside that of the residual.
+    `parts` are what each entry of the arrays is for, one or two of every goal (`owners` has its
+    index) and then `patterns`, which are no goals, and whose cost has a `constant` beside that of
+    the residual.
     `is_plain`: they are the goals, one each.
     """
 
@@ -37,7 +38,7 @@ class PackedGoals:
         self._root = robot.base_link
         of_goals = [(part, i) for i, goal in enumerate(goals) for part in parts_of(goal)]
         self._patterns = [PatternPart(pattern) for pattern in patterns]
-        self._owners = [i for _, i in of_goals]
+        self.owners = [i for _, i in of_goals]
         self.parts: list[Goal | Part | PatternPart] = [part for part, _ in of_goals]
         self.parts += self._patterns
         self.is_plain = self.parts == list(goals)
@@ -66,7 +67,7 @@ class PackedGoals:
 
     def _load_patterns(self) -> None:
         self.constant = 0.0
-        for i, pattern in enumerate(self._patterns, len(self._owners)):
+        for i, pattern in enumerate(self._patterns, len(self.owners)):
             scales, constant = pattern.update()
             self.tools[i, kernels.SCALE : kernels.SCALE + 3] = scales
             self.targets[i] = pattern.target
@@ -74,14 +75,14 @@ class PackedGoals:
 
     def set_targets(self, targets: Sequence[Array]) -> None:
         """Take over targets (12,), one for each goal."""
-        for row, part, i in zip(self.targets, self.parts, self._owners, strict=False):
+        for row, part, i in zip(self.targets, self.parts, self.owners, strict=False):
             row[:] = part.turned(targets[i])
 
     def part_targets(self, targets: Array) -> Array:
         """The targets (N, parts, 12) for those of the goals (N, G, 12)."""
         if self.is_plain:
             return targets
-        owned = zip(self.parts, self._owners, strict=False)
+        owned = zip(self.parts, self.owners, strict=False)
         return np.stack([part.turned(targets[:, i]) for part, i in owned], axis=1)
 
     def goal_errors(self, errors: Array) -> Array:
@@ -89,7 +90,7 @@ class PackedGoals:
         if self.is_plain:
             return errors
         merged = np.zeros((*errors.shape[:-2], len(self.goals), 2))
-        for i, owner in enumerate(self._owners):  # halves have one of the two errors each
+        for i, owner in enumerate(self.owners):  # halves have one of the two errors each
             merged[..., owner, :] += errors[..., i, :]
         return merged
 

@@ -498,7 +498,11 @@ class Coordinator:
         if solver.is_solved(position, orientation):
             return TrackStatus.REACHED
         held = solver.phase is Phase.CONVERGED and (self.motion.q == solver.solution).all()
-        return TrackStatus.CLOSEST if held else TrackStatus.TRACKING
+        if not held:
+            return TrackStatus.TRACKING
+        points = np.array([target[9:] for target in self._targets()])
+        few = solver.lacks_joints(position, orientation, points)
+        return TrackStatus.TOO_FEW_JOINTS if few else TrackStatus.CLOSEST
 
     def _joint_goal_status(self, goal: MoveTo) -> TrackStatus:
         """CLOSEST where the limits keep joints from their goal."""

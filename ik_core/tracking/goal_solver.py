@@ -358,6 +358,12 @@ class GoalSolver:
             max(position_errors.tolist()), max(orientation_errors.tolist()), *self._tolerances
         )
 
+    def lacks_joints(self, position: Array, orientation: Array, points: Array) -> bool:
+        """Whether goals at points (G, 3) are missed by these errors (G,) for lack of joints."""
+        problem, tolerances = self.problem, self._tolerances
+        few = problem.short_goals.any()
+        return bool(few and problem.lacks_joints(position, orientation, points, tolerances))
+
     def miss(self, goal: int) -> float:
         """By how many tolerances the last result misses a goal (its index)."""
         position, orientation = self._tolerances

@@ -15,6 +15,7 @@ class TrackStatus(Enum):
     TRACKING = 'tracking'
     REACHED = 'reached'
     CLOSEST = 'closest'
+    TOO_FEW_JOINTS = 'too_few_joints'
     SEARCHING = 'searching'
     BLOCKED = 'blocked'
     STALE = 'stale'
@@ -31,6 +32,8 @@ _STATUS_TEXT = {
     TrackStatus.TRACKING: 'moving to the goal',
     TrackStatus.REACHED: 'the goal is reached',
     TrackStatus.CLOSEST: 'the goal is out of reach: holding the closest pose found',
+    TrackStatus.TOO_FEW_JOINTS: 'the arm has fewer joints than the goal asks for: holding the '
+    'closest pose found',
     TrackStatus.SEARCHING: 'searching for a way to reach the new goal',
     TrackStatus.BLOCKED: 'stopped: a limit or a singularity blocks the way of the tip',
     TrackStatus.STALE: 'the goals stopped coming (goal_timeout): stopped',

@@ -33,6 +33,7 @@ class StatusCode(Enum):
     CLOSEST = 20, WARN, TrackStatus.CLOSEST.text
     BLOCKED = 21, WARN, TrackStatus.BLOCKED.text
     STALE = 22, WARN, TrackStatus.STALE.text
+    TOO_FEW_JOINTS = 23, WARN, TrackStatus.TOO_FEW_JOINTS.text
     WAITING_FOR_STATE = 30, WARN, 'waiting for joint_states'
     STATE_LOST = 31, WARN, 'joint_states stopped coming: stopped'
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
@@ -97,6 +98,7 @@ FOLLOWING = (
     TrackStatus.TRACKING,
     TrackStatus.REACHED,
     TrackStatus.CLOSEST,
+    TrackStatus.TOO_FEW_JOINTS,
     TrackStatus.SEARCHING,
     TrackStatus.BLOCKED,
 )

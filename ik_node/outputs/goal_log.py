@@ -28,7 +28,13 @@ OUTCOMES = {
     StatusCode.REACHED: ('goal reached', 'is within'),
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
     StatusCode.CLOSEST: ('goal out of reach', 'comes no closer than'),
+    StatusCode.TOO_FEW_JOINTS: (
+        'the arm has fewer joints than the goal asks for', 'comes no closer than',
+    ),
 }
+
+LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
+"""Kinds of goals that suit an arm of few joints better, by kind."""
 
 
 class GoalLog:
@@ -65,7 +71,7 @@ class GoalLog:
 
     def _say(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
-        hint = _hint(model, command) if code is StatusCode.CLOSEST else ''
+        hint = _hint(model, command) if code is StatusCode.TOO_FEW_JOINTS else ''
         note = '; '.join(filter(None, (hint, model.tracker.solver_note)))
         if code is StatusCode.REACHED:
             tips = _distances(model, command, how, missed=False)
@@ -74,7 +80,7 @@ class GoalLog:
         tips = _distances(model, command, how, missed=True)
         why = self._health.hazards.text
         text = _line(f'{what}: {", ".join(tips)}', why, note)
-        if code is StatusCode.CLOSEST:  # a result, and as usual as REACHED while a goal is dragged
+        if code is not StatusCode.BLOCKED:  # a result, and as usual as REACHED in a drag
             self._node.get_logger().info(text)
         else:
             self._node.get_logger().warning(text)
@@ -125,11 +131,11 @@ def _hint(model: Model, command: Command) -> str:
     """Which goals suit a tip that too few joints turn away from the orientation asked for."""
     errors = command.orientation_errors.tolist()
     for tip, radians in zip(model.tip_links, errors, strict=True):
-        joints = len(set(model.robot.chain(tip)) & set(model.moved_joints))
+        joints, kind = model.joints_of(tip), model.goal_kind(tip)
         misses = radians > model.parameters.node.orientation_tolerance
-        if misses and model.goal_kind(tip) == 'pose' and joints < 6:
+        if misses and kind in LESS and joints < 6:
             moves = '1 joint moves' if joints == 1 else f'{joints} joints move'
-            return f'only {moves} {tip}: set goal_kind.{tip} to position or axis'
+            return f'only {moves} {tip}: set goal_kind.{tip} to {LESS[kind]}'
     return ''
 
 

@@ -44,6 +44,7 @@ COLOURS = {
     TrackStatus.BLOCKED: (1.0, 0.4, 0.0),
     TrackStatus.REACHED: GREEN,
     TrackStatus.CLOSEST: RED,
+    TrackStatus.TOO_FEW_JOINTS: (1.0, 0.6, 0.0),
     TrackStatus.STALE: (0.5, 0.5, 0.5),
 }
 

@@ -43,7 +43,7 @@ frame by position [m] and roll, pitch, yaw [rad]; goals are then for that point.
     tools.panda_hand.rpy: [0.0, 0.0, 0.0]
 Goals of a tip are poses, or only positions, or positions with the direction of the z axis.
 The same part counts for its twists and for holding it:
-    goal_kind.panda_hand: position  # pose, position or axis
+    goal_kind.panda_hand: position  # auto, pose, position or axis
 ~/home moves the joints to home.<joint> [rad or m], or to where the node was activated:
     home.panda_joint4: -1.5""",
     'joint_limits': """\

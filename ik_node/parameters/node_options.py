@@ -19,8 +19,9 @@ TIGHTEST = 1e-12
 """The smallest tolerance [m, rad] that a goal can be reached to."""
 PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
 """What a planar goal can keep of the tip's own height and tilt."""
-GOAL_KINDS = ('pose', 'position', 'axis')
-"""What counts of a goal's pose; axis: its position and the direction of its z axis."""
+GOAL_KINDS = ('auto', 'pose', 'position', 'axis')
+"""What counts of a goal's pose; auto: all of it, with fewer than six joints the position first;
+axis: its position and the direction of its z axis."""
 
 
 @dataclass(frozen=True)

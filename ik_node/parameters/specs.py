@@ -284,7 +284,8 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
             kind=str,
             default=GOAL_KINDS[0],
             doc=f'part of the pose that counts for goals and twists of {tip}, and for holding '
-            'it; axis: position and direction of the z axis',
+            'it; auto: the pose, or where fewer than six joints move the tip, the position first '
+            'and the orientation as far as they can; axis: position and direction of the z axis',
             choices=GOAL_KINDS,
         )
         for tip in tip_links

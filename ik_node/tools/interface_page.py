@@ -60,7 +60,7 @@ runs. The node checks all parameters of a request before it applies any of them.
 | `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | tighten those of the URDF |
 | `joint_limits.<joint>.following_error` | largest deviation from the commands |
 | `home.<joint>` | position for `~/home`; by default where it was when the node was activated |
-| `goal_kind.<tip>` | part of the pose that counts: `pose`, `position` or `axis` |
+| `goal_kind.<tip>` | part of the pose that counts: `auto`, `pose`, `position` or `axis` |
 | `tools.<tip>.{xyz,rpy}` | the tool centre point in the tip's frame [m, rad] |
 """
 TRAJECTORY, POSITION = '`output: joint_trajectory`', '`output: position_command`'

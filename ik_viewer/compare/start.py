@@ -37,7 +37,7 @@ class Goal:
     tool: Array
 
     def task(self) -> GoalTask:
-        """What a problem makes of it: the same as that of the page's arm."""
+        """Make the task of a problem; a pose counts as a whole, however few the joints."""
         task = GOALS[self.kind](self.link, tool=self.tool)
         task.set_target(self.target)
         return task

@@ -18,6 +18,7 @@ OF_CODES: dict[str, Colour] = {
     'reached': GREEN,
     'tracking': BLUE,
     'closest': ORANGE,
+    'too_few_joints': ORANGE,
     'blocked': RED,
     'searching': PURPLE,
     'stale': GREY,

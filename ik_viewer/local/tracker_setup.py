@@ -31,7 +31,7 @@ def problem_of(
     limits, q = limits_of(robot, settings), robot.middle_configuration
     goals: list[GoalTask] = []
     for tip, kind in zip(tips, kinds, strict=True):
-        goal = GOALS[kind](tip)
+        goal = _goal(robot, tip, kind)
         goal.set_target(robot.forward_kinematics(q, tip))
         goals.append(goal)
     return IkProblem(
@@ -43,6 +43,12 @@ def problem_of(
         orientation_tolerance=settings['orientation_tolerance'].value,
         orientation_length=settings['orientation_length'].value,
     )
+
+
+def _goal(robot: Robot, tip: str, kind: GoalKind) -> GoalTask:
+    if kind is GoalKind.POSE:
+        return PoseTask.for_joints(len(robot.chain(tip)), tip)
+    return GOALS[kind](tip)
 
 
 def limits_of(robot: Robot, settings: Settings) -> MotionLimits:

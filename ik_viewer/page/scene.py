@@ -72,7 +72,7 @@ class Scene:
         """The state of the arm; of several tips, one may have reached its goal by itself."""
         settings = self._stage.arm.settings
         known = {'position_tolerance', 'orientation_tolerance'} <= {*settings}
-        if code != 'closest' or len(self.marks) == 1 or not known:
+        if code not in ('closest', 'too_few_joints') or len(self.marks) == 1 or not known:
             return code
         near = tip.position_error <= settings['position_tolerance'].value
         turned = tip.orientation_error <= settings['orientation_tolerance'].value

@@ -26,7 +26,7 @@ from .messages import Status
 from .parameters import Parameters
 from .presence import Presence
 from .robot_loader import Robots
-from .sending import Sending
+from .sending import Sending, kind_of
 from .watch import Watch
 
 MOST_NOTICES = 100
@@ -244,11 +244,6 @@ class RosArm:
 
     def _on_error(self, error: Exception) -> None:
         self._notices.append(error_text(error))
-
-
-def kind_of(value: Any) -> GoalKind:
-    """What counts of a goal; what is not known here is shown as the whole pose."""
-    return next((kind for kind in GoalKind if kind.value == value), GoalKind.POSE)
 
 
 def _tool(settings: Mapping[str, Setting], link: str) -> Array:

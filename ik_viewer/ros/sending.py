@@ -98,14 +98,18 @@ class Sending:
                 self._say(f'a goal was not sent: the node did not subscribe for {PATIENCE:g} s')
 
     def _counts(self, tip: int, goal: Goal) -> bool:
-        """Whether of a tip's goals counts what this one says; otherwise that is asked for."""
+        """Whether of a tip's goals counts what this one says; otherwise that is asked for.
+
+        To the node a pose is `auto`: arms of few joints then follow its position first.
+        """
         name, kind = f'goal_kind.{self._links[tip]}', goal.kind
         setting = self._parameters.settings.get(name)
-        if setting is not None and setting.value == kind.value:
+        if setting is not None and kind_of(setting.value) is kind:
             return True
         if setting is not None and not goal.asked:
             goal.asked = True
-            self._parameters.set({name: kind.value}, partial(self._asked, tip, goal))
+            value = 'auto' if kind is GoalKind.POSE else kind.value
+            self._parameters.set({name: value}, partial(self._asked, tip, goal))
         return False
 
     def _asked(self, tip: int, goal: Goal, success: bool) -> None:
@@ -115,6 +119,11 @@ class Sending:
 
     def _publisher(self, kind: Any, link: str, topic: str) -> Any:
         return self._node.create_publisher(kind, f'{self._namespace}/{topic_of(link, topic)}', 1)
+
+
+def kind_of(value: Any) -> GoalKind:
+    """What counts of a goal; what is not known here is shown as the whole pose."""
+    return next((kind for kind in GoalKind if kind.value == value), GoalKind.POSE)
 
 
 def _in_units(

@@ -236,6 +236,8 @@ class DampedWorkspace(Workspace):
         if status is None:
             self._check(code, q)
             return self.result(q, clock() - started)
+        if status is IkStatus.CLOSEST:
+            status = problem.explained(status, errors[0], errors[1])
         return IkResult(
             q,
             status,

@@ -30,6 +30,7 @@ STATUS_COLOURS = {
     TrackStatus.TRACKING: SKY,
     TrackStatus.REACHED: GREEN,
     TrackStatus.CLOSEST: ORANGE,
+    TrackStatus.TOO_FEW_JOINTS: '#F0E442',
     TrackStatus.SEARCHING: PINK,
     TrackStatus.BLOCKED: RED,
     TrackStatus.STALE: BLACK,

@@ -12,7 +12,7 @@ pytest.importorskip('rclpy')
 from rcl_interfaces.msg import Log
 from support.slide import at, slide
 
-WORDS = ('goal reached', 'out of reach', 'blocked')
+WORDS = ('goal reached', 'out of reach', 'blocked', 'fewer joints')
 
 
 @pytest.fixture(scope='module')
@@ -67,11 +67,15 @@ def test_orientation_that_few_joints_cannot_reach_hints_at_the_goal_kind(node):
     goal[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
     node.send_goal(goal)
     text = until_line(node, before)
-    assert 'comes no closer than' in text
+    assert text.startswith('the arm has fewer joints than the goal asks for: carriage comes no')
+    assert 'closer than 90 deg, its position within tolerance' in text
     assert 'only 1 joint moves carriage: set goal_kind.carriage to position or axis' in text
     before = len(lines(node))
-    node.send_goal(at(1.25))  # too far, and turned as it should be
-    assert 'goal_kind' not in until_line(node, before)
+    goal[0, 3] = 1.25  # too far, and turned, too
+    node.send_goal(goal)
+    text = until_line(node, before)
+    assert text.startswith('goal out of reach: carriage comes no closer than 250 mm')
+    assert 'goal_kind' not in text
 
 
 def test_a_way_that_is_blocked_is_told(node):

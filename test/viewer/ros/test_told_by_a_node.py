@@ -12,7 +12,7 @@ from ik_core import load_urdf
 from ik_core.robot.shipped import shared_file
 from ik_viewer.arm import GoalKind
 from ik_viewer.ros.messages import status_of, take_positions
-from ik_viewer.ros.ros_arm import kind_of
+from ik_viewer.ros.sending import kind_of
 
 
 @pytest.mark.parametrize('number', ['nan', 'inf', '-inf', '1e400', 'many', ''])
