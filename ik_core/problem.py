@@ -23,7 +23,13 @@ from .rules import are_within
 from .tasks import Task
 from .tasks.base import JointTask
 from .tasks.goals import GoalTask
-from .tasks.jacobian_check import check_finite, check_task, residual_of_task, rows_of_task
+from .tasks.jacobian_check import (
+    check_finite,
+    check_task,
+    jacobian_of_task,
+    residual_of_task,
+    rows_of_task,
+)
 from .tasks.packing import PackedGoals
 from .tasks.reach import reach_of_goals
 
@@ -234,10 +240,8 @@ class IkProblem:
         """The cost alone at variables x; also fills `packed.errors`."""
         cost = self.packed.update(x)
         if self.other_tasks:
-            self._q[self.variables] = x
-            for task in self.other_tasks:
-                residual = residual_of_task(task, self.robot, self._q)
-                cost += float(residual @ residual)
+            residual = self.residual_of(self.other_tasks, x)
+            cost += float(residual @ residual)
         return cost
 
     def secondary_at(self, x: Array, begins: bool = False) -> tuple[Array, Array]:
@@ -295,6 +299,17 @@ class IkProblem:
         first = np.array([goal.puts_position_first for goal in self.goals], bool)
         explained = self.short_goals & ~beyond & ~(first & far)
         return (explained | ~(far | turned)).all(axis=-1)
+
+    def residual_of(self, tasks: Sequence[Task], x: Array) -> Array:
+        """The residuals (rows,) of tasks that are no goals, at variables x."""
+        self._q[self.variables] = x
+        return np.concatenate([residual_of_task(task, self.robot, self._q) for task in tasks])
+
+    def jacobian_of(self, tasks: Sequence[Task], x: Array) -> Array:
+        """The Jacobians (rows, variables) of tasks that are no goals, at variables x."""
+        self._q[self.variables] = x
+        rows = [jacobian_of_task(task, self.robot, self._q) for task in tasks]
+        return np.vstack(rows)[:, self.variables]
 
     def rows_of(
         self, tasks: Sequence[Task], x: Array, begins: bool = False

@@ -206,6 +206,15 @@ class ControlLoop:
             self._failed(traceback.format_exc())
         return due
 
+    def take_parameters(self) -> None:
+        """Apply changed parameters to the model; an error in them does not keep it from moving."""
+        if self.model is None or not self._settings.changed:
+            return
+        try:
+            self.model.apply(self._settings.take())
+        except Exception:
+            self._health.error('parameters', f'parameters: {traceback.format_exc()}')
+
     def look_for_rivals(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""
         if self._ticker is None or self._output is None or self._output.topic != 'joint_states':
@@ -225,8 +234,7 @@ class ControlLoop:
         return self._node.resolve_topic_name(self._output.topic) if self._output else ''
 
     def _advance(self, model: Model) -> Command:
-        if self._settings.changed:
-            self._change_parameters(model)
+        self.take_parameters()
         now = self._clock.now()
         if now < self._last_tick:
             self._on_jump_back()
@@ -245,13 +253,6 @@ class ControlLoop:
             model.end_alignment()
         except Exception:
             self._failed(traceback.format_exc())
-
-    def _change_parameters(self, model: Model) -> None:
-        """Let the model take what was set; what it can't take does not keep it from moving."""
-        try:
-            model.apply(self._settings.take())
-        except Exception:
-            self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
     def _change_solver(self, model: Model) -> None:
         """Let the model use the solver that was asked for."""

@@ -296,6 +296,7 @@ class IkNode(GuardedNode):
         model, state = self._motion.model, self._state()
         if model is None or state is not StatusCode.ACTIVE:
             raise Refused(state.key, state.text)
+        self._motion.take_parameters()  # so goals count as the parameters set before them say
         return model
 
     def _take_loaded_robot(self) -> None:

@@ -1,12 +1,13 @@
 """Makes `support` importable and hypothesis repeatable, runs files that wait beside files that
-compute, leaves what is thorough to `make test-all`, and gives children no options of pytest and
-ears for SIGINT.
+compute, leaves what is thorough to `make test-all`, keeps compiled tests, and gives children no
+options of pytest and ears for SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Programs that tests start would inherit it, and those
     # that wait for SIGINT would never end; a handler, though, is never inherited.
     signal.signal(signal.SIGINT, lambda *_: None)
+
+sys.dont_write_bytecode = False  # colcon sets it, and each worker would compile all tests again
 
 HERE = Path(__file__).parent
 BENCHMARK = HERE / 'benchmark'

@@ -93,13 +93,14 @@ class ProblemArrays:
     def _evaluate_others(self) -> None:
         """Callback of the kernel: compute rows of tasks without a kernel, or their Jacobian."""
         asked, rows = self.vectors[memory.ASKED], self._sizes[-1]
-        residual, jacobian = rows_of(self.problem, self._others, asked, rows, self._begins)
+        wants_jacobian = bool(self.counters[memory.WANTED] == memory.JACOBIAN_ROWS)
+        found = rows_of(self.problem, self._others, asked, rows, wants_jacobian, self._begins)
         self._begins = False
         first = self._sizes[0] + self._sizes[1]
-        if self.counters[memory.WANTED] == memory.RESIDUAL_ROWS:
-            self.arrays.work[first:, 0] = residual
+        if wants_jacobian:
+            self.arrays.work[first:] = found
         else:
-            self.arrays.work[first:] = jacobian
+            self.arrays.work[first:, 0] = found
 
     def call_back_by(self, function: Callable[[], None]) -> None:
         """What the method's own kernels call back: counters[METHOD]."""
@@ -114,17 +115,31 @@ class ProblemArrays:
 
 
 def rows_of(
-    problem: IkProblem, tasks: Sequence[Task], x: Array, rows: int, begins: bool = False
-) -> tuple[Array, Array]:
-    """As `problem.rows_of`; UnsupportedProblem where the rows became others."""
-    residual, jacobian = problem.rows_of(tasks, x, begins)
-    if not len(residual) == len(jacobian) == rows:
+    problem: IkProblem,
+    tasks: Sequence[Task],
+    x: Array,
+    rows: int,
+    wants_jacobian: bool,
+    begins: bool = False,
+) -> Array:
+    """The residual (rows,) of tasks at variables x, or their Jacobian (rows, variables).
+
+    begins : check both, as `problem.rows_of` does
+
+    Raises UnsupportedProblem if the number of rows has changed.
+    """
+    if begins:
+        found = problem.rows_of(tasks, x, begins)[wants_jacobian]
+    else:
+        found = (problem.jacobian_of if wants_jacobian else problem.residual_of)(tasks, x)
+    if len(found) != rows:
         names = ', '.join(type(task).__name__ for task in tasks)
+        what = 'rows of the Jacobian' if wants_jacobian else 'residuals'
         raise UnsupportedProblem(
-            f'{names}: {len(residual)} residuals and {len(jacobian)} rows of the Jacobian, where '
-            f'the search began with {rows}; a search needs as many at every point'
+            f'{names}: {len(found)} {what}, where the search began with {rows}; a search needs '
+            'as many at every point'
         )
-    return residual, jacobian
+    return found
 
 
 class SortedTasks(NamedTuple):

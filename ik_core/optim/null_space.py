@@ -97,7 +97,9 @@ class NullSpaceDescent:
 
     def _evaluate_others(self) -> None:
         asked, rows = self.arrays.vectors[ASKED], len(self._second) - self._joint_rows
-        residual, jacobian = rows_of(self.problem, self._others, asked, rows)
+        residual, jacobian = (
+            rows_of(self.problem, self._others, asked, rows, wants) for wants in (False, True)
+        )
         n = jacobian.shape[1]
         self._second[self._joint_rows :, :n] = jacobian
         self._second[self._joint_rows :, 2 * n] = residual

@@ -30,13 +30,17 @@ def residual_of_task(task: Task, robot: Robot, q: ArrayLike) -> Array:
     return residual
 
 
+def jacobian_of_task(task: Task, robot: Robot, q: ArrayLike) -> Array:
+    """A task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem where it is none."""
+    return _numbers(task, 'Jacobian', task.jacobian(robot, q))
+
+
 def rows_of_task(task: Task, robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
     """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
 
     Raises UnsupportedProblem where they are not made of numbers, or do not fit together.
     """
-    residual = residual_of_task(task, robot, q)
-    jacobian = _numbers(task, 'Jacobian', task.jacobian(robot, q))
+    residual, jacobian = residual_of_task(task, robot, q), jacobian_of_task(task, robot, q)
     if jacobian.shape != (len(residual), robot.n):
         raise UnsupportedProblem(
             f'{task!r}: its residual has {len(residual)} rows and the robot {robot.n} joints, so '

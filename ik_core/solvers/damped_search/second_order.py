@@ -68,10 +68,10 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
 
 @inner
 def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
-    """Copy one of a lane's two points to `POINT`, and evaluate the model there."""
-    point = lanes.point
-    x, target, offset = point.x, point.target, point.offset
-    point.evaluations = 0
+    """Copy one of a lane's two points to `POINT`, with the rows of tasks, and its model."""
+    point, first = lanes.point, problem.goal_rows
+    x, residual, columns = point.x, point.residual, point.columns
+    target, offset = point.target, point.offset
     for j in range(x.shape[0]):
         x[j] = lanes.x[at, j, w]
     for g in range(target.shape[0]):
@@ -79,7 +79,17 @@ def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
             target[g, c] = lanes.target[g, c, w]
     for k in range(offset.shape[0]):
         offset[k] = lanes.offset[k, w]
-    evaluate_point(problem, point)
+    point.evaluations = 1
+    if problem.tasks != 0:
+        for i in range(first, residual.shape[0]):
+            residual[i] = lanes.residual[at, i, w]
+    point.cost = miss(problem, point, x, residual)
+    goal_jacobian(packed_of(problem, point), 1, columns)
+    if problem.tasks != 0:
+        for j in range(x.shape[0]):
+            for i in range(first, residual.shape[0]):
+                columns[j, i] = lanes.columns[at, j, i, w]
+    slopes(problem, x, residual, columns, point.gradient, point.squares)
 
 
 @inner

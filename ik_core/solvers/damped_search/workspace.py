@@ -202,14 +202,15 @@ class DampedWorkspace(Workspace):
     def _evaluate_others(self) -> None:
         """What the callback does: the rows that no kernel knows, or their Jacobian."""
         own, rows = self.constants, self._sizes['other_rows']
-        residual, jacobian = rows_of(
-            self.problem, self._others, own['asked'], rows, self._is_first
+        wants_jacobian = bool(own['wanted'] == layouts.JACOBIAN)
+        found = rows_of(
+            self.problem, self._others, own['asked'], rows, wants_jacobian, self._is_first
         )
         self._is_first = False
-        if own['wanted'] == layouts.RESIDUAL:
-            own['found'][:, 0] = residual
+        if wants_jacobian:
+            own['found'] = found
         else:
-            own['found'] = jacobian
+            own['found'][:, 0] = found
 
     def _check(self, status: int, q: ArrayLike | None = None) -> None:
         """Raise what a task raised, or what is wrong with a start."""

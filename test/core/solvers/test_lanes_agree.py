@@ -143,7 +143,8 @@ import json
 from ik_core.solvers.damped_search import run, second_order
 from ik_core.solvers.damped_search.layouts import CHECK, IDLE
 from test_lanes_agree import random_problems, searches_in_lanes
-made, evaluate, evaluate_point = 0, run.evaluate, second_order.evaluate_point
+made, evaluate = 0, run.evaluate
+evaluate_point, load_lane = second_order.evaluate_point, second_order.load_lane
 def counting(problem, lanes, numbers):
     global made
     made += sum(phase not in (IDLE, CHECK) for phase in numbers.phase)
@@ -152,7 +153,12 @@ def counting_points(problem, point):
     global made
     made += 1
     evaluate_point(problem, point)
-run.evaluate, second_order.evaluate_point = counting, counting_points
+def counting_loads(*arguments):
+    global made
+    made += 1
+    load_lane(*arguments)
+run.evaluate = counting
+second_order.evaluate_point, second_order.load_lane = counting_points, counting_loads
 problem, frames, starts = random_problems('scara', 8)
 frames[3, :, 9:] += 0.6
 found = searches_in_lanes(%d, problem, frames, starts, restarts=20)

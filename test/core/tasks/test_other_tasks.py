@@ -1,5 +1,7 @@
 """Tasks that are no goals: what each of them asks for."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from support import robots
@@ -79,3 +81,27 @@ def test_bad_tasks_are_refused():
             make()
     with pytest.raises(ik.InvalidConfiguration):
         ik.PostureTask([0.0]).residual(robot, robot.middle_configuration)
+
+
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'bfgs', 'damped_least_squares'])
+def test_task_without_a_kernel_is_evaluated_once_at_each_point(solver):
+    robot, asked = robots.shipped('panda'), {'residual': [], 'jacobian': []}
+
+    class Recorded(ik.tasks.ManipulabilityTask):
+        def residual(self, robot, q):
+            asked['residual'].append(q.copy())
+            return super().residual(robot, q)
+
+        def jacobian(self, robot, q):
+            asked['jacobian'].append(q.copy())
+            return super().jacobian(robot, q)
+
+    q = np.array([0.3, -0.4, 0.2, -1.8, 0.5, 1.9, 0.4, 0.02])
+    pose = robot.forward_kinematics(q, 'panda_hand')
+    tasks = [ik.PoseTask('panda_hand', transform=pose), Recorded('panda_hand', weight=0.1)]
+    result = ik.solve(ik.IkProblem(robot, tasks), solver=solver)
+    assert result.iterations > 10
+    for what, points in asked.items():
+        repeated = [np.array_equal(a, b) for a, b in pairwise(points)]
+        assert not any(repeated[2:-1]), what  # more at the start and the end, which are checked
+        assert len(points) <= 4 + result.evaluations, what

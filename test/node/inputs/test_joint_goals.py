@@ -171,6 +171,14 @@ def test_home_by_parameters_for_some_joints(panda):
     assert "did you mean 'home.panda_joint4'" in answer.reason
 
 
+def test_home_is_as_parameters_set_before_it_say_though_no_tick_came_between():
+    with panda_world(rate=2.0) as panda:
+        panda.more_states(1)  # the next tick is half a second away
+        assert panda.set_parameters(home__panda_joint4=-1.6).successful
+        assert call(panda, Trigger, 'home').success
+        until_there(panda, {'panda_joint4': -1.6})
+
+
 @pytest.mark.parametrize(
     ('positions', 'reason', 'text'),
     [
