@@ -270,7 +270,7 @@ class IkProblem:
     def explained(
         self, status: IkStatus, position_errors: Array, orientation_errors: Array
     ) -> IkStatus:
-        """TOO_FEW_JOINTS in place of CLOSEST where that is why goals, as last loaded, are missed."""
+        """TOO_FEW_JOINTS in place of CLOSEST if that is why the last loaded goals are missed."""
         if status is not IkStatus.CLOSEST or not self.short_goals.any():
             return status
         points = np.array([goal.target[9:] for goal in self.goals])

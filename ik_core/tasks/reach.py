@@ -45,7 +45,7 @@ def _ball(
             radius += 0.5 * abs(ends[1] - ends[0])
             if radius == np.inf:
                 return offset, radius
-            offset = offset + [0.0, 0.0, ends.mean()]
-        radius += np.linalg.norm(offset)
+            offset = offset + np.array([0.0, 0.0, ends.mean()])
+        radius += float(np.linalg.norm(offset))
         offset, body = packed.geometry[body, 9:12], int(parent)
     return offset, float(radius)

@@ -29,7 +29,8 @@ OUTCOMES = {
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
     StatusCode.CLOSEST: ('goal out of reach', 'comes no closer than'),
     StatusCode.TOO_FEW_JOINTS: (
-        'the arm has fewer joints than the goal asks for', 'comes no closer than',
+        'the arm has fewer joints than the goal asks for',
+        'comes no closer than',
     ),
 }
 
