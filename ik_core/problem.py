@@ -33,6 +33,9 @@ from .tasks.jacobian_check import (
 from .tasks.packing import PackedGoals
 from .tasks.reach import reach_of_goals
 
+FAR = 1e9
+"""[m] In place of an infinite reach."""
+
 
 @dataclass(eq=False)
 class Evaluation:
@@ -290,14 +293,16 @@ class IkProblem:
         points (..., G, 3) : the positions of the targets [m]
 
         A goal whose position is out of reach does not count: farther away than the links are long,
-        or missed although its orientation weighs next to nothing (`POSITION_FIRST`).
+        missed by more than the whole arm moves its tip when it turns by the orientation error, or
+        missed although the orientation weighs next to nothing (`POSITION_FIRST`).
         """
         position, orientation = tolerances or self.tolerances
         far, turned = position_errors > position, orientation_errors > orientation
         centres, radii = self.reach
         beyond = np.linalg.norm(points - centres, axis=-1) > radii + position
         first = np.array([goal.puts_position_first for goal in self.goals], bool)
-        explained = self.short_goals & ~beyond & ~(first & far)
+        mostly_turned = turned & (position_errors <= np.minimum(radii, FAR) * orientation_errors)
+        explained = self.short_goals & mostly_turned & ~beyond & ~(first & far)
         return (explained | ~(far | turned)).all(axis=-1)
 
     def residual_of(self, tasks: Sequence[Task], x: Array) -> Array:

@@ -65,6 +65,7 @@ RAISED = {
 }
 SENTENCES = {
     'this is the closest point': ik.IkStatus.CLOSEST.value,
+    'fewer joints than the goal asks for': ik.IkStatus.TOO_FEW_JOINTS.value,
     'makes no more progress': ik.IkStatus.STALLED.value,
 }
 IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced', 'are not compiled')
