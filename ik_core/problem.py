@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,6 @@ class IkProblem:
         turns = turns & ~self.constraints.coupled  # as it is to a constraint
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
-        self.reach = reach_of_goals(self.packed, low, high)
-        self.short_goals = self._find_short_goals()
         self.default_configuration = self._default_configuration()
         self._kept = threading.local()
 
@@ -156,6 +155,22 @@ class IkProblem:
         """Solvers by name, and a batch, that this thread keeps with the problem until it ends."""
         return self._kept.__dict__
 
+    @cached_property
+    def reach(self) -> tuple[Array, Array]:
+        """Centres (G, 3) and radii (G,) [m] of balls that hold all points the links can be at."""
+        return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
+
+    @cached_property
+    def short_goals(self) -> NDArray[np.bool_]:
+        """Which goals (G,) fix more degrees of freedom than the joints that move their link have.
+
+        All do where they ask for more together than all variables have.
+        """
+        fixed = [goal.fixed_freedoms for goal in self.goals]
+        frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
+        joints = [len(set(self.robot.chain(*chain)) - frozen) for chain in self.goal_chains]
+        return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables))
+
     @property
     def goal_links(self) -> list[str]:
         """The links of the goals, in order."""
@@ -170,6 +185,8 @@ class IkProblem:
         """Copy with the same variables and limits, but only these tasks, which are no goals."""
         other = copy.copy(self)
         vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
+        vars(other).pop('short_goals', None)
+        vars(other).pop('reach', None)
         other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
         return other
 
@@ -353,16 +370,6 @@ class IkProblem:
         if not moved:
             raise UnsupportedProblem('no joint may move')
         return np.array(sorted(moved), int)
-
-    def _find_short_goals(self) -> NDArray[np.bool_]:
-        """Which goals (G,) fix more degrees of freedom than the joints that move their link have.
-
-        All do where they ask for more together than all variables have.
-        """
-        fixed = [goal.fixed_freedoms for goal in self.goals]
-        frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
-        joints = [len(set(self.robot.chain(*chain)) - frozen) for chain in self.goal_chains]
-        return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables))
 
     def _checked_box(self, lower: ArrayLike | None, upper: ArrayLike | None) -> Array:
         box = np.array([self.robot.lower, self.robot.upper])
