@@ -1,0 +1,213 @@
+"""Lower bounds of distances, in lanes: by spheres, then by capsules and boxes.
+
+Each lane is a configuration. A test that no lane needs is skipped. No bound is above the distance
+of the two pieces: `GUARD` is more than what rounding adds.
+"""
+
+from __future__ import annotations
+
+from .._jit import inlined, inner
+from ..maths.lanes import Number, bits, least, most, root, select, wave
+from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, put_frame
+from ..maths.vectors import Vector, dot, minus
+from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, PRISMATIC, VARIABLE, moved_frame
+from .records import BOUND, BOX, CAPSULES, FIRST, SECOND, Record
+
+GUARD = 1e-9
+"""[m] Rounding of what a bound is made of, for a robot of up to 1e3 m."""
+NEWTON_STEPS = 3
+"""Steps to the point of a capsule's axis that is nearest to a box: the bound holds after any."""
+TINY = 1e-30
+PARALLEL = 1e-12
+"""Square of the sine of an angle below which two segments are parallel."""
+
+
+@inner
+def place_pieces(model: Record, state: Record) -> None:
+    """Fill the frames of all bodies at the configurations `state.q`, and the spheres and capsules
+    of all pieces that move, in the root link's frame."""
+    _place_bodies(model, state)
+    sphere, capsule, centre, ends = model.sphere, model.capsule, state.centre, state.ends
+    for i in range(model.moving):
+        frame = frame_at(state.frames, model.body[i])
+        x, y, z = _point(frame, sphere, i, 0)
+        centre[i, 0], centre[i, 1], centre[i, 2] = x, y, z
+        x, y, z = _point(frame, capsule, i, 0)
+        ends[i, 0], ends[i, 1], ends[i, 2] = x, y, z
+        x, y, z = _point(frame, capsule, i, 3)
+        ends[i, 3], ends[i, 4], ends[i, 5] = x, y, z
+
+
+@inner
+def _place_bodies(model: Record, state: Record) -> None:
+    tree, geometry, frames = model.tree, model.geometry, state.frames
+    angle, cosine, sine = state.angle, state.cosine, state.sine
+    for k in range(tree.shape[0]):  # before all else: one after the other, each waits for itself
+        angle[k] = geometry[k, MULTIPLIER] * state.q[tree[k, VARIABLE]] + geometry[k, OFFSET]
+        cosine[k], sine[k] = wave(angle[k])
+    for k in range(tree.shape[0]):
+        frame = compose(frame_at(frames, tree[k, PARENT] + 1), frame_at(geometry, k))
+        first = angle[k] if tree[k, KIND] == PRISMATIC else cosine[k]
+        put_frame(frames, k + 1, moved_frame(tree, k, frame, first, sine[k]))
+
+
+@inlined
+def _point(frame: Frame, points: Array, i: int, first: int) -> tuple[Number, Number, Number]:
+    x, y, z = from_axes(frame, (points[i, first], points[i, first + 1], points[i, first + 2]))
+    return x + frame[9], y + frame[10], z + frame[11]
+
+
+@inner
+def bound_pairs(model: Record, state: Record, reach: float) -> int:
+    """Find the pairs that may be nearer than their margin, or than `reach` [m], in any lane.
+
+    Fills `near`, `lanes` and, of these pairs, `bound`; returns how many there are.
+    """
+    pairs, sphere, capsule, centre = model.pairs, model.sphere, model.capsule, state.centre
+    count = 0
+    for k in range(pairs.shape[0]):
+        i, j, kind = pairs[k, FIRST], pairs[k, SECOND], pairs[k, BOUND]
+        margin = max(model.margin[k], reach) + GUARD
+        at = centre[i, 0], centre[i, 1], centre[i, 2]
+        if kind == CAPSULES:
+            gap = minus(at, (centre[j, 0], centre[j, 1], centre[j, 2]))
+            far = sphere[i, 3] + sphere[j, 3] + margin
+            if bits(dot(gap, gap) <= far * far) == 0:
+                continue
+            bound = _between_segments(
+                _start(state, i), _axis(state, i), _start(state, j), _axis(state, j)
+            )
+            bound = bound - (capsule[i, 6] + capsule[j, 6])
+        elif kind == BOX:
+            x, y, z = _in_box(model.box, j, at)
+            x, y, z = (
+                _outside(x, model.box[j, 12]),
+                _outside(y, model.box[j, 13]),
+                _outside(z, model.box[j, 14]),
+            )
+            far = sphere[i, 3] + margin
+            if bits(x * x + y * y + z * z <= far * far) == 0:
+                continue
+            bound = _to_box(model.box, j, _start(state, i), _axis(state, i)) - capsule[i, 6]
+        else:
+            height = _height(model.box, j, at)
+            if bits(height <= sphere[i, 3] + margin) == 0:
+                continue
+            start, axis = _start(state, i), _axis(state, i)
+            low = _height(model.box, j, start)
+            bound = least(low, low + _rise(model.box, j, axis)) - capsule[i, 6]
+        bound = bound - GUARD
+        state.bound[k] = bound
+        mask = bits(bound <= max(model.margin[k], reach))
+        if mask != 0:
+            state.near[count], state.lanes[count] = k, mask
+            count += 1
+    return count
+
+
+@inlined
+def _start(state: Record, i: int) -> Vector:
+    """The first end of a capsule."""
+    return state.ends[i, 0], state.ends[i, 1], state.ends[i, 2]
+
+
+@inlined
+def _axis(state: Record, i: int) -> Vector:
+    """From the first end of a capsule to the second."""
+    ends = state.ends
+    return ends[i, 3] - ends[i, 0], ends[i, 4] - ends[i, 1], ends[i, 5] - ends[i, 2]
+
+
+@inlined
+def _inside(x: Number, limit: Number) -> Number:
+    """x, at most `limit` away from 0."""
+    return least(most(x, -limit), limit)
+
+
+@inlined
+def _outside(x: Number, limit: Number) -> Number:
+    """How far |x| is above `limit`, with the sign of x."""
+    return x - _inside(x, limit)
+
+
+@inlined
+def _between_segments(a: Vector, d: Vector, b: Vector, e: Vector) -> Number:
+    """The distance of the segments a + s d and b + t e, s and t in 0..1 [Ericson2005] 5.1.9."""
+    r = minus(a, b)
+    dd, ee, de, dr, er = dot(d, d), dot(e, e), dot(d, e), dot(d, r), dot(e, r)
+    sine = dd * ee - de * de
+    s = select(sine > PARALLEL * dd * ee, (de * er - dr * ee) / most(sine, TINY), 0.0 * dd)
+    s = _share(s)
+    t = _share((de * s + er) / most(ee, TINY))
+    s = _share((de * t - dr) / most(dd, TINY))
+    x, y, z = (
+        r[0] + s * d[0] - t * e[0],
+        r[1] + s * d[1] - t * e[1],
+        r[2] + s * d[2] - t * e[2],
+    )
+    return root(x * x + y * y + z * z)
+
+
+@inlined
+def _share(x: Number) -> Number:
+    """x in 0..1."""
+    return least(most(x, 0.0), 1.0)
+
+
+@inlined
+def _in_box(box: Array, j: int, point: Vector) -> Vector:
+    """A point as a box sees it."""
+    x, y, z = point[0] - box[j, 9], point[1] - box[j, 10], point[2] - box[j, 11]
+    return _in_axes(box, j, (x, y, z))
+
+
+@inlined
+def _in_axes(box: Array, j: int, v: Vector) -> Vector:
+    """The components of a vector in a box's axes."""
+    x, y, z = v
+    return (
+        box[j, 0] * x + box[j, 3] * y + box[j, 6] * z,
+        box[j, 1] * x + box[j, 4] * y + box[j, 7] * z,
+        box[j, 2] * x + box[j, 5] * y + box[j, 8] * z,
+    )
+
+
+@inlined
+def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
+    """A lower bound of the distance of a segment to a box; the distance once it has converged.
+
+    At any point of the segment, the plane across the way from the box's nearest point separates
+    the two by what it is away from both. Newton's method finds the point where that is most.
+    """
+    hx, hy, hz = box[j, 12], box[j, 13], box[j, 14]
+    ax, ay, az = _in_box(box, j, start)
+    dx, dy, dz = _in_axes(box, j, axis)
+    t = 0.0 * ax + 0.5
+    bound = 0.0 * ax
+    for _ in range(NEWTON_STEPS):
+        ux, uy, uz = (
+            _outside(ax + t * dx, hx),
+            _outside(ay + t * dy, hy),
+            _outside(az + t * dz, hz),
+        )
+        along = dx * ux + dy * uy + dz * uz
+        gap = ax * ux + ay * uy + az * uz + least(along, 0.0)
+        gap = gap - (hx * abs(ux) + hy * abs(uy) + hz * abs(uz))
+        bound = most(bound, gap / root(most(ux * ux + uy * uy + uz * uz, TINY)))
+        bend = select(ux != 0.0, dx * dx, 0.0) + select(uy != 0.0, dy * dy, 0.0)
+        bend = bend + select(uz != 0.0, dz * dz, 0.0)
+        t = _share(t - along / most(bend, TINY))
+    return bound
+
+
+@inlined
+def _height(box: Array, j: int, point: Vector) -> Number:
+    """The height of a point above a plane."""
+    x, y, z = point[0] - box[j, 9], point[1] - box[j, 10], point[2] - box[j, 11]
+    return _rise(box, j, (x, y, z))
+
+
+@inlined
+def _rise(box: Array, j: int, v: Vector) -> Number:
+    """The component of a vector along a plane's normal."""
+    return box[j, 2] * v[0] + box[j, 5] * v[1] + box[j, 8] * v[2]

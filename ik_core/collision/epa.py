@@ -1,0 +1,249 @@
+"""The depth to which two convex pieces penetrate each other [VandenBergen2001].
+
+B - A contains the origin; the depth is the distance of the origin to its surface. A polytope of
+corners of B - A grows where it is nearest to the origin, until its nearest face is a part of that
+surface. It need not contain the origin when it begins: then the face that is farthest on the wrong
+side counts as the nearest one.
+"""
+
+from __future__ import annotations
+
+from .._jit import inlined, inner
+from ..maths.rotations import Array, Frame
+from ..maths.vectors import Vector, cross, dot, minus, norm, times
+from .gjk import FAR, mix, nearest_point, put_corner, support, support_of_other, thickness_of
+from .records import MOST_CORNERS, MOST_FACES, Record
+
+EXACT = 1e-10
+"""[m] The depth of a polytope's face is found if the surface is no farther out than this."""
+LENGTH = 1e-9
+"""[m] Pieces whose difference is thinner have no inside."""
+
+
+@inner
+def depth_of(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+) -> float:
+    """The depth [m] to which pieces i and j penetrate each other, with their thickness.
+
+    The arguments are those of `gjk.between`. Fills `state.witness` with the deepest points of both,
+    and `state.toward` with a unit vector in which j would have to move by the depth.
+    """
+    polytope, faces, planes = state.polytope, state.faces, state.planes
+    thick = thickness_of(model, i) + thickness_of(model, j)
+    flat, normal = _first_tetrahedron(model, corners, state, lanes, i, j, frame)
+    if flat:
+        _corner_along(model, corners, state, lanes, i, j, frame, normal, 0)
+        _set_answer(state, 0, 0, 0, normal)
+        return max(dot(_row(polytope, 0), normal), 0.0) + thick
+    count, last = 4, 4
+    depth = FAR
+    while True:
+        nearest = 0
+        for f in range(last):
+            if planes[f, 3] < planes[nearest, 3]:
+                nearest = f
+        normal = planes[nearest, 0], planes[nearest, 1], planes[nearest, 2]
+        _corner_along(model, corners, state, lanes, i, j, frame, normal, count)
+        reach = dot(_row(polytope, count), normal)
+        if reach < depth:
+            depth = reach
+            _set_answer(state, faces[nearest, 0], faces[nearest, 1], faces[nearest, 2], normal)
+        if reach - planes[nearest, 3] <= EXACT or count + 1 == MOST_CORNERS:
+            break
+        last = _add_corner(state, count, last)
+        count += 1
+        if last == 0:
+            break
+    return max(depth, 0.0) + thick
+
+
+@inlined
+def _row(polytope: Array, k: int) -> Vector:
+    return polytope[k, 0], polytope[k, 1], polytope[k, 2]
+
+
+@inner
+def _corner_along(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+    direction: Vector,
+    k: int,
+) -> None:
+    """Corner k of the polytope = the one of B - A that is farthest along a direction."""
+    a = support(model, corners, state, lanes, i, times(-1.0, direction))
+    b = support_of_other(model, corners, state, lanes, j, frame, direction)
+    put_corner(state.polytope, k, minus(b, a), a, b)
+
+
+@inner
+def _first_tetrahedron(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+) -> tuple[bool, Vector]:
+    """Fill four corners and faces; or, if B - A is flat, return True and a direction across it."""
+    polytope = state.polytope
+    best, x = -1.0, (1.0, 0.0, 0.0)
+    for axis in range(3):
+        along = (
+            1.0 if axis == 0 else 0.0,
+            1.0 if axis == 1 else 0.0,
+            1.0 if axis == 2 else 0.0,
+        )
+        _corner_along(model, corners, state, lanes, i, j, frame, along, 0)
+        _corner_along(model, corners, state, lanes, i, j, frame, times(-1.0, along), 1)
+        wide = dot(minus(_row(polytope, 0), _row(polytope, 1)), along)
+        if wide > best:
+            best, x = wide, along
+    _corner_along(model, corners, state, lanes, i, j, frame, x, 0)
+    _corner_along(model, corners, state, lanes, i, j, frame, times(-1.0, x), 1)
+    x = minus(_row(polytope, 1), _row(polytope, 0))
+    if best <= LENGTH:
+        return True, (1.0, 0.0, 0.0)
+    x = times(1.0 / norm(x), x)
+    y = _any_across(x)
+    if not _is_off(model, corners, state, lanes, i, j, frame, y, 2):
+        z = cross(x, y)
+        if not _is_off(model, corners, state, lanes, i, j, frame, z, 2):
+            return True, y
+    y = minus(_row(polytope, 2), _row(polytope, 0))
+    n = cross(x, y)
+    n = times(1.0 / norm(n), n)
+    if not _is_off(model, corners, state, lanes, i, j, frame, n, 3):
+        return True, n
+    if dot(minus(_row(polytope, 3), _row(polytope, 0)), n) > 0.0:
+        _set_face(state, 0, 0, 2, 1)
+        _set_face(state, 1, 0, 1, 3)
+        _set_face(state, 2, 1, 2, 3)
+        _set_face(state, 3, 2, 0, 3)
+    else:
+        _set_face(state, 0, 0, 1, 2)
+        _set_face(state, 1, 1, 0, 3)
+        _set_face(state, 2, 2, 1, 3)
+        _set_face(state, 3, 0, 2, 3)
+    return False, n
+
+
+@inner
+def _is_off(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+    direction: Vector,
+    k: int,
+) -> bool:
+    """Corner k = the one of both along and against a direction that is farther from corner 0;
+    whether it is off the plane through that."""
+    first = state.polytope
+    _corner_along(model, corners, state, lanes, i, j, frame, direction, k)
+    up = dot(minus(_row(first, k), _row(first, 0)), direction)
+    _corner_along(model, corners, state, lanes, i, j, frame, times(-1.0, direction), k)
+    down = dot(minus(_row(first, 0), _row(first, k)), direction)
+    if up > down:
+        _corner_along(model, corners, state, lanes, i, j, frame, direction, k)
+    return max(up, down) > LENGTH
+
+
+@inlined
+def _any_across(x: Vector) -> Vector:
+    """A unit vector across a unit vector."""
+    a, b, c = abs(x[0]), abs(x[1]), abs(x[2])
+    axis = (1.0, 0.0, 0.0)
+    if b <= a and b <= c:
+        axis = (0.0, 1.0, 0.0)
+    elif c <= a and c <= b:
+        axis = (0.0, 0.0, 1.0)
+    y = cross(x, axis)
+    return times(1.0 / norm(y), y)
+
+
+@inner
+def _set_face(state: Record, f: int, a: int, b: int, c: int) -> None:
+    """Face f = three corners, counterclockwise seen from outside; a degenerate one is far away."""
+    faces, planes, polytope = state.faces, state.planes, state.polytope
+    faces[f, 0], faces[f, 1], faces[f, 2] = a, b, c
+    p = _row(polytope, a)
+    first, second = minus(_row(polytope, b), p), minus(_row(polytope, c), p)
+    n = cross(first, second)
+    length = norm(n)
+    if not length > 1e-9 * norm(first) * norm(second):
+        planes[f, 0] = planes[f, 1] = planes[f, 2] = 0.0
+        planes[f, 3] = FAR
+        return
+    n = times(1.0 / length, n)
+    planes[f, 0], planes[f, 1], planes[f, 2] = n[0], n[1], n[2]
+    planes[f, 3] = dot(n, p)
+
+
+@inner
+def _add_corner(state: Record, k: int, last: int) -> int:
+    """Replace the faces that corner k can see by those between it and their outline; return the
+    number of faces, 0 where there is no room for them."""
+    faces, planes, edges, w = state.faces, state.planes, state.edges, _row(state.polytope, k)
+    kept, count = 0, 0
+    for f in range(last):
+        height = dot(w, (planes[f, 0], planes[f, 1], planes[f, 2])) - planes[f, 3]
+        if height > 0.0:
+            for e in range(3):
+                count = _toggle(edges, count, faces[f, e], faces[f, (e + 1) % 3])
+                if count == MOST_FACES:
+                    return 0
+        else:
+            for c in range(3):
+                faces[kept, c] = faces[f, c]
+            for c in range(4):
+                planes[kept, c] = planes[f, c]
+            kept += 1
+    if kept + count > MOST_FACES:
+        return 0
+    for e in range(count):
+        _set_face(state, kept + e, edges[e, 0], edges[e, 1], k)
+    return kept + count
+
+
+@inlined
+def _toggle(edges: Array, count: int, a: int, b: int) -> int:
+    """Add an edge to the outline, or remove it if it is there the other way round."""
+    for e in range(count):
+        if edges[e, 0] == b and edges[e, 1] == a:
+            edges[e, 0], edges[e, 1] = edges[count - 1, 0], edges[count - 1, 1]
+            return count - 1
+    edges[count, 0], edges[count, 1] = a, b
+    return count + 1
+
+
+@inner
+def _set_answer(state: Record, a: int, b: int, c: int, normal: Vector) -> None:
+    """Fill witness and direction from a face of the polytope."""
+    simplex, polytope = state.simplex, state.polytope
+    for column in range(9):
+        simplex[0, column] = polytope[a, column]
+        simplex[1, column] = polytope[b, column]
+        simplex[2, column] = polytope[c, column]
+    state.count = 1 if a == b else 3
+    nearest_point(state, simplex, state.share)
+    for axis in range(2):
+        x, y, z = mix(simplex, state.share, 3 + 3 * axis)
+        state.witness[3 * axis], state.witness[3 * axis + 1] = x, y
+        state.witness[3 * axis + 2] = z
+    state.toward[0], state.toward[1], state.toward[2] = -normal[0], -normal[1], -normal[2]

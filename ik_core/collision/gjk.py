@@ -1,0 +1,321 @@
+"""The distance of two convex pieces, with a lower and an upper bound [Gilbert1988].
+
+The nearest points of A and B are those of the origin and of the convex set B - A. A simplex of at
+most four of its corners is kept around the point of it that is nearest to the origin so far, whose
+distance is an upper bound; the corner that is farthest towards the origin replaces those that the
+nearest point does not need. The plane across it bounds the distance from below, so that many
+questions ("is it more than 10 mm?") are answered before the distance is known.
+
+Shares of corners come from cross products of the corners themselves: their rounding grows with the
+inverse of a triangle's width, that of products of scalar products with its square.
+
+A sphere, a capsule and all else that has a thickness is what it is thick around, so that its
+distance is found exactly, and one of at most the thickness is not yet a collision for the simplex.
+"""
+
+from __future__ import annotations
+
+from .._jit import inlined, inner
+from ..maths.lanes import most, select
+from ..maths.rotations import Array, Frame, from_axes, in_axes
+from ..maths.vectors import Vector, cross, dot, minus, norm
+from .records import CYLINDER, POINTS, WIDTH, Record
+
+MOST_ROUNDS = 128
+TOUCHING = 1e-13
+"""[m] At this distance two pieces touch: positions of corners are not known better."""
+FLAT = 1e-24
+"""Square of the sine of a triangle's angle below which it is a line."""
+FAR = 1e300
+
+
+@inner
+def between(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+    above: float,
+    below: float,
+    tolerance: float,
+) -> tuple[float, float]:
+    """Bounds (lower, upper) of the distance [m] of pieces i and j, at most `tolerance` apart.
+
+    model, corners, state, lanes : `MODEL` and `STATE`, each as numbers and in lanes
+    frame : of piece j's body in that of piece i's
+    above, below : stop as soon as the distance is known to be more, or not to be more
+
+    `state.toward` is where to begin, a direction from i to j, and then the way between the nearest
+    points, which are in `state.witness`, all in the frame of i's body. If what the pieces are
+    thick around touches, both bounds are minus their thickness.
+    """
+    thick = thickness_of(model, i) + thickness_of(model, j)
+    toward, simplex, share = state.toward, state.simplex, state.share
+    lower, upper = -FAR, FAR
+    state.count = 0
+    for _ in range(MOST_ROUNDS):
+        x, y, z = toward[0], toward[1], toward[2]
+        length = norm((x, y, z))
+        if length <= TOUCHING:
+            if upper < FAR:
+                return -thick, -thick
+            x, length = 1.0, 1.0
+        x, y, z = x / length, y / length, z / length
+        a = support(model, corners, state, lanes, i, (x, y, z))
+        b = support_of_other(model, corners, state, lanes, j, frame, (-x, -y, -z))
+        w = minus(b, a)
+        lower = max(lower, dot(w, (x, y, z)))
+        is_known = lower - thick > above or upper - thick <= below
+        if is_known or upper - lower <= tolerance or _has(simplex, state.count, w):
+            break
+        put_corner(simplex, state.count, w, a, b)
+        state.count += 1
+        if nearest_point(state, simplex, share):
+            toward[0], toward[1], toward[2] = 0.0, 0.0, 0.0
+            return -thick, -thick
+        x, y, z = mix(simplex, share, 0)
+        length = norm((x, y, z))
+        if length >= upper:  # no nearer: that is as near as rounding lets it come
+            break
+        upper = length
+        toward[0], toward[1], toward[2] = x, y, z
+        for c in range(6):
+            state.witness[c] = 0.0
+            for k in range(state.count):
+                state.witness[c] += share[k] * simplex[k, 3 + c]
+        _drop_unused(state, simplex, share)
+    return min(lower, upper) - thick, upper - thick
+
+
+@inlined
+def thickness_of(model: Record, i: int) -> float:
+    return model.radius[i] if model.kind[i] == POINTS else 0.0
+
+
+# --- the farthest points -------------------------------------------------------------------------
+
+
+@inner
+def support(
+    model: Record, corners: Record, state: Record, lanes: Record, i: int, direction: Vector
+) -> Vector:
+    """The point of piece i that is farthest along a direction, both in the frame of its body."""
+    first, last = model.span[i, 0], model.span[i, 1]
+    if model.kind[i] == CYLINDER:
+        return _on_cylinder(model, first, model.radius[i], direction)
+    x, y, z = direction
+    at = corners.corners
+    top = x * at[first, 0] + y * at[first, 1] + z * at[first, 2]
+    lanes.top = top
+    if last == first + 1:
+        best, found = state.top[0], 0
+        for lane in range(1, WIDTH):
+            if state.top[lane] > best:
+                best, found = state.top[lane], lane
+        return _corner(model, first, found)
+    where = 0.0 * top + float(first)
+    for block in range(first + 1, last):
+        high = x * at[block, 0] + y * at[block, 1] + z * at[block, 2]
+        where = select(high > top, float(block), where)
+        top = most(top, high)
+    lanes.top, lanes.where = top, where
+    best, found = state.top[0], WIDTH * int(state.where[0])
+    for lane in range(1, WIDTH):
+        index = WIDTH * int(state.where[lane]) + lane
+        if state.top[lane] > best or (state.top[lane] == best and index < found):
+            best, found = state.top[lane], index
+    return _corner(model, found // WIDTH, found % WIDTH)
+
+
+@inlined
+def _corner(model: Record, block: int, lane: int) -> Vector:
+    at = model.corners
+    return at[block, 0, lane], at[block, 1, lane], at[block, 2, lane]
+
+
+@inlined
+def _corner_of(model: Record, first: int, k: int) -> Vector:
+    """Corner k of the piece whose first block of corners is `first`."""
+    return _corner(model, first + k // WIDTH, k % WIDTH)
+
+
+@inner
+def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) -> Vector:
+    """The point on the rim of the end that a direction points to; the centre along the axis."""
+    axis = _corner_of(model, first, 2)
+    along = dot(direction, axis)
+    x, y, z = _corner_of(model, first, 1 if along > 0.0 else 0)
+    ex, ey, ez = (
+        direction[0] - along * axis[0],
+        direction[1] - along * axis[1],
+        direction[2] - along * axis[2],
+    )
+    across = norm((ex, ey, ez))
+    scale = radius / across if across > 1e-12 else 0.0
+    return x + scale * ex, y + scale * ey, z + scale * ez
+
+
+@inner
+def support_of_other(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    j: int,
+    frame: Frame,
+    direction: Vector,
+) -> Vector:
+    """The same of a piece on a body whose frame is given, all in the frame that it is given in."""
+    x, y, z = from_axes(frame, support(model, corners, state, lanes, j, in_axes(frame, direction)))
+    return x + frame[9], y + frame[10], z + frame[11]
+
+
+# --- the simplex ---------------------------------------------------------------------------------
+
+
+@inlined
+def _at(simplex: Array, k: int) -> Vector:
+    return simplex[k, 0], simplex[k, 1], simplex[k, 2]
+
+
+@inlined
+def put_corner(simplex: Array, k: int, w: Vector, a: Vector, b: Vector) -> None:
+    for c in range(3):
+        simplex[k, c], simplex[k, 3 + c], simplex[k, 6 + c] = w[c], a[c], b[c]
+
+
+@inlined
+def _has(simplex: Array, count: int, w: Vector) -> bool:
+    """Whether a corner is among those of the simplex."""
+    found = False
+    for k in range(count):
+        found = found or (
+            simplex[k, 0] == w[0] and simplex[k, 1] == w[1] and simplex[k, 2] == w[2]
+        )
+    return found
+
+
+@inlined
+def mix(simplex: Array, share: Array, first: int) -> Vector:
+    """The sum of corners, or with `first` 3 and 6 of points of A and B, by their shares."""
+    x = y = z = 0.0
+    for k in range(4):
+        if share[k] > 0.0:
+            x += share[k] * simplex[k, first]
+            y += share[k] * simplex[k, first + 1]
+            z += share[k] * simplex[k, first + 2]
+    return x, y, z
+
+
+@inlined
+def _drop_unused(state: Record, simplex: Array, share: Array) -> None:
+    """Keep the corners that have a share, in their order."""
+    kept = 0
+    for k in range(state.count):
+        if share[k] > 0.0:
+            if kept < k:
+                share[kept] = share[k]
+                for c in range(9):
+                    simplex[kept, c] = simplex[k, c]
+            kept += 1
+    state.count = kept
+
+
+@inner
+def nearest_point(state: Record, simplex: Array, share: Array) -> bool:
+    """Fill the shares of the corners in the simplex's point that is nearest to the origin; return
+    whether that is the origin, inside a tetrahedron."""
+    for k in range(4):
+        share[k] = 0.0
+    if state.count == 1:
+        share[0] = 1.0
+    elif state.count == 2:
+        _try_edge(simplex, 0, 1, FAR, state.trial, share)
+    elif state.count == 3:
+        _try_face(simplex, 0, 1, 2, FAR, state.trial, share)
+    else:
+        return _try_tetrahedron(simplex, state.trial, share)
+    return False
+
+
+@inner
+def _take(simplex: Array, best: float, trial: Array, share: Array) -> float:
+    """Take trial shares if their point is nearer than `best`; the square of its distance."""
+    point = mix(simplex, trial, 0)
+    square = dot(point, point)
+    if square >= best:
+        return best
+    for k in range(4):
+        share[k] = trial[k]
+    return square
+
+
+@inner
+def _clear(trial: Array) -> None:
+    for k in range(4):
+        trial[k] = 0.0
+
+
+@inner
+def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, share: Array) -> float:
+    """Take the nearest point of an edge if it is nearer than `best`."""
+    start = _at(simplex, a)
+    way = minus(start, _at(simplex, b))
+    square = dot(way, way)
+    t = min(max(dot(start, way) / square, 0.0), 1.0) if square > 0.0 else 0.0
+    _clear(trial)
+    trial[a], trial[b] = 1.0 - t, t
+    return _take(simplex, best, trial, share)
+
+
+@inner
+def _try_face(
+    simplex: Array, a: int, b: int, c: int, best: float, trial: Array, share: Array
+) -> float:
+    """Take the nearest point of a triangle if it is nearer than `best`."""
+    p, q, r = _at(simplex, a), _at(simplex, b), _at(simplex, c)
+    first, second = minus(q, p), minus(r, p)
+    n = cross(first, second)
+    u, v, w = dot(n, cross(q, r)), dot(n, cross(r, p)), dot(n, cross(p, q))
+    whole = u + v + w
+    is_flat = not dot(n, n) > FLAT * dot(first, first) * dot(second, second)
+    if u > 0.0 and v > 0.0 and w > 0.0 and not is_flat:
+        _clear(trial)
+        trial[a], trial[b], trial[c] = u / whole, v / whole, w / whole
+        return _take(simplex, best, trial, share)
+    if u <= 0.0 or is_flat:
+        best = _try_edge(simplex, b, c, best, trial, share)
+    if v <= 0.0 or is_flat:
+        best = _try_edge(simplex, c, a, best, trial, share)
+    if w <= 0.0 or is_flat:
+        best = _try_edge(simplex, a, b, best, trial, share)
+    return best
+
+
+@inner
+def _try_tetrahedron(simplex: Array, trial: Array, share: Array) -> bool:
+    """Take the nearest point of a tetrahedron; return whether the origin is inside."""
+    p, q, r, s = _at(simplex, 0), _at(simplex, 1), _at(simplex, 2), _at(simplex, 3)
+    # six times the signed volumes of the origin with each face; their sum is that of the whole
+    v0 = dot(q, cross(r, s))
+    v1 = -dot(p, cross(r, s))
+    v2 = dot(p, cross(q, s))
+    v3 = -dot(p, cross(q, r))
+    whole = dot(minus(q, p), cross(minus(r, p), minus(s, p)))
+    if (v0 > 0.0 and v1 > 0.0 and v2 > 0.0 and v3 > 0.0 and whole > 0.0) or (
+        v0 < 0.0 and v1 < 0.0 and v2 < 0.0 and v3 < 0.0 and whole < 0.0
+    ):
+        return True
+    best = FAR
+    if v0 * whole <= 0.0:
+        best = _try_face(simplex, 1, 2, 3, best, trial, share)
+    if v1 * whole <= 0.0:
+        best = _try_face(simplex, 0, 2, 3, best, trial, share)
+    if v2 * whole <= 0.0:
+        best = _try_face(simplex, 0, 1, 3, best, trial, share)
+    if v3 * whole <= 0.0:
+        best = _try_face(simplex, 0, 1, 2, best, trial, share)
+    return False

@@ -1,0 +1,288 @@
+"""The kernels that Python calls: configurations by rows, free or not; distances, gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import inlined, inner, njit
+from ..maths.rotations import Array, Frame, from_axes, in_axes
+from ..maths.vectors import Vector, cross, dot, minus, norm, times
+from ..robot.kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
+from .bounds import bound_pairs, place_pieces
+from .epa import depth_of
+from .gjk import FAR, between, support, thickness_of
+from .records import (
+    FIRST,
+    GROUP,
+    PLANE,
+    SECOND,
+    WIDTH,
+    Record,
+    model_lanes,
+    model_numbers,
+    state_lanes,
+    state_numbers,
+)
+
+TOLERANCE = 1e-11
+"""[m] How far apart the bounds of a distance are; coordinates of corners are not better."""
+ALL = (1 << WIDTH) - 1
+"""All lanes, as bits."""
+
+
+@njit
+def free_rows(
+    model_address: int, state_address: int, rows: Array, free: NDArray[np.bool_]
+) -> None:
+    """free (N,): whether in each configuration (N, n) all pairs are farther than their margins."""
+    model, corners = model_numbers(model_address), model_lanes(model_address)
+    state, lanes = state_numbers(state_address), state_lanes(state_address)
+    for row in range(0, rows.shape[0], WIDTH):
+        used = min(WIDTH, rows.shape[0] - row)
+        for lane in range(WIDTH):
+            for j in range(rows.shape[1]):
+                state.q[j, lane] = rows[row + min(lane, used - 1), j]
+        place_pieces(model, lanes)
+        count = bound_pairs(model, lanes, -FAR)
+        undecided = (1 << used) - 1
+        for c in range(count):
+            k = state.near[c]
+            if state.lanes[c] & undecided == 0:
+                continue
+            for lane in range(used):
+                if (state.lanes[c] & undecided) >> lane & 1 == 1:
+                    lower, _ = _apart(model, corners, state, lanes, k, lane, model.margin[k])
+                    if lower <= model.margin[k]:
+                        undecided &= ~(1 << lane)
+        for lane in range(used):
+            free[row + lane] = undecided >> lane & 1 == 1
+
+
+@inner
+def _apart(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    k: int,
+    lane: int,
+    margin: float,
+) -> tuple[float, float]:
+    """Bounds of the distance of a pair that tell whether it is more than a margin."""
+    i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
+    if model.kind[j] == PLANE:
+        height = _set_over_plane(model, corners, state, lanes, i, j, lane)
+        return height, height
+    frame = _relative(state.frames, model.body[i], model.body[j], lane)
+    _set_direction(model, state, i, j, frame)
+    return between(model, corners, state, lanes, i, j, frame, margin, margin, TOLERANCE)
+
+
+@inlined
+def _frame(frames: Array, body: int, lane: int) -> Frame:
+    return (
+        frames[body, 0, lane], frames[body, 1, lane], frames[body, 2, lane],
+        frames[body, 3, lane], frames[body, 4, lane], frames[body, 5, lane],
+        frames[body, 6, lane], frames[body, 7, lane], frames[body, 8, lane],
+        frames[body, 9, lane], frames[body, 10, lane], frames[body, 11, lane],
+    )  # fmt: skip
+
+
+@inner
+def _relative(frames: Array, a: int, b: int, lane: int) -> Frame:
+    """The frame of body b in that of body a."""
+    first, second = _frame(frames, a, lane), _frame(frames, b, lane)
+    x0, x1, x2 = in_axes(first, (second[0], second[3], second[6]))
+    y0, y1, y2 = in_axes(first, (second[1], second[4], second[7]))
+    z0, z1, z2 = in_axes(first, (second[2], second[5], second[8]))
+    p = in_axes(first, (second[9] - first[9], second[10] - first[10], second[11] - first[11]))
+    return x0, y0, z0, x1, y1, z1, x2, y2, z2, p[0], p[1], p[2]
+
+
+@inlined
+def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
+    """Begin with the direction between the centres of the pieces' spheres."""
+    sphere = model.sphere
+    x, y, z = from_axes(frame, (sphere[j, 0], sphere[j, 1], sphere[j, 2]))
+    state.toward[0] = x + frame[9] - sphere[i, 0]
+    state.toward[1] = y + frame[10] - sphere[i, 1]
+    state.toward[2] = z + frame[11] - sphere[i, 2]
+
+
+@inner
+def _set_over_plane(
+    model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, lane: int
+) -> float:
+    """The distance of a piece to a plane, negative below it; fills `witness` and `toward`."""
+    box = model.box
+    frame = _frame(state.frames, model.body[i], lane)
+    normal = in_axes(frame, (box[j, 2], box[j, 5], box[j, 8]))
+    origin = in_axes(frame, (box[j, 9] - frame[9], box[j, 10] - frame[10], box[j, 11] - frame[11]))
+    lowest = support(model, corners, state, lanes, i, times(-1.0, normal))
+    height = dot(normal, minus(lowest, origin))
+    for c in range(3):
+        state.toward[c] = -normal[c]
+        state.witness[c], state.witness[3 + c] = lowest[c], lowest[c] - height * normal[c]
+    return height - thickness_of(model, i)
+
+
+# --- distances -----------------------------------------------------------------------------------
+
+
+@njit
+def distances_at(
+    model_address: int, state_address: int, q: Array, within: float, only_nearest: bool
+) -> int:
+    """Find the nearest pieces of all pairs of links at q (n,) that are nearer than `within` [m],
+    or only those of the nearest pair of links, however far. Returns how many there are.
+
+    Fills `found`: pair of pieces; `distances`: signed distance [m], points of both pieces and
+    normal from the first to the second in the root link's frame.
+    """
+    model, corners = model_numbers(model_address), model_lanes(model_address)
+    state, lanes = state_numbers(state_address), state_lanes(state_address)
+    for j in range(q.shape[0]):
+        for lane in range(WIDTH):
+            state.q[j, lane] = q[j]
+    place_pieces(model, lanes)
+    return _nearest_pairs(model, corners, state, lanes, within, only_nearest)
+
+
+@njit
+def gradients_of_rows(
+    model_address: int, state_address: int, rows: Array, distances: Array, gradients: Array
+) -> None:
+    """distances (N,), gradients (N, n): of the nearest pair, at each row of (N, n)."""
+    model = model_numbers(model_address)
+    state = state_numbers(state_address)
+    for row in range(rows.shape[0]):
+        count = distances_at(model_address, state_address, rows[row], FAR, True)
+        distances[row] = state.distances[0, 0] if count > 0 else FAR
+        for j in range(rows.shape[1]):
+            gradients[row, j] = 0.0
+        if count > 0:
+            _add_slopes(model, state, 0, gradients[row])
+
+
+@inner
+def _nearest_pairs(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    within: float,
+    only_nearest: bool,
+) -> int:
+    """`distances_at`, once all pieces are placed. Pairs come in the order of their bounds, so that
+    most need not be computed."""
+    groups = 1 if only_nearest else state.slot.shape[0]
+    for g in range(groups):
+        state.slot[g] = -1
+    count, left = 0, bound_pairs(model, lanes, within)
+    while left > 0:
+        first = 0
+        for c in range(1, left):
+            if state.bound[state.near[c], 0] < state.bound[state.near[first], 0]:
+                first = c
+        k = state.near[first]
+        left -= 1
+        state.near[first] = state.near[left]
+        group = 0 if only_nearest else model.pairs[k, GROUP]
+        slot = state.slot[group]
+        best = within if slot < 0 else min(within, state.distances[slot, 0])
+        if state.bound[k, 0] > best:
+            if only_nearest:
+                break
+            continue
+        distance = _distance(model, corners, state, lanes, k, best)
+        if distance <= best:
+            if slot < 0:
+                slot, count = count, count + 1
+                state.slot[group] = slot
+            state.found[slot] = k
+            _put_distance(model, state, k, slot, distance)
+    return count
+
+
+@inner
+def _distance(
+    model: Record, corners: Record, state: Record, lanes: Record, k: int, best: float
+) -> float:
+    """The signed distance of a pair in the first lane, if it is at most `best`, else more."""
+    i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
+    if model.kind[j] == PLANE:
+        return _set_over_plane(model, corners, state, lanes, i, j, 0)
+    frame = _relative(state.frames, model.body[i], model.body[j], 0)
+    _set_direction(model, state, i, j, frame)
+    thick = thickness_of(model, i) + thickness_of(model, j)
+    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, TOLERANCE)
+    if lower > best:
+        return lower
+    if upper > -thick:
+        toward = state.toward[0], state.toward[1], state.toward[2]
+        x, y, z = times(1.0 / norm(toward), toward)
+        state.toward[0], state.toward[1], state.toward[2] = x, y, z
+        return upper
+    return -depth_of(model, corners, state, lanes, i, j, frame)
+
+
+@inner
+def _put_distance(model: Record, state: Record, k: int, slot: int, distance: float) -> None:
+    """A row of `distances`: from what the pieces are thick around to their surfaces, and from the
+    frame of the first one's body to the root's."""
+    i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
+    frame, row = _frame(state.frames, model.body[i], 0), state.distances[slot]
+    toward, witness = state.toward, state.witness
+    normal = toward[0], toward[1], toward[2]
+    first, second = thickness_of(model, i), -thickness_of(model, j)
+    a = witness[0], witness[1], witness[2]
+    b = witness[3], witness[4], witness[5]
+    row[0] = distance
+    row[1], row[2], row[3] = _placed(frame, a, first, normal)
+    row[4], row[5], row[6] = _placed(frame, b, second, normal)
+    row[7], row[8], row[9] = from_axes(frame, normal)
+
+
+@inlined
+def _placed(frame: Frame, point: Vector, out: float, normal: Vector) -> Vector:
+    x, y, z = from_axes(
+        frame,
+        (
+            point[0] + out * normal[0],
+            point[1] + out * normal[1],
+            point[2] + out * normal[2],
+        ),
+    )
+    return x + frame[9], y + frame[10], z + frame[11]
+
+
+@inner
+def _add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None:
+    """Add the derivative of a distance to (n,) zeros: n . (z_j x (p - o_j)) for each joint that
+    moves the second piece, minus that for each that moves the first one. Both points are on the
+    normal's line, so that either does; joints that move both cancel."""
+    row, k = state.distances[slot], state.found[slot]
+    for side in range(2):
+        sign = 2.0 * side - 1.0
+        body = model.body[model.pairs[k, FIRST + side]] - 1
+        while body >= 0:
+            slope = sign * model.geometry[body, MULTIPLIER] * _slope(model, state, row, body)
+            gradient[model.tree[body, VARIABLE]] += slope
+            body = model.tree[body, PARENT]
+
+
+@inner
+def _slope(model: Record, state: Record, row: Array, body: int) -> float:
+    """How fast a body's joint moves the first point of a row along its normal."""
+    frames = state.frames
+    axis = frames[body + 1, 2, 0], frames[body + 1, 5, 0], frames[body + 1, 8, 0]
+    normal = row[7], row[8], row[9]
+    if model.tree[body, KIND] == PRISMATIC:
+        return dot(normal, axis)
+    arm = (
+        row[1] - frames[body + 1, 9, 0],
+        row[2] - frames[body + 1, 10, 0],
+        row[3] - frames[body + 1, 11, 0],
+    )
+    return dot(normal, cross(axis, arm))
