@@ -67,38 +67,28 @@ def bound_pairs(model: Record, state: Record, reach: float) -> int:
     count = 0
     for k in range(pairs.shape[0]):
         i, j, kind = pairs[k, FIRST], pairs[k, SECOND], pairs[k, BOUND]
-        margin = max(model.margin[k], reach) + GUARD
+        margin = max(model.margin[k], reach)
         at = centre[i, 0], centre[i, 1], centre[i, 2]
+        gap = minus(at, (centre[j, 0], centre[j, 1], centre[j, 2]))
+        far = sphere[i, 3] + sphere[j, 3] + (margin + GUARD)
+        if bits(dot(gap, gap) <= far * far) == 0:
+            continue
+        start, axis = _start(state, i), _axis(state, i)
         if kind == CAPSULES:
-            gap = minus(at, (centre[j, 0], centre[j, 1], centre[j, 2]))
-            far = sphere[i, 3] + sphere[j, 3] + margin
-            if bits(dot(gap, gap) <= far * far) == 0:
-                continue
-            bound = _between_segments(
-                _start(state, i), _axis(state, i), _start(state, j), _axis(state, j)
-            )
-            bound = bound - (capsule[i, 6] + capsule[j, 6])
+            bound = _between_segments(start, axis, _start(state, j), _axis(state, j))
+            bound = bound - capsule[j, 6]
         elif kind == BOX:
-            x, y, z = _in_box(model.box, j, at)
-            x, y, z = (
-                _outside(x, model.box[j, 12]),
-                _outside(y, model.box[j, 13]),
-                _outside(z, model.box[j, 14]),
-            )
-            far = sphere[i, 3] + margin
+            x, y, z = _off_box(model.box, j, _in_box(model.box, j, at))
+            far = sphere[i, 3] + (margin + GUARD)
             if bits(x * x + y * y + z * z <= far * far) == 0:
                 continue
-            bound = _to_box(model.box, j, _start(state, i), _axis(state, i)) - capsule[i, 6]
+            bound = _to_box(model.box, j, start, axis)
         else:
-            height = _height(model.box, j, at)
-            if bits(height <= sphere[i, 3] + margin) == 0:
-                continue
-            start, axis = _start(state, i), _axis(state, i)
             low = _height(model.box, j, start)
-            bound = least(low, low + _rise(model.box, j, axis)) - capsule[i, 6]
-        bound = bound - GUARD
+            bound = least(low, low + _rise(model.box, j, axis))
+        bound = bound - (capsule[i, 6] + GUARD)
         state.bound[k] = bound
-        mask = bits(bound <= max(model.margin[k], reach))
+        mask = bits(bound <= margin)
         if mask != 0:
             state.near[count], state.lanes[count] = k, mask
             count += 1
@@ -119,15 +109,15 @@ def _axis(state: Record, i: int) -> Vector:
 
 
 @inlined
-def _inside(x: Number, limit: Number) -> Number:
-    """x, at most `limit` away from 0."""
-    return least(most(x, -limit), limit)
-
-
-@inlined
-def _outside(x: Number, limit: Number) -> Number:
-    """How far |x| is above `limit`, with the sign of x."""
-    return x - _inside(x, limit)
+def _off_box(box: Array, j: int, point: Vector) -> Vector:
+    """From the nearest point of a box to a point, as the box sees it."""
+    x, y, z = point
+    hx, hy, hz = box[j, 12], box[j, 13], box[j, 14]
+    return (
+        x - least(most(x, -hx), hx),
+        y - least(most(y, -hy), hy),
+        z - least(most(z, -hz), hz),
+    )
 
 
 @inlined
@@ -185,11 +175,7 @@ def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
     t = 0.0 * ax + 0.5
     bound = 0.0 * ax
     for _ in range(NEWTON_STEPS):
-        ux, uy, uz = (
-            _outside(ax + t * dx, hx),
-            _outside(ay + t * dy, hy),
-            _outside(az + t * dz, hz),
-        )
+        ux, uy, uz = _off_box(box, j, (ax + t * dx, ay + t * dy, az + t * dz))
         along = dx * ux + dy * uy + dz * uz
         gap = ax * ux + ay * uy + az * uz + least(along, 0.0)
         gap = gap - (hx * abs(ux) + hy * abs(uy) + hz * abs(uz))

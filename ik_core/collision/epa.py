@@ -52,10 +52,13 @@ def depth_of(
         normal = planes[nearest, 0], planes[nearest, 1], planes[nearest, 2]
         _corner_along(model, corners, state, lanes, i, j, frame, normal, count)
         reach = dot(_row(polytope, count), normal)
-        if reach < depth:
+        is_surface = reach - planes[nearest, 3] <= EXACT
+        if reach < depth or is_surface:
             depth = reach
             _set_answer(state, faces[nearest, 0], faces[nearest, 1], faces[nearest, 2], normal)
-        if reach - planes[nearest, 3] <= EXACT or count + 1 == MOST_CORNERS:
+        if is_surface:
+            _set_answer_of_side(state, last, planes[nearest, 3] + EXACT)
+        if is_surface or count + 1 == MOST_CORNERS:
             break
         last = _add_corner(state, count, last)
         count += 1
@@ -233,8 +236,25 @@ def _toggle(edges: Array, count: int, a: int, b: int) -> int:
 
 
 @inner
-def _set_answer(state: Record, a: int, b: int, c: int, normal: Vector) -> None:
-    """Fill witness and direction from a face of the polytope."""
+def _set_answer_of_side(state: Record, last: int, distance: float) -> None:
+    """Fill witness and direction from that of the faces up to a distance, such as the triangles of
+    a side with more corners, which has the point that is nearest to the origin."""
+    faces, planes, simplex = state.faces, state.planes, state.simplex
+    best, nearest = FAR, 0
+    for f in range(last):
+        if planes[f, 3] <= distance:
+            _load_face(state, faces[f, 0], faces[f, 1], faces[f, 2])
+            far = norm(mix(simplex, state.share, 0))
+            if far < best:
+                best, nearest = far, f
+    f = nearest
+    normal = planes[f, 0], planes[f, 1], planes[f, 2]
+    _set_answer(state, faces[f, 0], faces[f, 1], faces[f, 2], normal)
+
+
+@inner
+def _load_face(state: Record, a: int, b: int, c: int) -> None:
+    """Make three corners of the polytope the simplex, and find its nearest point."""
     simplex, polytope = state.simplex, state.polytope
     for column in range(9):
         simplex[0, column] = polytope[a, column]
@@ -242,8 +262,14 @@ def _set_answer(state: Record, a: int, b: int, c: int, normal: Vector) -> None:
         simplex[2, column] = polytope[c, column]
     state.count = 1 if a == b else 3
     nearest_point(state, simplex, state.share)
+
+
+@inner
+def _set_answer(state: Record, a: int, b: int, c: int, normal: Vector) -> None:
+    """Fill witness and direction from a face of the polytope."""
+    _load_face(state, a, b, c)
     for axis in range(2):
-        x, y, z = mix(simplex, state.share, 3 + 3 * axis)
+        x, y, z = mix(state.simplex, state.share, 3 + 3 * axis)
         state.witness[3 * axis], state.witness[3 * axis + 1] = x, y
         state.witness[3 * axis + 2] = z
     state.toward[0], state.toward[1], state.toward[2] = -normal[0], -normal[1], -normal[2]

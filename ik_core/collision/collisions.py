@@ -1,0 +1,285 @@
+"""`Collisions`: is a configuration free, how far apart are links and obstacles, and which way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from threading import RLock
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..display import counted, length
+from ..exceptions import FrameNotFound, InvalidOption, UnsupportedProblem
+from ..maths.rotations import Array
+from ..maths.transforms import for_kernels
+from ..options import exact_number
+from ..robot.robot import Robot
+from .packing import BodyPiece, moved, on_body, pack, place_fixed, put_piece, workspace
+from .pairs import LinkPair, Margins, link_pairs
+from .piece import Piece, pieces_of
+from .records import CAPSULES
+from .rows import distances_at, free_rows, gradients_of_rows
+from .world import Obstacle, World
+
+CHUNK = 4096
+"""Configurations between two looks at the interpreter, so that Ctrl-C ends a batch soon."""
+FARTHEST = 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class PairDistance:
+    """How far apart two things are: links of a robot, or a link and an obstacle.
+
+    first, second : their names
+    distance : [m] of their surfaces; where they penetrate each other, minus the depth
+    points (2, 3) : [m] the nearest, or the deepest, points of both
+    normal (3,) : unit vector from the first to the second; moving the second one along it adds to
+        the distance
+
+    Points and normal are in the root link's frame.
+    """
+
+    first: str
+    second: str
+    distance: float
+    points: Array
+    normal: Array
+
+    def __repr__(self) -> str:
+        how = 'apart' if self.distance > 0.0 else 'deep'
+        return f'<{self.first!r} and {self.second!r}: {length(abs(self.distance))} {how}>'
+
+
+class _Part(NamedTuple):
+    """A piece of a link or of an obstacle, and its name."""
+
+    name: str
+    piece: BodyPiece
+    bound: int
+    link: str | None
+
+
+class Collisions:
+    """The pairs of a robot's links, and of obstacles of a world, that may come near each other.
+
+        collisions = ik.Collisions(robot, world, margin=0.01)
+        collisions.free(q)                  # True if all pairs are farther apart than the margin
+        collisions.free(Q)                  # (N,) for configurations (N, n)
+        collisions.distance(q)              # of the nearest pair
+        collisions.distances(q, within=0.1) # of all pairs up to 0.1 m, the nearest first
+        collisions.gradient(q)              # (n,) derivative of the nearest distance
+
+    robot : with collision geometry in its description, see `pieces_of`
+    world : obstacles; what is changed in it counts from the next call on
+    margin : [m] at which a pair is no longer free; or by pairs of names, {('link', 'link'): m}, for
+        which those without a name have 0.01 m
+    srdf : an SRDF, as a path or as text; the pairs that it disables are left out
+    geometry, folders : as in `pieces_of`
+    pieces : the robot's pieces, instead of those of its description
+    boxes : effort of the proofs that pairs never meet, the most boxes of joint positions for each
+
+    `pairs` has what is known of each pair of links: pairs that provably never come nearer than the
+    margin, and those that always touch, are left out; see `LinkPair`. Pairs without a joint between
+    them, such as obstacles and links that never move, are not looked at.
+
+    Threads may share it, and then take turns. Raises UnsupportedProblem for a robot without
+    collision geometry, InvalidOption, FrameNotFound for unknown links.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        world: World | None = None,
+        margin: float | Mapping[tuple[str, str], float] = 0.01,
+        srdf: str | PathLike[str] | None = None,
+        *,
+        geometry: Literal['collision', 'visual'] = 'collision',
+        folders: Sequence[str | PathLike[str]] = (),
+        pieces: Sequence[Piece] | None = None,
+        boxes: int | None = None,
+    ) -> None:
+        if world is not None and not isinstance(world, World):
+            raise InvalidOption(f'world = {world!r}: an ik.World is needed')
+        self.robot = robot
+        self.world = World() if world is None else world
+        self.pieces = tuple(pieces_of(robot, geometry, folders) if pieces is None else pieces)
+        if not self.pieces:
+            raise UnsupportedProblem(
+                f'robot {robot.name!r} has no collision geometry: its links need <collision> '
+                "elements, or geometry='visual' takes what is drawn"
+            )
+        self.margins = Margins(margin)
+        self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
+        self._lock = RLock()
+        self._version = -1
+        self._obstacles: tuple[Obstacle, ...] = ()
+        self._update()
+
+    def __repr__(self) -> str:
+        checked = sum(pair.is_checked for pair in self.pairs)
+        return (
+            f'<Collisions of {self.robot.name!r}: {checked} of {counted(len(self.pairs), "pair")} '
+            f'of links may meet, {counted(len(self.world), "obstacle")}, '
+            f'{len(self._model["pairs"]):,} pairs of pieces>'
+        )
+
+    # --- what users ask --------------------------------------------------------------------------
+
+    def free(self, q: ArrayLike) -> Any:
+        """Return whether all pairs are farther apart than their margins.
+
+        q : (n,) for a bool, or (N, n) for an array (N,) of bools. Raises InvalidConfiguration.
+        """
+        single = np.ndim(q) != 2
+        rows = for_kernels(self.robot.checked_rows(q, 1 if single else len(q)))  # type: ignore[arg-type]
+        free = np.empty(len(rows), bool)
+        with self._lock:
+            self._update()
+            for first in range(0, len(rows), CHUNK):
+                last = first + CHUNK
+                free_rows(*self._addresses, rows[first:last], free[first:last])
+        return bool(free[0]) if single else free
+
+    def distance(self, q: ArrayLike) -> PairDistance:
+        """Return the distance of the nearest pair at q (n,).
+
+        Raises InvalidConfiguration, UnsupportedProblem if no pair may meet.
+        """
+        with self._lock:
+            found = self._distances(q, FARTHEST, True)
+        if not found:
+            raise UnsupportedProblem(f'robot {self.robot.name!r} has no pair that may meet')
+        return found[0]
+
+    def distances(self, q: ArrayLike, within: float = 0.1) -> list[PairDistance]:
+        """Return the distances up to `within` [m] of all pairs at q (n,), the nearest first.
+
+        Raises InvalidConfiguration, InvalidOption.
+        """
+        limit = exact_number(within, float)
+        if limit is None or not limit >= 0.0:
+            raise InvalidOption(f'within = {within!r}: a length [m] of at least 0 is needed')
+        with self._lock:
+            return sorted(
+                self._distances(q, min(limit, FARTHEST), False), key=lambda pair: pair.distance
+            )
+
+    def gradient(self, q: ArrayLike) -> Array:
+        """Return the derivative of `distance` with respect to q.
+
+        q : (n,) for a gradient (n,), or (N, n) for (N, n) [m per rad or m]
+
+        Where two pairs are equally near it is that of one of them, and where a face slides along
+        another one that of one of their points. Raises InvalidConfiguration.
+        """
+        single = np.ndim(q) != 2
+        rows = for_kernels(self.robot.checked_rows(q, 1 if single else len(q)))  # type: ignore[arg-type]
+        distances, gradients = np.empty(len(rows)), np.empty(rows.shape)
+        with self._lock:
+            self._update()
+            gradients_of_rows(*self._addresses, rows, distances, gradients)
+        return gradients[0] if single else gradients
+
+    def _distances(self, q: ArrayLike, within: float, only_nearest: bool) -> list[PairDistance]:
+        self._update()
+        count = distances_at(*self._addresses, self.robot.checked(q), within, only_nearest)
+        pairs, state = self._model['pairs'], self._state
+        found = []
+        for k, row in zip(state['found'][:count], state['distances'][:count], strict=True):
+            first, second = (self._names[i] for i in pairs[k, :2])
+            points, normal = row[1:7].reshape(2, 3).copy(), row[7:].copy()
+            found.append(PairDistance(first, second, float(row[0]), points, normal))
+        return found
+
+    # --- records ---------------------------------------------------------------------------------
+
+    @property
+    def _addresses(self) -> tuple[int, int]:
+        return self._model.address, self._state.address
+
+    def _update(self) -> None:
+        """Take over what was changed in the world since the last call."""
+        if self._version == self.world.version:
+            return
+        version, obstacles = self.world.version, tuple(self.world)
+        before = [each._replace(pose=None) for each in self._obstacles]  # type: ignore[arg-type]
+        if self._version >= 0 and before == [each._replace(pose=None) for each in obstacles]:  # type: ignore[arg-type]
+            for old, new in zip(self._obstacles, obstacles, strict=True):
+                if new.pose is not old.pose:
+                    put_piece(self._model, self._names.index(new.name), self._placed(new))
+            place_fixed(self._model, self._state)
+        else:
+            self._build(obstacles)
+        self._obstacles, self._version = obstacles, version
+
+    def _build(self, obstacles: Sequence[Obstacle]) -> None:
+        """Make the records anew."""
+        robot = self.robot
+        parts = [
+            _Part(piece.link, on_body(robot, piece), CAPSULES, piece.link) for piece in self.pieces
+        ]
+        for each in obstacles:
+            if each.name in robot.link_names:
+                raise InvalidOption(
+                    f'obstacle {each.name!r} has the name of a link: give it another'
+                )
+            for link in each.touching:
+                robot.placement(link)
+            parts.append(_Part(each.name, self._placed(each), each.shape.bound, each.link))
+        parts.sort(key=lambda part: part.piece.body < 0)  # those that move first
+        touching = {each.name: {each.link, *each.touching} for each in obstacles}
+        links = {(pair.first, pair.second): pair for pair in self.pairs}
+        rows: list[tuple[int, int, int, int]] = []
+        margins: list[float] = []
+        order: list[float] = []
+        groups: dict[tuple[str, str], int] = {}
+        for j, second in enumerate(parts):
+            for i, first in enumerate(parts[:j]):
+                names = first.name, second.name
+                if first.piece.body == second.piece.body:
+                    continue
+                if first.name in touching or second.name in touching:
+                    if _may_touch(first, second, touching):
+                        continue
+                    margin, share = self.margins.of(*names), 0.0
+                else:
+                    pair = links.get(names) or links[names[::-1]]
+                    if not pair.is_checked:
+                        continue
+                    margin, share = pair.margin, pair.share
+                group = groups.setdefault(min(names, names[::-1]), len(groups))
+                rows.append((i, j, second.bound, group))
+                margins.append(margin)
+                order.append(-share)
+        by_share = np.argsort(order, kind='stable')  # those that are often near decide soonest
+        pairs = np.array(rows, np.int64).reshape(-1, 4)[by_share]
+        self._names = [part.name for part in parts]
+        self._model = pack(
+            robot, [part.piece for part in parts], pairs, np.array(margins)[by_share]
+        )
+        self._state = workspace(robot, self._model)
+
+    def _placed(self, obstacle: Obstacle) -> BodyPiece:
+        """An obstacle in the frame of the body that carries it."""
+        piece = moved(obstacle.shape.piece(), obstacle.pose)
+        if obstacle.link is None:
+            return piece
+        try:
+            place = self.robot.placement(obstacle.link)
+        except FrameNotFound as error:
+            raise FrameNotFound(f'obstacle {obstacle.name!r}: {error}') from None
+        return moved(piece, place.transform)._replace(body=place.body)
+
+
+def _may_touch(first: _Part, second: _Part, touching: Mapping[str, set[str | None]]) -> bool:
+    """Whether an obstacle that a link carries may touch the other part."""
+    return any(
+        one.link is not None and one.name in touching and other.name in touching[one.name]
+        for one, other in ((first, second), (second, first))
+    )
+
+
+__all__ = ['Collisions', 'LinkPair', 'PairDistance']
