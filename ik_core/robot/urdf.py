@@ -85,7 +85,7 @@ def load_urdf(
         robot = _robot(text, tuple(free_joints), floating_base)
     except UrdfError as error:
         raise UrdfError(f'{file}: {error}' if file else str(error)) from None
-    return replace(robot, urdf=text, file=file)
+    return replace(robot, urdf=text, file=file and file.absolute())
 
 
 def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:
