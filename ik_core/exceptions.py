@@ -9,6 +9,10 @@ class UrdfError(IkError, ValueError):
     """A robot description that can't be used; the message names the element."""
 
 
+class MeshError(IkError, ValueError):
+    """A mesh file that can't be used; the message completes a sentence about the file."""
+
+
 class MocapError(IkError, ValueError):
     """A motion capture file that can't be used; the message names the file and the line."""
 

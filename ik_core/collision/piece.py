@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
 from os import PathLike
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
+import numpy as np
+
+from ..exceptions import InvalidOption, MeshError, UrdfError
 from ..maths.rotations import Array
+from ..meshes import MeshFolders, package_of, read_mesh
+from ..meshes.mesh_folders import read_bytes
+from ..progress import ProgressLine
 from ..robot.robot import Robot
+from ..robot.urdf_shapes import (
+    MAX_SIZE,
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    MeshName,
+    Sphere,
+    read_shapes,
+)
+from . import cache
+from .cache import CoveredHull
+from .covers import cover_of_box, cover_of_cylinder, cover_of_hull
+from .cutting import convex_pieces
+
+MAX_BYTES = 500_000_000
+"""Of all meshes of a robot."""
 
 Kind = Literal['sphere', 'capsule', 'cylinder', 'box', 'hull']
 
@@ -41,13 +68,136 @@ class Piece:
 
 def pieces_of(
     robot: Robot,
-    geometry: Literal['collision', 'visual'] = 'collision',
+    geometry: Geometry = 'collision',
     folders: Sequence[str | PathLike[str]] = (),
 ) -> tuple[Piece, ...]:
     """Return the convex pieces of a robot's links, in the order of its description.
 
-    geometry : the elements of the URDF that count
-    folders : where meshes may be, besides the folder of the robot's own file and the package that
-        it is in; packages, or folders with packages in them
+    geometry : the elements of the URDF that count, 'collision' or 'visual'
+    folders : where meshes may be, besides the folder of the robot's own file, the package that it
+        is in, and the packages of a sourced ROS; packages, or folders with packages in them
+
+    A box, sphere, cylinder or capsule is one piece. A mesh is cut into at most 8
+    (`cutting.convex_pieces`), which are kept on disk; cutting takes a second or so a mesh.
+
+    Raises UrdfError for an invalid element and MeshError for a mesh that can't be used; both name
+    the link. Warns if there are no such elements, so that nothing would ever collide.
     """
-    raise NotImplementedError
+    shapes, invalid = read_shapes(robot.urdf, robot.places, geometry) if robot.urdf else ([], {})
+    for reason, links in invalid.items():
+        raise UrdfError(f'link {links[0]!r}: its <{geometry}> can not be used: {reason}')
+    if not shapes:
+        hint = "; geometry='visual' takes its <visual> elements" if geometry != 'visual' else ''
+        text = f'robot {robot.name!r} has no <{geometry}> elements, so it collides with nothing'
+        warnings.warn(text + hint, stacklevel=2)
+    hulls = _hulls_of(
+        {s.solid: s.link for s in shapes if isinstance(s.solid, MeshName)}, robot, folders
+    )
+    pieces: list[Piece] = []
+    for shape in shapes:
+        if isinstance(shape.solid, MeshName):
+            pieces += [
+                moved(
+                    Piece(shape.link, 'hull', hull.corners, 0.0, hull.sphere, hull.capsule),
+                    shape.origin,
+                )
+                for hull in hulls[shape.solid]
+            ]
+        else:
+            pieces.append(piece_of(shape.solid, shape.link, shape.origin))
+    return tuple(pieces)
+
+
+def piece_of(solid: Box | Sphere | Cylinder | Capsule, link: str, origin: Array) -> Piece:
+    """Return a solid about `origin` (4, 4) in the frame of a link as a piece of that link."""
+    match solid:
+        case Box(size):
+            half = 0.5 * np.array(size)
+            signs = np.array(list(product((-1.0, 1.0), repeat=3)))
+            piece = Piece(link, 'box', half * signs, 0.0, *cover_of_box(half))
+        case Sphere(radius):
+            covers = np.array([0.0, 0.0, 0.0, radius]), np.array([*[0.0] * 6, radius])
+            piece = Piece(link, 'sphere', np.zeros((1, 3)), radius, *covers)
+        case Cylinder(radius, length):
+            covers = cover_of_cylinder(radius, length)
+            piece = Piece(link, 'cylinder', _ends(length), radius, *covers)
+        case Capsule(radius, length):
+            ends = _ends(length)
+            sphere = np.array([0.0, 0.0, 0.0, 0.5 * length + radius])
+            piece = Piece(link, 'capsule', ends, radius, sphere, np.array([*ends.ravel(), radius]))
+    return moved(piece, origin)
+
+
+def _ends(length: float) -> Array:
+    return np.array([[0.0, 0.0, -0.5 * length], [0.0, 0.0, 0.5 * length]])
+
+
+def moved(piece: Piece, transform: Array) -> Piece:
+    """Return a piece moved by a transform (4, 4)."""
+
+    def at(points: Array) -> Array:
+        return points @ transform[:3, :3].T + transform[:3, 3]
+
+    return replace(
+        piece,
+        corners=at(piece.corners),
+        sphere=np.array([*at(piece.sphere[:3]), piece.sphere[3]]),
+        capsule=np.array([*at(piece.capsule[:6].reshape(2, 3)).ravel(), piece.capsule[6]]),
+    )
+
+
+def _hulls_of(
+    links: Mapping[MeshName, str], robot: Robot, folders: Sequence[str | PathLike[str]]
+) -> dict[MeshName, list[CoveredHull]]:
+    """Return the covered hulls of meshes, from the disk or cut now; `links` are for errors."""
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise InvalidOption(f'folders: there is no folder {str(folder)!r}')
+    beside = None if robot.file is None else robot.file.parent
+    where = MeshFolders(beside, (*map(Path, folders), *package_of(robot.file)))
+    found: dict[MeshName, list[CoveredHull]] = {}
+    new: dict[MeshName, tuple[str, bytes, str]] = {}
+    size = 0
+    for name, link in links.items():
+        with _naming(link, name):
+            path = where.find(name.filename)
+            data = read_bytes(path)
+            size += len(data)
+            if size > MAX_BYTES:
+                raise MeshError(
+                    f'the meshes of the robot are larger than {MAX_BYTES / 1e6:.0f} MB'
+                )
+        key = cache.key_of(data, path.suffix, name.scale)
+        hulls = cache.load(key)
+        if hulls is None:
+            new[name] = (key, data, path.suffix)
+        else:
+            found[name] = hulls
+    with ProgressLine('cutting meshes') as line:
+        for done, (name, (key, data, suffix)) in enumerate(new.items()):
+            line.show(done, len(new), PurePosixPath(name.filename).name)
+            with _naming(links[name], name):
+                found[name] = covered_hulls(data, suffix, name.scale)
+            cache.store(key, found[name])
+    return found
+
+
+@contextmanager
+def _naming(link: str, mesh: MeshName) -> Iterator[None]:
+    """Name the link and the file in the errors of a mesh."""
+    try:
+        yield
+    except MeshError as error:
+        raise MeshError(f'link {link!r}: mesh {mesh.filename!r}: {error}') from None
+
+
+def covered_hulls(data: bytes, suffix: str, scale: Sequence[float]) -> list[CoveredHull]:
+    """Cut the mesh of a file's bytes into convex pieces. Raises MeshError."""
+    meshes = read_mesh(data, suffix)
+    triangles = np.concatenate([mesh.vertices[mesh.faces] for mesh in meshes]) * scale
+    if np.abs(triangles).max() > MAX_SIZE:
+        raise MeshError(f'it is larger than {MAX_SIZE:g} m')
+    return [
+        CoveredHull(hull.corners, *cover_of_hull(hull.corners, hull.planes))
+        for hull in convex_pieces(triangles)
+    ]

@@ -24,6 +24,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic, typeof_impl
 
 from . import library
+from .cache_folder import cache_folder
 from .sources import sources, stamp
 
 OPTIONS: dict[str, Any] = {
@@ -146,20 +147,15 @@ def _take_no_literals(made: Any) -> None:
 @cache
 def folder() -> str | None:
     """Return the folder of numba's cache, None where there can't be a safe one."""
-    home = os.environ.get('XDG_CACHE_HOME')
+    own = cache_folder(f'numba-{stamp(sources())}')
+    if own is None:
+        return None
     try:
-        whole = (Path(home) if home else Path.home() / '.cache') / 'ik_core'
-        own = whole / f'numba-{stamp(sources())}'
-        own.mkdir(0o700, parents=True, exist_ok=True)
-        for each in (whole, own):
-            each.chmod(0o700)
-            if each.stat().st_uid != os.getuid():
-                return None
         os.utime(own)
-        others = sorted(whole.glob('numba-*'), key=lambda path: path.stat().st_mtime)
+        others = sorted(own.parent.glob('numba-*'), key=lambda path: path.stat().st_mtime)
         for old in others[:-FOLDERS]:
             shutil.rmtree(old, ignore_errors=True)
-    except (OSError, RuntimeError):  # there is no home, or it is read-only
+    except OSError:
         return None
     return str(own)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -61,7 +62,8 @@ class Robot:
     `geometry` (K, 14) are the arrays of `kinematics`, for K moving joints, mimic ones included,
     named `body_names`. `inertials` maps links to their masses. `mimic_limits` has the own limits
     of mimic joints, by name; they narrow the limits of the joint that they follow, unless that
-    would leave none.
+    would leave none. `urdf` is the description that it was loaded from, '' if it was not from a
+    URDF, and `file` where that was read: collision geometry is taken from there.
     """
 
     name: str
@@ -82,6 +84,8 @@ class Robot:
     places: Mapping[str, LinkPlacement]
     inertials: Mapping[str, Inertial] = field(default_factory=dict)
     mimic_limits: Mapping[str, JointLimits] = field(default_factory=dict)
+    urdf: str | bytes = ''
+    file: Path | None = None
 
     @classmethod
     def from_joints(

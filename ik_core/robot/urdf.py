@@ -20,6 +20,7 @@ import difflib
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -81,9 +82,10 @@ def load_urdf(
     """
     text, file = read(source)
     try:
-        return _robot(text, tuple(free_joints), floating_base)
+        robot = _robot(text, tuple(free_joints), floating_base)
     except UrdfError as error:
-        raise UrdfError(f'{file}{error}') from None
+        raise UrdfError(f'{file}: {error}' if file else str(error)) from None
+    return replace(robot, urdf=text, file=file and file.absolute())
 
 
 def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:

@@ -32,29 +32,30 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 }
 
 
-def read(source: str | bytes | os.PathLike[str]) -> tuple[str | bytes, str]:
-    """The description's text or bytes, and the file that it is from, '' where it is none.
+def read(source: str | bytes | os.PathLike[str]) -> tuple[str | bytes, Path | None]:
+    """The description's text or bytes, and the file that it is from, None if it is from none.
 
     Without what may not come before an XML declaration. Raises UrdfError.
     """
-    file = ''
+    file = None
     if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
         text: str | bytes = source.lstrip('\ufeff \t\r\n')
     elif isinstance(source, (bytes, bytearray)):
         text = _trim(bytes(source))
     elif isinstance(source, (str, os.PathLike)):
-        path = robot_path(source) if isinstance(source, str) else Path(source)
-        text, file = _trim(read_bytes(path)), f'{path}: '
+        file = robot_path(source) if isinstance(source, str) else Path(source)
+        text = _trim(read_bytes(file))
     else:
         raise UrdfError(
             f'a robot description is XML text or the path of a file, not {type(source).__name__}'
         )
+    where = '' if file is None else f'{file}: '
     if not text:
         raise UrdfError(
-            f'{file}the robot description is empty: give the XML text or the path of a URDF'
+            f'{where}the robot description is empty: give the XML text or the path of a URDF'
         )
     if len(text) > MAX_BYTES:
-        raise UrdfError(f'{file}the robot description is larger than {MAX_BYTES / 1e6:.0f} MB')
+        raise UrdfError(f'{where}the robot description is larger than {MAX_BYTES / 1e6:.0f} MB')
     return text, file
 
 

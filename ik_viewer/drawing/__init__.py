@@ -1,6 +1,5 @@
 """What a robot looks like: shapes of its links, and the nodes of a viser scene that show them.
 
-`shapes` are values and know no scene; they come from the visuals of a URDF (`visuals`, with
-`mesh_files` on guard) or from where the joints are (`skeleton`). `drawn_robot` and
-`marks` draw.
+`shapes` are values and know no scene; they come from the visuals of a URDF (`appearance`) or from
+where the joints are (`skeleton`). `drawn_robot` and `marks` draw.
 """

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
 
 from ik_core import Robot
-from ik_core.exceptions import UrdfError
+from ik_core.exceptions import MeshError, UrdfError
+from ik_core.meshes import MeshFolders, TriangleMesh, read_mesh
+from ik_core.meshes.mesh_folders import read_bytes
+from ik_core.robot.urdf_shapes import Capsule, LinkShape, MeshName, read_shapes
 
 from ..arm import Description
-from .mesh_files import MeshError, MeshFolders, load_meshes
-from .shapes import Colour, Mesh, Shape
+from .shapes import Colour, Cylinder, Mesh, Shape, Sphere, shifted
 from .skeleton import skeleton
-from .visuals import MeshName, Visual, read_visuals
 
 PLAIN: Colour = (214, 218, 224)
 """Of what has no colour."""
 MAX_TRIANGLES = 3_000_000
 """Of a robot; the rest of its meshes is left out."""
+SHARP = np.radians(35.0)
+"""Edges with a sharper bend look like edges."""
+MOST_TO_SMOOTH = 60_000
+"""Triangles of a mesh whose edges are looked at: it takes long."""
 
 
 def shapes_of(description: Description) -> tuple[list[Shape], list[str]]:
@@ -29,7 +37,7 @@ def shapes_of(description: Description) -> tuple[list[Shape], list[str]]:
     if not description.urdf:
         return skeleton(robot), []
     try:
-        visuals, notices = read_visuals(description.urdf, robot)
+        visuals, invalid = read_shapes(description.urdf, robot.places, 'visual')
     except UrdfError as error:
         return skeleton(robot), [f'the shapes of the robot are not drawn: {error}']
     meshes = Meshes(MeshFolders(description.folder, description.mesh_folders))
@@ -38,17 +46,31 @@ def shapes_of(description: Description) -> tuple[list[Shape], list[str]]:
     lacking = {robot.places[visual.link].body for visual in visuals} - drawn
     if lacking or not drawn:
         shapes += [s for s in skeleton(robot) if not drawn or s.body in lacking]
+    notices = [_notice(links, reason) for reason, links in invalid.items()]
     return shapes, [*notices, *meshes.notices()]
 
 
-def _shapes(robot: Robot, visual: Visual, meshes: Meshes) -> Iterator[Shape]:
+def _notice(links: list[str], reason: str) -> str:
+    if len(links) == 1:
+        return f'link {links[0]!r}: a visual is left out: {reason}'
+    return f'{len(links)} visuals are left out (link {links[0]!r}, ...): {reason}'
+
+
+def _shapes(robot: Robot, visual: LinkShape, meshes: Meshes) -> Iterator[Shape]:
     place = robot.places[visual.link]
     transform = place.transform @ visual.origin
-    if not isinstance(visual.solid, MeshName):
-        yield Shape(place.body, transform, visual.solid, visual.colour or PLAIN)
-        return
-    for mesh, colour in meshes.get(visual.solid):
-        yield Shape(place.body, transform, mesh, visual.colour or colour or PLAIN)
+    match visual.solid:
+        case MeshName():
+            for mesh, colour in meshes.get(visual.solid):
+                yield Shape(place.body, transform, mesh, visual.colour or colour or PLAIN)
+        case Capsule(radius, length):
+            colour = visual.colour or PLAIN
+            yield Shape(place.body, transform, Cylinder(radius, length), colour)
+            for z in (-0.5 * length, 0.5 * length):
+                end = transform @ shifted(np.array([0.0, 0.0, z]))
+                yield Shape(place.body, end, Sphere(radius), colour)
+        case solid:
+            yield Shape(place.body, transform, solid, visual.colour or PLAIN)
 
 
 class Meshes:
@@ -87,3 +109,26 @@ class Meshes:
         if self._triangles > MAX_TRIANGLES:
             raise MeshError(f'the robot has more than {MAX_TRIANGLES} triangles')
         return pieces
+
+
+def load_meshes(path: Path, scale: Sequence[float]) -> list[tuple[Mesh, Colour | None]]:
+    """Load the meshes of a file as they are drawn, with their colours. Raises MeshError.
+
+    scale (3,) : they are so much larger along x, y and z
+    """
+    meshes = read_mesh(read_bytes(path), path.suffix)
+    return [(_drawn(mesh, scale), mesh.colour) for mesh in meshes]
+
+
+def _drawn(mesh: TriangleMesh, scale: Sequence[float]) -> Mesh:
+    """A mesh with its sharp edges, and one vertex where triangles meet smoothly."""
+    import trimesh
+
+    merged = trimesh.Trimesh(mesh.vertices, mesh.faces)
+    if len(mesh.faces) <= MOST_TO_SMOOTH:
+        merged = trimesh.graph.smooth_shade(merged, angle=SHARP)
+    vertices = np.asarray(merged.vertices, float) * np.asarray(scale, float)
+    faces = np.asarray(merged.faces, np.uint32)
+    if np.prod(scale) < 0.0:
+        faces = faces[:, ::-1]
+    return Mesh(vertices.astype(np.float32), np.ascontiguousarray(faces))

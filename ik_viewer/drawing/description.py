@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ik_core.exceptions import InvalidOption
+from ik_core.meshes import package_of
 from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import robot_path
 
@@ -27,12 +28,11 @@ def describe(
     if Path(name).suffix.lower() in MOTION_CAPTURE:
         return Description(robot, up='+y')
     path = robot_path(name).resolve()
-    package = [folder for folder in path.parents if (folder / 'package.xml').is_file()][:1]
     return Description(
         robot,
         path.read_text(encoding='utf-8', errors='replace'),
         path.parent,
-        (*mesh_folders, *package),
+        (*mesh_folders, *package_of(path)),
     )
 
 

@@ -8,28 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ik_core.maths.rotations import Array
-
-Colour = tuple[int, int, int]
-"""Red, green and blue, 0 to 255."""
-
-
-class Box(NamedTuple):
-    """About its middle; `size` (3,) [m] along x, y and z."""
-
-    size: tuple[float, float, float]
-
-
-class Cylinder(NamedTuple):
-    """About its middle, along z; [m]."""
-
-    radius: float
-    length: float
-
-
-class Sphere(NamedTuple):
-    """About its middle; [m]."""
-
-    radius: float
+from ik_core.robot.urdf_shapes import Box, Colour, Cylinder, Sphere
 
 
 class Mesh(NamedTuple):

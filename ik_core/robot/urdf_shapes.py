@@ -1,41 +1,69 @@
-"""The visuals of a URDF as shapes. The text may come from anybody over a topic.
+"""The collision and visual elements of a URDF as shapes. The text may come from anybody.
 
-It is read with the caution of `ik_core.robot.urdf_filter`: no DOCTYPE, and at most as many bytes,
-elements and levels as a robot description may have. A visual that makes no sense is left out,
-with a remark: what can't be drawn is no reason not to move the robot. Files are opened by
-`mesh_files` alone.
+It is read with the caution of `urdf_filter`: no DOCTYPE, and at most as many bytes, elements and
+levels as a robot description may have. Files are opened by `ik_core.meshes` alone.
 
-Format: http://wiki.ros.org/urdf/XML/link
+Format: http://wiki.ros.org/urdf/XML/link; a capsule is that of urdfdom 5, MuJoCo and Drake: its
+`length` is from centre to centre of its round ends.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Container
+from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 import numpy as np
 
-from ik_core import Robot
-from ik_core.exceptions import UrdfError
-from ik_core.maths.rotations import Array, matrix_from_rpy
-from ik_core.robot.urdf_filter import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
+from ..exceptions import UrdfError
+from ..maths.rotations import Array, matrix_from_rpy
+from .urdf_filter import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
 
-from .shapes import Box, Colour, Cylinder, Solid, Sphere
-
-MAX_VISUALS = 2000
+MAX_SHAPES = 2000
 MAX_SIZE = 1e4
 """[m] Larger numbers are mistakes, and would hide all else."""
 MAX_NAME = 1000
 
+Geometry = Literal['collision', 'visual']
+
+Colour = tuple[int, int, int]
+"""Red, green and blue, 0 to 255."""
+
 _CHILDREN: dict[str, tuple[str, ...]] = {
     'robot': ('link', 'material'),
-    'link': ('visual',),
+    'collision': ('origin', 'geometry'),
     'visual': ('origin', 'geometry', 'material'),
-    'geometry': ('box', 'cylinder', 'sphere', 'mesh'),
+    'geometry': ('box', 'cylinder', 'capsule', 'sphere', 'mesh'),
     'material': ('color',),
 }
+
+
+class Box(NamedTuple):
+    """About its middle; `size` (3,) [m] along x, y and z."""
+
+    size: tuple[float, float, float]
+
+
+class Cylinder(NamedTuple):
+    """About its middle, along z; [m]."""
+
+    radius: float
+    length: float
+
+
+class Capsule(NamedTuple):
+    """About its middle, along z; `length` is between the centres of its round ends; [m]."""
+
+    radius: float
+    length: float
+
+
+class Sphere(NamedTuple):
+    """About its middle; [m]."""
+
+    radius: float
 
 
 class MeshName(NamedTuple):
@@ -45,51 +73,53 @@ class MeshName(NamedTuple):
     scale: tuple[float, float, float]
 
 
-class Visual(NamedTuple):
-    """What a link shows, at `origin` (4, 4) in its frame; `colour` is None where none is said."""
+class LinkShape(NamedTuple):
+    """A shape of a link, at `origin` (4, 4) in its frame; `colour` is None if it has none."""
 
     link: str
     origin: Array
-    solid: Solid | MeshName
-    colour: Colour | None
+    solid: Box | Cylinder | Capsule | Sphere | MeshName
+    colour: Colour | None = None
 
 
-def read_visuals(urdf: str, robot: Robot) -> tuple[list[Visual], list[str]]:
-    """The visuals of the links of a robot, and remarks. Raises UrdfError, as `load_urdf` does."""
-    root = _filter(urdf)
+def read_shapes(
+    urdf: str | bytes, links: Container[str], geometry: Geometry
+) -> tuple[list[LinkShape], dict[str, list[str]]]:
+    """Read the collision or visual elements of the named links.
+
+    Returns the shapes in the order of the text, and the links of the elements that are invalid,
+    by reason. Raises UrdfError for text that `load_urdf` would refuse, too.
+    """
+    root = _filter(urdf, geometry)
     palette = {
         material.get('name', ''): _colour(material)
         for material in root.iterfind('material')
         if _colour(material) is not None
     }
-    visuals: list[Visual] = []
-    left_out: dict[str, list[str]] = {}  # links by reason
+    shapes: list[LinkShape] = []
+    invalid: dict[str, list[str]] = {}
     for link in root.iterfind('link'):
         name = link.get('name', '')
-        for element in link.iterfind('visual') if name in robot.places else ():
+        for element in link.iterfind(geometry) if name in links else ():
             try:
-                visuals.append(_visual(name, element, palette))
+                if len(shapes) >= MAX_SHAPES:
+                    raise ValueError(f'there are more than {MAX_SHAPES} of them')
+                shapes.append(_shape(name, element, palette))
             except ValueError as error:
-                left_out.setdefault(str(error), []).append(name)
-    return visuals, [_remark(links, reason) for reason, links in left_out.items()]
+                invalid.setdefault(str(error), []).append(name)
+    return shapes, invalid
 
 
-def _remark(links: list[str], reason: str) -> str:
-    if len(links) == 1:
-        return f'link {links[0]!r}: a visual is left out: {reason}'
-    return f'{len(links)} visuals are left out (link {links[0]!r}, ...): {reason}'
-
-
-def _filter(urdf: str) -> ElementTree.Element:
-    """The `<robot>` with nothing but visuals."""
+def _filter(urdf: str | bytes, geometry: Geometry) -> ElementTree.Element:
+    """Return the `<robot>` with nothing but the elements that count."""
     if len(urdf) > MAX_BYTES:
         raise UrdfError(f'the robot description is larger than {MAX_BYTES / 1e6:.0f} MB')
-    handler, xml = _Filter(), expat.ParserCreate()
+    handler, xml = _Filter(geometry), expat.ParserCreate()
     xml.StartElementHandler = handler.start
     xml.EndElementHandler = handler.end
     xml.StartDoctypeDeclHandler = handler.doctype
     try:
-        xml.Parse(urdf.lstrip('\ufeff \t\r\n'), True)
+        xml.Parse(urdf.lstrip('\ufeff \t\r\n') if isinstance(urdf, str) else urdf, True)
     except (expat.ExpatError, LookupError, ValueError) as error:
         if isinstance(error, UrdfError):
             raise
@@ -100,10 +130,11 @@ def _filter(urdf: str) -> ElementTree.Element:
 class _Filter:
     """Handlers for expat that copy the elements of `_CHILDREN` and forget everything else."""
 
-    def __init__(self) -> None:
+    def __init__(self, geometry: Geometry) -> None:
         self.robot = ElementTree.Element('robot')
+        self._children = {**_CHILDREN, 'link': (geometry,)}
         self._open: list[ElementTree.Element | None] = []
-        self._count = self._visuals = 0
+        self._count = 0
 
     def doctype(self, *_: object) -> None:
         raise UrdfError('a DOCTYPE is not allowed in a robot description: remove it')
@@ -121,16 +152,15 @@ class _Filter:
         if not self._open:
             return self.robot
         parent = self._open[-1]
-        if parent is None or tag not in _CHILDREN.get(parent.tag, ()):
-            return None
-        self._visuals += tag == 'visual'
-        if self._visuals > MAX_VISUALS:
+        if parent is None or tag not in self._children.get(parent.tag, ()):
             return None
         return ElementTree.SubElement(parent, tag, attributes)
 
 
-def _visual(link: str, element: ElementTree.Element, palette: dict[str, Colour | None]) -> Visual:
-    """Raises ValueError, with a reason."""
+def _shape(
+    link: str, element: ElementTree.Element, palette: dict[str, Colour | None]
+) -> LinkShape:
+    """Read an element. Raises ValueError, with a reason."""
     geometry = element.find('geometry')
     if geometry is None or not len(geometry):
         raise ValueError('its geometry is not supported')
@@ -138,7 +168,7 @@ def _visual(link: str, element: ElementTree.Element, palette: dict[str, Colour |
     colour = None
     if material is not None:
         colour = _colour(material) or palette.get(material.get('name', ''))
-    return Visual(link, _origin(element.find('origin')), _solid(geometry[0]), colour)
+    return LinkShape(link, _origin(element.find('origin')), _solid(geometry[0]), colour)
 
 
 def _origin(element: ElementTree.Element | None) -> Array:
@@ -149,13 +179,14 @@ def _origin(element: ElementTree.Element | None) -> Array:
     return origin
 
 
-def _solid(element: ElementTree.Element) -> Solid | MeshName:
+def _solid(element: ElementTree.Element) -> Box | Cylinder | Capsule | Sphere | MeshName:
     if element.tag == 'box':
         x, y, z = map(abs, _numbers(element, 'size', 3))
         return Box((x, y, z))
-    if element.tag == 'cylinder':
+    if element.tag in ('cylinder', 'capsule'):
         (radius,), (length,) = _numbers(element, 'radius', 1), _numbers(element, 'length', 1)
-        return Cylinder(abs(radius), abs(length))
+        kind = Cylinder if element.tag == 'cylinder' else Capsule
+        return kind(abs(radius), abs(length))
     if element.tag == 'sphere':
         return Sphere(abs(_numbers(element, 'radius', 1)[0]))
     filename = element.get('filename', '')
@@ -168,7 +199,7 @@ def _solid(element: ElementTree.Element) -> Solid | MeshName:
 def _numbers(
     element: ElementTree.Element, name: str, count: int, default: str = ''
 ) -> tuple[float, ...]:
-    """Finite numbers of a sensible size. Raises ValueError."""
+    """Read finite numbers of a sensible size. Raises ValueError."""
     words = element.get(name, default).split()
     try:
         numbers = tuple(map(float, words))
@@ -180,7 +211,7 @@ def _numbers(
 
 
 def _colour(material: ElementTree.Element) -> Colour | None:
-    """Of a <material> with a <color>; None where it says none that is one."""
+    """Return the colour of a <material> with a valid <color>, else None."""
     element = material.find('color')
     words = '' if element is None else element.get('rgba', '')
     try:

@@ -1,27 +1,21 @@
-"""The visuals of a URDF: what it says is drawn, and no text from a stranger does harm."""
+"""Collision and visual elements of a URDF: all geometries, and hostile text is refused."""
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from support import robots
-from support.places import URDF
 
-import ik_core as ik
 from ik_core.exceptions import UrdfError
-from ik_viewer.arm import Description
-from ik_viewer.drawing import visuals as visuals_module
-from ik_viewer.drawing.appearance import shapes_of
-from ik_viewer.drawing.shapes import Box, Cylinder, Sphere
-from ik_viewer.drawing.visuals import MeshName, read_visuals
+from ik_core.robot import urdf_shapes
+from ik_core.robot.urdf_shapes import Box, Capsule, Cylinder, MeshName, Sphere, read_shapes
 
 HEAD = """<robot name="r"><material name="blue"><color rgba="0 0 1 1"/></material>
 <link name="base"/><joint name="j" type="continuous"><parent link="base"/><child link="tip"/>
 <axis xyz="0 0 1"/></joint><link name="tip">"""
-ROBOT = ik.load_urdf(f'{HEAD}</link></robot>')
 
 
-def read(*elements):
-    return read_visuals(f'{HEAD}{"".join(elements)}</link></robot>', ROBOT)
+def read(*elements, geometry='visual'):
+    return read_shapes(f'{HEAD}{"".join(elements)}</link></robot>', ('base', 'tip'), geometry)
 
 
 def visual(geometry, rest=''):
@@ -33,18 +27,28 @@ def visual(geometry, rest=''):
     [
         ('<box size="1 2 3"/>', Box((1.0, 2.0, 3.0))),
         ('<cylinder radius="0.1" length="2"/>', Cylinder(0.1, 2.0)),
+        ('<capsule radius="0.1" length="2"/>', Capsule(0.1, 2.0)),
         ('<sphere radius="0.5"/>', Sphere(0.5)),
         ('<mesh filename="package://a/b.stl"/>', MeshName('package://a/b.stl', (1.0, 1.0, 1.0))),
         ('<mesh filename="b.stl" scale="1 2 -3"/>', MeshName('b.stl', (1.0, 2.0, -3.0))),
     ],
 )
-def test_all_geometries_are_read(element, solid):
-    (found,), remarks = read(visual(element))
+@pytest.mark.parametrize('geometry', ['visual', 'collision'])
+def test_all_geometries_are_read(element, solid, geometry):
+    element = visual(element).replace('visual', geometry)
+    (found,), invalid = read(element, geometry=geometry)
     assert found.solid == solid
-    assert remarks == []
+    assert found.link == 'tip'
+    assert invalid == {}
 
 
-def test_a_visual_stands_where_its_origin_says():
+def test_collision_elements_are_not_visuals_and_unknown_links_are_left_out():
+    text = visual('<sphere radius="1"/>')
+    assert read(text, geometry='collision') == ([], {})
+    assert read_shapes(f'{HEAD}{text}</link></robot>', ('base',), 'visual') == ([], {})
+
+
+def test_a_shape_is_where_its_origin_says():
     origin = '<origin xyz="1 2 3" rpy="0.1 -0.2 0.3"/>'
     (found,), _ = read(visual('<sphere radius="1"/>', origin))
     truth = robots.transform(Rotation.from_euler('xyz', [0.1, -0.2, 0.3]), (1, 2, 3))
@@ -85,17 +89,10 @@ def test_colours_are_those_of_the_material(material, colour):
         visual('<sphere radius="1"/>', '<origin xyz="1 2 x"/>'),
     ],
 )
-def test_what_makes_no_sense_is_left_out_with_a_remark(element):
-    found, remarks = read(element, visual('<sphere radius="1"/>'))
+def test_invalid_elements_are_reported_by_reason(element):
+    found, invalid = read(element, visual('<sphere radius="1"/>'))
     assert [type(each.solid) for each in found] == [Sphere]
-    (remark,) = remarks
-    assert "'tip'" in remark
-
-
-def test_visuals_left_out_for_the_same_reason_make_one_remark():
-    found, (remark,) = read(*[visual('<box/>')] * 50)
-    assert found == []
-    assert remark.startswith("50 visuals are left out (link 'tip', ...): <box> needs size")
+    assert list(invalid.values()) == [['tip']]
 
 
 @pytest.mark.parametrize(
@@ -110,24 +107,13 @@ def test_visuals_left_out_for_the_same_reason_make_one_remark():
     ],
     ids=['doctype', 'cut', 'deep', 'many', 'large', 'empty'],
 )
-def test_hostile_text_is_refused_and_the_robot_still_drawn(text):
+def test_hostile_text_is_refused(text):
     with pytest.raises(UrdfError):
-        read_visuals(text, ROBOT)
-    if text:
-        shapes, notices = shapes_of(Description(ROBOT, text))
-        assert shapes
-        assert len(notices) == 1
+        read_shapes(text, ('tip',), 'collision')
 
 
-def test_there_are_not_too_many_shapes(monkeypatch):
-    monkeypatch.setattr(visuals_module, 'MAX_VISUALS', 10)
-    found, _ = read(visual('<sphere radius="1"/>') * 100)
+def test_more_elements_than_the_limit_are_reported(monkeypatch):
+    monkeypatch.setattr(urdf_shapes, 'MAX_SHAPES', 10)
+    found, invalid = read(visual('<sphere radius="1"/>') * 100)
     assert len(found) == 10
-
-
-@pytest.mark.parametrize('name', robots.SHIPPED)
-def test_the_shipped_robots_have_all_of_their_shapes(name):
-    text = (URDF / f'{name}.urdf').read_text()
-    shapes, notices = shapes_of(Description(robots.shipped(name), text, URDF))
-    assert len(shapes) == text.count('<visual')
-    assert notices == []
+    assert list(invalid) == ['there are more than 10 of them']

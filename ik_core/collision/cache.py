@@ -1,0 +1,96 @@
+"""Pieces of meshes, kept in a folder of the user's own by the content that they were made of.
+
+A file is one array of numbers: how many pieces; how many corners each has; and for each piece its
+sphere (4), capsule (7) and corners. One that is damaged is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.cache_folder import cache_folder
+from ..maths.rotations import Array
+from . import covers, cutting
+
+MOST_FILES = 2000
+"""Files that are kept; the oldest are deleted."""
+
+
+class CoveredHull(NamedTuple):
+    """Corners (n, 3) of a convex piece in the mesh's frame, its sphere (4,) and capsule (7,)."""
+
+    corners: Array
+    sphere: Array
+    capsule: Array
+
+
+def key_of(data: bytes, suffix: str, scale: Sequence[float]) -> str:
+    """Return the name of a mesh's pieces: a hash of all that they are made of."""
+    digest = hashlib.blake2b(data, digest_size=16)
+    digest.update(f'{suffix.lower()} {[*map(float, scale)]} {_sources()}'.encode())
+    return digest.hexdigest()
+
+
+@cache
+def _sources() -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for module in (cutting, covers):
+        digest.update(Path(module.__file__ or '').read_bytes())
+    return digest.hexdigest()
+
+
+def load(key: str) -> list[CoveredHull] | None:
+    """Return the pieces of that name, None if there are none."""
+    folder = cache_folder('pieces')
+    if folder is None:
+        return None
+    try:
+        path = folder / f'{key}.npy'
+        numbers = np.load(path, allow_pickle=False)
+        os.utime(path)
+        return _unpack(numbers)
+    except (OSError, ValueError, EOFError, IndexError, TypeError):
+        return None
+
+
+def store(key: str, hulls: Sequence[CoveredHull]) -> None:
+    """Keep pieces, unless there is no folder for them."""
+    folder = cache_folder('pieces')
+    if folder is None:
+        return
+    with contextlib.suppress(OSError):
+        with tempfile.NamedTemporaryFile(dir=folder, suffix='.part', delete=False) as file:
+            np.save(file, _pack(hulls))
+        os.replace(file.name, folder / f'{key}.npy')
+        files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        for old in files[:-MOST_FILES]:
+            old.unlink(missing_ok=True)
+
+
+def _pack(hulls: Sequence[CoveredHull]) -> Array:
+    counts = [len(hulls), *(len(hull.corners) for hull in hulls)]
+    parts = [part.ravel() for hull in hulls for part in (hull.sphere, hull.capsule, hull.corners)]
+    return np.concatenate([counts, *parts])
+
+
+def _unpack(numbers: Array) -> list[CoveredHull]:
+    """Return the pieces of `_pack`. Raises ValueError for numbers that it did not make."""
+    count = int(numbers[0])
+    corners = numbers[1 : count + 1].astype(int)
+    whole = count > 0 and len(corners) == count and (corners > 3).all()
+    if not whole or numbers.shape != (1 + count + (11 + 3 * corners).sum(),):
+        raise ValueError('these are not pieces')
+    if numbers.dtype != float or not np.isfinite(numbers).all():
+        raise ValueError('these are not pieces')
+    ends = 1 + count + np.cumsum(11 + 3 * corners)
+    rows = (numbers[end - 11 - 3 * n : end] for n, end in zip(corners, ends, strict=True))
+    return [CoveredHull(row[11:].reshape(-1, 3), row[:4], row[4:11]) for row in rows]

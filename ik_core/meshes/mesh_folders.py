@@ -1,0 +1,108 @@
+"""Mesh files that a URDF names: found in folders that the user named, and nowhere else.
+
+The URDF may come from anybody over a topic, so a name in it opens nothing by itself. It is
+followed only below one of the folders: never an absolute path, a URL, a `..`, nor a symbolic link
+that leads out of the folder. Packages of a sourced ROS workspace (AMENT_PREFIX_PATH) count as
+named by the user; links in them lead to the sources of packages built with --symlink-install, and
+are followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from ..exceptions import MeshError
+from .mesh_formats import SUFFIXES
+
+MAX_BYTES = 64_000_000
+
+
+class MeshFolders:
+    """Where meshes may be.
+
+    folder : names without a package are relative to it; None: such names are not followed
+    folders : packages, or folders with packages in them
+    """
+
+    def __init__(self, folder: Path | None, folders: Sequence[Path]) -> None:
+        self._folder = folder
+        self._folders = tuple(folders)
+
+    def find(self, name: str) -> Path:
+        """Return the file, resolved, that a mesh's name stands for. Raises MeshError."""
+        scheme, separator, rest = name.partition('://')
+        if separator and scheme != 'package':
+            raise MeshError(f'{scheme}:// is not supported: use package:// or a relative path')
+        # Some robots say package:///name: it is looked for below the folders all the same.
+        path = PurePosixPath(rest.lstrip('/') if separator else name)
+        if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name:
+            raise MeshError('the path is outside the mesh folders')
+        if path.suffix.lower() not in SUFFIXES:
+            raise MeshError(f'{", ".join(SUFFIXES)} are supported')
+        for root, below in self._candidates(path, in_package=bool(separator)):
+            found = _inside(root, below)
+            if found is not None:
+                return found
+        if separator:
+            found = _in_workspace(path)
+            if found is not None:
+                return found
+        raise MeshError('it is not in the mesh folders (--mesh-folder, or folders=)')
+
+    def _candidates(
+        self, path: PurePosixPath, *, in_package: bool
+    ) -> Iterator[tuple[Path, PurePosixPath]]:
+        """Yield (folder, path below it) in the order of search."""
+        if self._folder is not None and not in_package:
+            yield self._folder, path
+        for folder in self._folders:
+            yield folder, path
+            inside = PurePosixPath(*path.parts[1:])
+            if in_package and path.parts[0] == folder.resolve().name and inside.parts:
+                yield folder, inside
+
+
+def package_of(file: Path | None) -> tuple[Path, ...]:
+    """Return the ROS package that a file is in, () if it is in none."""
+    parents = () if file is None else file.resolve().parents
+    return tuple(folder for folder in parents if (folder / 'package.xml').is_file())[:1]
+
+
+def _inside(folder: Path, below: PurePosixPath) -> Path | None:
+    """Return the file below a folder, if it is there, also after symbolic links are followed."""
+    try:
+        root = folder.resolve(strict=True)
+        path = (root / below).resolve(strict=True)
+    except (OSError, RuntimeError):
+        return None
+    return path if path.is_relative_to(root) and path.is_file() else None
+
+
+def _in_workspace(path: PurePosixPath) -> Path | None:
+    """Return the file of a package (its first part) of the sourced workspaces, resolved."""
+    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
+        try:
+            found = (Path(prefix) / 'share' / path).resolve(strict=True)
+        except (OSError, RuntimeError):
+            continue
+        if found.is_file() and found.suffix.lower() in SUFFIXES:
+            return found
+    return None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a resolved file: no link, no device, at most MAX_BYTES. Raises MeshError."""
+    flags = os.O_RDONLY | getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0)
+    try:
+        with os.fdopen(os.open(path, flags | getattr(os, 'O_BINARY', 0)), 'rb') as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise MeshError('it is not a file')
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise MeshError(f'it cannot be read: {error.strerror}') from None
+    if len(data) > MAX_BYTES:
+        raise MeshError(f'it is larger than {MAX_BYTES / 1e6:.0f} MB')
+    return data
