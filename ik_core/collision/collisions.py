@@ -22,6 +22,7 @@ from .pairs import LinkPair, Margins, link_pairs
 from .piece import Piece, pieces_of
 from .records import CAPSULES
 from .rows import distances_at, free_rows, gradients_of_rows
+from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
 CHUNK = 4096
@@ -74,16 +75,16 @@ class Collisions:
 
     robot : with collision geometry in its description, see `pieces_of`
     world : obstacles; what is changed in it counts from the next call on
-    margin : [m] at which a pair is no longer free; or by pairs of names, {('link', 'link'): m}, for
-        which those without a name have 0.01 m
+    margin : [m] at which a pair is no longer free; or {('link', 'link'): m} by pairs of names, and
+        0.01 m for all others
     srdf : an SRDF, as a path or as text; the pairs that it disables are left out
     geometry, folders : as in `pieces_of`
     pieces : the robot's pieces, instead of those of its description
     boxes : effort of the proofs that pairs never meet, the most boxes of joint positions for each
 
-    `pairs` has what is known of each pair of links: pairs that provably never come nearer than the
-    margin, and those that always touch, are left out; see `LinkPair`. Pairs without a joint between
-    them, such as obstacles and links that never move, are not looked at.
+    `pairs` has what is known of each pair of links: those that provably never come nearer than the
+    margin, and those that always touch, are left out; see `LinkPair`. Pairs with no joint between
+    them, such as obstacles and links that never move, are not checked.
 
     Threads may share it, and then take turns. Raises UnsupportedProblem for a robot without
     collision geometry, InvalidOption, FrameNotFound for unknown links.
@@ -228,7 +229,7 @@ class Collisions:
                 )
             for link in each.touching:
                 robot.placement(link)
-            parts.append(_Part(each.name, self._placed(each), each.shape.bound, each.link))
+            parts.append(_Part(each.name, self._placed(each), bound_of(each.shape), each.link))
         parts.sort(key=lambda part: part.piece.body < 0)  # those that move first
         touching = {each.name: {each.link, *each.touching} for each in obstacles}
         links = {(pair.first, pair.second): pair for pair in self.pairs}
@@ -264,7 +265,7 @@ class Collisions:
 
     def _placed(self, obstacle: Obstacle) -> BodyPiece:
         """An obstacle in the frame of the body that carries it."""
-        piece = moved(obstacle.shape.piece(), obstacle.pose)
+        piece = moved(piece_of_shape(obstacle.shape), obstacle.pose)
         if obstacle.link is None:
             return piece
         try:

@@ -32,8 +32,8 @@ def depth_of(
 ) -> float:
     """The depth [m] to which pieces i and j penetrate each other, with their thickness.
 
-    The arguments are those of `gjk.between`. Fills `state.witness` with the deepest points of both,
-    and `state.toward` with a unit vector in which j would have to move by the depth.
+    The arguments are those of `gjk.between`. Fills `state.witness` with the deepest points of
+    both, and `state.toward` with a unit vector in which j would have to move by the depth.
     """
     polytope, faces, planes = state.polytope, state.faces, state.planes
     thick = thickness_of(model, i) + thickness_of(model, j)

@@ -73,19 +73,19 @@ def between(
             break
         put_corner(simplex, state.count, w, a, b)
         state.count += 1
-        if nearest_point(state, simplex, share):
-            toward[0], toward[1], toward[2] = 0.0, 0.0, 0.0
-            return -thick, -thick
+        is_inside = nearest_point(state, simplex, share)
         x, y, z = mix(simplex, share, 0)
         length = norm((x, y, z))
-        if length >= upper:  # no nearer: that is as near as rounding lets it come
+        if length >= upper and not is_inside:  # as near as rounding lets it come
             break
-        upper = length
-        toward[0], toward[1], toward[2] = x, y, z
         for c in range(6):
             state.witness[c] = 0.0
             for k in range(state.count):
                 state.witness[c] += share[k] * simplex[k, 3 + c]
+        if is_inside:
+            return -thick, -thick
+        upper = length
+        toward[0], toward[1], toward[2] = x, y, z
         _drop_unused(state, simplex, share)
     return min(lower, upper) - thick, upper - thick
 
@@ -308,6 +308,7 @@ def _try_tetrahedron(simplex: Array, trial: Array, share: Array) -> bool:
     if (v0 > 0.0 and v1 > 0.0 and v2 > 0.0 and v3 > 0.0 and whole > 0.0) or (
         v0 < 0.0 and v1 < 0.0 and v2 < 0.0 and v3 < 0.0 and whole < 0.0
     ):
+        share[0], share[1], share[2], share[3] = v0 / whole, v1 / whole, v2 / whole, v3 / whole
         return True
     best = FAR
     if v0 * whole <= 0.0:

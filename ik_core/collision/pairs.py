@@ -1,37 +1,107 @@
-"""Which pairs of links may come near each other, and how near they may."""
+"""Which pairs of links may come near each other: five verdicts, each with its reason.
+
+- never: the links provably never come nearer than the margin
+- touching: they provably touch in every configuration
+- inside: they are provably inside the margin in every configuration, so only contact counts
+- sometimes: there is a configuration in which they are nearer than the margin
+- open: none was found, and the proof did not end within its boxes; they are checked
+
+A pair that an SRDF disables is `disabled`, whatever it does; where that is wrong it is a warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args
 
+import numpy as np
+
+from ..display import length
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
-from ..options import exact_number
+from ..options import exact_number, whole_number
+from ..progress import ProgressLine
 from ..robot.robot import Robot
+from . import array_files
+from .packing import BodyPiece, Record, on_body, pack, workspace
 from .piece import Piece
+from .proof import NEAR, NEVER, PATH, link_distance, prove, prove_inside, prove_touching, search
+from .records import CYLINDER, POINTS, WIDTH
+from .shapes import hull_piece
+from .srdf import Disabled, disabled_pairs
+
+Verdict = Literal['never', 'touching', 'inside', 'sometimes', 'open', 'disabled']
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+FOLDER = 'pairs'
+"""Of the user's own cache, for what is known of pairs."""
 
 DEFAULT_MARGIN = 0.01
 """[m] Of pairs that no mapping names."""
+LARGEST_MARGIN = 10.0
+SAMPLES, DESCENTS = 200, 12
+"""Random configurations of the joints between two links, and descents from the nearest ones."""
+FEW_JOINTS = 7
+BOXES_OF_FEW, BOXES_OF_MANY = 1000, 300
+"""Boxes of a proof, by default: of up to `FEW_JOINTS` joints between two links, and of more."""
+DEEPEST = 500
+"""Halvings of a box, one after the other: the stack of a proof has so many rows."""
+SIDES = 24
+"""Sides of the prism around a cylinder that stands for it in proofs: 0.9 % wider."""
+SLIDE = 2.0
+"""[m] How far a sliding joint without limits is moved in a search; then nothing can be proved."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinkPair:
-    """What is known of two links with joints between them."""
+    """What is known of two links with joints between them.
+
+    first, second : the links
+    verdict : see `pairs`
+    margin : [m] at which the pair is no longer free; less than what was asked for where the links
+        are never much farther apart than that
+    joints : number of joints between them
+    nearest, farthest : [m] the least and the largest distance found
+    share : fraction of random configurations in which they are nearer than the margin
+    q : a configuration (n,) in which they are nearest, as far as that was searched
+    boxes : boxes of joint positions in the proof
+    reason : the reason that an SRDF gives for disabling it
+    """
 
     first: str
     second: str
-    verdict: str
+    verdict: Verdict
     margin: float
-    share: float = 0.0
-    q: Array | None = None
+    joints: int
+    nearest: float
+    farthest: float
+    share: float
+    q: Array
+    boxes: int = 0
+    reason: str = ''
 
     @property
     def is_checked(self) -> bool:
-        """Whether its distance is computed."""
-        return self.verdict in ('sometimes', 'inside', 'open')
+        """Whether the pair can make a configuration not free."""
+        return self.verdict in ('inside', 'sometimes', 'open')
+
+    def why(self) -> str:
+        """Return the reason for the verdict as a phrase."""
+        boxes = f'{self.boxes:,} boxes' if self.boxes != 1 else '1 box'
+        return {
+            'never': f'never nearer than {length(self.margin)}: proved with {boxes}',
+            'touching': f'touch in every configuration: proved with {boxes}',
+            'inside': f'always inside the margin: proved with {boxes}; contact counts',
+            'sometimes': f'nearer than {length(self.margin)} in {100.0 * self.share:.3g} % of '
+            f'random configurations, up to {length(self.farthest)} apart',
+            'open': f'nearest found {length(self.nearest)}; not decided with {boxes}',
+            'disabled': f'disabled by the SRDF: {self.reason or "no reason given"}',
+        }[self.verdict]
 
 
 class Margins:
@@ -39,24 +109,36 @@ class Margins:
 
     def __init__(self, margin: float | Mapping[tuple[str, str], float]) -> None:
         self.named: dict[frozenset[str], float] = {}
-        if isinstance(margin, Mapping):
-            self.default = DEFAULT_MARGIN
-            for names, value in margin.items():
-                if isinstance(names, str) or len(names) != 2:
-                    raise InvalidOption(f'margin of {names!r}: a pair of names is needed')
-                self.named[frozenset(names)] = _margin(value, f'margin of {names!r}')
-        else:
+        if not isinstance(margin, Mapping):
             self.default = _margin(margin, 'margin')
+            return
+        self.default = DEFAULT_MARGIN
+        for names, value in margin.items():
+            if isinstance(names, str) or len(names) != 2 or not all(map(_is_text, names)):
+                raise InvalidOption(
+                    f"margin: {names!r} is no pair of names; ('link', 'link') is needed"
+                )
+            self.named[frozenset(names)] = _margin(value, f'margin of {names!r}')
 
     def of(self, first: str, second: str) -> float:
-        """The margin of a pair."""
+        """Return the margin of a pair."""
         return self.named.get(frozenset((first, second)), self.default)
+
+    def is_named(self, first: str, second: str) -> bool:
+        """Return whether the pair has a margin of its own."""
+        return frozenset((first, second)) in self.named
+
+
+def _is_text(name: Any) -> bool:
+    return isinstance(name, str)
 
 
 def _margin(value: Any, name: str) -> float:
     number = exact_number(value, float)
-    if number is None or not 0.0 <= number <= 10.0:
-        raise InvalidOption(f'{name} = {value!r}: a length from 0 to 10 m is needed')
+    if number is None or not 0.0 <= number <= LARGEST_MARGIN:
+        raise InvalidOption(
+            f'{name} = {value!r}: a length from 0 to {LARGEST_MARGIN:g} m is needed'
+        )
     return float(number)
 
 
@@ -67,11 +149,303 @@ def link_pairs(
     srdf: str | PathLike[str] | None = None,
     boxes: int | None = None,
 ) -> tuple[tuple[LinkPair, ...], tuple[str, ...]]:
-    """All pairs of links, and warnings."""
+    """Return what is known of all pairs of links with joints between them, and warnings.
+
+    boxes : the most boxes of a proof; by default `BOXES_OF_FEW` or `BOXES_OF_MANY`
+
+    Verdicts are kept on disk by all that they depend on. Raises InvalidOption, UrdfError for an
+    SRDF that can't be read.
+    """
+    if boxes is not None:
+        whole_number(boxes, 'boxes')
+    disabled = disabled_pairs(srdf, robot) if srdf is not None else Disabled()
     links = list(dict.fromkeys(piece.link for piece in pieces))
-    return tuple(
-        LinkPair(a, b, 'sometimes', margins.of(a, b))
+    couples = [
+        (a, b)
         for i, a in enumerate(links)
         for b in links[i + 1 :]
         if robot.placement(a).body != robot.placement(b).body
-    ), ()
+    ]
+    key = _key_of(robot, pieces, margins, boxes)
+    pairs = _unpacked(array_files.load(FOLDER, key), couples, robot.n)
+    if pairs is None:
+        pairs = _judged(robot, pieces, couples, margins, boxes)
+        array_files.store(FOLDER, key, _packed(pairs, robot.n))
+    found, warnings = [], [*disabled.warnings]
+    for pair in pairs:
+        if disabled.names(pair.first, pair.second):
+            reason = disabled.reason(pair.first, pair.second)
+            if pair.verdict == 'sometimes' and pair.nearest <= 0.0:
+                warnings.append(_contradiction(pair, reason, robot))
+            pair = replace(pair, verdict='disabled', reason=reason)
+        elif pair.verdict == 'sometimes' and pair.share == 1.0:
+            warnings.append(
+                f'{pair.first!r} and {pair.second!r} are nearer than {length(pair.margin)} in all '
+                f'of {SAMPLES} random configurations, so none will be free: disable the pair in '
+                'an SRDF, or give it a smaller margin'
+            )
+        found.append(pair)
+    return tuple(found), tuple(warnings)
+
+
+def _contradiction(pair: LinkPair, reason: str, robot: Robot) -> str:
+    values = ', '.join(
+        f'{name} = {value:.4g}' for name, value in zip(robot.joint_names, pair.q, strict=True)
+    )
+    return (
+        f'the SRDF disables {pair.first!r} and {pair.second!r} ({reason or "no reason"}), but '
+        f'they collide in {100.0 * pair.share:.3g} % of random configurations, as at {values}'
+    )
+
+
+def _judged(
+    robot: Robot,
+    pieces: Sequence[Piece],
+    couples: Sequence[tuple[str, str]],
+    margins: Margins,
+    boxes: int | None,
+) -> list[LinkPair]:
+    """Judge pairs of links."""
+    judge, found = _Judge(robot, pieces, boxes), []
+    with ProgressLine('pairs of links') as line:
+        for done, (first, second) in enumerate(couples):
+            line.show(done, len(couples), f'{first}, {second}')
+            margin, is_named = margins.of(first, second), margins.is_named(first, second)
+            found.append(judge.pair(first, second, margin, is_named))
+    return found
+
+
+def _key_of(robot: Robot, pieces: Sequence[Piece], margins: Margins, boxes: int | None) -> str:
+    """The name of what is known: a hash of all that it depends on."""
+    digest = hashlib.blake2b(f'{_sources()} {margins.default!r} {boxes}'.encode(), digest_size=16)
+    for array in (robot.tree, robot.geometry, robot.lower, robot.upper, robot.full_turns):
+        digest.update(array.tobytes() + b';')
+    for names, margin in sorted((sorted(names), m) for names, m in margins.named.items()):
+        digest.update(f'{names} {margin!r}'.encode())
+    for piece in pieces:
+        place = robot.placement(piece.link)
+        digest.update(f'{piece.link!r} {piece.kind} {piece.radius!r} {place.body}'.encode())
+        digest.update(piece.corners.tobytes() + place.transform.tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def _sources() -> str:
+    """A hash of the sources that verdicts depend on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in ('pairs', 'proof', 'gjk', 'rows', 'packing', 'records', 'shapes'):
+        digest.update(Path(__file__).with_name(f'{name}.py').read_bytes())
+    return digest.hexdigest()
+
+
+NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'share', 'boxes')
+
+
+def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
+    """What is known as an array: index of the verdict, `NUMBERS`, q (n,)."""
+    rows = [
+        [VERDICTS.index(pair.verdict), *(getattr(pair, name) for name in NUMBERS), *pair.q]
+        for pair in pairs
+    ]
+    return np.array(rows, float).reshape(-1, 1 + len(NUMBERS) + n)
+
+
+def _unpacked(
+    numbers: Array | None, couples: Sequence[tuple[str, str]], n: int
+) -> list[LinkPair] | None:
+    """What is known of pairs, of an array that `_packed` made, else None."""
+    if numbers is None or numbers.shape != (len(couples), 1 + len(NUMBERS) + n):
+        return None
+    if not np.isfinite(numbers).all() or not np.isin(numbers[:, 0], range(len(VERDICTS))).all():
+        return None
+    found = []
+    for (first, second), row in zip(couples, numbers, strict=True):
+        margin, joints, nearest, farthest, share, boxes = map(float, row[1 : 1 + len(NUMBERS)])
+        found.append(
+            LinkPair(
+                first,
+                second,
+                VERDICTS[int(row[0])],
+                margin,
+                int(joints),
+                nearest,
+                farthest,
+                share,
+                row[1 + len(NUMBERS) :],
+                int(boxes),
+            )
+        )
+    return found
+
+
+class _Judge:
+    """The records of a robot for proofs.
+
+    Besides each link's pieces they have prisms around cylinders, a hull around the pieces of links
+    with several, and a point.
+    """
+
+    def __init__(self, robot: Robot, pieces: Sequence[Piece], boxes: int | None) -> None:
+        self.robot, self.boxes = robot, boxes
+        self.own: dict[str, list[int]] = {}
+        self.solid: dict[str, list[int]] = {}
+        self.hull: dict[str, int] = {}
+        parts = [on_body(robot, piece) for piece in pieces]
+        for i, piece in enumerate(pieces):
+            self.own.setdefault(piece.link, []).append(i)
+        for link, own in self.own.items():
+            solid = self.solid[link] = []
+            for i in own:
+                if parts[i].kind == CYLINDER:
+                    parts.append(_prism(parts[i]))
+                    i = len(parts) - 1
+                solid.append(i)
+            if len(solid) > 1:
+                parts.append(_hull([parts[i] for i in solid]))
+            self.hull[link] = len(parts) - 1 if len(solid) > 1 else solid[0]
+        self.point = len(parts)
+        parts.append(hull_piece(np.zeros((1, 3))))
+        self.model = pack(robot, parts, np.empty((0, 4), np.int64), np.empty(0))
+        self.state = workspace(robot, self.model)
+
+    def pair(self, first: str, second: str, margin: float, is_named: bool) -> LinkPair:
+        """Judge a pair of links at a margin [m]; one that is not named is made smaller for links
+        that are never much farther apart."""
+        path = self._path(first, second)
+        variables = path.variables
+        rng = np.random.default_rng(0)
+        lower, upper = path.record['lower'], path.record['upper']
+        starts = lower + rng.random((SAMPLES, len(variables))) * (upper - lower)
+        found = np.empty(SAMPLES)
+        self._set_pieces(path.record, self.own, first, second)
+        nearest = search(*self._addresses(path), starts, DESCENTS, margin, found)
+        farthest, share = float(found.max()), float((found <= margin).mean())
+        q = self.robot.middle_configuration
+        q[variables] = path.record['x']
+        known = LinkPair(
+            first, second, 'open', margin, len(path.bodies), nearest, farthest, share, q
+        )
+        if nearest > margin:
+            return self._never(path, known)
+        if farthest <= 0.0 and path.is_bounded:
+            addresses = *self._addresses(path), self.point
+            touch, boxes = prove_touching(*addresses, self._most(path))
+            if touch:
+                return replace(known, verdict='touching', boxes=boxes)
+        if share == 1.0 and margin > 0.0 and path.is_bounded:
+            is_inside, boxes = prove_inside(*self._addresses(path), margin, self._most(path))
+            if is_inside:
+                return replace(known, verdict='inside', margin=0.0, boxes=boxes)
+        if not is_named and farthest < 2.0 * margin:
+            margin = 0.5 * farthest
+            share = float((found <= margin).mean())
+        return replace(known, verdict='sometimes', margin=margin, share=share)
+
+    def _never(self, path: _Path, known: LinkPair) -> LinkPair:
+        """Try to prove that a pair never comes nearer than its margin."""
+        if not path.is_bounded:
+            return known
+        self._set_pieces(path.record, self.solid, known.first, known.second)
+        verdict, boxes = prove(*self._addresses(path), known.margin, self._most(path))
+        if verdict == NEVER:
+            return replace(known, verdict='never', boxes=boxes)
+        if verdict == NEAR:  # of the prisms around cylinders; perhaps not of these
+            x = path.record['x'].copy()
+            self._set_pieces(path.record, self.own, known.first, known.second)
+            distance = link_distance(*self._addresses(path), x, np.empty(len(x)))
+            if distance <= known.margin:
+                q = known.q.copy()
+                q[path.variables] = x
+                return replace(known, verdict='sometimes', nearest=distance, q=q, boxes=boxes)
+        return replace(known, boxes=boxes)
+
+    def _most(self, path: _Path) -> int:
+        """The most boxes of a proof."""
+        if self.boxes is not None:
+            return self.boxes
+        return BOXES_OF_FEW if len(path.bodies) <= FEW_JOINTS else BOXES_OF_MANY
+
+    def _addresses(self, path: _Path) -> tuple[int, int, int]:
+        return self.model.address, self.state.address, path.record.address
+
+    def _set_pieces(
+        self, record: Record, pieces: Mapping[str, Sequence[int]], first: str, second: str
+    ) -> None:
+        record['first'], record['second'] = pieces[first], pieces[second]
+        is_one = len(pieces[first]) == len(pieces[second]) == 1
+        record['hull'] = (-1, -1) if is_one else (self.hull[first], self.hull[second])
+
+    def _path(self, first: str, second: str) -> _Path:
+        """The joints between two links, as kernels read them."""
+        robot = self.robot
+        up, down = robot.paths_between(second, first)
+        bodies = np.array([*up, *down])
+        columns = robot.tree[bodies, 2]
+        variables = np.unique(columns)
+        lower, upper, is_bounded = _limits(robot, variables)
+        record = PATH.make(
+            {
+                'joints': len(bodies),
+                'variables': len(variables),
+                'first_count': len(self.own[first]),
+                'second_count': len(self.own[second]),
+                'stack_rows': DEEPEST,
+                'stack_columns': 2 * len(variables),
+                'cuts': len(bodies) + 1,
+            },
+            WIDTH,
+        )
+        record['body'], record['up'] = bodies, [1] * len(up) + [0] * len(down)
+        record['variable'] = np.searchsorted(variables, columns)
+        record['lower'], record['upper'] = lower, upper
+        return _Path(record, bodies, variables, is_bounded)
+
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """The joints between two links: their record, bodies, indices into q, and whether all of them
+    have limits."""
+
+    record: Record
+    bodies: Array
+    variables: Array
+    is_bounded: bool
+
+
+def _limits(robot: Robot, variables: Array) -> tuple[Array, Array, bool]:
+    """Ranges of joints in which every configuration of the links is, and whether there are any."""
+    lower, upper = robot.lower[variables].copy(), robot.upper[variables].copy()
+    turns = robot.full_turns[variables] & (upper - lower > 2.0 * math.pi)
+    middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
+    lower[turns], upper[turns] = middle[turns] - math.pi, middle[turns] + math.pi
+    is_bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
+    lower[np.isinf(lower)] = np.minimum(upper[np.isinf(lower)], SLIDE) - 2.0 * SLIDE
+    upper[np.isinf(upper)] = lower[np.isinf(upper)] + 2.0 * SLIDE
+    return lower, upper, is_bounded
+
+
+def _prism(cylinder: BodyPiece) -> BodyPiece:
+    """A prism around a cylinder."""
+    start, end = cylinder.corners
+    axis = (end - start) / np.linalg.norm(end - start)
+    across = np.linalg.svd(axis[np.newaxis])[2][1:]
+    angles = 2.0 * math.pi * np.arange(SIDES) / SIDES
+    radius = cylinder.radius / math.cos(math.pi / SIDES)
+    ring = radius * np.column_stack([np.cos(angles), np.sin(angles)]) @ across
+    made = hull_piece(np.vstack([start + ring, end + ring]))
+    return made._replace(body=cylinder.body)
+
+
+def _hull(pieces: Sequence[BodyPiece]) -> BodyPiece:
+    """A piece around pieces of one body."""
+    radius = max(piece.radius if piece.kind == POINTS else 0.0 for piece in pieces)
+    made = hull_piece(np.vstack([piece.corners for piece in pieces]), radius)
+    return made._replace(body=pieces[0].body)
+
+
+def counts(pairs: Sequence[LinkPair]) -> Iterator[tuple[str, int]]:
+    """Yield how many pairs each verdict has."""
+    for verdict in VERDICTS:
+        count = sum(pair.verdict == verdict for pair in pairs)
+        if count:
+            yield verdict, count

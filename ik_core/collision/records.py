@@ -23,8 +23,8 @@ WIDTH = 8 if HAS_LANES else 1
 """Configurations, or corners of a piece, in a register."""
 
 POINTS, CYLINDER, PLANE = range(3)
-"""Kinds of pieces: the convex hull of points, with a thickness; a cylinder with flat ends; the half
-space below a plane."""
+"""Kinds of pieces: the convex hull of points, with a thickness; a cylinder with flat ends; the
+half space below a plane."""
 CAPSULES, BOX, HALF_SPACE = range(3)
 """How the distance of a pair is bounded: by the capsules around both; by the first one's capsule
 and the second one's box; by the first one's capsule and the second one's plane."""

@@ -1,4 +1,4 @@
-"""What is around a robot, and what its links carry: named shapes that may change between solves."""
+"""What is around a robot, and what its links carry: named shapes, which may change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..display import counted, listed
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array
 from ..maths.transforms import checked_transform, transform
-from .shapes import Plane, Shape
+from .shapes import Plane, Shape, checked_shape
 
 MOST = 100
 """Shapes in a world."""
@@ -115,13 +115,9 @@ class World:
             raise InvalidOption(f'{name!r} is no name of an obstacle: text is needed')
         if name in self._obstacles:
             raise InvalidOption(f'the world has an obstacle {name!r} already: move or remove it')
-        if not isinstance(shape, Shape):
-            raise InvalidOption(
-                f'{name!r}: {shape!r} is no shape: Box, Sphere, Cylinder, Capsule, Plane or '
-                'Convex of ik.collision is needed'
-            )
         if len(self) == MOST:
             raise InvalidOption(f'{name!r}: the world has {MOST} obstacles already, the most')
+        shape = checked_shape(shape, name)
         self._set(Obstacle(name, shape, _pose(pose, name), link, touching))
 
     def _set(self, obstacle: Obstacle) -> None:
