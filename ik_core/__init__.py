@@ -11,7 +11,8 @@ quaternions (x, y, z, w), and poses in the root link's frame.
 
 This module has the names that most programs need. The others are in `ik.robot` (joints,
 linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`,
-`ik.reachability`, `ik.motion` and `ik.retargeting`. Each is imported at its first use.
+`ik.collision`, `ik.reachability`, `ik.motion` and `ik.retargeting`. Each is imported at its first
+use.
 """
 
 from importlib import import_module
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from . import (
         batch,
         closed_form,
+        collision,
         motion,
         reachability,
         retargeting,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         tracking,
     )
     from .batch import solve_all, solve_batch  # type: ignore[no-redef]  # modules have these names
+    from .collision import Collisions, World
     from .exceptions import (
         FrameNotFound,
         IkError,
@@ -64,6 +67,7 @@ __all__ = [
     'SOLVERS',
     'AxisTask',
     'Budget',
+    'Collisions',
     'FrameNotFound',
     'IkError',
     'IkProblem',
@@ -83,9 +87,11 @@ __all__ = [
     'TwoAxisTask',
     'UnsupportedProblem',
     'UrdfError',
+    'World',
     '__version__',
     'batch',
     'closed_form',
+    'collision',
     'load_urdf',
     'make_solver',
     'motion',
@@ -103,6 +109,7 @@ __all__ = [
 
 _MODULES = {
     'batch': 'solve_all solve_batch',
+    'collision': 'Collisions World',
     'exceptions': 'FrameNotFound IkError InvalidConfiguration InvalidGoal InvalidOption '
     'UnsupportedProblem UrdfError',
     'maths.transforms': 'transform',

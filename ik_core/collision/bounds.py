@@ -17,6 +17,7 @@ GUARD = 1e-9
 """[m] Rounding of what a bound is made of, for a robot of up to 1e3 m."""
 NEWTON_STEPS = 3
 """Steps to the point of a capsule's axis that is nearest to a box: the bound holds after any."""
+FAR = 1e300
 TINY = 1e-30
 PARALLEL = 1e-12
 """Square of the sine of an angle below which two segments are parallel."""
@@ -83,6 +84,7 @@ def bound_pairs(model: Record, state: Record, reach: float) -> int:
             if bits(x * x + y * y + z * z <= far * far) == 0:
                 continue
             bound = _to_box(model.box, j, start, axis)
+            bound = select(bound > 0.0, bound, -FAR)  # it may be deeper than its radius
         else:
             low = _height(model.box, j, start)
             bound = least(low, low + _rise(model.box, j, axis))

@@ -4,6 +4,10 @@ B - A contains the origin; the depth is the distance of the origin to its surfac
 corners of B - A grows where it is nearest to the origin, until its nearest face is a part of that
 surface. It need not contain the origin when it begins: then the face that is farthest on the wrong
 side counts as the nearest one.
+
+Hulls have a depth to `EXACT`. A cylinder whose side is about as near to a point all around takes
+more corners than there are: then the depth is the least in the directions tried, which is at most
+a hundredth of its radius too much.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ def depth_of(
         is_surface = reach - planes[nearest, 3] <= EXACT
         if reach < depth or is_surface:
             depth = reach
-            _set_answer(state, faces[nearest, 0], faces[nearest, 1], faces[nearest, 2], normal)
+            _set_answer(state, count, count, count, normal)
         if is_surface:
             _set_answer_of_side(state, last, planes[nearest, 3] + EXACT)
         if is_surface or count + 1 == MOST_CORNERS:

@@ -19,6 +19,7 @@ from .._jit import inlined, inner
 from ..maths.lanes import most, select
 from ..maths.rotations import Array, Frame, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
+from .bounds import FAR
 from .records import CYLINDER, POINTS, WIDTH, Record
 
 MOST_ROUNDS = 128
@@ -26,7 +27,6 @@ TOUCHING = 1e-13
 """[m] At this distance two pieces touch: positions of corners are not known better."""
 FLAT = 1e-24
 """Square of the sine of a triangle's angle below which it is a line."""
-FAR = 1e300
 
 
 @inner

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import _records
-from ..maths.rotations import Array, frame_of
+from ..maths.rotations import Array, IntArray, frame_of
 from ..robot.robot import Robot
 from .piece import Piece
 from .records import CYLINDER, MODEL, POINTS, STATE, WIDTH
@@ -65,7 +65,7 @@ def moved(piece: BodyPiece, transform: Array) -> BodyPiece:
     )
 
 
-def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: Array, margins: Array) -> Record:
+def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Array) -> Record:
     """The record `MODEL` of pieces, those that move first, and pairs (P, 4) of them."""
     blocks = [_blocks(piece) for piece in pieces]
     ends = np.cumsum([0, *map(len, blocks)])

@@ -416,8 +416,8 @@ def _limits(robot: Robot, variables: Array) -> tuple[Array, Array, bool]:
     """Ranges of joints in which every configuration of the links is, and whether there are any."""
     lower, upper = robot.lower[variables].copy(), robot.upper[variables].copy()
     turns = robot.full_turns[variables] & (upper - lower > 2.0 * math.pi)
-    middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
-    lower[turns], upper[turns] = middle[turns] - math.pi, middle[turns] + math.pi
+    start = np.where(np.isfinite(lower), lower, -math.pi)
+    lower[turns], upper[turns] = start[turns], start[turns] + 2.0 * math.pi
     is_bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
     lower[np.isinf(lower)] = np.minimum(upper[np.isinf(lower)], SLIDE) - 2.0 * SLIDE
     upper[np.isinf(upper)] = lower[np.isinf(upper)] + 2.0 * SLIDE

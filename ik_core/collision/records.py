@@ -30,7 +30,7 @@ CAPSULES, BOX, HALF_SPACE = range(3)
 and the second one's box; by the first one's capsule and the second one's plane."""
 FIRST, SECOND, BOUND, GROUP = range(4)
 """Columns of `pairs`: two pieces, how their distance is bounded, the pair of links."""
-MOST_CORNERS = 128
+MOST_CORNERS = 256
 """Corners of the polytope that finds a penetration depth."""
 MOST_FACES = 2 * MOST_CORNERS
 

@@ -12,10 +12,10 @@ from support.places import ROOT
 import ik_core as ik
 
 FOLDER = ROOT / 'docs' / 'api'
-MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'reachability',
-           'motion', 'retargeting')  # fmt: skip
+MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'collision',
+           'reachability', 'motion', 'retargeting')  # fmt: skip
 VAGUE = ('What', 'Of', 'Those', 'That of', 'All that', 'So', 'How', 'Where', 'Who', 'As', 'See')
-RESERVED = ('Collisions', 'Teleop', 'solve_path', 'KeyFrames', 'load_robot')
+RESERVED = ('Teleop', 'solve_path', 'KeyFrames', 'load_robot')
 
 
 def exported():
