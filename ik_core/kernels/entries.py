@@ -120,6 +120,7 @@ def _rows() -> list[Entry]:
         row('tasks.kernels:update', f'{GOALS}D1D1', 'd', 'goals_update'),
         row('tasks.kernels:goal_jacobian', f'{GOALS}iD2'),
         row('collision.covers:descend', 'D2D2D2D2id', '', 'cover_descend'),
+        row('collision.cutting:winding_number', 'D3ddd', 'd'),
         row('closed_form.kernel:solve_poses', 'iiid', 'b'),
         row('closed_form.kernel:judge_candidates', 'iD2', 'b'),
         row('closed_form.following:follow', f'{GOALS}D2iD1D1D2D2D2', 'd', 'closed_follow'),
