@@ -28,6 +28,8 @@ STEPS = 1500
 """Evaluations of each search, at most."""
 CONVERGED = 1e-5
 """A search ends when the values of its simplex differ by less, relative to the extent."""
+OUTSIDE = 10.0
+"""Penalty for ends outside of the hull, relative to their height over its facets."""
 FIRST_STEPS = (0.2, 0.05)
 """Sizes of the simplices of successive searches, relative to the extent."""
 
@@ -128,7 +130,8 @@ def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
         nx, ny, nz = planes[i, 0], planes[i, 1], planes[i, 2]
         higher = max(nx * ax + ny * ay + nz * az, nx * bx + ny * by + nz * bz)
         height = max(height, higher - planes[i, 3])
-    return math.sqrt(reach) + height
+    # An end outside is worth nothing: there the facets no longer measure the excess.
+    return math.sqrt(reach) + height + OUTSIDE * max(height, 0.0)
 
 
 @njit

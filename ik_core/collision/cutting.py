@@ -1,19 +1,24 @@
 """Meshes cut by planes into a few convex pieces.
 
-A mesh is cut where that takes most volume away from the hulls of its parts. A plane clips each
-triangle, and the part of the mesh on either side is inside the hull of that side's clipped
-triangles, up to rounding (1e-12 m): the hull contains the surface there, so the rim of the cross
-section, so the cross section, so the solid that these enclose. That holds for whatever triangles,
-closed or not and whichever way they face; of an open mesh only the surface is contained.
+A mesh is cut where that takes most volume away from the hulls of its parts. A part is what is in a
+cell, which the planes of cuts bound. Its piece is the hull of the triangles, clipped by these
+planes, and of the cell's corners inside the solid. It contains the solid there, up to rounding
+(1e-12 m): an extreme point of what is in the cell is on the surface, or else it is inside the
+solid, where nothing but the cell's planes ends it, so that it is a corner of the cell.
+
+The surface is contained for whatever triangles; what these enclose, if they are closed and turned
+the same way, inwards or outwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
+from .._jit import njit
 from ..exceptions import MeshError
 from ..maths.rotations import Array
 
@@ -23,27 +28,43 @@ LEAST_GAIN = 0.03
 SLABS = 12
 """Planes are tried at these fractions of a part's extent, then nearer together."""
 REFINEMENTS = 4
-MOST_TRIANGLES = 4000
-"""Planes are searched with a sample of so many triangles; they cut all of them."""
+BALANCE = 0.01
+"""Cost of the larger side: of cuts that take as much away, the one in the middle is made."""
+MOST_TRIANGLES = 2000
+"""Planes are searched with a random sample of so many triangles; they cut all of them."""
 FLAT = 1e-9
 """Least volume of a hull, as a fraction of its extent's cube."""
+PARALLEL = 1e-6
+"""Three planes whose normals span a smaller volume have no corner."""
+OUTSIDE = 0.25
+"""Winding numbers of points inside the solid are larger: 1 if it is closed."""
 
 
 class Hull(NamedTuple):
-    """The convex hull of points: `planes` (m, 4) are unit normals, outwards, and offsets.
+    """The convex hull of points, with its volume [m3] and area [m2].
 
-    A point x (3,) is inside if `normal @ x <= offset` for all planes.
+    corners (n, 3), planes (m, 4) : [m], unit normals, outwards, and offsets
+        A point x (3,) is inside if `normal @ x <= offset` for all planes.
     """
 
     corners: Array
     planes: Array
     volume: float
+    area: float
 
 
 class Part(NamedTuple):
-    """A part of a mesh, as triangles (T, 3, 3), and its hull."""
+    """The part of a mesh in a cell.
+
+    triangles (T, 3, 3) : clipped by the planes of the cell
+    inner (n, 3) : the corners of the cell inside the solid
+    cell (k, 4) : the planes, as those of a hull
+    hull : of triangles and corners
+    """
 
     triangles: Array
+    inner: Array
+    cell: Array
     hull: Hull
 
 
@@ -59,69 +80,120 @@ def hull_of(points: Array) -> Hull | None:
     if found.volume <= FLAT * extent**3:
         return None
     planes = np.unique(found.equations, axis=0)  # the same for triangles of one facet
-    return Hull(points[found.vertices], planes * [1.0, 1.0, 1.0, -1.0], float(found.volume))
+    return Hull(points[found.vertices], planes * [1.0, 1.0, 1.0, -1.0], found.volume, found.area)
 
 
-def convex_pieces(triangles: Array, step: Callable[[], None] = lambda: None) -> list[Hull]:
+def convex_pieces(triangles: Array) -> list[Hull]:
     """Cut a mesh (T, 3, 3) [m] into at most MOST_PIECES convex pieces that contain it.
 
-    step : called after each search for a plane
     Raises MeshError if it is flat.
     """
     hull = hull_of(triangles.reshape(-1, 3))
     if hull is None:
         raise MeshError('it is flat: give it a thickness, or use a <box>')
-    parts = [Part(triangles, hull)]
-    cuts = [best_cut(parts[0])]
-    while len(parts) < MOST_PIECES:
-        step()
-        gains = [cut_gain(part, cut) for part, cut in zip(parts, cuts, strict=True)]
-        k = int(np.argmax(gains))
-        if gains[k] < LEAST_GAIN * sum(part.hull.volume for part in parts):
-            break
-        parts[k : k + 1] = cuts[k]
-        cuts[k : k + 1] = [best_cut(part) for part in cuts[k]]
-    return [part.hull for part in parts]
+    parts = [Part(triangles, np.empty((0, 3)), np.empty((0, 4)), hull)]
+    splits = [split(triangles, parts[0], LEAST_GAIN * hull.volume)]
+    while True:
+        room = MOST_PIECES - len(parts) + 1
+        choices = [k for k in range(len(parts)) if 2 <= len(splits[k]) <= room]
+        if not choices:
+            return [part.hull for part in parts]
+        k = max(choices, key=lambda k: gain(parts[k], splits[k]) / (len(splits[k]) - 1))
+        parts[k : k + 1] = splits[k]
+        least = LEAST_GAIN * sum(part.hull.volume for part in parts)
+        splits[k : k + 1] = [split(triangles, part, least) for part in splits[k]]
 
 
-def cut_gain(part: Part, sides: tuple[Part, ...]) -> float:
-    """Return the volume [m3] that a cut takes away; 0 for no cut, ()."""
+def split(solid: Array, part: Part, least: float) -> tuple[Part, ...]:
+    """Return the parts that replace a part if its hull's volume falls by `least` [m3], else ().
+
+    These are the two sides of a cut, or up to four: the first cut of a ring takes nothing away
+    from its hull, but cuts of its halves do.
+
+    solid (T, 3, 3) : the whole mesh
+    """
+    if concavity(part) * part.hull.area < least:
+        return ()
+    sides = best_cut(solid, part)
+    if gain(part, sides) < least:
+        cuts = [(side, best_cut(solid, side)) for side in sides]
+        sides = tuple(
+            one
+            for side, cut in cuts
+            for one in (cut if gain(side, cut) >= 0.5 * least else (side,))
+        )
+    return sides if gain(part, sides) >= least else ()
+
+
+def gain(part: Part, sides: tuple[Part, ...]) -> float:
+    """Return the volume [m3] of hulls that a cut takes away; 0 for no cut, ()."""
     return part.hull.volume - sum(side.hull.volume for side in sides) if sides else 0.0
 
 
-def best_cut(part: Part) -> tuple[Part, ...]:
+def concavity(part: Part) -> float:
+    """Return how deep [m] the surface lies below its hull's facets, at most."""
+    sample = _sample(part.triangles)
+    points = np.concatenate([sample.reshape(-1, 3), sample.mean(1)])
+    depth = np.full(len(points), np.inf)
+    for plane in part.hull.planes:
+        np.minimum(depth, plane[3] - points @ plane[:3], out=depth)
+    return float(depth.max())
+
+
+def _sample(triangles: Array) -> Array:
+    if len(triangles) <= MOST_TRIANGLES:
+        return triangles
+    chosen = np.random.default_rng(0).choice(len(triangles), MOST_TRIANGLES, replace=False)
+    return triangles[chosen]
+
+
+def best_cut(solid: Array, part: Part) -> tuple[Part, ...]:
     """Return the two sides of the plane that takes most volume away, () if there is none.
 
     Planes are normal to the coordinate axes or to the part's principal axes.
+
+    solid (T, 3, 3) : the whole mesh
     """
-    sample = part.triangles[:: -(-len(part.triangles) // MOST_TRIANGLES)]
-    points = sample.reshape(-1, 3)
+    sample = part._replace(triangles=_sample(part.triangles))
+    points = sample.triangles.reshape(-1, 3)
     principal = np.linalg.svd(points - points.mean(0), full_matrices=False)[2]
     best = (np.inf, points[0], 0.0)
     for axis in (*np.eye(3), *principal):
         along = points @ axis
         planes = np.linspace(along.min(), along.max(), SLABS + 1)[1:-1]
-        volumes = _volumes_at(sample, axis, planes)
-        k = int(np.argmin(volumes))
-        best = min(best, (float(volumes[k]), axis, float(planes[k])), key=lambda cut: cut[0])
-    volume, axis, at = best
+        costs = _costs_at(solid, sample, axis, planes)
+        k = int(np.argmin(costs))
+        best = min(best, (costs[k], axis, float(planes[k])), key=lambda cut: cut[0])
+    cost, axis, at = best
     width = float(np.ptp(points @ axis)) / SLABS
     for _ in range(REFINEMENTS):
         width *= 0.5
         for near in (at - width, at + width):
-            volume, at = min((volume, at), (_volume_at(sample, axis, near), near))
-    sides = [Part(side, hull) for side in clip(part.triangles, axis, at) if (hull := _hull(side))]
-    return tuple(sides) if len(sides) == 2 else ()
+            (new,) = _costs_at(solid, sample, axis, np.array([near]))
+            cost, at = min((cost, at), (new, near))
+    corners = corners_of_cut(solid, part, axis, at)
+    inner = part.inner[part.inner @ axis <= at], part.inner[part.inner @ axis > at]
+    sides = []
+    for triangles, own, sign in zip(clip(part.triangles, axis, at), inner, (1, -1), strict=True):
+        own = np.concatenate([own, corners])
+        hull = hull_of(np.concatenate([triangles.reshape(-1, 3), own]))
+        if hull is None:
+            return ()
+        cell = np.concatenate([part.cell, [[*(sign * axis), sign * at]]])
+        sides.append(Part(triangles, own, cell, hull))
+    return tuple(sides)
 
 
 def clip(triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:
     """Return the parts of triangles (T, 3, 3) where `axis @ x <= at`, and where it is not less."""
     side = triangles @ axis - at
+    below = [triangles[(side <= 0.0).all(1)]]
+    above = [triangles[(side >= 0.0).all(1)]]
+    crosses = (side < 0.0).any(1) & (side > 0.0).any(1)
     is_below = side <= 0.0
     count = is_below.sum(1)
-    below, above = [triangles[count == 3]], [triangles[count == 0]]
     for lone_is_below, tips, trunks in ((True, below, above), (False, above, below)):
-        crossing = count == (1 if lone_is_below else 2)
+        crossing = crosses & (count == (1 if lone_is_below else 2))
         lone = np.argmax(is_below[crossing] == lone_is_below, axis=1)
         order = (lone[:, None] + np.arange(3)) % 3
         corners = np.take_along_axis(triangles[crossing], order[:, :, None], 1)
@@ -137,33 +209,51 @@ def clip(triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:
     return np.concatenate(below), np.concatenate(above)
 
 
-def _hull(triangles: Array) -> Hull | None:
-    return hull_of(triangles.reshape(-1, 3))
+def corners_of_cut(solid: Array, part: Part, axis: Array, at: float) -> Array:
+    """Return the corners (n, 3) of a plane and two of a part's cell, inside the cell and solid."""
+    corners = []
+    for first, second in combinations(part.cell, 2):
+        normals = np.stack([axis, first[:3], second[:3]])
+        if abs(np.linalg.det(normals)) > PARALLEL:
+            corner = np.linalg.solve(normals, [at, first[3], second[3]])
+            height = [
+                (planes[:, :3] @ corner - planes[:, 3]).max()
+                for planes in (part.cell, part.hull.planes)
+            ]
+            if max(height) < 1e-9 and abs(winding_number(solid, *corner)) > OUTSIDE:
+                corners.append(corner)
+    return np.array(corners).reshape(-1, 3)
 
 
-def _volume_at(triangles: Array, axis: Array, at: float) -> float:
-    """Return the volume of the hulls of a plane's two sides; infinite if one is flat."""
-    hulls = [_hull(side) for side in clip(triangles, axis, at)]
-    return sum(np.inf if hull is None else hull.volume for hull in hulls)
+def _costs_at(solid: Array, part: Part, axis: Array, planes: Array) -> list[float]:
+    """Return the volumes of the hulls of the sides of parallel planes, the lowest first.
 
-
-def _volumes_at(triangles: Array, axis: Array, planes: Array) -> Array:
-    """Return `_volume_at` for parallel planes, the lowest first.
-
-    The hull of a side is that of the slabs between its planes, one more slab at a time.
+    And a little more where the sides are not alike. The hull of a side is that of the slabs
+    between its planes, one more slab at a time.
     """
-    slabs, rest = [], triangles
+    slabs, rest = [], part.triangles
     for at in planes:
         slab, rest = clip(rest, axis, at)
         slabs.append(slab.reshape(-1, 3))
     slabs.append(rest.reshape(-1, 3))
+    for corner in part.inner:
+        k = int(np.searchsorted(planes, axis @ corner))
+        slabs[k] = np.concatenate([slabs[k], corner[None]])
+    for k, at in enumerate(planes):
+        corners = corners_of_cut(solid, part, axis, at)
+        slabs[k : k + 2] = [np.concatenate([slab, corners]) for slab in slabs[k : k + 2]]
     below, above = _growing(slabs[:-1]), _growing(slabs[:0:-1])
-    total: Array = np.add(below, above[::-1])
-    return total
+    return [
+        one + other + BALANCE * max(one, other)
+        for one, other in zip(below, above[::-1], strict=True)
+    ]
 
 
 def _growing(slabs: list[Array]) -> list[float]:
-    """Return the volumes of the hulls of the first slab, the first two, and so on."""
+    """Return the volumes of the hulls of the first slab, the first two, and so on.
+
+    Infinite where points are flat.
+    """
     volumes, points = [], np.empty((0, 3))
     for slab in slabs:
         points = np.concatenate([points, slab])
@@ -171,3 +261,25 @@ def _growing(slabs: list[Array]) -> list[float]:
         volumes.append(np.inf if hull is None else hull.volume)
         points = points if hull is None else hull.corners
     return volumes
+
+
+@njit
+def winding_number(triangles: Array, x: float, y: float, z: float) -> float:
+    """How often triangles (T, 3, 3) enclose a point [VanOosteromStrackee1983] Eq. 8.
+
+    1 inside a closed surface, 0 outside; -1 inside one that is turned inside out.
+    """
+    total = 0.0
+    for i in range(triangles.shape[0]):
+        ax, ay, az = triangles[i, 0, 0] - x, triangles[i, 0, 1] - y, triangles[i, 0, 2] - z
+        bx, by, bz = triangles[i, 1, 0] - x, triangles[i, 1, 1] - y, triangles[i, 1, 2] - z
+        cx, cy, cz = triangles[i, 2, 0] - x, triangles[i, 2, 1] - y, triangles[i, 2, 2] - z
+        a = math.sqrt(ax * ax + ay * ay + az * az)
+        b = math.sqrt(bx * bx + by * by + bz * bz)
+        c = math.sqrt(cx * cx + cy * cy + cz * cz)
+        volume = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+        ab = ax * bx + ay * by + az * bz
+        bc = bx * cx + by * cy + bz * cz
+        ca = cx * ax + cy * ay + cz * az
+        total += math.atan2(volume, a * b * c + ab * c + bc * a + ca * b)
+    return total / (2.0 * math.pi)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -25,6 +25,7 @@ from ..robot.urdf_shapes import (
     Capsule,
     Cylinder,
     Geometry,
+    LinkShape,
     MeshName,
     Sphere,
     read_shapes,
@@ -90,21 +91,16 @@ def pieces_of(
         hint = "; geometry='visual' takes its <visual> elements" if geometry != 'visual' else ''
         text = f'robot {robot.name!r} has no <{geometry}> elements, so it collides with nothing'
         warnings.warn(text + hint, stacklevel=2)
-    hulls = _hulls_of(
-        {s.solid: s.link for s in shapes if isinstance(s.solid, MeshName)}, robot, folders
-    )
+    hulls = _hulls_of(shapes, robot, folders)
     pieces: list[Piece] = []
-    for shape in shapes:
-        if isinstance(shape.solid, MeshName):
+    for link, origin, solid, _ in shapes:
+        if isinstance(solid, MeshName):
             pieces += [
-                moved(
-                    Piece(shape.link, 'hull', hull.corners, 0.0, hull.sphere, hull.capsule),
-                    shape.origin,
-                )
-                for hull in hulls[shape.solid]
+                moved(Piece(link, 'hull', corners, 0.0, sphere, capsule), origin)
+                for corners, sphere, capsule in hulls[solid]
             ]
         else:
-            pieces.append(piece_of(shape.solid, shape.link, shape.origin))
+            pieces.append(piece_of(solid, link, origin))
     return tuple(pieces)
 
 
@@ -147,14 +143,15 @@ def moved(piece: Piece, transform: Array) -> Piece:
 
 
 def _hulls_of(
-    links: Mapping[MeshName, str], robot: Robot, folders: Sequence[str | PathLike[str]]
+    shapes: Iterable[LinkShape], robot: Robot, folders: Sequence[str | PathLike[str]]
 ) -> dict[MeshName, list[CoveredHull]]:
-    """Return the covered hulls of meshes, from the disk or cut now; `links` are for errors."""
+    """Return the covered hulls of the meshes among the shapes, from the disk or cut now."""
     for folder in folders:
         if not Path(folder).is_dir():
             raise InvalidOption(f'folders: there is no folder {str(folder)!r}')
     beside = None if robot.file is None else robot.file.parent
     where = MeshFolders(beside, (*map(Path, folders), *package_of(robot.file)))
+    links = {shape.solid: shape.link for shape in shapes if isinstance(shape.solid, MeshName)}
     found: dict[MeshName, list[CoveredHull]] = {}
     new: dict[MeshName, tuple[str, bytes, str]] = {}
     size = 0

@@ -128,6 +128,7 @@ def _rows() -> list[Entry]:
         row('collision.rows:distances_at', 'iiD1db', 'i', 'collision_distances_at'),
         row('collision.rows:free_rows', 'iiD2B1', '', 'collision_free_rows'),
         row('collision.rows:gradients_of_rows', 'iiD2D1D2', '', 'collision_gradients_of_rows'),
+        row('collision.cutting:winding_number', 'D3ddd', 'd'),
         row('closed_form.kernel:solve_poses', 'iiid', 'b'),
         row('closed_form.kernel:judge_candidates', 'iD2', 'b'),
         row('closed_form.following:follow', f'{GOALS}D2iD1D1D2D2D2', 'd', 'closed_follow'),
