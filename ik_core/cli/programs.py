@@ -27,8 +27,8 @@ PROGRAMS = {
 }
 """Program and summary of each word."""
 
-VIEWER = "pip install 'ik_node[viewer]'"
-ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or pip install 'ik_node[ros]'"
+VIEWER = "pip install 'viser~=1.1' pycollada"
+ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or, in a clone, pip install '.[ros]'"
 
 
 def add_parsers(commands: Any) -> None:

@@ -35,7 +35,7 @@ LIGHTS = (
 )
 """Beside that of the sky: name, colour, intensity, where from, where y is up."""
 GROUND = (176, 182, 192)
-MISSING = "the viewer needs viser: pip install 'ik_node[viewer]'"
+MISSING = "the viewer needs viser: pip install 'viser~=1.1' pycollada"
 
 
 def start_server(host: str = HOST, port: int | None = None) -> Any:
