@@ -1,7 +1,7 @@
 """`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of the packages above.
 
 Each is imported when it is called, never here, and gets all arguments after its own name. If its
-extra is not installed, one line names the extra.
+packages are not installed, one line says how to get them.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class PositionFirstSearch(Search):
                 self.status = best.status
                 return
             if iterations is not None:
-                iterations -= search.result().iterations - before
+                iterations -= self._ended[-1].iterations - before
             self._search = following
 
     def _judged(self) -> IkResult:
@@ -126,7 +126,8 @@ class PositionFirstSearch(Search):
 
     def stay_on_branch(self) -> None:
         """See Search: only as it was asked for; weighed alike, the goals would lead elsewhere."""
-        self._search, self._later = self._once[1](self.problem, self.q0), iter(())
+        _, begin = self._searches or self._once
+        self._search, self._later = begin(self.problem, self.q0), iter(())
         self._search.stay_on_branch()
 
     def memory(self) -> Any:

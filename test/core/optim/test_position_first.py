@@ -143,7 +143,38 @@ def test_a_goal_that_is_followed_is_not_weighed_alike():
     search.run()
     assert search.result().iterations <= 5, 'it need not come back from elsewhere'
     np.testing.assert_allclose(search.result().q, settled, atol=1e-5)
-    assert search.memory() is None or search.problem is problem
+
+
+def test_what_is_remembered_is_of_the_weights_asked_for():
+    robot = hobby_arm()
+    goal, problem = position_first(robot)
+    q = robot.middle_configuration + 0.2
+    goal.set_target(turned_off(robot, q))
+    method = ik.make_solver('bfgs', restarts=0)
+    search = method.begin(problem, q)
+    search.run(ik.Budget(iterations=2))
+    assert search.memory() is None, 'it is still weighed alike'
+    search = method.begin(problem, q)
+    search.stay_on_branch()
+    search.run(ik.Budget(iterations=2))
+    remembered = search.memory()
+    assert remembered is not None
+    again = method.begin(problem, search.result().q)
+    again.stay_on_branch()
+    again.resume(remembered)
+    assert again.run()
+
+
+def test_a_goal_that_is_followed_has_the_restarts_asked_for():
+    robot = hobby_arm()
+    goal, problem = position_first(robot)
+    q = robot.middle_configuration + 0.2
+    goal.set_target(turned_off(robot, q))
+    for restarts in (0, 3):
+        search = ik.make_solver(restarts=restarts).begin(problem, q)
+        search.stay_on_branch()
+        search.run()
+        assert search.result().restarts == restarts
 
 
 def test_secondary_tasks_and_batches_and_clones(arm):
