@@ -187,6 +187,15 @@ class Record:
         self._arrays[name] = array.reshape(shape)
         self._words[self.layout.places(self.width)[0][name] // 8] = array.ctypes.data
 
+    def copy(self) -> Record:
+        """Another record with the same numbers, of one without given arrays and parts."""
+        sizes = {size: self[size].item() for size in self.layout.sizes}
+        other = Record(self.layout, self.width, sizes, {})
+        for name, (kind, *_) in self.layout.fields.items():
+            if kind != RECORD:
+                other[name] = self[name]
+        return other
+
     def part(self, name: str) -> Record:
         """The record that a field points at."""
         return self._kept[name]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .collision.collisions import Collisions
 from .display import angle, counted, length
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
@@ -64,6 +66,9 @@ class IkProblem:
     lower, upper : limits (n,) in place of the robot's [rad or m]
     constraints : linear constraints between joints, as binding as the limits ([Engell2007] Eq.
         11-12); only the solvers bfgs and sqp support them, and not with `secondary` tasks
+    avoid : Collisions of this robot: an answer is free of them, or its status is COLLISION. Only
+        the solvers levenberg_marquardt and closed_form support it
+    valid : a function of q (n,) that returns whether an answer may be used; likewise
     position_tolerance [m], orientation_tolerance [rad] : largest errors of a goal that is reached
     orientation_length [m/rad] : length that one radian counts as where a goal is out of reach: the
         closest point minimises the weighted sum of position^2 + (length angle)^2
@@ -90,6 +95,8 @@ class IkProblem:
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         constraints: Sequence[LinearConstraint] = (),
+        avoid: Collisions | None = None,
+        valid: Callable[[Array], bool] | None = None,
         position_tolerance: float = 1e-5,
         orientation_tolerance: float = 1e-4,
         orientation_length: float = 0.2,
@@ -113,6 +120,7 @@ class IkProblem:
         self.variables = self._find_variables()
         self.columns = _as_slice(self.variables)
         box = self._checked_box(lower, upper)
+        self.avoid, self.valid = _checked_avoid(avoid, robot, box), _checked_valid(valid)
         low, high = box[:, self.variables]
         turns = robot.full_turns[self.variables]
         if any(isinstance(task, JointTask) for task in self.other_tasks):
@@ -136,6 +144,7 @@ class IkProblem:
         tasks = [f'  {task!r}' for task in (*self.goals, *self.other_tasks)]
         tasks += [f'  secondary: {task!r}' for task in self.secondary]
         tasks += [f'  constraint: {constraint!r}' for constraint in self.constraints.constraints]
+        tasks += [f'  avoids: {self.avoid!r}'] if self.avoid is not None else []
         reached = f'{length(self.position_tolerance)}, {angle(self.orientation_tolerance)}'
         head = f'<IkProblem for {self.robot.name!r}: {moved}, reached within {reached}'
         return '\n'.join([head, *tasks]) + '>'
@@ -211,6 +220,49 @@ class IkProblem:
             raise UnsupportedProblem(
                 'linear constraints between joints are kept by the solvers bfgs and sqp alone: '
                 'not by others, with secondary tasks, in solve_all, or by a Tracker'
+            )
+
+    def without_avoid(self) -> IkProblem:
+        """Copy with the same goals, that may collide."""
+        other = self.clone()
+        vars(other).update(avoid=None, valid=None)
+        return other
+
+    @property
+    def avoids(self) -> bool:
+        """Whether answers have to be free of collisions, or valid to the user's own check."""
+        return self.avoid is not None or self.valid is not None
+
+    def are_free(self, q: Array) -> NDArray[np.bool_]:
+        """Whether configurations (N, n) are free of collisions and valid (N,)."""
+        free = np.ones(len(q), bool) if self.avoid is None else self.avoid.free(q)
+        if self.valid is not None:
+            free[free] = [bool(self.valid(one.copy())) for one in q[free]]
+        return free
+
+    def is_free(self, q: Array) -> bool:
+        """Whether a configuration (n,) is free of collisions and valid."""
+        return bool(self.are_free(q[np.newaxis])[0])
+
+    def why_not_free(self, colliding: Array, count: int) -> str:
+        """Why none of `count` solutions is free, of which some are given (k, n), at least one."""
+        reasons = Counter(self._why_not_free(q) for q in colliding)
+        if count > len(colliding):
+            return f'{count} solutions found collide, the first one: {next(iter(reasons))}'
+        parts = (f'{often} of {count} solutions: {why}' for why, often in reasons.most_common())
+        return '; '.join(parts)
+
+    def _why_not_free(self, q: Array) -> str:
+        """The pair that collides most at q (n,)."""
+        pairs = [] if self.avoid is None else self.avoid.colliding(q)
+        return f'{pairs[0].first} and {pairs[0].second}' if pairs else 'refused by `valid`'
+
+    def check_without_avoid(self, who: str) -> None:
+        """Raise UnsupportedProblem if there is anything to avoid: for callers that can't."""
+        if self.avoids:
+            name = 'avoid' if self.avoid is not None else 'valid'
+            raise UnsupportedProblem(
+                f'{who} does not support {name}=: levenberg_marquardt and closed_form do'
             )
 
     def configuration(self, x: Array) -> Array:
@@ -456,6 +508,8 @@ def _guard() -> None:
         'columns': 'frozen_joints=',
         'limits': 'lower= and upper=',
         'constraints': 'constraints=',
+        'avoid': 'avoid=',
+        'valid': 'valid=',
         'orientation_length': 'orientation_length=',
     }.items():
         setattr(IkProblem, name, _Fixed(name, instead))
@@ -484,6 +538,30 @@ def _checked_constraints(
         if not isinstance(one, LinearConstraint):
             raise InvalidOption(f'constraints: {one!r} is not a LinearConstraint')
     return ConstraintRows(given, robot, variables)
+
+
+def _checked_avoid(avoid: Collisions | None, robot: Robot, box: Array) -> Collisions | None:
+    if avoid is None:
+        return None
+    if not isinstance(avoid, Collisions):
+        raise InvalidOption(f'avoid = {avoid!r}: a Collisions is needed, as Collisions(robot) is')
+    if avoid.robot is not robot:
+        raise InvalidOption(
+            f'avoid: these are collisions of another robot, {avoid.robot.name!r}: '
+            "Collisions(robot) of the problem's own robot is needed"
+        )
+    if (box[0] < robot.lower).any() or (box[1] > robot.upper).any():
+        raise InvalidOption(
+            "avoid: lower and upper are beyond the robot's own limits, inside which some pairs of "
+            'links are known never to meet: leave them out, or make them narrower'
+        )
+    return avoid
+
+
+def _checked_valid(valid: Callable[[Array], bool] | None) -> Callable[[Array], bool] | None:
+    if valid is not None and not callable(valid):
+        raise InvalidOption(f'valid = {valid!r}: a function of q (n,) is needed')
+    return valid
 
 
 def _as_slice(indices: np.ndarray) -> slice | np.ndarray:

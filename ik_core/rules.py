@@ -15,8 +15,9 @@ from .maths.lanes import most
 from .maths.linalg import SHORTEST_COLUMN, STATIONARY, negative_curvature, stiffness
 from .maths.rotations import Array
 
-RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED, FAILED = range(6)
-"""Statuses of a search or an attempt. FAILED: a callback raised."""
+RUNNING, REACHED, CLOSEST, STALLED, EXHAUSTED, FAILED, COLLIDED = range(7)
+"""Statuses of a search or an attempt. FAILED: a callback raised. COLLIDED: the attempt ended where
+the robot collides, or all that would be an answer did."""
 
 SAME_COST = 1e-10
 """Costs that differ by less than this share are those of the same closest point."""
@@ -173,6 +174,8 @@ def answer_status(status: int, is_reached: bool, stays: bool) -> int:
     stays : False where whole turns took the answer off a stationary point, since the limit that
         held it there may hold it no more
     """
+    if status == COLLIDED:
+        return COLLIDED
     if is_reached:
         return REACHED
     # else REACHED was lost to rounding in the last digit of a tolerance

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -73,7 +73,8 @@ class Solutions:
     `singular` (k,): true where the Jacobian loses rank, so that the solution may be a sample of a
     continuum. `complete`: whether the stopping rule was met, see `solve_all`. `searches`: number
     of searches. `solve_time` [s]. `family`: the geometry that makes a closed form possible; empty
-    for solutions found by searches.
+    for solutions found by searches. `colliding` (m, n): solutions that the problem's `avoid` or
+    `valid` rules out; with `complete` and no others that is a proof that none is free.
     """
 
     q: Array
@@ -84,10 +85,12 @@ class Solutions:
     searches: int
     solve_time: float
     family: str = ''
+    colliding: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def __repr__(self) -> str:
         what = 'all' if self.complete else 'perhaps not all'
         singular = f', {self.singular.sum()} singular' if self.singular.any() else ''
+        singular += f', {len(self.colliding)} more collide' if len(self.colliding) else ''
         errors = [e.max(initial=0.0) for e in (self.position_errors, self.orientation_errors)]
         by = 'closed form' if self.family else f'{self.searches:,} searches'
         return (
@@ -145,9 +148,23 @@ def solve_all(
     limit = whole_number(max_searches, 'max_searches')
     solver = _searcher(random_seed, options) if options else None
     answer = _in_closed_form(problem, q0, turns, started) if closed_form else None
-    if answer is not None:
-        return answer
-    solver = solver or _searcher(random_seed, options)
+    if answer is None:
+        solver = solver or _searcher(random_seed, options)
+        answer = _by_searches(problem, q0, turns, limit, random_seed, threads, solver, started)
+    return _free_ones(answer, problem, started) if problem.avoids else answer
+
+
+def _by_searches(
+    problem: IkProblem,
+    q0: ArrayLike | None,
+    turns: bool,
+    limit: int,
+    random_seed: int,
+    threads: int | None,
+    solver: Solver,
+    started: float,
+) -> Solutions:
+    """The answer by at most `limit` searches."""
     own = _checked_problem(problem)
     start = own.load(q0)
     found = _Found(own, start)
@@ -172,6 +189,20 @@ def solve_all(
         found.complete,
         found.searches,
         time.perf_counter() - started,
+    )
+
+
+def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solutions:
+    """The solutions that are free, and those that are not."""
+    free = problem.are_free(found.q)
+    return replace(
+        found,
+        q=found.q[free],
+        position_errors=found.position_errors[free],
+        orientation_errors=found.orientation_errors[free],
+        singular=found.singular[free],
+        solve_time=time.perf_counter() - started,
+        colliding=found.q[~free],
     )
 
 
@@ -306,7 +337,7 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
         names = ', '.join(type(task).__name__ for task in problem.other_tasks)
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
     problem.check_without_constraints()
-    own = problem.clone()
+    own = problem.without_avoid()
     own.secondary = ()
     own.position_tolerance = min(own.position_tolerance, LOOSE[0])
     own.orientation_tolerance = min(own.orientation_tolerance, LOOSE[1])

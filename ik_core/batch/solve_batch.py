@@ -192,7 +192,7 @@ class ManySolves:
         """Whether the kernel knows this solver and all of the problem's tasks."""
         problem = self.problem
         known = not (problem.other_tasks or problem.secondary or problem.constraints)
-        known = known and problem.weighed_alike is None
+        known = known and problem.weighed_alike is None and problem.valid is None
         return known and isinstance(self.solver, LevenbergMarquardt)
 
     def run(
@@ -269,6 +269,10 @@ class ManySolves:
         """Solve the problems first..last-1 of N, in any thread; some steps, then yield."""
         packed, count = self.problem.packed, last - first
         searches['count'] = count
+        if self.problem.avoid is not None:
+            rows = given.starts if len(given.starts) == 1 else given.starts[first:last]
+            searches['rows'][:count] = rows
+            self._search.note_world(lanes)
         bounds, moving = self.problem.limits.packed, packed.variables
         starts, frames = searches['starts'][:count], searches['targets'][:count]
         if not packed.is_plain:
@@ -351,7 +355,7 @@ class _Given(NamedTuple):
     seeds: IntArray | None
 
 
-STATUS_OF = np.array([None, *STATUSES.values()], object)
+STATUS_OF = np.array([STATUSES.get(code) for code in range(max(STATUSES) + 1)], object)
 REACHED_CODE = next(code for code, status in STATUSES.items() if status is IkStatus.REACHED)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -229,10 +230,14 @@ class ClosedForm:
             found = self._direct.hidden(self._packed.targets, start, values)
         return np.empty(0) if found is None else found
 
-    def solve_first(self, start: Array, values: Array) -> Array | None:
-        """The nearest solution (n,) at the first of these values of the redundant joint with any.
+    def solve_first(
+        self, start: Array, values: Array, choose: Callable[[Array], Array | None]
+    ) -> Array | None:
+        """The chosen solution (n,) at the first of these values of the redundant joint with one.
 
         From a checked start (n,), for the target that the problem read last.
+        choose : returns one of the solutions (k, n), which are sorted by their distance to the
+            start, or None
         """
         self.stand(start)
         counts, q = np.full(len(values), -1), np.empty(0)
@@ -241,8 +246,9 @@ class ClosedForm:
             q, counts = solve_chunks(self._direct, frames, start[np.newaxis], values, 1, None)
         for i, count in enumerate(counts.tolist()):
             found = q[i, :count] if count >= 0 else self._solve_carefully(start, values.item(i))
-            if len(found):
-                return found[0]
+            chosen = choose(found)
+            if chosen is not None:
+                return chosen
         return None
 
     def _completed(

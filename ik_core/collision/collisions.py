@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -17,7 +18,7 @@ from ..maths.rotations import Array
 from ..maths.transforms import for_kernels
 from ..options import exact_number
 from ..robot.robot import Robot
-from .packing import BodyPiece, moved, on_body, pack, place_fixed, put_piece, workspace
+from .packing import BodyPiece, Record, moved, on_body, pack, place_fixed, put_piece, workspace
 from .pairs import LinkPair, Margins, link_pairs
 from .piece import Piece, pieces_of
 from .records import CAPSULES
@@ -39,6 +40,7 @@ class PairDistance:
     points (2, 3) : [m] the nearest, or the deepest, points of both
     normal (3,) : unit vector from the first to the second; moving the second one along it adds to
         the distance
+    margin : [m] at which the pair is no longer free
 
     Points and normal are in the root link's frame.
     """
@@ -48,6 +50,7 @@ class PairDistance:
     distance: float
     points: Array
     normal: Array
+    margin: float = 0.0
 
     def __repr__(self) -> str:
         how = 'apart' if self.distance > 0.0 else 'deep'
@@ -83,8 +86,9 @@ class Collisions:
     boxes : effort of the proofs that pairs never meet, the most boxes of joint positions for each
 
     `pairs` has what is known of each pair of links: those that provably never come nearer than the
-    margin, and those that always touch, are left out; see `LinkPair`. Pairs with no joint between
-    them, such as obstacles and links that never move, are not checked.
+    margin inside the robot's limits, and those that always touch, are left out; see `LinkPair`. So
+    configurations outside the limits may be called free although such a pair collides. Pairs with
+    no joint between them, such as obstacles and links that never move, are not checked.
 
     Threads may share it, and then take turns. Raises UnsupportedProblem for a robot without
     collision geometry, InvalidOption, FrameNotFound for unknown links.
@@ -117,6 +121,8 @@ class Collisions:
         self._lock = RLock()
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
+        self._model: Record
+        self._state: Record
         self._update()
 
     def __repr__(self) -> str:
@@ -192,10 +198,47 @@ class Collisions:
         for k, row in zip(state['found'][:count], state['distances'][:count], strict=True):
             first, second = (self._names[i] for i in pairs[k, :2])
             points, normal = row[1:7].reshape(2, 3).copy(), row[7:].copy()
-            found.append(PairDistance(first, second, float(row[0]), points, normal))
+            margin = self._model['margin'].item(k)
+            found.append(PairDistance(first, second, float(row[0]), points, normal, margin))
         return found
 
+    def colliding(self, q: ArrayLike) -> list[PairDistance]:
+        """Return the pairs that are no farther apart than their margins at q (n,), the deepest
+        first; an empty list where q is free. Raises InvalidConfiguration.
+        """
+        pairs = self.distances(q, self.model['margin'].max(initial=0.0))
+        return [pair for pair in pairs if pair.distance <= pair.margin]
+
     # --- records ---------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Record:
+        """The record for kernels: another one after each change of the world."""
+        with self._lock:
+            self._update()
+            return self._model
+
+    def workspace_of(self, model: Record) -> Record:
+        """Return a workspace for checks with a `model`: one for each caller of kernels."""
+        return workspace(self.robot, model)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock and the records, which a copy makes anew."""
+        own = {**vars(self), '_version': -1, '_obstacles': ()}
+        for name in ('_lock', '_model', '_state'):
+            del own[name]
+        return own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
+        self._update()
+
+    def digest(self) -> str:
+        """Return a hash of the robot, its pieces, the pairs, their margins and the obstacles."""
+        model, digest = self.model, hashlib.blake2b(digest_size=16)
+        for name in model.layout.fields:
+            digest.update(model[name].tobytes() + b';')
+        return digest.hexdigest()
 
     @property
     def _addresses(self) -> tuple[int, int]:
@@ -208,6 +251,7 @@ class Collisions:
         version, obstacles = self.world.version, tuple(self.world)
         before = [each._replace(pose=None) for each in self._obstacles]  # type: ignore[arg-type]
         if self._version >= 0 and before == [each._replace(pose=None) for each in obstacles]:  # type: ignore[arg-type]
+            self._model = self._model.copy()  # searches under way have the one before
             for old, new in zip(self._obstacles, obstacles, strict=True):
                 if new.pose is not old.pose:
                     put_piece(self._model, self._names.index(new.name), self._placed(new))

@@ -39,7 +39,7 @@ def depth_of(
     The arguments are those of `gjk.between`. Fills `state.witness` with the deepest points of
     both, and `state.toward` with a unit vector in which j would have to move by the depth.
     """
-    polytope, faces, planes = state.polytope, state.faces, state.planes
+    polytope, planes = state.polytope, state.planes
     thick = thickness_of(model, i) + thickness_of(model, j)
     flat, normal = _first_tetrahedron(model, corners, state, lanes, i, j, frame)
     if flat:

@@ -36,27 +36,44 @@ def free_rows(
     model_address: int, state_address: int, rows: Array, free: NDArray[np.bool_]
 ) -> None:
     """free (N,): whether in each configuration (N, n) all pairs are farther than their margins."""
-    model, corners = model_numbers(model_address), model_lanes(model_address)
-    state, lanes = state_numbers(state_address), state_lanes(state_address)
+    state = state_numbers(state_address)
     for row in range(0, rows.shape[0], WIDTH):
         used = min(WIDTH, rows.shape[0] - row)
         for lane in range(WIDTH):
             for j in range(rows.shape[1]):
                 state.q[j, lane] = rows[row + min(lane, used - 1), j]
-        place_pieces(model, lanes)
-        count = bound_pairs(model, lanes, -FAR)
-        undecided = (1 << used) - 1
-        for c in range(count):
-            k = state.near[c]
-            if state.lanes[c] & undecided == 0:
-                continue
-            for lane in range(used):
-                if (state.lanes[c] & undecided) >> lane & 1 == 1:
-                    lower, _ = _apart(model, corners, state, lanes, k, lane, model.margin[k])
-                    if lower <= model.margin[k]:
-                        undecided &= ~(1 << lane)
+        found = _free_lanes(model_address, state_address, used)
         for lane in range(used):
-            free[row + lane] = undecided >> lane & 1 == 1
+            free[row + lane] = found >> lane & 1 == 1
+
+
+@njit
+def is_free(model_address: int, state_address: int, q: Array) -> bool:
+    """Whether at q (n,) all pairs are farther apart than their margins."""
+    state = state_numbers(state_address)
+    for j in range(q.shape[0]):
+        for lane in range(WIDTH):
+            state.q[j, lane] = q[j]
+    return _free_lanes(model_address, state_address, 1) == 1
+
+
+@inner
+def _free_lanes(model_address: int, state_address: int, used: int) -> int:
+    """The lanes, as bits of the first `used` ones, where `state.q` is free."""
+    model, corners = model_numbers(model_address), model_lanes(model_address)
+    state, lanes = state_numbers(state_address), state_lanes(state_address)
+    place_pieces(model, lanes)
+    count = bound_pairs(model, lanes, -FAR)
+    free = (1 << used) - 1
+    for c in range(count):
+        k = state.near[c]
+        margin = model.margin[k]
+        for lane in range(used):
+            if (state.lanes[c] & free) >> lane & 1 == 1:
+                lower, _ = _apart(model, corners, state, lanes, k, lane, margin)
+                if lower <= margin:
+                    free &= ~(1 << lane)
+    return free
 
 
 @inner

@@ -19,7 +19,7 @@ from ..tasks.kernels import Packed
 from ..tracking import steps
 from .records import fingerprint, structs
 
-STATUSES = 'RUNNING', 'REACHED', 'CLOSEST', 'STALLED', 'EXHAUSTED', 'FAILED'
+STATUSES = 'RUNNING', 'REACHED', 'CLOSEST', 'STALLED', 'EXHAUSTED', 'FAILED', 'COLLIDED'
 LIMITS = 'LOWER', 'UPPER', 'VELOCITY', 'ACCELERATION', 'JERK'
 STATE = 'Q', 'DQ', 'DDQ', 'GOAL', 'DRIFT', 'ACT'
 ACTS = 'FREE', 'EASE', 'BRAKE'

@@ -124,6 +124,7 @@ class SecondarySearch(Search):
         self.status = None
         self.solve_time = 0.0
         self.descent: Descent | None = None
+        self._stopped: Array | None = None  # where the next step would collide
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         started = self.primary.result().iterations
@@ -143,13 +144,19 @@ class SecondarySearch(Search):
         for _ in self.allowed_iterations(deadline, left):
             if self.descent.done:
                 break
+            before = self.descent.x
             self.descent.iterate()
-        if self.descent.done:
+            if self.problem.avoids and not self.problem.is_free(self.q):
+                self._stopped = before
+                break
+        if self.descent.done or self._stopped is not None:
             self.status = reached.status
 
     @property
     def x(self) -> Array:
         """See Search."""
+        if self._stopped is not None:
+            return self._stopped.copy()
         return self.primary.x if self.descent is None else self.descent.x
 
     def stay_on_branch(self) -> None:
@@ -170,7 +177,7 @@ class SecondarySearch(Search):
         if self.descent is None:
             return replace(result, solve_time=self.solve_time)
         lowered = self.finish(
-            self.descent.x,
+            self.x,
             result.iterations + self.descent.iterations,
             result.evaluations + self.descent.evaluations,
             result.restarts,

@@ -32,6 +32,7 @@ STATUSES = {
     rules.CLOSEST: IkStatus.CLOSEST,
     rules.STALLED: IkStatus.STALLED,
     rules.EXHAUSTED: IkStatus.ITERATION_LIMIT,
+    rules.COLLIDED: IkStatus.COLLISION,
 }
 CODES = {status: code for code, status in STATUSES.items()}
 CODES[IkStatus.TOO_FEW_JOINTS] = rules.CLOSEST

@@ -175,6 +175,8 @@ def judged(
     Without a goal, the least cost is what was asked for. Where patterns are packed, the kernels
     do not judge the goals.
     """
+    if status is IkStatus.COLLISION:
+        return status
     if not problem.goals:
         return IkStatus.LEAST if status is IkStatus.CLOSEST or cost <= NO_COST else status
     if packed is not problem.packed and problem.is_solved(errors[:, 0], errors[:, 1]):

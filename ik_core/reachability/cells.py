@@ -57,6 +57,8 @@ class Cells:
             raise UnsupportedProblem('a reachability map needs goals relative to the root link')
         if self.problem.other_tasks or self.problem.secondary:
             raise UnsupportedProblem('a reachability map takes goals only, no other tasks')
+        if self.problem.valid is not None:
+            raise UnsupportedProblem('a reachability map takes avoid=, but not valid=')
         turning = any(goal.rotation_weights.any() for goal in goals)
         if self.orientations > 1 and not turning:
             raise InvalidOption(
@@ -201,6 +203,8 @@ class Cells:
         digest = hashlib.sha256()
         for part in parts:
             digest.update((np.round(np.asarray(part, '<f8'), 9) + 0.0).tobytes())  # never -0.0
+        if problem.avoid is not None:
+            digest.update(problem.avoid.digest().encode())
         return digest.hexdigest()[:32]
 
 

@@ -41,6 +41,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
     Options: ClassVar[type[OptionSet]]
+    avoids: ClassVar[bool] = False
+    """Whether its answers are free of what a problem avoids."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
     fallback: ClassVar[str] = ''
@@ -89,6 +91,8 @@ class Solver(ABC):
 
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
         """
+        if not self.avoids:
+            checked_problem(problem).check_without_avoid(self.name)
         if checked_problem(problem).secondary:
             problem.check_without_constraints()
         search = self.search(problem, q0)

@@ -86,6 +86,7 @@ class ClosedFormSolver(Solver):
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
     fallback: ClassVar[str] = 'levenberg_marquardt'
+    avoids: ClassVar = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -120,9 +121,11 @@ class ClosedFormSolver(Solver):
         problem.packed.update(x)
         if _is_reached(problem):
             return None
-        q = _first(form.solve_loaded(start))
+        choice = _Choice(problem)
+        q = choice.of(form.solve_loaded(start))
         if q is None and form.redundant_joint is not None:
-            q = form.solve_first(start, _outwards(form, start.item(form.redundant_joint)))
+            values = _outwards(form, start.item(form.redundant_joint))
+            q = form.solve_first(start, values, choice.of)
         return None if q is None else self._judged(problem, q, started)
 
     def _judged(self, problem: IkProblem, q: Array, started: float) -> IkResult | None:
@@ -149,11 +152,12 @@ class ClosedFormSolver(Solver):
             started, some = self.clock(), transforms[first : first + TOGETHER]
             q0, columns = starts[first : first + TOGETHER].copy(), problem.columns
             q0[:, columns] = problem.limits.project(q0[:, columns])
-            many = form.solve_many(some, q0, threads=threads)
-            for start, target, found in zip(q0, frames_of(some), many, strict=True):
+            many = list(form.solve_many(some, q0, threads=threads))
+            free = _free_ones(problem, many)
+            for start, target, found in zip(q0, frames_of(some), free, strict=True):
                 packed.targets[0] = target
                 packed.update(start[columns])
-                reaches, q = _is_reached(problem), _first(found)
+                reaches, q = _is_reached(problem), found[0] if len(found) else None
                 yield None if reaches or q is None else self._judged(problem, q, started)
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
@@ -206,6 +210,7 @@ class ClosedFormSearch(Search):
         self._search = fallback.search(self.problem, q0)
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
+        self._choice = _Choice(problem)
         self._found: IkResult | None = None  # by the closed form
         known.look(self.q0)
         self._note = self._hands_over(known.why_not)
@@ -268,7 +273,7 @@ class ClosedFormSearch(Search):
             self._note = self._hands_over(str(reason))
 
     def _look_nearby(self, form: ClosedForm, start: Array) -> None:
-        q = _first(form.solve_loaded(start))
+        q = self._choice.of(form.solve_loaded(start))
         if q is not None and np.abs(q - start).max() <= NEARBY:
             self._take(q)
         elif q is None:
@@ -277,18 +282,29 @@ class ClosedFormSearch(Search):
             self._note = self._hands_over('no solution in closed form nearby')
 
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
-        q = _first(form.solve_loaded(start))
+        q = self._choice.of(form.solve_loaded(start))
         if q is None and form.redundant_joint is not None:
             values = _outwards(form, float(start[form.redundant_joint]))
             for first in range(0, len(values), LOOK):
-                q = form.solve_first(start, values[first : first + LOOK])
+                q = form.solve_first(start, values[first : first + LOOK], self._choice.of)
                 if q is not None:
                     break
                 yield
-        if q is None:
-            self._note = self._out_of_reach(form)
-        else:
+        if q is not None:
             self._take(q)
+        elif self._choice.colliding and form.redundant_joint is None and form.is_certain:
+            self._take_none()
+        else:
+            self._note = self._out_of_reach(form)
+
+    def _take_none(self) -> None:
+        """End at the start, as all solutions that there are collide."""
+        colliding = np.array(self._choice.colliding)
+        why = self.problem.why_not_free(colliding, len(colliding))
+        self._note = f'{self._known.note}; for certain, {why}'
+        self.status = IkStatus.COLLISION
+        self._found = self.finish(self.x0, 1, 2, 0)
+        self._found.history = (self._found.cost,) if self._records else ()
 
     def _take(self, q: Array) -> None:
         """Take a solution q (n,), or begin there where the tolerances are finer than it is."""
@@ -307,6 +323,8 @@ class ClosedFormSearch(Search):
         self._found = found
 
     def _out_of_reach(self, form: ClosedForm) -> str:
+        if self._choice.colliding:
+            return self._hands_over('no solution that is free in closed form')
         if form.redundant_joint is None and form.is_certain:
             who = self._fallback.name
             return f'out of reach for certain, by its closed form; the closest point by {who}'
@@ -320,7 +338,9 @@ class ClosedFormSearch(Search):
 
     @property
     def _answer(self) -> IkResult | None:
-        return self._found if self._found is not None and self._found.success else None
+        found = self._found
+        is_last = found is not None and (found.success or found.status is IkStatus.COLLISION)
+        return found if is_last else None
 
     @property
     def x(self) -> Array:
@@ -377,5 +397,26 @@ def _is_reached(problem: IkProblem) -> bool:
     )
 
 
-def _first(found: Array) -> Array | None:
-    return found[0] if len(found) else None
+class _Choice:
+    """Chooses the first solution that may be an answer; keeps those before that collide."""
+
+    def __init__(self, problem: IkProblem) -> None:
+        self._problem = problem
+        self.colliding: list[Array] = []
+
+    def of(self, found: Array) -> Array | None:
+        """Return the first of the solutions (k, n) that is free, or None."""
+        if not self._problem.avoids or not len(found):
+            return found[0] if len(found) else None
+        free = self._problem.are_free(found)
+        self.colliding += list(found[~free])
+        return found[free][0] if free.any() else None
+
+
+def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
+    """The solutions of each of many problems, (k, n) each, that are free."""
+    if not problem.avoids:
+        return many
+    ends = np.cumsum([len(found) for found in many])[:-1]
+    free = np.split(problem.are_free(np.concatenate(many)), ends)
+    return [found[which] for found, which in zip(many, free, strict=True)]

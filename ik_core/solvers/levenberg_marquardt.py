@@ -76,6 +76,7 @@ class LevenbergMarquardt(LoopSolver):
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
+    avoids: ClassVar = True
 
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None

@@ -13,8 +13,9 @@ import math
 import numpy as np
 
 from ... import rules
-from ..._jit import inlined, inner
+from ..._jit import call_back, inlined, inner
 from ...closed_form.nearest import nearest_solutions
+from ...collision.rows import is_free as is_free_at
 from ...maths.boxed_step import clamped
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
@@ -35,6 +36,7 @@ from .layouts import (
     ATTEMPTS,
     CHECK,
     CLOSEST,
+    COLLIDED,
     DESCEND,
     EVALUATIONS,
     EXHAUSTED,
@@ -78,16 +80,16 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         _end_check(problem, searches, lanes, w)
         return
     if lanes.fresh[w] > 0.0:
-        ended = _begin_descent(problem, lanes, w)
+        ended = _unless_collided(problem, searches, lanes, w, _begin_descent(problem, lanes, w))
         goes_on = ended == RUNNING
     else:
         i = lanes.search[w]
         lanes.steps[w] += 1
         searches.iterations[i] += 1
-        ended = _judge(problem, searches, lanes, w)
+        ended = _unless_collided(problem, searches, lanes, w, _judge(problem, searches, lanes, w))
         searches.evaluations[i] += 1 + lanes.extra[w]
         lanes.extra[w] = 0
-        goes_on = ended != REACHED and (
+        goes_on = ended not in (REACHED, COLLIDED) and (
             not _is_over(problem, lanes, w, ended) or _turns_round(problem, lanes, w)
         )
     if goes_on:
@@ -287,6 +289,64 @@ def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
     )
 
 
+# --- what is to be avoided -----------------------------------------------------------------------
+
+
+@inner
+def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
+    """Whether search i may answer x: the robot is free of collisions there, and the user's own
+    check accepts it."""
+    row, columns = lanes.row, problem.columns
+    copy_to(searches.rows[i], row)
+    for j in range(x.shape[0]):
+        row[columns[j]] = x[j]
+    if problem.collisions != 0 and not is_free_at(problem.collisions, lanes.collisions, row):
+        return False
+    if problem.valid == 0:
+        return True
+    copy_to(row, problem.row)
+    if call_back(problem.valid) != 0:
+        problem.failed = 1
+        return False
+    return problem.is_valid != 0
+
+
+@inlined
+def avoids(problem: Record) -> bool:
+    """Whether there is anything to avoid."""
+    return problem.collisions != 0 or problem.valid != 0
+
+
+@inner
+def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
+    """Whether a lane's point may be an answer."""
+    if not avoids(problem):
+        return True
+    x, there = lanes.point.x, 1 - lanes.here
+    for j in range(x.shape[0]):
+        x[j] = lanes.x[there, j, w]
+    return is_free(problem, searches, lanes, lanes.search[w], x)
+
+
+@inlined
+def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> int:
+    """COLLIDED in place of REACHED where the robot collides."""
+    if ended == REACHED and not _is_free(problem, searches, lanes, w):
+        return COLLIDED
+    return ended
+
+
+@inlined
+def _note_collided(searches: Record, lanes: Record, w: int) -> None:
+    """Count an attempt that reached the goals where the robot collides; keep the first one."""
+    i, k = lanes.search[w], lanes.attempt[w]
+    if searches.collided[i] == 0 or k < searches.first_collided[i]:
+        searches.first_collided[i] = k
+        for j in range(lanes.x.shape[1]):
+            searches.colliding[i, j] = lanes.x[1 - lanes.here, j, w]
+    searches.collided[i] += 1
+
+
 # --- the end of an attempt -----------------------------------------------------------------------
 
 
@@ -307,6 +367,8 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
         for g in range(lanes.errors.shape[0]):
             searches.errors[i, g, 0] = lanes.errors[g, 0, w]
             searches.errors[i, g, 1] = lanes.errors[g, 1, w]
+    elif ended == COLLIDED:
+        _note_collided(searches, lanes, w)
     elif searches.best_status[i] != REACHED:  # by a later attempt
         if ended == RUNNING:
             ended = EXHAUSTED
@@ -316,7 +378,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
             is_best = _comes_before(cost, k, best, searches.best[i])
         else:
             is_best = is_better(cost, ended, best, searches.best_status[i])
-        if is_best:
+        if is_best and _is_free(problem, searches, lanes, w):
             _keep(problem, searches, lanes, w, ended)
 
 
@@ -436,6 +498,10 @@ def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> 
         put_inside(point.x, bounds)
     elif attempt > 1 or not _guess_restart(problem, searches, lanes, w):
         random_configuration(searches.seeds[i], attempt, bounds[2], bounds[3], point.x)
+        if avoids(problem) and problem.plan.shape[0] > 0:  # to see many solutions
+            copy_to(point.x, point.starts[0])
+            _guess(problem, searches, lanes, i, problem.guess_numbers)
+            copy_to(point.answers[0], point.x)
     if problem.restarts == 0:  # the only attempt there is counts as one that is followed
         searches.followed[i] = 1
     _begin_at(searches, lanes, w, point.x, FOLLOW if problem.restarts == 0 else DESCEND)
@@ -467,23 +533,23 @@ def _guess_restart(problem: Record, searches: Record, lanes: Record, w: int) -> 
     i, point = lanes.search[w], lanes.point
     if searches.guesses_restart == 0:
         return False
-    target, apart = point.target, 0.0
-    copy_to(searches.targets[i, 0], target[0])
+    apart = 0.0
     copy_to(searches.guesses[i], point.starts[0])
-    nearest_guess(
-        problem.plan,
-        problem.restart_numbers,
-        target,
-        point.starts,
-        0,
-        1,
-        lanes.scratch,
-        point.answers,
-    )
+    _guess(problem, searches, lanes, i, problem.restart_numbers)
     for j in range(point.x.shape[0]):
         point.x[j] = point.answers[0, j]
         apart = max(apart, abs(point.answers[0, j] - point.starts[0, j]))
     return apart > SAME_POINT
+
+
+@inner
+def _guess(problem: Record, searches: Record, lanes: Record, i: int, numbers: Array) -> None:
+    """Find the closed-form solution of search i nearest to `starts` of `POINT`: its `answers`."""
+    point = lanes.point
+    copy_to(searches.targets[i, 0], point.target[0])
+    nearest_guess(
+        problem.plan, numbers, point.target, point.starts, 0, 1, lanes.scratch, point.answers
+    )
 
 
 @inlined
@@ -521,6 +587,9 @@ def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     i, best = lanes.search[w], lanes.point.x
     answer = searches.points[i]
     copy_to(answer, best)
+    all_collided = searches.collided[i] > 0 or searches.best_cost[i] == np.inf
+    if avoids(problem) and searches.best_status[i] != REACHED and all_collided:
+        searches.best_status[i] = COLLIDED
     turned = take_answer(best, searches.references[i], problem.bounds, answer)
     if searches.best_status[i] == REACHED and not turned:
         _write(searches, lanes, w, REACHED)  # as judged just now
@@ -538,6 +607,8 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
     for g in range(lanes.errors.shape[0]):
         searches.errors[i, g, 0] = lanes.errors[g, 0, w]
         searches.errors[i, g, 1] = lanes.errors[g, 1, w]
+    if status == REACHED and not _is_free(problem, searches, lanes, w):  # by rounding of a turn
+        status = COLLIDED
     stays = lanes.turned[w] == 0 or is_stationary(problem, lanes, w)
     status = answer_status(status, _is_reached(problem, lanes, w), stays)
     _write(searches, lanes, w, status)
@@ -587,6 +658,10 @@ def begin_search(problem: Record, searches: Record, i: int) -> None:
     searches.needed[i] = problem.restarts + 1
     searches.begun[i] = searches.lanes[i] = searches.followed[i] = searches.best[i] = 0
     searches.iterations[i] = searches.evaluations[i] = searches.abandoned[i] = 0
+    searches.collided[i] = 0
+    if avoids(problem):
+        copy_to(searches.starts[i], searches.points[i])
+        put_inside(searches.points[i], problem.bounds)
 
 
 @inner

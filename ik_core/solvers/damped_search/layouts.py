@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
 from ...closed_form import records as closed_form
-from ...rules import CLOSEST, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
+from ...rules import CLOSEST, COLLIDED, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
 from ...tasks.kernels import CHAIN, COMPONENTS, CONE
 
-__all__ = ['CLOSEST', 'EXHAUSTED', 'FAILED', 'REACHED', 'RUNNING', 'STALLED']
+__all__ = ['CLOSEST', 'COLLIDED', 'EXHAUSTED', 'FAILED', 'REACHED', 'RUNNING', 'STALLED']
 
 POOL = 64
 """Number of best attempts that are followed to their end if none reaches the goals.
@@ -40,6 +40,7 @@ PROBLEM = Layout(
         'frozen_count',
         'plan_size',
         'plan_rows',
+        'robot_joints',
     ),
     pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
     weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
@@ -51,6 +52,10 @@ PROBLEM = Layout(
     wanted=(INT,),  # of it: RESIDUAL or JACOBIAN
     asked=(FLOAT, 'joints'),  # at these variables
     found=(FLOAT, 'other_rows', 'joints'),  # what it answers; a residual in the first column
+    collisions=(INT,),  # address of the collision model; 0: there is nothing to avoid
+    valid=(INT,),  # address of the `Callback` for the user's own check; 0: there is none
+    is_valid=(INT,),  # what it answers
+    row=(FLOAT, 'robot_joints'),  # for this configuration
     max_step=(FLOAT,),
     damping=(FLOAT,),
     relative_change=(FLOAT,),
@@ -72,7 +77,7 @@ PROBLEM = Layout(
 
 SEARCHES = Layout(
     'searches',
-    ('count', 'joints', 'goals', 'frozen_count', 'slots'),
+    ('count', 'joints', 'goals', 'frozen_count', 'slots', 'robot_joints'),
     problem=(INT,),  # the address of `PROBLEM`
     one=(INT,),  # and of `LANES`, for a single search: of one lane
     few=(INT,),  # and of several; 0: attempts are made one after the other
@@ -82,6 +87,7 @@ SEARCHES = Layout(
     targets=(FLOAT, 'count', 'goals', 12),
     angles=(FLOAT, 'count', 'frozen_count'),  # of the joints that are no variables [rad or m]
     starts=(FLOAT, 'count', 'joints'),
+    rows=(FLOAT, 'count', 'robot_joints'),  # all joints at the start, to check for collisions
     guesses=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
     references=(FLOAT, 'count', 'joints'),  # next to which full turns are chosen
     seeds=(INT, 'count'),
@@ -94,6 +100,9 @@ SEARCHES = Layout(
     best_cost=(FLOAT, 'count'),
     followed=(INT, 'count'),  # attempts that are, or were, followed
     slot=(INT, 'count'),  # in the pool; -1: none
+    collided=(INT, 'count'),  # attempts that reached the goals where the robot collides
+    first_collided=(INT, 'count'),  # the first of them
+    colliding=(FLOAT, 'count', 'joints'),  # and where it ended
     iterations=(INT, 'count'),
     evaluations=(INT, 'count'),  # up to the attempt that answers
     abandoned=(INT, 'count'),  # evaluations of attempts after that
@@ -139,7 +148,9 @@ POINT = Layout(
 
 LANES = Layout(
     'lanes',
-    ('joints', 'rows', 'bodies', 'goals', 'size', 'scratch_rows'),
+    ('joints', 'rows', 'bodies', 'goals', 'size', 'scratch_rows', 'robot_joints'),
+    collisions=(INT,),  # address of the workspace of collision checks
+    row=(FLOAT, 'robot_joints'),  # the configuration that is checked
     here=(INT,),  # which of two points is the last one; the other is new
     next=(INT,),  # search that no lane has begun
     follows=(INT,),  # 0: attempts that are to be followed are left to other lanes

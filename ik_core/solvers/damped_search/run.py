@@ -17,10 +17,12 @@ from ...rules import answer_status, are_within, is_better, put_inside
 from . import layouts
 from .decide import (
     assign,
+    avoids,
     copy_point,
     decide,
     free,
     go_on,
+    is_free,
     join,
     load_search,
     nearest_guess,
@@ -219,17 +221,21 @@ def conclude(address: int) -> int:
     if searches.stage == NEW:
         put_starts(problem, searches)
         copy_to(searches.references[0], best)
-    elif one.phase[0] != IDLE and is_better(one.cost[there, 0], RUNNING, best_cost, status):
-        for j in range(best.shape[0]):
-            best[j] = one.x[there, j, 0]
     else:
         copy_to(searches.points[0], best)
+        if one.phase[0] != IDLE and is_better(one.cost[there, 0], RUNNING, best_cost, status):
+            for j in range(best.shape[0]):
+                point.x[j] = one.x[there, j, 0]
+            if not avoids(problem) or is_free(problem, searches, one, 0, point.x):
+                copy_to(point.x, best)
     take_answer(best, searches.references[0], problem.bounds, point.x)
     load_search(problem, searches, 0, point)
     evaluate_point(problem, point)
     copy_to(point.x, point.answers[0])
     tolerance = problem.tolerance
     is_reached = are_within(point.errors, tolerance[0], tolerance[1])
+    if is_reached and avoids(problem):
+        is_reached = is_free(problem, searches, one, 0, point.x)
     return answer_status(RUNNING, is_reached, True)
 
 

@@ -56,6 +56,9 @@ class DampedWorkspace(Workspace):
         self.problem, self._options = problem, options
         self._joint_tasks, patterns, self._others = sorted_tasks(problem.other_tasks)
         self._tasks = Callback(self._evaluate_others) if self._others else None
+        self._valid = Callback(self._ask_user) if problem.valid is not None else None
+        self._model: Record | None = None  # of what is to be avoided
+        self._checks: dict[int, tuple[Record, Record]] = {}
         self.packed = packed_with(problem, patterns)
         self.beginning = beginning_for(problem, options)
         # what a solve without tasks, of goals as they are packed, is given and reports needs no
@@ -82,6 +85,7 @@ class DampedWorkspace(Workspace):
             'goal_rows': packed.rows,
             'other_rows': other_rows,
             'frozen_count': len(packed.frozen),
+            'robot_joints': self.problem.robot.n if self.problem.avoids else 0,
         }
         self.steps_at_once = steps_at_once(joints, rows)
         self.constants = self._make_constants()
@@ -129,6 +133,7 @@ class DampedWorkspace(Workspace):
         for name in ('max_iterations', 'patience', 'max_step', 'damping', 'relative_change'):
             record[name] = getattr(options, name)
         record['tasks'] = 0 if self._tasks is None else self._tasks.address
+        record['valid'] = 0 if self._valid is None else self._valid.address
         return record
 
     @property
@@ -170,6 +175,26 @@ class DampedWorkspace(Workspace):
         own[:] = position_tolerance(problem, self.packed), problem.orientation_tolerance
         if self.beginning is not None:
             self.beginning.set_tolerances(problem)
+
+    def note_world(self, *lanes: Record) -> None:
+        """Take over the obstacles as they are now, for searches in these records."""
+        avoid = self.problem.avoid
+        if avoid is None:
+            return
+        self._model = model = avoid.model
+        self.constants['collisions'] = model.address
+        for record in lanes:
+            known = self._checks.get(record.address)
+            if known is None or known[0] is not model:
+                state = avoid.workspace_of(model)
+                self._checks[record.address] = model, state
+                record['collisions'] = state.address
+
+    def _ask_user(self) -> None:
+        """Ask the user's own check about a configuration, when the callback runs."""
+        valid, own = self.problem.valid, self.constants
+        assert valid is not None
+        own['is_valid'] = valid(own['row'].copy())
 
     def _read(self, q0: ArrayLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
@@ -216,9 +241,11 @@ class DampedWorkspace(Workspace):
         """Raise what a task raised, or what is wrong with a start."""
         if status == NOT_FINITE:
             self.problem.load(q)
-        if status == layouts.FAILED and self._tasks is not None:
-            self._tasks.check()
-            raise RuntimeError('a task raised an error in this search; begin another')
+        if status == layouts.FAILED:
+            for callback in (self._tasks, self._valid):
+                if callback is not None:
+                    callback.check()
+            raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
@@ -227,6 +254,8 @@ class DampedWorkspace(Workspace):
         address = self._address or self._prepare()  # after a read, which may make other records
         if self._tolerances is not problem.tolerances:
             self.note_tolerances()
+        if problem.avoids:
+            self._begin_to_avoid(q)
         errors = np.empty(self._shape)
         outcome = solve(address, self.steps_at_once, q, errors)
         while outcome[0] == RUNNING:  # Ctrl-C is heard in between
@@ -234,7 +263,7 @@ class DampedWorkspace(Workspace):
             q[problem.columns] = self.searches['points'][0]
         self._outcome = code, cost, iterations, evaluations, restarts, abandoned = outcome
         status = STATUSES.get(code) if is_plain else None
-        if status is None:
+        if status is None or status is IkStatus.COLLISION:
             self._check(code, q)
             return self.result(q, clock() - started)
         if status is IkStatus.CLOSEST:
@@ -254,6 +283,12 @@ class DampedWorkspace(Workspace):
             abandoned,
         )
 
+    def _begin_to_avoid(self, q: Array) -> None:
+        """Prepare the checks of a search that begins at q (n,)."""
+        self.searches['rows'][0] = q
+        self.constants['failed'] = 0
+        self.note_world(*(one for one in (self._one, self._few) if one is not None))
+
     def _prepare(self) -> int:
         """Make the lanes of whole solves, which a search step by step does not use."""
         if self._uses_lanes:
@@ -269,6 +304,8 @@ class DampedWorkspace(Workspace):
         q, own = self._read(q0), self.searches
         self.note_tolerances()
         own['starts'][0] = q[self.problem.columns]
+        if self.problem.avoids:
+            self._begin_to_avoid(q)
         own['stage'], self._outcome = NEW, NOT_BEGUN
         self._begins = self._may_begin = self.beginning is not None
         self._has_looked = False
@@ -319,9 +356,12 @@ class DampedWorkspace(Workspace):
             x, errors = own['points'][0], own['errors'][0]
         errors = self.packed.goal_errors(errors).copy()
         q[self.problem.columns] = x
+        ended, note = STATUSES.get(status, limited_by), ''
+        if ended is IkStatus.COLLISION:
+            note = self._why_not_free(q)
         return IkResult(
             q,
-            judged(self.problem, self.packed, STATUSES.get(status, limited_by), errors, cost),
+            judged(self.problem, self.packed, ended, errors, cost),
             errors[:, 0],
             errors[:, 1],
             cost,
@@ -330,8 +370,18 @@ class DampedWorkspace(Workspace):
             restarts,
             solve_time,
             history,
+            note,
             abandoned_evaluations=abandoned,
         )
+
+    def _why_not_free(self, q: Array) -> str:
+        """What the robot collides with at the solutions of a search from q (n,)."""
+        count = self.searches['collided'].item(0)
+        if count == 0:
+            return 'every closest point found collides'
+        colliding = q.copy()
+        colliding[self.problem.columns] = self.searches['colliding'][0]
+        return self.problem.why_not_free(colliding[np.newaxis], count)
 
     @property
     def iterations(self) -> int:
