@@ -212,7 +212,7 @@ setup(
     ],
     zip_safe=False,
     python_requires='>=3.10',
-    install_requires=['numpy', 'scipy', 'urdf_parser_py'],
+    install_requires=['numpy', 'scipy', 'urdf_parser_py', 'pyyaml'],
     extras_require={
         'fast': ['numba'],
         'ros': ros_wheels('7.1.6', '5.3.0'),

@@ -6,6 +6,7 @@
     ik solve panda --xyz 0.4 0 0.5 --near panda_joint1=0.5 --frozen panda_joint3
     ik solve ur5e --xyz 0.4 0 0.5 --rpy 3.14 0 0 --all
     ik solve panda --poses poses.csv --out joints.csv
+    ik solve panda --xyz 0.4 0 0.5 --avoid --world table.yaml
 
 Goals are in the root link's frame. Without --rpy and --quat the orientation is free. A second
 --tip begins a second goal; the options of a goal follow its --tip.
@@ -13,6 +14,9 @@ Goals are in the root link's frame. Without --rpy and --quat the orientation is 
 A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw.
 With a header line the columns may have any order. The joint values are written as CSV, a line for
 each pose, with its status and its errors. After Ctrl-C the file has the poses solved so far.
+
+With --avoid, --world or --srdf answers are free of collisions of the robot's links with one
+another, and with the obstacles of a YAML file (docs/collisions.md).
 
 Exit codes: 0 reached (for a file: all poses), 1 not reached, 2 bad input.
 """
@@ -33,6 +37,7 @@ from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
+from .collision_arguments import add_collisions, collisions_of
 from .completion import joints, links, solvers
 from .goal_arguments import Goal, add_goals, task_of
 from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, is_number, new_parser
@@ -54,6 +59,7 @@ def add_parser(commands: Any, summary: str) -> None:
     _add_start(parser)
     _add_choice(parser)
     _add_solver(parser.add_argument_group('solver'))
+    add_collisions(parser.add_argument_group('collisions'))
     parser.add_argument(
         '--degrees',
         action='store_true',
@@ -72,10 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
         return solve_poses(arguments, robot, start, _solver(arguments))
     if arguments.warm_start or arguments.out:
         raise UsageError('--warm-start and --out go with --poses FILE')
+    avoid = collisions_of(arguments, robot)
     problem = IkProblem(
         robot,
         [task_of(robot, goal, arguments.angles) for goal in arguments.goals or [Goal()]],
         frozen_joints=arguments.frozen,
+        avoid=avoid,
     )
     find = _print_all if arguments.all else _print_one
     return find(arguments, problem, start)

@@ -21,6 +21,7 @@ from ..robot.robot import Robot
 from ..solvers.base import Solver
 from ..tasks import PoseTask, PositionTask
 from .angles import Angles
+from .collision_arguments import collisions_of
 from .parser import NOT_REACHED, REACHED, UsageError, check_writable
 from .pose_files import Poses, read_poses
 from .text import as_json
@@ -39,7 +40,8 @@ def solve_poses(
         _check_out(arguments)
     poses = read_poses(arguments.poses, arguments.angles)
     goal = (PoseTask if poses.turned else PositionTask)(tip)
-    problem = IkProblem(robot, [goal], frozen_joints=arguments.frozen)
+    avoid = collisions_of(arguments, robot)
+    problem = IkProblem(robot, [goal], frozen_joints=arguments.frozen, avoid=avoid)
     q0 = problem.default_configuration if start is None else start
     run = _Run(problem, solver, poses, arguments.angles)
     started = time.perf_counter()

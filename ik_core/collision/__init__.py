@@ -7,7 +7,7 @@
 - kernels: `records` has their data, `packing` fills it; `bounds` are lower bounds in lanes, `gjk`
   distances, `epa` depths; `rows` are those that Python calls
 - pairs: `proof` decides whether two links can meet, `pairs` gives verdicts, `srdf` reads an SRDF
-- `shapes` and `world` are obstacles
+- `shapes` and `world` are obstacles, `world_file` reads them
 """
 
 from ..robot.urdf_shapes import Box, Capsule, Cylinder, Sphere
@@ -16,6 +16,7 @@ from .pairs import LinkPair
 from .piece import Piece, pieces_of
 from .shapes import Convex, Plane
 from .world import Obstacle, World
+from .world_file import load_world
 
 __all__ = [
     'Box',
@@ -30,5 +31,6 @@ __all__ = [
     'Plane',
     'Sphere',
     'World',
+    'load_world',
     'pieces_of',
 ]

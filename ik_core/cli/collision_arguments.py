@@ -1,0 +1,46 @@
+"""Arguments about collisions, which several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..collision import Collisions, load_world
+from ..robot.robot import Robot
+
+
+def add_collisions(group: Any) -> None:
+    """Add --avoid, and what says which collisions: --world, --srdf, --margin, --meshes."""
+    add = group.add_argument
+    add('--avoid', action='store_true', help='avoid collisions of links with one another')
+    add('--world', type=Path, metavar='FILE', help='and with the obstacles of a YAML file')
+    add('--srdf', type=Path, metavar='FILE', help='leave out the pairs that an SRDF disables')
+    add(
+        '--margin',
+        type=float,
+        default=0.01,
+        metavar='M',
+        help='distance [m] at which a pair is no longer free (default: 0.01)',
+    )
+    add(
+        '--meshes',
+        action='append',
+        type=Path,
+        default=[],
+        metavar='FOLDER',
+        help='a package that meshes are in, or a folder with packages; may be repeated',
+    )
+
+
+def collisions_of(arguments: argparse.Namespace, robot: Robot) -> Collisions | None:
+    """The collisions that are to be avoided; None where none of the arguments asks for it."""
+    if not (arguments.avoid or arguments.world or arguments.srdf):
+        return None
+    world = load_world(arguments.world) if arguments.world else None
+    margin, folders = arguments.margin, arguments.meshes
+    found = Collisions(robot, world, margin, arguments.srdf, folders=folders)
+    for warning in found.warnings:
+        print(f'warning: {warning}', file=sys.stderr)
+    return found

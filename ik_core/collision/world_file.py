@@ -1,0 +1,110 @@
+"""Worlds in YAML files: obstacles by name, each a shape and where it is.
+
+    floor: {plane: true}
+    table: {box: [1.0, 0.6, 0.05], xyz: [0.6, 0.0, 0.4]}
+    can: {cylinder: [0.04, 0.12], xyz: [0.5, 0.1, 0.485], rpy: [0, 0, 0.3]}
+    ball: {sphere: 0.1, xyz: [0.2, 0.4, 0.7]}
+    tool: {capsule: [0.01, 0.1], link: panda_hand, touching: [panda_leftfinger]}
+
+A `box` has its size along x, y and z, a `cylinder` and a `capsule` radius and length along z, a
+`sphere` its radius, a `convex` its points, a `plane` is the half space below its frame's xy-plane
+[m]. `xyz` [m] and `rpy` [rad] or `quaternion` (x, y, z, w) are in the root link's frame; of an
+obstacle with a `link`, which carries it, in that link's.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..display import listed
+from ..exceptions import IkError, InvalidOption
+from ..maths.transforms import transform
+from .shapes import Box, Capsule, Convex, Cylinder, Plane, Shape, Sphere
+from .world import World
+
+MAX_BYTES = 10_000_000
+SHAPES = 'box', 'sphere', 'cylinder', 'capsule', 'plane', 'convex'
+PLACES = 'xyz', 'rpy', 'quaternion'
+CARRIED = 'link', 'touching'
+
+
+def load_world(path: str | PathLike[str]) -> World:
+    """Return the world of a YAML file; the module describes it.
+
+    Raises InvalidOption that names the file and the obstacle.
+    """
+    world, obstacles = World(), _read(Path(path))
+    for name, entry in obstacles.items():
+        try:
+            _add(world, str(name), entry)
+        except IkError as error:
+            raise InvalidOption(f'{path}: {name!r}: {error}') from None
+    return world
+
+
+def _read(path: Path) -> dict[Any, Any]:
+    """The obstacles of a file by their names."""
+    import yaml  # late: it is needed for files only
+
+    try:
+        with path.open('rb') as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise InvalidOption(f"can't read the world {str(path)!r}: {reason}") from None
+    if len(data) > MAX_BYTES:
+        raise InvalidOption(f'{path}: the world is larger than {MAX_BYTES / 1e6:.0f} MB')
+    try:
+        content = yaml.safe_load(data)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InvalidOption(f'{path}: not YAML: {error}') from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise InvalidOption(f'{path}: obstacles by name are needed, as in ball: {{sphere: 0.1}}')
+    return content
+
+
+def _add(world: World, name: str, entry: Any) -> None:
+    """Add an obstacle to the world."""
+    known = *SHAPES, *PLACES, *CARRIED
+    if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
+        raise InvalidOption(f'{entry!r}: a shape and its place are needed, as in {{sphere: 0.1}}')
+    unknown = [key for key in entry if key not in known]
+    if unknown:
+        raise InvalidOption(f'unknown {listed(map(repr, unknown))}; there are {listed(known)}')
+    kinds = [kind for kind in SHAPES if kind in entry]
+    if len(kinds) != 1:
+        raise InvalidOption(f'one shape is needed, a {listed(SHAPES)}; there are {len(kinds)}')
+    shape = _shape(kinds[0], entry[kinds[0]])
+    pose = transform(
+        position=entry.get('xyz'), rpy=entry.get('rpy'), quaternion=entry.get('quaternion')
+    )
+    link = entry.get('link')
+    if link is None:
+        if 'touching' in entry:
+            raise InvalidOption('touching goes with a link that carries it')
+        world.add(name, shape, pose)
+    else:
+        world.attach(name, shape, str(link), pose, entry.get('touching', ()))
+
+
+def _shape(kind: str, value: Any) -> Shape:
+    """The shape of a kind, whose numbers the world checks."""
+    if kind == 'plane':
+        if value is not True:
+            raise InvalidOption(f'plane: {value!r}; true is needed')
+        return Plane()
+    if kind == 'sphere':
+        return Sphere(value)
+    if kind == 'convex':
+        return Convex(value)
+    count = 3 if kind == 'box' else 2
+    if not isinstance(value, list) or len(value) != count:
+        what = 'three lengths' if kind == 'box' else 'a radius and a length'
+        raise InvalidOption(f'{kind}: {value!r}; {what} are needed')
+    if kind == 'box':
+        return Box((value[0], value[1], value[2]))
+    return Cylinder(value[0], value[1]) if kind == 'cylinder' else Capsule(value[0], value[1])
