@@ -46,7 +46,7 @@ def load_world(path: str | PathLike[str]) -> World:
 
 def _read(path: Path) -> dict[Any, Any]:
     """The obstacles of a file by their names."""
-    import yaml  # late: it is needed for files only
+    import yaml  # type: ignore[import-untyped]  # late: for files only
 
     try:
         with path.open('rb') as file:
