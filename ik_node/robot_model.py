@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ik_core import IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot, load_urdf
+from ik_core import (
+    Collisions,
+    IkProblem,
+    PoseTask,
+    PositionAxisTask,
+    PositionTask,
+    Robot,
+    load_urdf,
+)
 from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
@@ -409,7 +417,7 @@ class Model:
             rest=self.robot.middle_configuration,
         )
 
-    def problem(self, goals: Sequence[GoalTask]) -> IkProblem:
+    def problem(self, goals: Sequence[GoalTask], avoid: Collisions | None = None) -> IkProblem:
         """These goals within the joints, limits and tolerances that the parameters give."""
         node = self.parameters.node
         return IkProblem(
@@ -418,6 +426,7 @@ class Model:
             frozen_joints=self.frozen_joints,
             lower=self.limits.lower,
             upper=self.limits.upper,
+            avoid=avoid,
             position_tolerance=node.position_tolerance,
             orientation_tolerance=node.orientation_tolerance,
             orientation_length=node.orientation_length,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .collisions.panel import CollisionsPanel
 from .compare.panel import Compare
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
-ALL_PARTS: tuple[MakePart, ...] = (*PARTS, Compare, ReachMap)
+ALL_PARTS: tuple[MakePart, ...] = (*PARTS, CollisionsPanel, Compare, ReachMap)
 """In the order of their tabs."""

@@ -1,8 +1,10 @@
 """The service `compute_ik` as MoveIt has it: poses of links in, joint positions out.
 
 Nothing moves. The service runs beside the ticks, on a thread, a node and an executor of its own,
-and solves problems of its own. What it can't honour (collisions, constraints, other groups) it
-refuses with MoveIt's error codes. Poses are those of the links, without tools.
+and solves problems of its own. What it can't honour (constraints, other groups) it refuses with
+MoveIt's error codes. Poses are those of the links, without tools. With `avoid_collisions` the
+robot's links do not collide with one another, where its description has collision geometry; it
+knows of no planning scene.
 
 Needs the package moveit_msgs, which no other module imports.
 """
@@ -22,7 +24,17 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from ik_core import Budget, IkError, IkProblem, IkResult, IkStatus, PoseTask, make_solver
+from ik_core import (
+    Budget,
+    Collisions,
+    IkError,
+    IkProblem,
+    IkResult,
+    IkStatus,
+    PoseTask,
+    Robot,
+    make_solver,
+)
 from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
 
@@ -109,7 +121,27 @@ class PatientFrames:
                     raise
 
 
-def read_request(request: Any, model: Model, frames: PatientFrames, group: str) -> Query:
+class KnownCollisions:
+    """The collisions of the robot's links, found out at the first request that avoids them."""
+
+    def __init__(self) -> None:
+        self._robot: Robot | None = None
+        self._collisions: Collisions | None = None
+
+    def of(self, robot: Robot) -> Collisions:
+        """Return those of a robot; Declined where its description has no usable geometry."""
+        if self._collisions is None or self._robot is not robot:
+            try:
+                self._robot, self._collisions = robot, Collisions(robot)
+            except IkError as error:
+                text = f'avoid_collisions: {error}'
+                raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text) from error
+        return self._collisions
+
+
+def read_request(
+    request: Any, model: Model, frames: PatientFrames, group: str, collisions: KnownCollisions
+) -> Query:
     """What a moveit_msgs/PositionIKRequest asks for; Declined where it can't be honoured.
 
     Joints that its state does not name are where they are commanded to be now.
@@ -118,7 +150,8 @@ def read_request(request: Any, model: Model, frames: PatientFrames, group: str) 
     q0 = _start(request.robot_state, model)
     node, timeout = model.parameters.node, request.timeout
     try:
-        problem = model.problem(_goals(request, model, frames, q0))
+        avoid = collisions.of(model.robot) if request.avoid_collisions else None
+        problem = model.problem(_goals(request, model, frames, q0), avoid)
     except FrameNotFound as error:
         raise Declined(MoveItErrorCode.INVALID_LINK_NAME, str(error)) from error
     except IkError as error:
@@ -134,9 +167,6 @@ def _check_scope(request: Any, group: str) -> None:
     if request.group_name not in ('', group):
         text = f'unknown group {request.group_name!r}; the only group is {group!r}'
         raise Declined(MoveItErrorCode.INVALID_GROUP_NAME, text)
-    if request.avoid_collisions:
-        text = 'avoid_collisions: collisions are not checked here'
-        raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text)
     for kind in ('joint', 'position', 'orientation', 'visibility'):
         if getattr(request.constraints, f'{kind}_constraints'):
             text = f'{kind}_constraints are not supported'
@@ -216,6 +246,7 @@ class ComputeIk:
         self._node = node
         self._model = model
         self._others = others
+        self._collisions = KnownCollisions()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -272,7 +303,7 @@ class ComputeIk:
                 Frames(model.robot, model.base_link, self._others), self._stopping
             )
             group = model.parameters.node.compute_ik_group or model.robot.name
-            query = read_request(request.ik_request, model, frames, group)
+            query = read_request(request.ik_request, model, frames, group, self._collisions)
             write_response(response, query.solve(self._stopping), model)
         except Declined as declined:
             write_code(response, declined.code, str(declined))

@@ -1,0 +1,1 @@
+"""Collisions on the page: obstacles to drag, nearest pairs as lines, colliding links in red."""

@@ -1,0 +1,46 @@
+"""Collisions of a robot, prepared in a thread: cutting meshes and judging pairs takes seconds."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Literal
+
+from ik_core import Collisions, World
+from ik_core.exceptions import UnsupportedProblem
+
+from ..arm import Description, error_text
+
+
+class Loading:
+    """The collisions of a described robot, once they are prepared.
+
+    done : whether they are; then `collisions` has them, or `error` says why there are none
+    note : a sentence about them, or ''
+    """
+
+    def __init__(self, description: Description, world: World) -> None:
+        self.collisions: Collisions | None = None
+        self.error = self.note = ''
+        self._description, self._world = description, world
+        self._thread = threading.Thread(target=self._run, name='collisions', daemon=True)
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """See the class."""
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            try:
+                self.collisions = self._made('collision')
+            except UnsupportedProblem:
+                self.collisions = self._made('visual')
+                self.note = 'no <collision> elements: what is drawn counts'
+        except Exception as error:
+            self.error = f'collisions: {error_text(error)}'
+
+    def _made(self, geometry: Literal['collision', 'visual']) -> Collisions:
+        description = self._description
+        options: dict[str, Any] = {'geometry': geometry, 'folders': description.mesh_folders}
+        return Collisions(description.robot, self._world, **options)
