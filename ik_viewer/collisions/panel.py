@@ -163,8 +163,14 @@ class CollisionsPanel:
 def _report(pairs: Sequence[PairDistance], colliding: int, reach: float) -> str:
     """The nearest pairs as HTML."""
     head = f'{colliding} of the pairs collide' if colliding else 'free of collisions'
-    rows = [f'{pair.first} and {pair.second}: {length(pair.distance)}' for pair in pairs[:LISTED]]
+    rows = [f'{pair.first} and {pair.second}: {_how_far(pair)}' for pair in pairs[:LISTED]]
     return ''.join(map(_line, [head, *(rows or [f'nothing is nearer than {length(reach)}'])]))
+
+
+def _how_far(pair: PairDistance) -> str:
+    if pair.distance > 0.0:
+        return length(pair.distance)
+    return f'{length(-pair.distance)} deep'
 
 
 def _line(text: str) -> str:
