@@ -218,6 +218,13 @@ class Collisions:
             self._update()
             return self._model
 
+    @property
+    def piece_names(self) -> list[str]:
+        """The names of links and obstacles, for each piece of `model`."""
+        with self._lock:
+            self._update()
+            return list(self._names)
+
     def workspace_of(self, model: Record) -> Record:
         """Return a workspace for checks with a `model`: one for each caller of kernels."""
         return workspace(self.robot, model)
@@ -273,7 +280,9 @@ class Collisions:
                 )
             for link in each.touching:
                 robot.placement(link)
-            parts.append(_Part(each.name, self._placed(each), bound_of(each.shape), each.link))
+            piece = self._placed(each)
+            bound = bound_of(each.shape) if piece.body < 0 else CAPSULES  # others are in the world
+            parts.append(_Part(each.name, piece, bound, each.link))
         parts.sort(key=lambda part: part.piece.body < 0)  # those that move first
         touching = {each.name: {each.link, *each.touching} for each in obstacles}
         links = {(pair.first, pair.second): pair for pair in self.pairs}

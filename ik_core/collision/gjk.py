@@ -148,14 +148,18 @@ def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) ->
     axis = _corner_of(model, first, 2)
     along = dot(direction, axis)
     x, y, z = _corner_of(model, first, 1 if along > 0.0 else 0)
-    ex, ey, ez = (
-        direction[0] - along * axis[0],
-        direction[1] - along * axis[1],
-        direction[2] - along * axis[2],
-    )
+    ex, ey, ez = _without(direction, axis)
+    ex, ey, ez = _without((ex, ey, ez), axis)  # what rounding left of it is scaled up below
     across = norm((ex, ey, ez))
     scale = radius / across if across > 1e-12 else 0.0
     return x + scale * ex, y + scale * ey, z + scale * ez
+
+
+@inlined
+def _without(v: Vector, axis: Vector) -> Vector:
+    """The component of v across a unit axis."""
+    along = dot(v, axis)
+    return v[0] - along * axis[0], v[1] - along * axis[1], v[2] - along * axis[2]
 
 
 @inner

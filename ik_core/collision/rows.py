@@ -234,14 +234,14 @@ def _distance(
     _set_direction(model, state, i, j, frame)
     thick = thickness_of(model, i) + thickness_of(model, j)
     lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, TOLERANCE)
-    if lower > best:
-        return lower
-    if upper > -thick:
+    if upper <= -thick:  # no bound of a depth
+        return -depth_of(model, corners, state, lanes, i, j, frame)
+    if lower <= best:
         toward = state.toward[0], state.toward[1], state.toward[2]
         x, y, z = times(1.0 / norm(toward), toward)
         state.toward[0], state.toward[1], state.toward[2] = x, y, z
         return upper
-    return -depth_of(model, corners, state, lanes, i, j, frame)
+    return lower
 
 
 @inner

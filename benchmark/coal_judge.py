@@ -1,0 +1,176 @@
+"""coal as the judge of our distances: the same convex pieces, at its finest tolerance.
+
+At its default tolerance coal is up to 1e-6 m above the truth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ik_core.collision import (
+    Box,
+    Capsule,
+    Collisions,
+    Convex,
+    Cylinder,
+    Obstacle,
+    Piece,
+    Plane,
+    Sphere,
+)
+from ik_core.collision.piece import piece_of
+from ik_core.collision.shapes import Shape
+from ik_core.maths.rotations import Array
+
+TOLERANCE, EPA_TOLERANCE, MOST_ITERATIONS = 1e-12, 1e-9, 1000
+
+
+class CoalJudge:
+    """The pieces of a robot's links and the obstacles of its world, as coal has them.
+
+    Raises ImportError without coal.
+    """
+
+    def __init__(self, collisions: Collisions) -> None:
+        import coal  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        self._coal, self.collisions = coal, collisions
+        robot = collisions.robot
+        self._things = [
+            (piece.link, piece.link, *self._of_piece(piece)) for piece in collisions.pieces
+        ]
+        self._solids: list[tuple[str, str, str, Array, float]] = [
+            (piece.link, piece.link, piece.kind, piece.corners, piece.radius)
+            for piece in collisions.pieces
+        ]
+        for each in collisions.world:
+            self._solids += self._solid_of(each)
+            shape, place = self._of_shape(each.shape)
+            self._things.append(
+                (each.name, each.link or robot.base_link, shape, each.pose @ place)
+            )
+        self._request = coal.DistanceRequest()
+        self._request.gjk_tolerance = TOLERANCE
+        self._request.epa_tolerance = EPA_TOLERANCE
+        self._request.gjk_max_iterations = MOST_ITERATIONS
+        self._result = coal.DistanceResult()
+
+    def distances(self, q: Array) -> dict[tuple[str, str], float]:
+        """The signed distance [m] of each pair of names that is checked, at q (n,)."""
+        checked = self._checked()
+        robot = self.collisions.robot
+        frames = {link: robot.forward_kinematics(q, link) for _, link, *_ in self._things}
+        placed = [
+            (name, shape, self._transform(frames[link] @ place))
+            for name, link, shape, place in self._things
+        ]
+        found: dict[tuple[str, str], float] = {}
+        for j, (second, other, there) in enumerate(placed):
+            for first, shape, here in placed[:j]:
+                pair = (first, second) if (first, second) in checked else (second, first)
+                if pair not in checked:
+                    continue
+                self._result.clear()
+                distance = self._coal.distance(
+                    shape, here, other, there, self._request, self._result
+                )
+                found[pair] = min(found.get(pair, np.inf), distance)
+        return found
+
+    def gap(self, q: Array, pair: tuple[str, str], normal: Array, distance: float) -> float:
+        """The gap [m] along a unit normal of the two pieces where it is `distance`, about.
+
+        In long doubles. It is no larger than their distance, whatever the normal.
+        """
+        robot, n = self.collisions.robot, normal.astype(np.longdouble)
+        spans: dict[str, list[tuple[Any, Any]]] = {pair[0]: [], pair[1]: []}
+        for thing in self._solids:
+            name, link, kind, corners, radius = thing
+            if name in spans:
+                frame = robot.forward_kinematics(q, link).astype(np.longdouble)
+                at = corners.astype(np.longdouble) @ frame[:3, :3].T + frame[:3, 3]
+                along = np.longdouble(radius)
+                if kind == 'cylinder':
+                    axis = at[1] - at[0]
+                    share = (n @ axis) ** 2 / (axis @ axis)
+                    along = along * np.sqrt(max(np.longdouble(1.0) - share, np.longdouble(0.0)))
+                heights = at @ n
+                spans[name].append((heights.min() - along, heights.max() + along))
+        first, second = spans[pair[0]], spans[pair[1]]
+        return min(
+            (float(b[0] - a[1]) for a in first for b in second),
+            key=lambda gap: abs(gap - distance),
+        )
+
+    def _checked(self) -> set[tuple[str, str]]:
+        collisions = self.collisions
+        names = collisions.piece_names
+        return {(names[i], names[j]) for i, j in collisions.model['pairs'][:, :2]}
+
+    def _of_piece(self, piece: Piece) -> tuple[Any, Array]:
+        match piece.kind:
+            case 'sphere':
+                return self._coal.Sphere(piece.radius), _shifted(piece.corners[0])
+            case 'capsule':
+                return self._coal.Capsule(piece.radius, _length(piece)), _along(piece)
+            case 'cylinder':
+                return self._coal.Cylinder(piece.radius, _length(piece)), _along(piece)
+        return self._hull(piece.corners), np.eye(4)
+
+    def _of_shape(self, shape: Shape) -> tuple[Any, Array]:
+        coal = self._coal
+        match shape:
+            case Box(size):
+                return coal.Box(*size), np.eye(4)
+            case Sphere(radius):
+                return coal.Sphere(radius), np.eye(4)
+            case Cylinder(radius, length):
+                return coal.Cylinder(radius, length), np.eye(4)
+            case Capsule(radius, length):
+                return coal.Capsule(radius, length), np.eye(4)
+            case Convex(points):
+                return self._hull(points), np.eye(4)
+            case Plane():
+                return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), np.eye(4)
+
+    def _solid_of(self, each: Obstacle) -> list[tuple[str, str, str, Array, float]]:
+        """The corners of an obstacle in the frame of what carries it; none of a plane."""
+        link = each.link or self.collisions.robot.base_link
+        if isinstance(each.shape, Plane):
+            return []
+        if isinstance(each.shape, Convex):
+            corners = each.shape.points @ each.pose[:3, :3].T + each.pose[:3, 3]
+            return [(each.name, link, 'hull', corners, 0.0)]
+        piece = piece_of(each.shape, link, each.pose)
+        return [(each.name, link, piece.kind, piece.corners, piece.radius)]
+
+    def _hull(self, corners: Array) -> Any:
+        points = self._coal.StdVec_Vec3s()
+        for corner in corners:
+            points.append(corner)
+        return self._coal.ConvexBase.convexHull(points, False, None)
+
+    def _transform(self, pose: Array) -> Any:
+        return self._coal.Transform3s(pose[:3, :3].copy(), pose[:3, 3].copy())
+
+
+def _length(piece: Piece) -> float:
+    return float(np.linalg.norm(piece.corners[1] - piece.corners[0]))
+
+
+def _along(piece: Piece) -> Array:
+    """The pose (4, 4) of a cylinder or capsule, whose z points from end to end."""
+    z = (piece.corners[1] - piece.corners[0]) / _length(piece)
+    x = np.cross(z, np.eye(3)[np.argmin(abs(z))])
+    x /= np.linalg.norm(x)
+    pose = _shifted(piece.corners.mean(axis=0))
+    pose[:3, :3] = np.column_stack([x, np.cross(z, x), z])
+    return pose
+
+
+def _shifted(point: Array) -> Array:
+    pose = np.eye(4)
+    pose[:3, 3] = point
+    return pose
