@@ -3,7 +3,8 @@
 Goals out of reach, or reachable by a hair, for six robots; starts at random, in the middle, with
 joints on their limits, and stretched out. Every answer with the status CLOSEST is held against
 60 points near it, inside the limits, and against where scipy's bounded least squares ends from
-there: if one of them is lower, the status was false. Without restarts, which would hide it.
+there: if one of them is lower, with no ridge in between, the status was false. Without restarts,
+which would hide it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ BEYOND = (1.01, 4.0)
 NEAR = (1e-4, 1e-3, 1e-2)
 POINTS = 20
 """Number of points tried at each distance [rad or m]."""
+
+HARDLY = 0.05
+"""Share of the way to a lower point after which the cost may not have risen: beyond a ridge, as
+that of joints which limits hold, is another minimum."""
 
 CLEARLY = 1e-6
 """Share of the cost by which another point has to be lower."""
@@ -100,8 +105,9 @@ def is_false(problem: IkProblem, result: IkResult) -> bool:
     rng = np.random.default_rng(0)
     for size in NEAR:
         for _ in range(POINTS):
-            near = limits.project(x + size * rng.normal(size=len(x)))
-            if problem.cost_at(near) < cost * (1.0 - CLEARLY):
+            step = limits.project(x + size * rng.normal(size=len(x))) - x
+            is_lower = problem.cost_at(x + step) < cost * (1.0 - CLEARLY)
+            if is_lower and problem.cost_at(x + HARDLY * step) <= cost:
                 return True
     end, lowest = _by_scipy(problem, x)
     return lowest < cost * (1.0 - CLEARLY) and bool(np.max(np.abs(end - x)) < SAME_BASIN)

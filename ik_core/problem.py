@@ -145,10 +145,14 @@ class IkProblem:
         other = copy.copy(self)
         goals, others, secondary = copy.deepcopy((self.goals, self.other_tasks, self.secondary))
         vars(other).update(goals=goals, other_tasks=others, secondary=secondary)
-        other.packed = PackedGoals(
-            self.robot, other.goals, other.variables, other.orientation_length
-        )
+        other._forget_goals()
         return other
+
+    def _forget_goals(self) -> None:
+        """Pack the goals anew, and forget what was found out about others."""
+        for name in ('reach', 'short_goals', 'weighed_alike'):
+            vars(self).pop(name, None)
+        self.packed = PackedGoals(self.robot, self.goals, self.variables, self.orientation_length)
 
     @property
     def kept_solvers(self) -> dict[str, Any]:
@@ -171,6 +175,19 @@ class IkProblem:
         joints = [len(set(self.robot.chain(*chain)) - frozen) for chain in self.goal_chains]
         return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables))
 
+    @cached_property
+    def weighed_alike(self) -> IkProblem | None:
+        """The same problem, its targets too, with orientations that weigh as much as positions.
+
+        None where no goal `puts_position_first`, and beside other tasks, whose weights count.
+        """
+        if self.other_tasks or not any(goal.puts_position_first for goal in self.goals):
+            return None
+        other = copy.copy(self)
+        vars(other).update(goals=tuple(goal.weighed_alike() for goal in self.goals), secondary=())
+        other._forget_goals()
+        return other
+
     @property
     def goal_links(self) -> list[str]:
         """The links of the goals, in order."""
@@ -185,9 +202,7 @@ class IkProblem:
         """Copy with the same variables and limits, but only these tasks, which are no goals."""
         other = copy.copy(self)
         vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
-        vars(other).pop('short_goals', None)
-        vars(other).pop('reach', None)
-        other.packed = PackedGoals(self.robot, (), self.variables, self.orientation_length)
+        other._forget_goals()
         return other
 
     def check_without_constraints(self) -> None:

@@ -192,6 +192,7 @@ class ManySolves:
         """Whether the kernel knows this solver and all of the problem's tasks."""
         problem = self.problem
         known = not (problem.other_tasks or problem.secondary or problem.constraints)
+        known = known and problem.weighed_alike is None
         return known and isinstance(self.solver, LevenbergMarquardt)
 
     def run(

@@ -1,7 +1,7 @@
 """`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of the packages above.
 
 Each is imported when it is called, never here, and gets all arguments after its own name. If its
-extra is not installed, one line names the extra.
+packages are not installed, one line says how to get them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PROGRAMS = {
 }
 """Program and summary of each word."""
 
-VIEWER = "pip install 'ik_node[viewer]'"
-ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or pip install 'ik_node[ros]'"
+VIEWER = "pip install 'viser~=1.1' pycollada"
+ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or, in a clone, pip install '.[ros]'"
 
 
 def add_parsers(commands: Any) -> None:

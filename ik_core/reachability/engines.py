@@ -37,7 +37,7 @@ def solve_on_cluster(
         from distributed import Client, as_completed
     except ImportError:
         raise InvalidOption(
-            "scheduler= is the address of a dask cluster: pip install 'ik_node[dask]' first"
+            'scheduler= is the address of a dask cluster: pip install distributed first'
         ) from None
     if not re.search(r':\d+$|^inproc://', scheduler):
         raise InvalidOption(f'scheduler {scheduler!r}: an address such as tcp://10.0.0.1:8786')

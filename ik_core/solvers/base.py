@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Generic
 
 from numpy.typing import ArrayLike
@@ -15,6 +17,7 @@ from ..exceptions import InvalidOption
 from ..maths.rotations import Array, IntArray
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
+from ..optim.position_first import PositionFirstSearch
 from ..optim.search import (
     Budget,
     Clock,
@@ -120,7 +123,24 @@ class LoopSolver(Solver):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the buffers, parts of which are views of others: a copy makes its own."""
-        return {**vars(self), '_workspace': None}
+        own = {**vars(self), '_workspace': None}
+        own.pop('_helpers', None)
+        return own
+
+    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+        """See Solver; goals that put the position first are weighed alike at first."""
+        if problem.weighed_alike is None:
+            return self._search(problem, q0)
+        alike_once, once, alike = (solver._search for solver in self._helpers)
+        searches = (alike, self._search) if self.options.restarts else None
+        return PositionFirstSearch(problem, q0, self.clock, (alike_once, once), searches)
+
+    @cached_property
+    def _helpers(self) -> tuple[LoopSolver, LoopSolver, LoopSolver]:
+        """Solvers like this one, the first two without restarts, which keep another problem."""
+        alike_once, once, alike = (copy.copy(self) for _ in range(3))
+        alike_once.options = once.options = replace(self.options, restarts=0)
+        return alike_once, once, alike
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         workspace = self._workspace_for(problem)

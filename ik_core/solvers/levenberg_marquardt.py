@@ -81,7 +81,12 @@ class LevenbergMarquardt(LoopSolver):
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """As every solver's; what needs no second look at anything is one call of the kernel."""
-        if budget is None and not problem.secondary and not self.options.record_history:
+        if (
+            budget is None
+            and not problem.secondary
+            and problem.weighed_alike is None
+            and not self.options.record_history
+        ):
             workspace: Any = self._workspace
             if workspace is None or workspace.problem is not problem:
                 workspace = self._workspace_for(problem)

@@ -13,6 +13,7 @@ and errors count from its edge.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -222,9 +223,20 @@ class GoalTask(Task):
     @property
     def puts_position_first(self) -> bool:
         """Whether the orientation weighs next to nothing beside the position (POSITION_FIRST)."""
-        return bool(
-            self.rotation_weights.max() <= 1.001 * POSITION_FIRST * self.position_weights.min()
-        )
+        rotation = self.rotation_weights.max()
+        return bool(0.0 < rotation <= 1.001 * POSITION_FIRST * self.position_weights.min())
+
+    def weighed_alike(self) -> GoalTask:
+        """A goal with the same target, also when that moves, whose position does not come first.
+
+        Itself where it does not.
+        """
+        if not self.puts_position_first:
+            return self
+        other = copy.copy(self)
+        other._missing = set()  # of the target, this one is asked
+        other.rotation_weights = self.rotation_weights / POSITION_FIRST
+        return other
 
     @property
     def is_region(self) -> bool:

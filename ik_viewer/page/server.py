@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ik_core.cli.programs import VIEWER
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
@@ -35,7 +36,6 @@ LIGHTS = (
 )
 """Beside that of the sky: name, colour, intensity, where from, where y is up."""
 GROUND = (176, 182, 192)
-MISSING = "the viewer needs viser: pip install 'ik_node[viewer]'"
 
 
 def start_server(host: str = HOST, port: int | None = None) -> Any:
@@ -48,7 +48,7 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
     try:
         import viser
     except ImportError:
-        raise InvalidOption(MISSING) from None
+        raise InvalidOption(f'the viewer needs viser: {VIEWER}') from None
     if port is not None and not 0 <= port <= LAST_PORT:
         raise InvalidOption(f'port {port}: a port is a number from 0 to {LAST_PORT}')
     chosen = first_free_port(host) if port is None else port

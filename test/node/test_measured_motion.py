@@ -285,6 +285,27 @@ def test_a_message_that_is_held_up_while_it_is_written_makes_no_joint_jump(panda
     assert not it.health.warnings
 
 
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('lag', [0, 3])
+def test_deactivated_in_motion_and_at_once_activated_joints_do_not_jolt(panda, output, lag):
+    it = world(panda, output=output, lag=lag)
+    for number in range(4):
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: fast(it))
+        it.motion.come_to_rest()  # as `deactivate` does
+        it.until(lambda: it.motion.is_at_rest)
+        last, begin = it.tracker.q, it.milliseconds
+        it.show(panda)  # `activate`: while the controller still plays what it was sent
+        it.until(lambda: it._running)
+        assert it.milliseconds - begin >= 200, 'the samples of a joint at rest agree so long'
+        np.testing.assert_allclose(it.tracker.q, last, atol=1e-6)
+        it.goal(reachable_goal(panda, TIP, number + 10))
+        it.until(lambda: reached(it))
+    acceleration = np.diff(np.array(it.hardware), 2, axis=0) / CYCLE**2
+    assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
+    assert not it.health.warnings
+
+
 # --- a controller that is switched off -----------------------------------------------------------
 
 

@@ -70,7 +70,7 @@ def test_what_makes_no_sense_is_one_line_and_exit_code_2(arguments, complaint, c
 def test_without_viser_it_is_one_line_too(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'viser', None)
     assert view.main(['panda']) == 2
-    assert "pip install 'ik_node[viewer]'" in capsys.readouterr().err
+    assert "pip install 'viser~=1.1' pycollada" in capsys.readouterr().err
 
 
 def test_it_refuses_folders_and_solvers_that_are_not_there():

@@ -38,7 +38,7 @@ def test_a_program_that_returns_nothing_has_ended_well(program):
 @pytest.mark.parametrize(
     ('name', 'missing', 'remedy'),
     [
-        ('view', 'viser.uplot', "pip install 'ik_node[viewer]'"),
+        ('view', 'viser.uplot', "pip install 'viser~=1.1' pycollada"),
         ('view', 'rclpy', 'source a ROS 2'),
         ('view', 'sensor_msgs', 'source a ROS 2'),
         ('view', 'ik_viewer', 'it is not part of this installation'),

@@ -13,7 +13,7 @@ from ik_viewer.page import server
 
 def test_without_viser_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, 'viser', None)
-    with pytest.raises(InvalidOption, match=r"pip install 'ik_node\[viewer\]'"):
+    with pytest.raises(InvalidOption, match=r"pip install 'viser~=1\.1' pycollada"):
         server.start_server()
 
 
