@@ -265,7 +265,7 @@ def test_section_3_2_normalised_step(seed):
         assert after - before == pytest.approx(0.03 * unit(change), abs=EXACT)
 
 
-def test_section_3_2_slow_in_and_slow_out_are_linear_in_the_way():
+def test_section_3_2_slow_in_and_out_are_linear_in_the_way():
     """The length of a step over the share of the way, measured by the distance to the goal.
 
     It rises linearly, is constant, and falls linearly. What a step from rest is, where the share
