@@ -346,16 +346,15 @@ def test_eq_14_damped_least_squares_by_singular_values(seed):
     assert update == pytest.approx(expected, abs=EXACT)
 
 
+@pytest.mark.parametrize('options', [{}, {'max_error': 0.2}], ids=['preset', 'own Dmax'])
 @pytest.mark.parametrize('seed', SEEDS)
-def test_section_8_dls_prime_is_dls_with_clamped_errors(seed):
+def test_section_8_dls_prime_is_dls_with_clamped_errors(seed, options):
     chain, q, targets = forked(seed, stretch=1.0)
-    solver = ik.make_solver(
-        'damped_least_squares', preset='buss_clamped', damping=0.3, max_error=0.2
-    )
+    solver = ik.make_solver('damped_least_squares', preset='buss_clamped', damping=0.3, **options)
     search = solver.begin(chain.problem(targets), q)
     search.run(ik.Budget(iterations=1))
     errors = targets - chain.end_effectors(q)
-    clamped = np.array([clamp_mag(w, 0.2) for w in errors])
+    clamped = np.array([clamp_mag(w, solver.options.max_error) for w in errors])
     assert (clamped != errors).any()
     expected = damped(chain.jacobian(q), clamped.ravel())
     assert search.x - q == pytest.approx(expected, abs=EXACT)

@@ -73,15 +73,15 @@ def gradient(chain, q, goals, weights):
     return -2 * chain.jacobian(q).T @ whole(weights) @ left(chain, q, goals)
 
 
-def line_search(chain, q, goals, weights):
+def line_search(chain, q, goals, weights, alpha=ALPHA, beta=BETA):
     """The first point of Eq. 40 for which Eq. 39 holds, with tau = 1, beta, beta^2...; its tau."""
     slope, tau = gradient(chain, q, goals, weights), 1.0
     start = objective(chain, q, goals, weights)
     while True:
         point = np.maximum(np.minimum(q - tau * slope, chain.upper), chain.lower)
-        if objective(chain, point, goals, weights) < start + ALPHA * slope @ (point - q):
+        if objective(chain, point, goals, weights) < start + alpha * slope @ (point - q):
             return point, tau
-        tau *= BETA
+        tau *= beta
 
 
 def scale(update):
@@ -428,21 +428,40 @@ def test_eq_34_and_35_alpha_and_beta_are_those_of_the_condition(alpha, beta):
     assert search.x == pytest.approx(q - tau * slope, abs=EXACT)
 
 
+@pytest.mark.parametrize(('alpha', 'beta'), [(ALPHA, BETA), (0.45, 0.7)])
 @pytest.mark.parametrize('seed', SEEDS)
-def test_eq_36_to_40_projected_back_tracking(seed):
+def test_eq_36_to_40_projected_back_tracking(seed, alpha, beta):
     """Six line searches inside narrow limits: some joints are put on them."""
     chain, q, goals, weights = branched(seed)
     chain = chain.limited(q - 0.1, q + 0.2)
-    solver = ik.make_solver('projected_gradient', preset='tau_one', alpha=ALPHA, beta=BETA)
+    solver = ik.make_solver('projected_gradient', preset='tau_one', alpha=alpha, beta=beta)
     search = solver.begin(chain.problem(goals, weights), q)
     held = 0
     for _ in range(6):
         before = search.x
         search.run(ik.Budget(iterations=1))
-        expected, _ = line_search(chain, before, goals, weights)
+        expected, _ = line_search(chain, before, goals, weights, alpha, beta)
         assert search.x == pytest.approx(expected, abs=EXACT)
         held += ((search.x == chain.lower) | (search.x == chain.upper)).sum()
     assert held > 0
+
+
+def test_eq_38_and_39_decrease_is_asked_for_of_the_projected_move():
+    """Slides along x, to a limit close by, and along y: Eq. 35 would refuse the first step.
+
+    It asks for what the step would bring without the limit, alpha 400 m^2; Eq. 39 for alpha 2.4.
+    """
+    chain = slides((1, 0, 0), (0, 1, 0)).limited([-1.0, -1.0], [0.1, 1.0])
+    goal, weights, alpha = np.array([[10.0, 0.3, 0]]), [np.eye(3)], 0.5
+    slope = gradient(chain, np.zeros(2), goal, weights)
+    step = np.array([0.1, 0.6])
+    fall = objective(chain, np.zeros(2), goal, weights) - objective(chain, step, goal, weights)
+    assert -alpha * slope @ step < fall < alpha * slope @ slope
+    solver = ik.make_solver('projected_gradient', preset='tau_one', alpha=alpha, beta=0.5)
+    search = solver.begin(chain.problem(goal), np.zeros(2))
+    search.run(ik.Budget(iterations=1))
+    assert search.x == pytest.approx(step, abs=1e-12)
+    assert line_search(chain, np.zeros(2), goal, weights, alpha, 0.5)[1] == 1.0
 
 
 @pytest.mark.parametrize('seed', SEEDS)
