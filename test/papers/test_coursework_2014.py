@@ -345,3 +345,17 @@ def test_section_3_1_multipliers_hold_the_joints_inside(seed, solver):
     assert np.abs(gradient[~at_lower & ~at_upper]).max(initial=0) < 1e-5
     assert (gradient[at_lower] > 0).all()
     assert (gradient[at_upper] < 0).all()
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_section_3_1_multipliers_make_up_for_a_small_weight(seed):
+    """To 1e-5 in 25 iterations, while the weight of the quadratic terms hardly grows."""
+    rng = np.random.default_rng(seed)
+    axes = np.array([unit(rng.normal(size=3)) for _ in range(3)])
+    goal = axes.T @ rng.uniform(0.5, 1.0, 3)
+    lower, upper = np.full(3, -2.0), np.array([0.2, 0.3, 1.5])
+    problem = slides(*axes).limited(lower, upper).problem([goal])
+    solver = ik.make_solver('augmented_lagrangian', weight=1.0, growth=1.1)
+    result = solver.solve(problem, np.zeros(3), ik.Budget(iterations=25))
+    expected = lsq_linear(axes.T, goal, (lower, upper), method='bvls', tol=1e-14).x
+    assert result.q == pytest.approx(expected, abs=1e-5)
