@@ -14,17 +14,65 @@ Row = dict[str, Any]
 
 
 class Claim(NamedTuple):
-    """A claim in words, with the figure or section that makes it; both sides; whether it holds."""
+    """A claim in words, with the figure or section that makes it; both sides; whether it holds.
+
+    `range` : the parameter that was swept, and the values that the source allows; '' if none was
+    `partly` : whether the claim holds for some of these values; `holds`: for all of them
+    """
 
     claim: str
     theirs: str
     ours: str
     holds: bool
+    range: str = ''
+    partly: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """'yes', 'partly' or 'no'."""
+        return 'yes' if self.holds else 'partly' if self.partly else 'no'
 
 
-def claim_rows(claims: Iterable[Claim]) -> list[Row]:
-    """The claims as rows, in their order."""
-    return [{**claim._asdict(), 'holds': 'yes' if claim.holds else 'no'} for claim in claims]
+def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
+    """The claims of the experiment `name` as rows, in their order."""
+    return [
+        {
+            'claim': claim.claim,
+            'theirs': claim.theirs,
+            'ours': claim.ours,
+            'verdict': claim.verdict,
+            'range': claim.range,
+            'command': f'`ik bench {name}`',
+        }
+        for claim in claims
+    ]
+
+
+def swept(
+    claim: str, theirs: str, ours: str, values: Sequence[float], held: Sequence[bool], of: str
+) -> Claim:
+    """A claim judged at every value of a parameter, in ascending order.
+
+    ours : what was measured; the values at which the claim holds are added, if not all or none
+    of : the parameter and its range, as 'threshold 1e-06 to 0.1'
+    """
+    partly = any(held) and not all(held)
+    if partly:
+        ours = f'{ours}; holds at {intervals(values, held)}'
+    return Claim(claim, theirs, ours, all(held), of, partly)
+
+
+def intervals(values: Sequence[float], held: Sequence[bool]) -> str:
+    """The runs of values at which something holds, as '0.03 to 0.05, 1'."""
+    runs: list[list[float]] = []
+    before = False
+    for value, now in zip(values, held, strict=True):
+        if now and before:
+            runs[-1].append(value)
+        elif now:
+            runs.append([value])
+        before = now
+    return ', '.join(f'{r[0]:g}' if len(r) == 1 else f'{r[0]:g} to {r[-1]:g}' for r in runs)
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:

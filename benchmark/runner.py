@@ -142,7 +142,7 @@ def _measure(name: str, arguments: argparse.Namespace) -> None:
     """Run an experiment, print its claims, or rows where it makes none, and write all of it."""
     module, folder = experiment(name), arguments.out
     rows: list[Row] = list(module.rows(arguments))
-    claims = claim_rows(module.claims(rows)) if hasattr(module, 'claims') else []
+    claims = claim_rows(module.claims(rows), name) if hasattr(module, 'claims') else []
     if arguments.json:
         print(json.dumps({name: {'rows': rows, 'claims': claims} if claims else rows}))
     else:

@@ -22,6 +22,11 @@ the robot collides, or all that would be an answer did."""
 SAME_COST = 1e-10
 """Costs that differ by less than this share are those of the same closest point."""
 
+PRESSED = 10.0 * STATIONARY
+"""Largest cosine between the residual and the column of a variable at a limit that may yet leave
+it: where points count as stationary, the sign of lesser slopes says nothing, their curvature does.
+"""
+
 FLAT = 1e-7
 """Motions that change nothing have no curvature to speak of: below this share (`stiffness`)."""
 
@@ -74,6 +79,12 @@ def is_steep(gradient: float, square: float, cost: float) -> bool:
 
 
 @small
+def is_pressing(gradient: float, square: float, cost: float) -> bool:
+    """Whether the cost's slope is steep enough to hold a variable at its limit."""
+    return gradient * gradient > PRESSED * PRESSED * square * cost
+
+
+@small
 def descent_along(
     x: float, lower: float, upper: float, gradient: float, square: float, cost: float
 ) -> int:
@@ -122,7 +133,7 @@ def is_held(
         return False
     if all_at_limits or lower == upper:
         return True
-    return descent_along(x, lower, upper, gradient, square, cost) < 0
+    return is_blocked(x, lower, upper, gradient) and is_pressing(gradient, square, cost)
 
 
 @inner

@@ -25,10 +25,10 @@ AWAY, OPTIMUM, REACH = 25.0, 2.0, 25.0
 """[units] The goal from the end effector; the least distance; the stretched arm."""
 
 
-def cases(count: int) -> Iterator[tuple[IkProblem, Array]]:
+def cases(count: int, seed: int = 0) -> Iterator[tuple[IkProblem, Array]]:
     """The problem, its goal set, and a start (5,), one after the other."""
     robot, goal = load_robot('arm5'), PositionTask('tip')
-    problem, rng = IkProblem(robot, [goal]), np.random.default_rng(0)
+    problem, rng = IkProblem(robot, [goal]), np.random.default_rng(seed)
     while count:
         q0 = rng.uniform(0.5 * robot.lower, 0.5 * robot.upper)
         at = goal_for(robot.forward_kinematics(q0, goal.link)[:3, 3], rng.choice([-1.0, 1.0]))

@@ -31,7 +31,7 @@ from ..maths.dual_active_set import (
 )
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
-from ..rules import is_steep
+from ..rules import is_pressing, is_steep
 from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
 from .loop import Kernel, method_loop
@@ -165,7 +165,7 @@ def hold_constraints(search: SearchArrays, all_at_limits: bool) -> int:
 
 @inner
 def _presses(search: SearchArrays, program: ProgramArrays, c: int) -> bool:
-    """Whether a constraint's multiplier is more than nothing, as a slope is."""
+    """Whether a constraint's multiplier holds it, as the slope along a variable does."""
     n = search.vectors.shape[1]
     square = 0.0
     if c < n:
@@ -173,7 +173,7 @@ def _presses(search: SearchArrays, program: ProgramArrays, c: int) -> bool:
     else:
         for j in range(n):
             square += program.rows[c - n, j] ** 2 * search.vectors[SQUARES, j]
-    return is_steep(program.multipliers[c], square, search.values[COST])
+    return is_pressing(program.multipliers[c], square, search.values[COST])
 
 
 @inner

@@ -23,8 +23,8 @@ place of J'J: Gauss-Newton converges slowly where the residual stays large.
 
 Tasks about the joints themselves (`JointTask`) and the positions of an example motion
 (`EndEffectorPatternTask`) are in the model as they are; being a compromise, a problem with such
-tasks is solved to its stationary point from the start alone. With other
-tasks weighed against the goals the same method is a step of the shared loop.
+tasks is solved to its stationary point from the start alone. So is one with tasks that no kernel
+knows, which are called back at every point; an iteration is one such point, kept or not.
 """
 
 from __future__ import annotations

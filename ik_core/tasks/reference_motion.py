@@ -252,7 +252,7 @@ def example_guided_tasks(
 
 
 def total_link_length(robot: Robot, link: str) -> float:
-    """Length [m] of the chain from the root to a link at rest: L in [TakKo] section 4.3.
+    """Length [m] of the chain from its first joint to a link at rest: L in [TakKo] section 4.3.
 
     With a floating or planar root the chain begins at the link that the root carries.
     """

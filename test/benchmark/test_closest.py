@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import ik_core as ik
 from benchmark.closest import is_false, problem_out_of_reach
@@ -33,3 +34,11 @@ def test_a_minimum_that_limits_hold_beside_a_lower_slope_is_one():
     result = ik.solve(problem, q0, solver='penalty', restarts=0)
     assert result.status is ik.IkStatus.CLOSEST
     assert not is_false(problem, result)
+
+
+@pytest.mark.parametrize('solver', ['trust_region', 'selectively_damped_least_squares'])
+@pytest.mark.parametrize('seed', [667, 843])
+def test_a_saddle_next_to_a_limit_that_hardly_holds_is_not_called_closest(seed, solver):
+    problem, q0 = problem_out_of_reach(load_robot('arm5'), True, seed)
+    result = ik.solve(problem, q0, solver=solver, restarts=0)
+    assert result.status is not ik.IkStatus.CLOSEST or not is_false(problem, result)

@@ -16,7 +16,7 @@ from support.places import ROOT
 from support.robots import python_path
 
 from benchmark import BENCHMARKS, GROUP, NAMES, PAPERS, load, runner
-from benchmark.results import Claim, claim_rows, exponent, markdown_table
+from benchmark.results import Claim, claim_rows, exponent, markdown_table, swept
 from ik_core.cli.main import main
 
 CLAIMS = [Claim('a | b (Fig. 1)', '1.5', '2', True), Claim('c', 'few', 'many', False)]
@@ -54,20 +54,39 @@ def fake(monkeypatch):
     monkeypatch.delenv('IK_MOCAP_DIR', raising=False)
 
 
-def test_a_claim_is_a_line_of_four_columns():
-    assert claim_rows(CLAIMS)[1] == {
+def test_claim_is_a_line_with_its_verdict_range_and_command():
+    assert claim_rows(CLAIMS, 'fake')[1] == {
         'claim': 'c',
         'theirs': 'few',
         'ours': 'many',
-        'holds': 'no',
+        'verdict': 'no',
+        'range': '',
+        'command': '`ik bench fake`',
     }
 
 
+@pytest.mark.parametrize(
+    ('held', 'verdict', 'ours'),
+    [
+        ([True] * 5, 'yes', 'x'),
+        ([False] * 5, 'no', 'x'),
+        ([True, True, False, True, False], 'partly', 'x; holds at 0.1 to 0.2, 0.8'),
+    ],
+)
+def test_swept_claim_holds_at_all_some_or_no_values(held, verdict, ours):
+    claim = swept('c', 'few', 'x', [0.1, 0.2, 0.4, 0.8, 1.6], held, 'step 0.1 to 1.6')
+    assert (claim.verdict, claim.ours, claim.range) == (verdict, ours, 'step 0.1 to 1.6')
+    assert claim.holds == (verdict == 'yes')
+
+
 def test_a_table_in_markdown_has_its_head_and_escapes_bars():
-    rows = claim_rows(CLAIMS)
+    rows = claim_rows(CLAIMS, 'fake')
     lines = markdown_table(list(rows[0]), [list(row.values()) for row in rows]).splitlines()
-    assert lines[0] == '| claim | theirs | ours | holds |'
-    assert lines[2:] == ['| a \\| b (Fig. 1) | 1.5 | 2 | yes |', '| c | few | many | no |']
+    assert lines[0] == '| claim | theirs | ours | verdict | range | command |'
+    assert lines[2:] == [
+        '| a \\| b (Fig. 1) | 1.5 | 2 | yes |  | `ik bench fake` |',
+        '| c | few | many | no |  | `ik bench fake` |',
+    ]
 
 
 def test_the_exponent_is_that_of_a_power():
@@ -123,9 +142,9 @@ def test_the_results_in_the_tree_are_whole_and_small(name):
 @pytest.mark.parametrize('name', sorted(PAPERS))
 def test_the_claims_in_the_tree_follow_from_the_rows_in_the_tree(name):
     """What is said, and whether it holds; our numbers were said before the rows were rounded."""
-    said = claim_rows(runner.experiment(name).claims(rows_of(name)))
+    said = claim_rows(runner.experiment(name).claims(rows_of(name)), name)
     for line, written in zip(said, table_of(f'{name}_claims'), strict=True):
-        for column in ('claim', 'theirs', 'holds'):
+        for column in ('claim', 'theirs', 'verdict', 'range', 'command'):
             assert line[column] == written[column]
 
 
@@ -144,15 +163,22 @@ def test_an_experiment_prints_its_claims_and_writes_all_of_it(tmp_path, capsys):
     assert main(['bench', 'fake', '--count', '3', '--out', str(tmp_path / 'new')]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[1:3]] == [
-        ['claim', 'theirs', 'ours', 'holds'],
-        ['y', 'doubles', 'x', '2', 'x', '2', 'yes'],
+        ['claim', 'theirs', 'ours', 'verdict', 'range', 'command'],
+        ['y', 'doubles', 'x', '2', 'x', '2', 'yes', '`ik', 'bench', 'fake`'],
     ]
     names = {path.name for path in (tmp_path / 'new').iterdir()}
     assert names == {'fake.csv', 'fake.svg', 'fake.png', 'fake_claims.csv', 'fake_claims.md'}
     with (tmp_path / 'new' / 'fake.csv').open() as file:
         assert list(csv.reader(file)) == [['x', 'y'], ['1', '2'], ['3', '4']]
     with (tmp_path / 'new' / 'fake_claims.csv').open() as file:
-        assert list(csv.reader(file))[1] == ['y doubles', 'x 2', 'x 2', 'yes']
+        assert list(csv.reader(file))[1] == [
+            'y doubles',
+            'x 2',
+            'x 2',
+            'yes',
+            '',
+            '`ik bench fake`',
+        ]
 
 
 @pytest.mark.usefixtures('fake')
@@ -177,7 +203,7 @@ def test_as_json_there_are_rows_and_claims(capsys):
     assert main(['bench', 'fake', '--json', '--count', '3']) == 0
     data = json.loads(capsys.readouterr().out)['fake']
     assert data['rows'][1] == {'x': 3, 'y': 4.0}
-    assert data['claims'][0]['holds'] == 'yes'
+    assert data['claims'][0]['verdict'] == 'yes'
 
 
 @pytest.mark.usefixtures('fake')

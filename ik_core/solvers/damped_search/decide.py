@@ -69,6 +69,10 @@ HOPE = 10.0
 """From this iteration on a followed attempt is dropped if HOPE more decreases like its last one
 would not take it below the best: decreases become smaller and smaller."""
 
+NEARLY = 1e3
+"""None is dropped while the best misses the goals by fewer tolerances: they are hardly out of
+reach, and towards a singular goal a small decrease says nothing about the next ones."""
+
 SAME_POINT = 1e-6
 """Points within this distance [rad or m] count as one."""
 
@@ -122,7 +126,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
         lanes.growth[w], lanes.leaving[w] = 2.0, 0
         if _is_solved(problem, lanes, w):
             return REACHED
-        if _is_hopeless(searches, lanes, w, before - cost):
+        if _is_hopeless(problem, searches, lanes, w, before - cost):
             return STALLED
         ended = CLOSEST if is_stationary(problem, lanes, w) else RUNNING
         if ended == RUNNING and _stands_still(problem, lanes, w):
@@ -236,13 +240,15 @@ def _note_exact(problem: Record, lanes: Record, w: int) -> None:
 
 
 @inlined
-def _is_hopeless(searches: Record, lanes: Record, w: int, drop: float) -> bool:
+def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop: float) -> bool:
     """Whether a followed attempt is unlikely to end below the best one followed so far."""
     i = lanes.search[w]
     if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < SETTLED:
         return False
-    cost = lanes.cost[1 - lanes.here, w]
-    return bool(cost - HOPE * drop > searches.best_cost[i] * (1.0 - SAME_COST))
+    cost, best = lanes.cost[1 - lanes.here, w], searches.best_cost[i]
+    if best < (NEARLY * problem.tolerance[0]) ** 2:
+        return False
+    return bool(cost - HOPE * drop > best * (1.0 - SAME_COST))
 
 
 # --- a point -------------------------------------------------------------------------------------

@@ -97,6 +97,55 @@ def test_shaking_is_a_change_of_the_step(monkeypatch):
     assert (row['error'], row['worst'], row['us']) == (2.5, 5.0, pytest.approx(3.0))
 
 
+def amplitude_rows(size, **shaking):
+    """Rows of both figures at an amplitude: what each method shakes."""
+    return [
+        {
+            'part': 'amplitude',
+            'figure': figure,
+            'motion': f'{size:g} m',
+            'method': name,
+            'damping': 0.5,
+            'shaking_percent': percent,
+        }
+        for figure in buss.FIGURES
+        for name, percent in shaking.items()
+    ]
+
+
+def test_alternate_jacobian_is_judged_at_every_amplitude():
+    names = ('transpose', 'transpose, target')
+    rows = []
+    for size in buss.AMPLITUDES:
+        rows += amplitude_rows(size, **dict(zip(names, (20.0, 10.0), strict=True)))
+    assert buss._alternate_claim(rows, 'transpose').verdict == 'yes'
+    rows[-1]['shaking_percent'] = 20.0
+    claim = buss._alternate_claim(rows, 'transpose')
+    assert claim.verdict == 'partly'
+    assert claim.ours.endswith('holds at 0.8 to 1.1')
+
+
+def test_oscillation_at_the_least_error_is_judged_at_every_amplitude():
+    rows = []
+    for size, percent in zip(buss.AMPLITUDES, (0.0, 0.5, 0.0, 0.9, 0.0), strict=True):
+        rows += amplitude_rows(size, **{buss.LEAST: percent})
+    assert buss._least_error_claim(rows, 'Y').verdict == 'no'
+    rows[2]['shaking_percent'] = 1.0  # the Y's at the second amplitude
+    assert buss._least_error_claim(rows, 'Y').verdict == 'partly'
+    assert buss._least_error_claim(rows, 'double Y').verdict == 'no'
+
+
+def test_damping_of_the_least_error_is_found_between_those_of_the_sweep(monkeypatch):
+    monkeypatch.setattr(buss, 'follow', lambda *_: (None, np.array([(found[-1] - 0.4567) ** 2])))
+    found = []
+
+    def one_update(*_, damping, **__):
+        found.append(damping)
+
+    monkeypatch.setattr(buss, 'OneUpdate', one_update)
+    assert buss.least_damping('Y', 1.0, 10) == pytest.approx(0.4567, rel=0.005)
+
+
 def test_the_bones_are_those_of_the_file():
     bones = list(buss.bones(buss.problem_of('Y')[0].robot))
     assert len(bones) == 7 + 2

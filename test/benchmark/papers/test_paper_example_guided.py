@@ -99,12 +99,36 @@ def test_other_numbers_do_not(better, refuted):
     assert tuple(i for i, claim in enumerate(claims) if not claim.holds) == refuted
 
 
+def test_claim_for_one_figure_alone_is_partly():
+    rows = made_up_rows()
+    for row in rows:
+        if row['figure'] == 'Abnorman-1':
+            row['jerk_ratio'] = 9.0 if row['beta'] == 1e-5 else 0.5
+    claims = example_guided.claims(rows)
+    assert [claims[5].verdict, claims[6].verdict] == ['partly', 'partly']
+    assert claims[6].ours.endswith('holds for Abnorman-2')
+
+
+@needs_clips
+def test_calibrated_figure_misses_by_the_error_of_the_source():
+    """43 cm, and 17 % of the total link length, at beta = 1."""
+    norman, motion = ik.motion.load_mocap(clip('124_01.amc'))
+    throw = example_guided.Throw(norman, motion[::40])
+    name = 'Abnorman-2'
+    figure = proportioned(norman, *example_guided.ABNORMANS[name])
+    made = throw.imitated(name, figure, beta=1.0)
+    row = throw.row(name, figure, 1.0, made)
+    assert row['error_m'] == pytest.approx(0.43, abs=0.01)
+    assert row['error_over_length'] == pytest.approx(0.17, abs=0.005)
+    assert made.length == pytest.approx(0.43 / 0.17)
+
+
 @needs_clips
 def test_a_sweep_gives_way_from_links_to_joints(monkeypatch):
     monkeypatch.setattr(example_guided, 'BETAS', (1.0, 1e-2, 1e-5))
     norman, motion = ik.motion.load_mocap(clip('124_01.amc'))
     throw = example_guided.Throw(norman, motion[300:480:12])
-    rows = throw.sweep('longer', proportioned(norman, 1.2, 0.8))
+    rows = throw.sweep('Abnorman-1', proportioned(norman, 1.2, 0.8))
     errors = [row['error_m'] for row in rows]
     joints = [row['joint_error_deg'] for row in rows]
     assert errors == sorted(errors, reverse=True)

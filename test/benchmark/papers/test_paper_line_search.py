@@ -182,10 +182,33 @@ def test_claims_fall_with_their_numbers():
     assert not line_search.against_inverse(better, '0.7 s').holds
     calm = changed(rows, 'step held', '0.05', 'transpose', high=0.0)
     assert not line_search.flipping_step(calm).holds
-    still = [{**r, 'count': 0} if r['part'] == 'drag' else r for r in rows]
-    assert line_search.dragged(still)[1].holds
-    flipping = changed(still, 'drag', '0.1 0.25', 'line search', count=3)
-    assert not line_search.dragged(flipping)[1].holds
+    capped = [{**r, 'count': 0} if r['part'] == 'drag capped' else r for r in rows]
+    assert line_search.dragged(rows)[1].verdict == 'partly'
+    assert line_search.dragged(capped)[1].verdict == 'yes'
+    flipping = [{**r, 'count': 3} if r['part'] == 'drag capped' else r for r in rows]
+    assert line_search.dragged(flipping)[1].verdict == 'no'
+
+
+def test_improvement_is_judged_in_as_many_iterations_and_in_the_same_time():
+    rows = rows_of('line_search')
+    better = [
+        {**r, 'median': 0.001, 'high': 0.01} if r['method'] == 'line search' else r for r in rows
+    ]
+    assert [claim.verdict for claim in line_search.improved(better)] == ['yes', 'yes']
+    one = changed(better, 'equal', '1 s, 50', 'line search', high=99.0)
+    claim = line_search.improved(one)[0]
+    assert claim.verdict == 'partly'
+    assert claim.ours.endswith('holds at 20, 100 to 1000')
+    slower = changed(better, 'slot', '0.5 ms', 'line search', median=9.0)
+    assert line_search.improved(slower)[1].verdict == 'partly'
+
+
+def test_problems_that_begin_weakly_are_partly():
+    rows = rows_of('line_search')
+    for high, verdict in ((0.011, 'no'), (0.015, 'partly'), (0.5, 'yes')):
+        again = changed(rows, 'error', '0.05 s', 'transpose', high=0.01)
+        again = changed(again, 'error', '1 s', 'transpose', high=high)
+        assert line_search.troubled(again)[0].verdict == verdict
 
 
 def test_the_figure_is_drawn_from_the_rows():

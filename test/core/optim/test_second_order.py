@@ -167,9 +167,11 @@ def test_the_farthest_orientation_is_no_closest_one(solver, goal):
 
 
 @pytest.mark.parametrize('solver', list(ik.SOLVERS))
-def test_on_a_limit_that_nothing_presses_against_the_way_inside_is_found(solver):
-    """Stretched out away from the goal, both joints on their lower limits, without a slope."""
-    robot, goal = planar(1.0, 1.0), PositionTask('tip', [-3.0, 0.0, 0.0])
+@pytest.mark.parametrize('height', [0.0, -2e-5])
+def test_on_a_limit_that_hardly_anything_presses_against_the_way_inside_is_found(solver, height):
+    """Stretched out away from the goal, both joints on their lower limits, without a slope, or
+    with one against which they gain after a few microradians."""
+    robot, goal = planar(1.0, 1.0), PositionTask('tip', [-3.0, height, 0.0])
     problem = IkProblem(robot, [goal], lower=np.zeros(2), upper=np.array([3.5, 1.0]))
     result = make_solver(solver, restarts=0).solve(problem, [0.0, 0.0])
     if solver not in SWINGING:
