@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ SLABS = 12
 REFINEMENTS = 4
 BALANCE = 0.01
 """Cost of the larger side: of cuts that take as much away, the one in the middle is made."""
-MOST_TRIANGLES = 2000
+MOST_TRIANGLES = 700
 """Planes are searched with a random sample of so many triangles; they cut all of them."""
 FLAT = 1e-9
 """Least volume of a hull, as a fraction of its extent's cube."""
@@ -70,6 +70,15 @@ class Part(NamedTuple):
 
 def hull_of(points: Array) -> Hull | None:
     """Return the convex hull of points (n, 3), None if they are flat."""
+    found = _convex_hull(points)
+    if found is None:
+        return None
+    planes = np.unique(found.equations, axis=0)  # the same for triangles of one facet
+    return Hull(points[found.vertices], planes * [1.0, 1.0, 1.0, -1.0], found.volume, found.area)
+
+
+def _convex_hull(points: Array) -> Any:
+    """Return the ConvexHull of points (n, 3), None if they are flat."""
     from scipy.spatial import ConvexHull, QhullError  # 0.4 s, and only new meshes need it
 
     extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
@@ -77,10 +86,7 @@ def hull_of(points: Array) -> Hull | None:
         found = ConvexHull(points)
     except (QhullError, ValueError):  # ValueError: fewer than four points
         return None
-    if found.volume <= FLAT * extent**3:
-        return None
-    planes = np.unique(found.equations, axis=0)  # the same for triangles of one facet
-    return Hull(points[found.vertices], planes * [1.0, 1.0, 1.0, -1.0], found.volume, found.area)
+    return found if found.volume > FLAT * extent**3 else None
 
 
 def convex_pieces(triangles: Array) -> list[Hull]:
@@ -257,9 +263,9 @@ def _growing(slabs: list[Array]) -> list[float]:
     volumes, points = [], np.empty((0, 3))
     for slab in slabs:
         points = np.concatenate([points, slab])
-        hull = hull_of(points)
+        hull = _convex_hull(points)
         volumes.append(np.inf if hull is None else hull.volume)
-        points = points if hull is None else hull.corners
+        points = points if hull is None else points[hull.vertices]
     return volumes
 
 
