@@ -24,6 +24,8 @@ from ik_core.collision.piece import piece_of
 from ik_core.collision.shapes import Shape
 from ik_core.maths.rotations import Array
 
+NO_ANSWER = -1e300
+"""coal returns the least float where its search for a depth fails, even of pieces that are apart."""
 TOLERANCE, EPA_TOLERANCE, MOST_ITERATIONS = 1e-12, 1e-9, 1000
 
 
@@ -76,7 +78,8 @@ class CoalJudge:
                 distance = self._coal.distance(
                     shape, here, other, there, self._request, self._result
                 )
-                found[pair] = min(found.get(pair, np.inf), distance)
+                if distance > NO_ANSWER:
+                    found[pair] = min(found.get(pair, np.inf), distance)
         return found
 
     def gap(self, q: Array, pair: tuple[str, str], normal: Array, distance: float) -> float:

@@ -82,6 +82,8 @@ class IkProblem:
     since its arrays hold the targets and frozen joints of that search; `clone` makes another.
     """
 
+    avoids: bool
+    """Whether answers have to be free of collisions, or valid to the user's own check."""
     tolerances: tuple[float, float]
     """Both tolerances [m, rad]: another pair after each change, by which searches see it."""
 
@@ -121,6 +123,7 @@ class IkProblem:
         self.columns = _as_slice(self.variables)
         box = self._checked_box(lower, upper)
         self.avoid, self.valid = _checked_avoid(avoid, robot, box), _checked_valid(valid)
+        self.avoids = avoid is not None or valid is not None
         low, high = box[:, self.variables]
         turns = robot.full_turns[self.variables]
         if any(isinstance(task, JointTask) for task in self.other_tasks):
@@ -225,13 +228,8 @@ class IkProblem:
     def without_avoid(self) -> IkProblem:
         """Copy with the same goals, that may collide."""
         other = self.clone()
-        vars(other).update(avoid=None, valid=None)
+        vars(other).update(avoid=None, valid=None, avoids=False)
         return other
-
-    @property
-    def avoids(self) -> bool:
-        """Whether answers have to be free of collisions, or valid to the user's own check."""
-        return self.avoid is not None or self.valid is not None
 
     def are_free(self, q: Array) -> NDArray[np.bool_]:
         """Whether configurations (N, n) are free of collisions and valid (N,)."""

@@ -58,6 +58,7 @@ class DampedWorkspace(Workspace):
         self._tasks = Callback(self._evaluate_others) if self._others else None
         self._valid = Callback(self._ask_user) if problem.valid is not None else None
         self._model: Record | None = None  # of what is to be avoided
+        self._version = -1  # of the world in it
         self._checks: dict[int, tuple[Record, Record]] = {}
         self.packed = packed_with(problem, patterns)
         self.beginning = beginning_for(problem, options)
@@ -91,6 +92,7 @@ class DampedWorkspace(Workspace):
         self.constants = self._make_constants()
         self._tolerances: tuple[float, float] | None = None
         self.note_tolerances()
+        self._version = -1
         for name in ('searches', '_one'):
             vars(self).pop(name, None)
         self._few: Record | None = None
@@ -181,6 +183,7 @@ class DampedWorkspace(Workspace):
         avoid = self.problem.avoid
         if avoid is None:
             return
+        self._version = avoid.world.version
         self._model = model = avoid.model
         self.constants['collisions'] = model.address
         for record in lanes:
@@ -286,13 +289,17 @@ class DampedWorkspace(Workspace):
     def _begin_to_avoid(self, q: Array) -> None:
         """Prepare the checks of a search that begins at q (n,)."""
         self.searches['rows'][0] = q
-        self.constants['failed'] = 0
-        self.note_world(*(one for one in (self._one, self._few) if one is not None))
+        if self._valid is not None:
+            self.constants['failed'] = 0
+        avoid = self.problem.avoid
+        if avoid is not None and avoid.world.version != self._version:
+            self.note_world(*(one for one in (self._one, self._few) if one is not None))
 
     def _prepare(self) -> int:
         """Make the lanes of whole solves, which a search step by step does not use."""
         if self._uses_lanes:
             self._few = self.make_lanes(FEW)
+            self._version = -1
             self.searches['few'] = self._few.address
         self._address = self.searches.address
         return self._address

@@ -40,6 +40,7 @@ from ik_node.robot_model import Model
 from ik_node.services.compute_ik import (
     LONGEST_TIMEOUT,
     Declined,
+    KnownCollisions,
     MoveItErrorCode,
     PatientFrames,
     read_request,
@@ -125,7 +126,7 @@ def read(model, request, others=None, stopping=None):
     """What is asked for, the way the service reads it."""
     frames = Frames(model.robot, model.base_link, others)
     patient = PatientFrames(frames, stopping or threading.Event())
-    return read_request(request, model, patient, model.robot.name)
+    return read_request(request, model, patient, model.robot.name, KnownCollisions())
 
 
 def ask(model, request, others=None, stopping=None):
@@ -397,7 +398,6 @@ def several_degrees(request):
     ('change', 'code'),
     [
         (set_field('group_name', 'left_foot'), MoveItErrorCode.INVALID_GROUP_NAME),
-        (set_field('avoid_collisions', True), MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE),
         (constrain('joint'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
         (constrain('position'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
         (constrain('orientation'), MoveItErrorCode.INVALID_GOAL_CONSTRAINTS),
@@ -422,6 +422,44 @@ def test_what_can_not_be_honoured_is_refused(panda, change, code):
     request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
     change(request)
     assert declined(panda, request) == code
+
+
+def test_avoid_collisions_answers_with_links_that_do_not_meet(panda):
+    """The hand beside the base: the nearest solution bends the arm into itself."""
+    collisions, avoided = ik.Collisions(panda.robot), 0
+    rng = np.random.default_rng(4)
+    lower, upper = panda.robot.lower, panda.robot.upper
+    for _ in range(60):
+        q = lower + rng.random(panda.robot.n) * (upper - lower)
+        if collisions.free(q):
+            continue
+        request = new_request()
+        request.pose_stamped = stamped(panda.robot.forward_kinematics(q, TIP))
+        names = list(panda.robot.joint_names)
+        request.robot_state.joint_state = JointState(name=names, position=q.tolist())
+        assert pose_of(panda, ask(panda, request)) is not None
+        request.avoid_collisions = True
+        response = ask(panda, request)
+        if response.error_code.val == MoveItErrorCode.SUCCESS:
+            state = response.solution.joint_state
+            values = dict(zip(state.name, state.position, strict=True))
+            assert collisions.free([values[joint] for joint in names])
+            avoided += 1
+        else:
+            assert response.error_code.val == MoveItErrorCode.NO_IK_SOLUTION
+            assert 'every solution found collides' in response.error_code.message
+    assert avoided > 3
+
+
+def test_avoid_collisions_without_collision_geometry_is_refused():
+    robot = ik.load_urdf(
+        '<robot name="bare"><link name="a"/><link name="b"/><joint name="j" type="revolute">'
+        '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
+        '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'
+    )
+    with pytest.raises(Declined, match='no collision geometry') as refused:
+        KnownCollisions().of(robot)
+    assert refused.value.code == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
 
 
 @needs_moveit
@@ -449,8 +487,7 @@ def test_the_service_answers_beside_the_ticks():
         assert np.allclose(load('panda').forward_kinematics(q, TIP), goal, atol=2e-4)
         request.ik_request.avoid_collisions = True
         response = it.call(service, 'compute_ik', request)
-        assert response.error_code.val == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
-        request.ik_request.avoid_collisions = False
+        assert response.error_code.val == MoveItErrorCode.SUCCESS
         request.ik_request.pose_stamped.pose.position.x = 9.0
         request.ik_request.timeout.sec = 1
         response = it.call(service, 'compute_ik', request)
