@@ -17,6 +17,7 @@ from typing import Any
 from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
+from .collision_check import CollisionReport, check_collisions
 from .first_limits import suggested_yaml
 from .parser import add_json, add_robot, add_tip, check_writable, new_parser
 from .self_test import Report, TipReport, check
@@ -44,6 +45,14 @@ def add_parser(commands: Any, summary: str) -> None:
         metavar='FILE',
         help='write parameters for the first runs of ik_node: slow limits for every joint',
     )
+    add(
+        '--mesh-folder',
+        type=Path,
+        action='append',
+        default=[],
+        metavar='FOLDER',
+        help='a package, or a folder with packages, in which meshes are; may be repeated',
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -55,9 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
         check_writable(arguments.yaml)
     with ProgressLine('check') as line:
         report = check(path, arguments.tips, arguments.goals, line.show)
+    collisions = check_collisions(report.robot, arguments.mesh_folder)
     if arguments.yaml:
         arguments.yaml.write_text(suggested_yaml(report), encoding='utf-8')
-    print(as_json(_data(report)) if arguments.json else _text(report))
+    print(as_json(_data(report, collisions)) if arguments.json else _text(report, collisions))
     return PROBLEMS if report.problems else NO_PROBLEMS
 
 
@@ -68,19 +78,20 @@ def _count(text: str) -> int:
     return count
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _data(report: Report, collisions: CollisionReport) -> dict[str, Any]:
     return {
         'name': report.robot.name,
         'base_link': report.robot.base_link,
         'joints': [asdict(joint) for joint in report.joints],
         'tips': [asdict(tip) for tip in report.tips],
+        'collisions': asdict(collisions),
         'problems': report.problems,
         'notes': report.notes,
         'yaml': suggested_yaml(report),
     }
 
 
-def _text(report: Report) -> str:
+def _text(report: Report, collisions: CollisionReport) -> str:
     robot = report.robot
     head = f'{robot.name}: {len(robot.link_names)} links, {robot.n} joints'
     chosen = [('base', robot.base_link, 'the link without a parent')]
@@ -89,7 +100,8 @@ def _text(report: Report) -> str:
     found += [f'note: {note}' for note in report.notes]
     count = len(report.problems)
     verdict = {0: 'no problems found', 1: '1 problem found'}.get(count, f'{count} problems found')
-    parts = [head, table(chosen), _joints(report), _tips(report), '\n'.join(found), verdict]
+    tables = [table(chosen), _joints(report), _tips(report), _collisions(collisions)]
+    parts = [head, *tables, '\n'.join(found), verdict]
     return '\n\n'.join(filter(None, parts))
 
 
@@ -136,3 +148,33 @@ def _tips(report: Report) -> str:
             )
         )
     return table(rows) if len(rows) > 1 else ''
+
+
+def _collisions(report: CollisionReport) -> str:
+    if not report.links:
+        return f'collisions: {report.why}'
+    lines = []
+    if any(link.meshes for link in report.links):
+        rows: list[tuple[str, ...]] = [('link', 'pieces', 'volume', 'capsule adds')]
+        rows += [
+            (
+                link.link,
+                f'{link.pieces} ({", ".join(link.kinds)})',
+                '-' if math.isnan(link.volume) else f'{100.0 * link.volume:.0f} % of the mesh',
+                '-' if math.isnan(link.excess) else f'{1e3 * link.excess:.0f} mm',
+            )
+            for link in report.links
+        ]
+        lines.append(table(rows))
+    count = sum(link.pieces for link in report.links)
+    lines.append(
+        f'collisions: {count} pieces on {len(report.links)} links, which meet in '
+        f'{100.0 * report.colliding:.3g} % of {report.poses} random poses'
+    )
+    if not math.isnan(report.added):
+        lines.append(
+            f'in {100.0 * report.added:.3g} % of these poses pieces meet and the meshes do not'
+        )
+    elif report.why:
+        lines.append(report.why)
+    return '\n'.join(lines)

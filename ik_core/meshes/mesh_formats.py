@@ -142,7 +142,10 @@ def _read_by_trimesh(data: bytes, suffix: str) -> list[TriangleMesh]:
         raise MeshError(f'{suffix} is read by trimesh: pip install trimesh pycollada') from None
     if suffix == '.dae':
         _refuse_doctype(data)
-    loaded = trimesh.load_scene(io.BytesIO(data), file_type=suffix[1:])
+    try:
+        loaded = trimesh.load_scene(io.BytesIO(data), file_type=suffix[1:])
+    except ImportError as error:  # trimesh reads .dae by another package
+        raise MeshError(f'{suffix} needs pip install pycollada: {error}') from None
     return [
         TriangleMesh(
             np.asarray(piece.vertices, float), np.asarray(piece.faces, np.int64), _colour(piece)

@@ -51,6 +51,7 @@ UNDECLARED = {
     'numba',
     'llvmlite',  # comes with numba
     'viser',
+    'coal',  # optional, for `ik check`
     'trimesh',  # comes with viser
 }  # used where installed
 
