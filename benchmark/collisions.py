@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import ik_core as ik
+from ik_core.batch import solve_batch
 from ik_core.collision import Box, Collisions, Plane, World
 from ik_core.maths.rotations import Array
 
@@ -103,9 +104,9 @@ def _row(name: str, tip: str, scene: str, world: World, count: int) -> dict[str,
     others = np.setdiff1d(np.arange(robot.n), plain.variables)  # fingers stay as they are
     starts[:, others] = ends[:, others]
     avoiding = ik.IkProblem(robot, [ik.PoseTask(tip)], avoid=collisions)
-    batches = {problem: ik.solve_batch(problem, goals, starts) for problem in (plain, avoiding)}
+    batches = {problem: solve_batch(problem, goals, starts) for problem in (plain, avoiding)}
     seconds = {
-        problem: min(ik.solve_batch(problem, goals, starts).solve_time for _ in range(ROUNDS))
+        problem: min(solve_batch(problem, goals, starts).solve_time for _ in range(ROUNDS))
         for problem in (plain, avoiding)
     }
     found = batches[avoiding]

@@ -286,6 +286,7 @@ class ManySolves:
         else:
             targets, points = searches['targets'][:count], searches['guesses'][:count]
             beginning.fill(targets, starts, 0, count, points)
+        self._search.judge_guesses(searches, lanes, count)
         searches['references'][:count] = starts if given.near is None else given.near
         if len(packed.frozen):
             searches['angles'][:count] = given.angles[first:last]

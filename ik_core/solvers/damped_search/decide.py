@@ -41,6 +41,7 @@ from .layouts import (
     EVALUATIONS,
     EXHAUSTED,
     FOLLOW,
+    FREE,
     IDLE,
     ITERATIONS,
     POOL,
@@ -328,6 +329,9 @@ def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     """Whether a lane's point may be an answer."""
     if not avoids(problem):
         return True
+    verdict = searches.verdicts[lanes.search[w]]
+    if verdict != 0 and lanes.attempt[w] == 0 and lanes.steps[w] == 0:
+        return verdict == FREE
     x, there = lanes.point.x, 1 - lanes.here
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]

@@ -26,6 +26,7 @@ NEW, ALONE, BESIDE, REST = range(4)
 """Stages of a single search: it has not begun; its first attempt in one lane; the others in
 several; the rest in one again."""
 RESIDUAL, JACOBIAN = range(2)
+FREE, COLLIDES = 1, 2
 STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
 """Columns of `codes`."""
 
@@ -89,6 +90,7 @@ SEARCHES = Layout(
     starts=(FLOAT, 'count', 'joints'),
     rows=(FLOAT, 'count', 'robot_joints'),  # all joints at the start, to check for collisions
     guesses=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
+    verdicts=(INT, 'count'),  # FREE or COLLIDES, where that is known of the guess; else 0
     references=(FLOAT, 'count', 'joints'),  # next to which full turns are chosen
     seeds=(INT, 'count'),
     status=(INT, 'count'),
