@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ik_core import transform
 from ik_core.maths.rotations import matrix_from_rpy
 from ik_viewer.arm import Description, GoalKind
+from ik_viewer.collisions.panel import CollisionsPanel
 from ik_viewer.compare.panel import Compare
 from ik_viewer.page.page import Page
 from ik_viewer.page.server import start_server
@@ -151,4 +153,16 @@ def reach(chromium: Any, description: Description, path: Path) -> None:
         it.click('Reach', 'tab')
         it.click('Map the reach of the tip')
         it.until(lambda: it.tab.get_by_text('Cut open').first.is_visible(), 'the map')
+        it.save(path)
+
+
+def colliding(chromium: Any, description: Description, path: Path) -> None:
+    """An elbow in a ball, over a box."""
+    with still(chromium, description, ((0.30, 0.0, 0.42), (1.0, -1.5, 0.5))) as it:
+        it.click('Collisions', 'tab')
+        panel = it.page.part(CollisionsPanel)
+        for kind, place in (('box', (0.45, 0.0, 0.1)), ('ball', (0.25, 0.05, 0.62))):
+            panel.add(kind, transform(position=place))
+        it.until(lambda: panel.collisions, 'the pairs of links')
+        it.go(THERE, (0.05, 0.0, 0.0, 0.0, 0.0, 0.0))
         it.save(path)

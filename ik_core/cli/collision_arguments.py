@@ -25,7 +25,7 @@ def add_collisions(group: Any) -> None:
         help='distance [m] at which a pair is no longer free (default: 0.01)',
     )
     add(
-        '--meshes',
+        '--mesh-folder',
         action='append',
         type=Path,
         default=[],
@@ -39,7 +39,7 @@ def collisions_of(arguments: argparse.Namespace, robot: Robot) -> Collisions | N
     if not (arguments.avoid or arguments.world or arguments.srdf):
         return None
     world = load_world(arguments.world) if arguments.world else None
-    margin, folders = arguments.margin, arguments.meshes
+    margin, folders = arguments.margin, arguments.mesh_folder
     found = Collisions(robot, world, margin, arguments.srdf, folders=folders)
     for warning in found.warnings:
         print(f'warning: {warning}', file=sys.stderr)

@@ -20,7 +20,7 @@ from ..options import exact_number
 from ..robot.robot import Robot
 from .packing import BodyPiece, Record, moved, on_body, pack, place_fixed, put_piece, workspace
 from .pairs import LinkPair, Margins, link_pairs
-from .piece import Piece, pieces_of
+from .piece import Piece, all_pieces
 from .records import CAPSULES
 from .rows import distances_at, free_rows, gradients_of_rows
 from .shapes import bound_of, piece_of_shape
@@ -110,7 +110,7 @@ class Collisions:
             raise InvalidOption(f'world = {world!r}: an ik.World is needed')
         self.robot = robot
         self.world = World() if world is None else world
-        self.pieces = tuple(pieces_of(robot, geometry, folders) if pieces is None else pieces)
+        self.pieces = tuple(all_pieces(robot, geometry, folders) if pieces is None else pieces)
         if not self.pieces:
             raise UnsupportedProblem(
                 f'robot {robot.name!r} has no collision geometry: its links need <collision> '

@@ -84,13 +84,21 @@ def pieces_of(
     Raises UrdfError for an invalid element and MeshError for a mesh that can't be used; both name
     the link. Warns if there are no such elements, so that nothing would ever collide.
     """
-    shapes, invalid = read_shapes(robot.urdf, robot.places, geometry) if robot.urdf else ([], {})
-    for reason, links in invalid.items():
-        raise UrdfError(f'link {links[0]!r}: its <{geometry}> can not be used: {reason}')
-    if not shapes:
+    found = all_pieces(robot, geometry, folders)
+    if not found:
         hint = "; geometry='visual' takes its <visual> elements" if geometry != 'visual' else ''
         text = f'robot {robot.name!r} has no <{geometry}> elements, so it collides with nothing'
         warnings.warn(text + hint, stacklevel=2)
+    return found
+
+
+def all_pieces(
+    robot: Robot, geometry: Geometry, folders: Sequence[str | PathLike[str]]
+) -> tuple[Piece, ...]:
+    """As `pieces_of`, without a warning if there are none."""
+    shapes, invalid = read_shapes(robot.urdf, robot.places, geometry) if robot.urdf else ([], {})
+    for reason, links in invalid.items():
+        raise UrdfError(f'link {links[0]!r}: its <{geometry}> can not be used: {reason}')
     hulls = _hulls_of(shapes, robot, folders)
     pieces: list[Piece] = []
     for link, origin, solid, _ in shapes:

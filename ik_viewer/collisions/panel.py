@@ -84,8 +84,11 @@ class CollisionsPanel:
         remove.on_click(stage.guarded(lambda _: self.remove_last()))
         self._free.on_click(stage.guarded(lambda _: self.move_to_free()))
 
-    def add(self, kind: str) -> None:
-        """Add an obstacle in front of the robot, and check collisions from now on."""
+    def add(self, kind: str, pose: Array | None = None) -> None:
+        """Add an obstacle and check collisions from now on.
+
+        pose (4, 4) : by default in front of the robot
+        """
         size, name = self._stage.size, f'{kind} {next(self._numbers)}'
         solids: dict[str, Shape] = {
             'box': Box((0.15 * size, 0.25 * size, 0.15 * size)),
@@ -97,7 +100,8 @@ class CollisionsPanel:
         upright = None
         if self._stage.description.up == '+y':
             front, upright = (front[0], front[2], 0.0), (-0.5 * np.pi, 0.0, 0.0)
-        self.world.add(name, solids[kind], transform(position=front, rpy=upright))
+        default = transform(position=front, rpy=upright)
+        self.world.add(name, solids[kind], default if pose is None else pose)
         self._obstacles[name] = Obstacle(self._stage, self.world, name)
         if not self._check.value:
             self._check.value = True
