@@ -33,7 +33,7 @@ FARTHEST = 1e300
 
 @dataclass(frozen=True, eq=False)
 class PairDistance:
-    """How far apart two things are: links of a robot, or a link and an obstacle.
+    """The distance of two things: links of a robot, or a link and an obstacle.
 
     first, second : their names
     distance : [m] of their surfaces; where they penetrate each other, minus the depth

@@ -59,7 +59,7 @@ SLIDE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class LinkPair:
-    """What is known of two links with joints between them.
+    """Two links with joints between them: whether they can meet, and why that is known.
 
     first, second : the links
     verdict : see `pairs`

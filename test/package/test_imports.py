@@ -67,6 +67,7 @@ ORDERS = {
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
+        {'collisions'},
         {'parts'},
         {'view', 'main'},
     ],

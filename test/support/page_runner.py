@@ -46,6 +46,7 @@ def furnish():
     panda = ik.load_urdf('panda')
     still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
     ik.motion.save_motion(still, 'wave.csv')
+    Path('world.yaml').write_text('floor: {plane: true, xyz: [0, 0, -0.1]}\n')
     Path('poses.csv').write_text('0.4,0,0.5\n0.4,0.1,0.5\n')
 
 
