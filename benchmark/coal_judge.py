@@ -60,7 +60,10 @@ class CoalJudge:
         self._result = coal.DistanceResult()
 
     def distances(self, q: Array) -> dict[tuple[str, str], float]:
-        """The signed distance [m] of each pair of names that is checked, at q (n,)."""
+        """The signed distance [m] of each pair of names that is checked, at q (n,).
+
+        Without those where coal has no answer.
+        """
         checked = self._checked()
         robot = self.collisions.robot
         frames = {link: robot.forward_kinematics(q, link) for _, link, *_ in self._things}
@@ -78,9 +81,8 @@ class CoalJudge:
                 distance = self._coal.distance(
                     shape, here, other, there, self._request, self._result
                 )
-                if distance > NO_ANSWER:
-                    found[pair] = min(found.get(pair, np.inf), distance)
-        return found
+                found[pair] = min(found.get(pair, np.inf), distance)
+        return {pair: distance for pair, distance in found.items() if distance > NO_ANSWER}
 
     def gap(self, q: Array, pair: tuple[str, str], normal: Array, distance: float) -> float:
         """The gap [m] along a unit normal of the two pieces where it is `distance`, about.

@@ -260,7 +260,7 @@ class IkProblem:
         if self.avoids:
             name = 'avoid' if self.avoid is not None else 'valid'
             raise UnsupportedProblem(
-                f'{who} does not support {name}=: levenberg_marquardt and closed_form do'
+                f'{who} does not support {name}=: solves by levenberg_marquardt and closed_form do'
             )
 
     def configuration(self, x: Array) -> Array:

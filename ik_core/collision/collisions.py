@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from ..maths.rotations import Array
 from ..maths.transforms import for_kernels
 from ..options import exact_number
 from ..robot.robot import Robot
+from ..robot.urdf_shapes import Geometry
 from .packing import BodyPiece, Record, moved, on_body, pack, place_fixed, put_piece, workspace
 from .pairs import LinkPair, Margins, link_pairs
 from .piece import Piece, all_pieces
@@ -101,11 +102,15 @@ class Collisions:
         margin: float | Mapping[tuple[str, str], float] = 0.01,
         srdf: str | PathLike[str] | None = None,
         *,
-        geometry: Literal['collision', 'visual'] = 'collision',
+        geometry: Geometry = 'collision',
         folders: Sequence[str | PathLike[str]] = (),
         pieces: Sequence[Piece] | None = None,
         boxes: int | None = None,
     ) -> None:
+        if not isinstance(robot, Robot):
+            raise InvalidOption(f'robot = {robot!r}: a Robot is needed, as load_urdf returns')
+        if geometry not in get_args(Geometry):
+            raise InvalidOption(f"geometry = {geometry!r}: 'collision' or 'visual' is needed")
         if world is not None and not isinstance(world, World):
             raise InvalidOption(f'world = {world!r}: an ik.World is needed')
         self.robot = robot
@@ -117,6 +122,7 @@ class Collisions:
                 "elements, or geometry='visual' takes what is drawn"
             )
         self.margins = Margins(margin)
+        self.margins.check(robot.link_names)
         self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
         self._lock = RLock()
         self._version = -1

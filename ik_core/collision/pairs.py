@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from os import PathLike
@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..display import length
+from ..display import length, listed
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import exact_number, whole_number
@@ -119,6 +119,13 @@ class Margins:
                     f"margin: {names!r} is no pair of names; ('link', 'link') is needed"
                 )
             self.named[frozenset(names)] = _margin(value, f'margin of {names!r}')
+
+    def check(self, links: Collection[str]) -> None:
+        """Raise InvalidOption for a pair without any of the links: obstacles may come later."""
+        for names in self.named:
+            if not names & set(links):
+                shown = listed(map(repr, sorted(names)))
+                raise InvalidOption(f'margin: none of {shown} is a link')
 
     def of(self, first: str, second: str) -> float:
         """Return the margin of a pair."""

@@ -22,6 +22,7 @@ def finer_problem(
     """A problem like this one with tasks of its own; all goals have a target."""
     limits.check_size(problem.robot.n)
     problem.check_without_constraints()
+    problem.check_without_avoid('a Tracker')
     position, orientation = map(_finer, tolerances)
     finer = IkProblem(
         problem.robot,

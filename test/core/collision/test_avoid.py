@@ -336,6 +336,30 @@ def test_a_problem_refuses_what_is_no_collisions(panda: Scene) -> None:
         panda.problem().avoid = None  # type: ignore[misc]
 
 
+def test_a_tracker_refuses_what_it_would_not_avoid(panda: Scene) -> None:
+    with pytest.raises(ik.UnsupportedProblem, match='a Tracker does not support avoid='):
+        ik.Tracker(panda.problem(), 100.0)
+
+
+@pytest.mark.parametrize(
+    ('options', 'said'),
+    [
+        ({'margin': {('a', 'b'): 0.1}}, "none of 'a', 'b' is a link"),
+        ({'margin': float('nan')}, 'margin = nan'),
+        ({'margin': {'panda_link1': 0.1}}, 'is no pair of names'),
+        ({'geometry': 'meshes'}, "'collision' or 'visual' is needed"),
+        ({'world': []}, 'an ik.World is needed'),
+        ({'robot': 'panda'}, 'a Robot is needed'),
+        ({'boxes': 0}, 'boxes = 0'),
+    ],
+)
+def test_collisions_refuse_what_makes_no_sense(options: dict[str, object], said: str) -> None:
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    with pytest.raises(ik.InvalidOption) as caught:
+        Collisions(**{'robot': robot, **options})  # type: ignore[arg-type]
+    assert said in str(caught.value)
+
+
 def test_collisions_can_be_pickled(panda: Scene) -> None:
     rows = panda.random_rows(50, 21)
     problem = pickle.loads(pickle.dumps(panda.problem()))
