@@ -84,6 +84,34 @@ class CoalJudge:
                 found[pair] = min(found.get(pair, np.inf), distance)
         return {pair: distance for pair, distance in found.items() if distance > NO_ANSWER}
 
+    def piece_distances(self, q: Array) -> dict[tuple[int, int], float]:
+        """The signed distance [m] of each pair of pieces that is checked, by their indices in
+        `collisions.model`, at q (n,)."""
+        robot = self.collisions.robot
+        moving = [robot.placement(link).body >= 0 for _, link, *_ in self._things]
+        order = sorted(range(len(moving)), key=lambda k: not moving[k])
+        placed = []
+        for k in order:
+            _, link, shape, place = self._things[k]
+            frame = robot.forward_kinematics(q, link)
+            placed.append((shape, self._transform(frame @ place)))
+        found = {}
+        for i, j in self.collisions.model['pairs'][:, :2].tolist():
+            self._result.clear()
+            found[i, j] = self._coal.distance(
+                *placed[i], *placed[j], self._request, self._result
+            )
+        return found
+
+    def solids_at(self, q: Array, name: str) -> list[tuple[str, Array, float]]:
+        """The kind, corners (m, 3) and radius [m] of all pieces of a link or an obstacle at q."""
+        found = []
+        for each, link, kind, corners, radius in self._solids:
+            if each == name:
+                frame = self.collisions.robot.forward_kinematics(q, link)
+                found.append((kind, corners @ frame[:3, :3].T + frame[:3, 3], radius))
+        return found
+
     def gap(self, q: Array, pair: tuple[str, str], normal: Array, distance: float) -> float:
         """The gap [m] along a unit normal of the two pieces where it is `distance`, about.
 

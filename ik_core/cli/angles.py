@@ -64,23 +64,23 @@ def joint_value(text: str) -> JointValue:
 
 
 def configuration(
-    robot: Robot, given: Sequence[JointValue], others: Array, angles: Angles
+    robot: Robot, given: Sequence[JointValue], others: Array, angles: Angles, name: str = 'q0'
 ) -> Array:
     """The configuration (n,) that values mean; joints that are not named stand as in `others`.
 
     Raises UsageError where names and numbers are mixed, FrameNotFound for a joint that is not
-    there, and InvalidConfiguration for a wrong count of numbers.
+    there, and InvalidConfiguration, which calls it `name`, for a wrong count of numbers.
     """
     named = [value for value in given if isinstance(value, tuple)]
     if not named:
-        numbers = robot.checked([value for value in given if isinstance(value, float)], 'q0')
+        numbers = robot.checked([value for value in given if isinstance(value, float)], name)
         return _noted(robot, angles.to_joints(robot, numbers), angles)
     if len(named) < len(given):
         raise UsageError('give a number for every joint, or JOINT=VALUE for some, not both')
     shown = angles.of_joints(robot, others)
-    for name, value in named:
-        shown[robot.joint_index(name)] = value
-    return _noted(robot, angles.to_joints(robot, robot.checked(shown, 'q0')), angles)
+    for joint, value in named:
+        shown[robot.joint_index(joint)] = value
+    return _noted(robot, angles.to_joints(robot, robot.checked(shown, name)), angles)
 
 
 def _noted(robot: Robot, q: Array, angles: Angles) -> Array:

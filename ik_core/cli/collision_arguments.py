@@ -15,6 +15,12 @@ def add_collisions(group: Any) -> None:
     """Add --avoid, and what says which collisions: --world, --srdf, --margin, --meshes."""
     add = group.add_argument
     add('--avoid', action='store_true', help='avoid collisions of links with one another')
+    add_checked(group)
+
+
+def add_checked(group: Any) -> None:
+    """Add what says which collisions are checked: --world, --srdf, --margin, --meshes."""
+    add = group.add_argument
     add('--world', type=Path, metavar='FILE', help='and with the obstacles of a YAML file')
     add('--srdf', type=Path, metavar='FILE', help='leave out the pairs that an SRDF disables')
     add(
@@ -38,9 +44,16 @@ def collisions_of(arguments: argparse.Namespace, robot: Robot) -> Collisions | N
     """The collisions that are to be avoided; None where none of the arguments asks for it."""
     if not (arguments.avoid or arguments.world or arguments.srdf):
         return None
-    world = load_world(arguments.world) if arguments.world else None
-    margin, folders = arguments.margin, arguments.mesh_folder
-    found = Collisions(robot, world, margin, arguments.srdf, folders=folders)
+    found = checked_collisions(arguments, robot)
     for warning in found.warnings:
         print(f'warning: {warning}', file=sys.stderr)
     return found
+
+
+def checked_collisions(
+    arguments: argparse.Namespace, robot: Robot, boxes: int | None = None
+) -> Collisions:
+    """The collisions that the arguments of `add_checked` describe; boxes as in `Collisions`."""
+    world = load_world(arguments.world) if arguments.world else None
+    margin, folders = arguments.margin, arguments.mesh_folder
+    return Collisions(robot, world, margin, arguments.srdf, folders=folders, boxes=boxes)

@@ -8,6 +8,7 @@
     ik reach panda --out panda.npz --figure panda.png
     ik plot workspace panda
     ik check my_robot.urdf --yaml my_robot.yaml
+    ik collisions panda --srdf panda.srdf
     ik mocap 124_01.amc
     ik linkage 3 --joint ball --length 0.4
     ik view panda
@@ -39,6 +40,7 @@ COMMANDS = {
     'replay': 'repeat a recording of a node',
     'reach': 'map the space that a link reaches',
     'check': 'test a robot description before it drives hardware',
+    'collisions': 'show which links can collide, and the nearest at a configuration',
     'mocap': 'show the contents of a motion capture file',
     'linkage': 'write a linkage of rods as a URDF',
     'retarget': 'transfer a motion to a robot of other proportions',
