@@ -12,14 +12,14 @@ from ..robot.robot import Robot
 
 
 def add_collisions(group: Any) -> None:
-    """Add --avoid, and what says which collisions: --world, --srdf, --margin, --meshes."""
+    """Add --avoid, and what says which collisions: --world, --srdf, --margin, --mesh-folder."""
     add = group.add_argument
     add('--avoid', action='store_true', help='avoid collisions of links with one another')
     add_checked(group)
 
 
 def add_checked(group: Any) -> None:
-    """Add what says which collisions are checked: --world, --srdf, --margin, --meshes."""
+    """Add what says which collisions are checked: --world, --srdf, --margin, --mesh-folder."""
     add = group.add_argument
     add('--world', type=Path, metavar='FILE', help='and with the obstacles of a YAML file')
     add('--srdf', type=Path, metavar='FILE', help='leave out the pairs that an SRDF disables')

@@ -1,6 +1,6 @@
 """`ik collisions`: which links of a robot can collide, and how far apart they are.
 
-    ik collisions panda                                    # a verdict for each pair, and its reason
+    ik collisions panda                                    # verdicts of all pairs, and reasons
     ik collisions panda --margin 0.02 --srdf panda.srdf    # and what the SRDF says wrongly
     ik collisions my_robot.urdf --prove                    # minutes, to decide what is open
     ik collisions panda --q 0 0.5 0 -1.5 0 2 0.8 --world table.yaml
