@@ -98,9 +98,7 @@ class CoalJudge:
         found = {}
         for i, j in self.collisions.model['pairs'][:, :2].tolist():
             self._result.clear()
-            found[i, j] = self._coal.distance(
-                *placed[i], *placed[j], self._request, self._result
-            )
+            found[i, j] = self._coal.distance(*placed[i], *placed[j], self._request, self._result)
         return found
 
     def solids_at(self, q: Array, name: str) -> list[tuple[str, Array, float]]:

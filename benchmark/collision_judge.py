@@ -167,9 +167,7 @@ def outside(kind: str, corners: Array, radius: float, point: Array) -> float:
     return float(np.hypot(along - inside, max(across - radius, 0.0)))
 
 
-def _compare_bounds(
-    collisions: Collisions, judge: CoalJudge, q: Array, found: Comparison
-) -> None:
+def _compare_bounds(collisions: Collisions, judge: CoalJudge, q: Array, found: Comparison) -> None:
     """Compare the bounds that `distances` left in the workspace, and those of spheres."""
     model, state = collisions.model, collisions._state
     between = judge.piece_distances(q)

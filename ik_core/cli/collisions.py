@@ -116,9 +116,7 @@ def _text(collisions: Collisions) -> str:
     count = counted(len(collisions.pairs), 'pair')
     head = f'{collisions.robot.name}: {checked} of {count} of links are checked'
     rows: list[tuple[str, ...]] = [('first', 'second', 'verdict', 'reason')]
-    rows += [
-        (pair.first, pair.second, pair.verdict, pair.why()) for pair in _in_order(collisions)
-    ]
+    rows += [(pair.first, pair.second, pair.verdict, pair.why()) for pair in _in_order(collisions)]
     found = [f'{number} {verdict}' for verdict, number in _counts(collisions).items() if number]
     parts = [head, table(rows) if len(rows) > 1 else '', ', '.join(found), _obstacles(collisions)]
     return '\n\n'.join(filter(None, parts))
