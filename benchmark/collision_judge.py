@@ -233,7 +233,7 @@ def _compared(arguments: argparse.Namespace) -> Iterator[str]:
         robot = load_robot(name)
         pieces = pieces_of(robot, folders=arguments.meshes)
         world = world_of_all_shapes() if arguments.world else None
-        if arguments.world:
+        if world is not None:
             hand = robot.tips()[0]
             world.attach('held', Box((0.04, 0.06, 0.1)), hand, ik.transform(rpy=(0.3, 0.2, 0.1)))
             world.attach('rod', Cylinder(0.02, 0.2), hand, ik.transform(rpy=(1.3, 0.2, 0.1)))
