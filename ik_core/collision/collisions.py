@@ -262,8 +262,7 @@ class Collisions:
         if self._version == self.world.version:
             return
         version, obstacles = self.world.version, tuple(self.world)
-        before = [each._replace(pose=None) for each in self._obstacles]  # type: ignore[arg-type]
-        if self._version >= 0 and before == [each._replace(pose=None) for each in obstacles]:  # type: ignore[arg-type]
+        if self._version >= 0 and _only_moved(self._obstacles, obstacles):
             self._model = self._model.copy()  # searches under way have the one before
             for old, new in zip(self._obstacles, obstacles, strict=True):
                 if new.pose is not old.pose:
@@ -332,6 +331,14 @@ class Collisions:
         except FrameNotFound as error:
             raise FrameNotFound(f'obstacle {obstacle.name!r}: {error}') from None
         return moved(piece, place.transform)._replace(body=place.body)
+
+
+def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:
+    """Whether obstacles are the same ones, up to their poses."""
+    return len(before) == len(after) and all(
+        one.shape is other.shape and one._replace(pose=other.pose) == other
+        for one, other in zip(before, after, strict=True)
+    )
 
 
 def _may_touch(first: _Part, second: _Part, touching: Mapping[str, set[str | None]]) -> bool:

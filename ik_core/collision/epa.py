@@ -39,21 +39,37 @@ def depth_of(
     The arguments are those of `gjk.between`. Fills `state.witness` with the deepest points of
     both, and `state.toward` with a unit vector in which j would have to move by the depth.
     """
+    _, depth = depth_bounds(model, corners, state, lanes, i, j, frame)
+    return depth
+
+
+@inner
+def depth_bounds(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+) -> tuple[float, float]:
+    """Bounds (lower, upper) of the depth; the upper one is that of `depth_of`."""
     polytope, planes = state.polytope, state.planes
     thick = thickness_of(model, i) + thickness_of(model, j)
     flat, normal = _first_tetrahedron(model, corners, state, lanes, i, j, frame)
     if flat:
         _corner_along(model, corners, state, lanes, i, j, frame, normal, 0)
         _set_answer(state, 0, 0, 0, normal)
-        return max(dot(_row(polytope, 0), normal), 0.0) + thick
+        return thick, max(dot(_row(polytope, 0), normal), 0.0) + thick
     count, last = 4, 4
-    depth = FAR
+    lower, depth = 0.0, FAR
     while True:
         nearest = 0
         for f in range(last):
             if planes[f, 3] < planes[nearest, 3]:
                 nearest = f
         normal = planes[nearest, 0], planes[nearest, 1], planes[nearest, 2]
+        lower = max(lower, planes[nearest, 3])
         _corner_along(model, corners, state, lanes, i, j, frame, normal, count)
         reach = dot(_row(polytope, count), normal)
         is_surface = reach - planes[nearest, 3] <= EXACT
@@ -68,7 +84,7 @@ def depth_of(
         count += 1
         if last == 0:
             break
-    return max(depth, 0.0) + thick
+    return min(lower, max(depth, 0.0)) + thick, max(depth, 0.0) + thick
 
 
 @inlined

@@ -23,6 +23,11 @@ from .bounds import FAR
 from .records import CYLINDER, POINTS, WIDTH, Record
 
 MOST_ROUNDS = 128
+MOST_STALLS = 4
+"""Rounds, one after the other, that come no nearer by more than rounding: on a curved surface
+every other round may, although the next one does."""
+ROUNDING = 4e-16
+"""Of a distance, relative."""
 TOUCHING = 1e-13
 """[m] At this distance two pieces touch: positions of corners are not known better."""
 FLAT = 1e-24
@@ -55,7 +60,7 @@ def between(
     thick = thickness_of(model, i) + thickness_of(model, j)
     toward, simplex, share = state.toward, state.simplex, state.share
     lower, upper = -FAR, FAR
-    state.count = 0
+    state.count = stalls = 0
     for _ in range(MOST_ROUNDS):
         x, y, z = toward[0], toward[1], toward[2]
         length = norm((x, y, z))
@@ -76,8 +81,9 @@ def between(
         is_inside = nearest_point(state, simplex, share)
         x, y, z = mix(simplex, share, 0)
         length = norm((x, y, z))
-        if length >= upper and not is_inside:  # as near as rounding lets it come
-            break
+        stalls = stalls + 1 if length >= upper else 0
+        if not is_inside and (stalls == MOST_STALLS or length > (1.0 + ROUNDING) * upper):
+            break  # as near as rounding lets it come
         for c in range(6):
             state.witness[c] = 0.0
             for k in range(state.count):
@@ -137,7 +143,7 @@ def _corner(model: Record, block: int, lane: int) -> Vector:
 
 
 @inlined
-def _corner_of(model: Record, first: int, k: int) -> Vector:
+def corner_of(model: Record, first: int, k: int) -> Vector:
     """Corner k of the piece whose first block of corners is `first`."""
     return _corner(model, first + k // WIDTH, k % WIDTH)
 
@@ -145,9 +151,9 @@ def _corner_of(model: Record, first: int, k: int) -> Vector:
 @inner
 def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) -> Vector:
     """The point on the rim of the end that a direction points to; the centre along the axis."""
-    axis = _corner_of(model, first, 2)
+    axis = corner_of(model, first, 2)
     along = dot(direction, axis)
-    x, y, z = _corner_of(model, first, 1 if along > 0.0 else 0)
+    x, y, z = corner_of(model, first, 1 if along > 0.0 else 0)
     ex, ey, ez = _without(direction, axis)
     ex, ey, ez = _without((ex, ey, ez), axis)  # what rounding left of it is scaled up below
     across = norm((ex, ey, ez))

@@ -49,6 +49,8 @@ SAMPLES, DESCENTS = 200, 12
 FEW_JOINTS = 7
 BOXES_OF_FEW, BOXES_OF_MANY = 1000, 300
 """Boxes of a proof, by default: of up to `FEW_JOINTS` joints between two links, and of more."""
+BOXES_OF_ONE = 5000
+"""The same of a single joint, whose boxes are many times fewer where a proof ends at all."""
 DEEPEST = 500
 """Halvings of a box, one after the other: the stack of a proof has so many rows."""
 SIDES = 24
@@ -71,6 +73,7 @@ class LinkPair:
     q : a configuration (n,) in which they are nearest, as far as that was searched
     boxes : boxes of joint positions in the proof
     reason : the reason that an SRDF gives for disabling it
+    contacts : fraction of random configurations in which they touch
     """
 
     first: str
@@ -84,6 +87,7 @@ class LinkPair:
     q: Array
     boxes: int = 0
     reason: str = ''
+    contacts: float = 0.0
 
     @property
     def is_checked(self) -> bool:
@@ -158,7 +162,7 @@ def link_pairs(
 ) -> tuple[tuple[LinkPair, ...], tuple[str, ...]]:
     """Return what is known of all pairs of links with joints between them, and warnings.
 
-    boxes : the most boxes of a proof; by default `BOXES_OF_FEW` or `BOXES_OF_MANY`
+    boxes : the most boxes of a proof; by default by the number of joints between the links
 
     Verdicts are kept on disk by all that they depend on. Raises InvalidOption, UrdfError for an
     SRDF that can't be read.
@@ -182,7 +186,7 @@ def link_pairs(
     for pair in pairs:
         if disabled.names(pair.first, pair.second):
             reason = disabled.reason(pair.first, pair.second)
-            if pair.verdict == 'sometimes' and pair.nearest <= 0.0:
+            if pair.verdict != 'touching' and pair.nearest <= 0.0 and pair.contacts < 1.0:
                 warnings.append(_contradiction(pair, reason, robot))
             pair = replace(pair, verdict='disabled', reason=reason)
         elif pair.verdict == 'sometimes' and pair.share == 1.0:
@@ -201,7 +205,7 @@ def _contradiction(pair: LinkPair, reason: str, robot: Robot) -> str:
     )
     return (
         f'the SRDF disables {pair.first!r} and {pair.second!r} ({reason or "no reason"}), but '
-        f'they collide in {100.0 * pair.share:.3g} % of random configurations, as at {values}'
+        f'they collide in {100.0 * pair.contacts:.3g} % of random configurations, as at {values}'
     )
 
 
@@ -240,12 +244,12 @@ def _key_of(robot: Robot, pieces: Sequence[Piece], margins: Margins, boxes: int 
 def _sources() -> str:
     """A hash of the sources that verdicts depend on."""
     digest = hashlib.blake2b(digest_size=16)
-    for name in ('pairs', 'proof', 'gjk', 'rows', 'packing', 'records', 'shapes'):
+    for name in ('pairs', 'proof', 'gjk', 'epa', 'packing', 'records', 'shapes'):
         digest.update(Path(__file__).with_name(f'{name}.py').read_bytes())
     return digest.hexdigest()
 
 
-NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'share', 'boxes')
+NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'share', 'boxes', 'contacts')
 
 
 def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
@@ -267,7 +271,9 @@ def _unpacked(
         return None
     found = []
     for (first, second), row in zip(couples, numbers, strict=True):
-        margin, joints, nearest, farthest, share, boxes = map(float, row[1 : 1 + len(NUMBERS)])
+        margin, joints, nearest, farthest, share, boxes, contacts = map(
+            float, row[1 : 1 + len(NUMBERS)]
+        )
         found.append(
             LinkPair(
                 first,
@@ -280,6 +286,7 @@ def _unpacked(
                 share,
                 row[1 + len(NUMBERS) :],
                 int(boxes),
+                contacts=contacts,
             )
         )
     return found
@@ -325,12 +332,21 @@ class _Judge:
         starts = lower + rng.random((SAMPLES, len(variables))) * (upper - lower)
         found = np.empty(SAMPLES)
         self._set_pieces(path.record, self.own, first, second)
-        nearest = search(*self._addresses(path), starts, DESCENTS, margin, found)
+        nearest = search(*self._addresses(path), starts, DESCENTS, 0.0, found)
         farthest, share = float(found.max()), float((found <= margin).mean())
         q = self.robot.middle_configuration
         q[variables] = path.record['x']
         known = LinkPair(
-            first, second, 'open', margin, len(path.bodies), nearest, farthest, share, q
+            first,
+            second,
+            'open',
+            margin,
+            len(path.bodies),
+            nearest,
+            farthest,
+            share,
+            q,
+            contacts=float((found <= 0.0).mean()),
         )
         if nearest > margin:
             return self._never(path, known)
@@ -370,6 +386,8 @@ class _Judge:
         """The most boxes of a proof."""
         if self.boxes is not None:
             return self.boxes
+        if len(path.bodies) == 1:
+            return BOXES_OF_ONE
         return BOXES_OF_FEW if len(path.bodies) <= FEW_JOINTS else BOXES_OF_MANY
 
     def _addresses(self, path: _Path) -> tuple[int, int, int]:

@@ -29,9 +29,10 @@ from ..maths.lanes import Number, least, most, root
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
 from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PRISMATIC, moved_frame
-from .epa import depth_of
-from .gjk import FAR, between, thickness_of
+from .epa import depth_bounds
+from .gjk import FAR, between, corner_of, thickness_of
 from .records import (
+    CYLINDER,
     WIDTH,
     Record,
     model_lanes,
@@ -724,7 +725,10 @@ def _depth(
     i: int,
     p: Vector,
 ) -> float:
-    """How deep a point is in a piece [m], negative outside; `toward` is a unit vector inwards."""
+    """How deep a point is in a piece at least [m], negative outside; `toward` is a unit vector
+    inwards."""
+    if model.kind[i] == CYLINDER and _set_depth_in_cylinder(model, state, i, p):
+        return state.share[0]
     block = model.span[point, 0]
     for lane in range(WIDTH):
         for c in range(3):
@@ -734,9 +738,35 @@ def _depth(
     here = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     _, upper = between(model, corners, state, lanes, point, i, here, FAR, -FAR, TOLERANCE)
     if upper <= -thickness_of(model, i):
-        return depth_of(model, corners, state, lanes, point, i, here)
+        lower, _ = depth_bounds(model, corners, state, lanes, point, i, here)
+        return lower
     way = state.toward[0], state.toward[1], state.toward[2]
     length = norm(way)
     for c in range(3):
         state.toward[c] = way[c] / length
     return -upper
+
+
+@inner
+def _set_depth_in_cylinder(model: Record, state: Record, i: int, p: Vector) -> bool:
+    """Whether a point is in a cylinder.
+
+    Fills `toward` with a unit vector inwards, and the first of `share` with its exact depth [m].
+    """
+    first = model.span[i, 0]
+    start, end = corner_of(model, first, 0), corner_of(model, first, 1)
+    axis = corner_of(model, first, 2)
+    r = minus(p, start)
+    along = dot(r, axis)
+    beyond = dot(minus(end, start), axis) - along
+    off = r[0] - along * axis[0], r[1] - along * axis[1], r[2] - along * axis[2]
+    across = norm(off)
+    depth, scale, way = along, 1.0, axis
+    if beyond < depth:
+        depth, scale = beyond, -1.0
+    if model.radius[i] - across < depth:
+        depth, scale, way = model.radius[i] - across, -1.0 / max(across, 1e-300), off
+    for c in range(3):
+        state.toward[c] = scale * way[c]
+    state.share[0] = depth
+    return depth > 0.0

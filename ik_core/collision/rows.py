@@ -25,7 +25,7 @@ from .records import (
     state_numbers,
 )
 
-TOLERANCE = 1e-11
+TOLERANCE = 1e-13
 """[m] How far apart the bounds of a distance are; coordinates of corners are not better."""
 ALL = (1 << WIDTH) - 1
 """All lanes, as bits."""

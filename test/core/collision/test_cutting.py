@@ -210,7 +210,7 @@ def test_a_flat_mesh_is_refused(mesh):
 
 def test_many_triangles_are_cut_as_few_are():
     """The sample that planes are searched with does not decide what is contained."""
-    fine = ring(3000)
+    fine = ring(450)
     assert len(fine) > 5 * MOST_TRIANGLES
     hulls = convex_pieces(fine)
     assert height_over(fine.reshape(-1, 3)[::7], hulls).max() < 1e-12
