@@ -36,7 +36,7 @@ from ik_core.collision import (
 from ik_core.maths.rotations import Array
 from ik_core.robot.robot_sources import load_robot
 
-from .coal_judge import CoalJudge
+from .coal_judge import NO_ANSWER, CoalJudge
 
 CLOSE = 1e-10
 """[m] Differences of distances that are not looked at."""
@@ -172,6 +172,8 @@ def _compare_bounds(collisions: Collisions, judge: CoalJudge, q: Array, found: C
     model, state = collisions.model, collisions._state
     between = judge.piece_distances(q)
     for k, (i, j) in enumerate(model['pairs'][:, :2]):
+        if between[i, j] < NO_ANSWER:
+            continue
         centre = state['centre'][:, :, 0]
         spheres = np.linalg.norm(centre[i] - centre[j]) - model['sphere'][[i, j], 3].sum()
         for bound in (state['bound'][k, 0], spheres):
