@@ -101,4 +101,4 @@ def test_a_file_of_poses_is_solved_without_collisions(capsys, tmp_path, world):
     collisions = ik.Collisions(ik.load_urdf('panda'), load_world(world))
     rows = [line.split(',') for line in lines if not line.startswith('#')]
     for row in rows[1:3]:
-        assert collisions.free(np.array(row[:8], float))
+        assert collisions.free(np.array(row[1:9], float))
