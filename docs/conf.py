@@ -29,7 +29,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ('py:obj', '.*'),  # names in docstrings link where they can
     ('py:class', r'(Array|ArrayLike|IntArray|ndarray|Path|PathLike|TypeAliasForwardRef)'),
-    ('py:class', r'(Mapping|Sequence|Callable|Any)'),
+    ('py:class', r'(Mapping|Sequence|Callable|Any|Shape)'),
     ('py:class', r'(numpy|os|pathlib|collections|typing|ik_core)\..*'),  # inventories are far away
 ]
 

@@ -336,6 +336,7 @@ def test_a_problem_refuses_what_is_no_collisions(panda: Scene) -> None:
         panda.problem().avoid = None  # type: ignore[misc]
 
 
+@pytest.mark.filterwarnings('ignore:no acceleration limit')
 def test_a_tracker_refuses_what_it_would_not_avoid(panda: Scene) -> None:
     with pytest.raises(ik.UnsupportedProblem, match='a Tracker does not support avoid='):
         ik.Tracker(panda.problem(), 100.0)

@@ -171,7 +171,7 @@ def test_a_hundred_obstacles_are_the_most(collisions, world):
     'pose',
     [
         np.full((4, 4), np.nan),
-        ik.transform(position=(0, 0, 0)) * np.inf,
+        np.full((4, 4), np.inf),
         [0.0, np.nan, 0.0],
         np.eye(3),
         2.0 * np.eye(4),
