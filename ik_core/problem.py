@@ -39,6 +39,9 @@ from .tasks.reach import reach_of_goals
 FAR = 1e9
 """[m] In place of an infinite reach."""
 
+TOUCH = 1e-5
+"""[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
+
 
 @dataclass(eq=False)
 class Evaluation:
@@ -249,6 +252,20 @@ class IkProblem:
             return f'{count} solutions found collide, the first one: {next(iter(reasons))}'
         parts = (f'{often} of {count} solutions: {why}' for why, often in reasons.most_common())
         return '; '.join(parts)
+
+    def why_none_is_free(self, q: Array) -> str:
+        """Why the start q (n,) is all that there is: nothing that is free was found."""
+        return f'nothing free was found; at the start: {self._why_not_free(q)}'
+
+    def what_holds(self, q: Array) -> str:
+        """The pairs that stop a free configuration q (n,), those at their margins."""
+        pairs = [] if self.avoid is None else self.avoid.distances(q, self.avoid.reach + TOUCH)
+        names = [
+            f'{pair.first} and {pair.second}'
+            for pair in pairs
+            if pair.distance <= pair.margin + TOUCH
+        ]
+        return f'stopped by {"; ".join(names)}' if names else ''
 
     def _why_not_free(self, q: Array) -> str:
         """The pair that collides most at q (n,)."""

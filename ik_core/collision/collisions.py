@@ -212,8 +212,13 @@ class Collisions:
         """Return the pairs that are no farther apart than their margins at q (n,), the deepest
         first; an empty list where q is free. Raises InvalidConfiguration.
         """
-        pairs = self.distances(q, self.model['margin'].max(initial=0.0))
+        pairs = self.distances(q, self.reach)
         return [pair for pair in pairs if pair.distance <= pair.margin]
+
+    @property
+    def reach(self) -> float:
+        """The largest margin of a pair [m]."""
+        return float(self.model['margin'].max(initial=0.0))
 
     # --- records ---------------------------------------------------------------------------------
 

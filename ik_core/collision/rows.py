@@ -179,7 +179,7 @@ def gradients_of_rows(
         for j in range(rows.shape[1]):
             gradients[row, j] = 0.0
         if count > 0:
-            _add_slopes(model, state, 0, gradients[row])
+            add_slopes(model, state, 0, gradients[row])
 
 
 @inner
@@ -275,7 +275,7 @@ def _placed(frame: Frame, point: Vector, out: float, normal: Vector) -> Vector:
 
 
 @inner
-def _add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None:
+def add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None:
     """Add the derivative of a distance to (n,) zeros: n . (z_j x (p - o_j)) for each joint that
     moves the second piece, minus that for each that moves the first one. Both points are on the
     normal's line, so that either does; joints that move both cancel."""

@@ -37,6 +37,7 @@ class ProblemArrays:
         self.packed = packed_with(problem, patterns)
         self._tasks = Callback(self._evaluate_others) if self._others else None
         self._method: Callback | None = None
+        self._valid: Callback | None = None
         self._begins = False
         self._make_arrays(0)
 
@@ -47,8 +48,9 @@ class ProblemArrays:
         self._sizes = (packed.rows, n if self._joint_tasks else 0, other_rows)
         self.counters = np.zeros(memory.COUNTERS + len(self._integers), np.int64)
         self._reset_counters()
-        rows, constraints = sum(self._sizes), len(problem.constraints)
-        size = memory_size(len(packed.tree), len(packed.parts), rows, n, constraints)
+        size = memory_size(
+            len(packed.tree), len(packed.parts), sum(self._sizes), n, self.constraint_rows
+        )
         self.arguments = (
             packed.tree,
             packed.geometry,
@@ -62,11 +64,16 @@ class ProblemArrays:
         self.arrays = arrays = search_arrays(*self.arguments)
         self.values, self.vectors, self.rows = arrays.values, arrays.vectors, arrays.rows
 
+    @property
+    def constraint_rows(self) -> int:
+        """Rows of constraints beside the limits."""
+        return len(self.problem.constraints)
+
     def _reset_counters(self) -> None:
         self.counters[: memory.COUNTERS] = 0
         self.counters[memory.COUNTERS :] = self._integers
         self.counters[memory.GOAL_ROWS : memory.OTHER_ROWS + 1] = self._sizes
-        self.counters[memory.CONSTRAINTS] = len(self.problem.constraints)
+        self.counters[memory.CONSTRAINTS] = self.constraint_rows
         if self._tasks is not None:
             self.counters[memory.TASKS] = self._tasks.address
 
@@ -109,7 +116,7 @@ class ProblemArrays:
 
     def check(self) -> None:
         """Raise what a callback raised."""
-        for callback in (self._method, self._tasks):
+        for callback in (self._method, self._tasks, self._valid):
             if callback is not None:
                 callback.check()
 

@@ -155,8 +155,8 @@ def hold_constraints(search: SearchArrays, all_at_limits: bool) -> int:
         lower = lower_bound(c, search.bounds, program)
         upper = upper_bound(c, search.bounds, program)
         value = value_of(c, search.vectors[X], search.vectors[DX], program)
-        met = value - lower <= NEAR * (1.0 + abs(lower))
-        met = met or upper - value <= NEAR * (1.0 + abs(upper))
+        met = value - lower < NEAR * (1.0 + abs(lower))  # not so at no bound
+        met = met or upper - value < NEAR * (1.0 + abs(upper))
         held = lower == upper or (met and all_at_limits) or _presses(search, program, c)
         program.sides[c] = 1.0 if held else 0.0
         loose += 1 if met and not held else 0

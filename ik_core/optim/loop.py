@@ -153,13 +153,13 @@ def _run(
             if step(search):
                 differentiate_here(search)
                 keep_best(search)
-            _see_whether_it_is_over(search)
+            see_whether_it_is_over(search)
         else:
             return
 
 
 @inner
-def _see_whether_it_is_over(search: SearchArrays) -> None:
+def see_whether_it_is_over(search: SearchArrays) -> None:
     """Note how the attempt ended here, if it did; at a stationary point that is to be seen."""
     counters, ended = search.counters, RUNNING
     if at_stationary_point(search):
@@ -177,13 +177,13 @@ def keep_best(search: SearchArrays) -> None:
     """Keep x if it is the best so far, which it passes; be done where it is a solution."""
     if search.counters[STATUS] == RUNNING and is_solved(search):
         search.counters[STATUS] = REACHED
-        _keep_if_better(search, REACHED)
+        keep_if_better(search, REACHED)
     else:
-        _keep_if_better(search, RUNNING)
+        keep_if_better(search, RUNNING)
 
 
 @inner
-def _keep_if_better(search: SearchArrays, status: int) -> None:
+def keep_if_better(search: SearchArrays, status: int) -> None:
     """Keep x, where an attempt has this status, if it is better than the best so far."""
     values, vectors = search.values, search.vectors
     if is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS])):
@@ -227,14 +227,14 @@ def _end_attempt(search: SearchArrays) -> None:
             if counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
                 ended = EXHAUSTED
     if ended != RUNNING and counters[STATUS] == RUNNING:
-        _next_attempt(search, ended)
+        next_attempt(search, ended)
 
 
 @inner
-def _next_attempt(search: SearchArrays, ended: int) -> None:
+def next_attempt(search: SearchArrays, ended: int) -> None:
     """After an attempt: restart, or end with the best."""
     counters, values, vectors = search.counters, search.values, search.vectors
-    _keep_if_better(search, ended)
+    keep_if_better(search, ended)
     if counters[ATTEMPT] < search.options[RESTARTS]:
         counters[ATTEMPT] += 1
         counters[PHASE] = BEGIN

@@ -49,8 +49,10 @@ DISTURBED = 15
 ENDED_BY = 16
 """How the attempt ended, which `settle` has to see to."""
 CONSTRAINTS = 17
-"""Linear constraints beside the limits."""
-COUNTERS = 18
+"""Rows of constraints beside the limits: linear ones, and those of what is to be avoided."""
+AVOIDANCE = 18
+"""The address of the record `avoiding.AVOIDED`; 0 where there is nothing to avoid."""
+COUNTERS = 19
 
 RESIDUAL_ROWS, JACOBIAN_ROWS = range(2)
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from .._jit import Callback
+from .._records import Record
 from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
-from . import constrained, memory
+from . import avoiding, constrained, memory
 from .arrays import ProblemArrays
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
 from .search import STATUSES, SearchOptions, Workspace, allowed_restarts, steps_at_once
@@ -53,7 +56,7 @@ class MethodWorkspace(ProblemArrays, Workspace):
     def _make_arrays(self, other_rows: int) -> None:
         super()._make_arrays(other_rows)
         options, own = self._options, self.arrays.options
-        rows = self.rows.shape[1] + len(self.problem.constraints)
+        rows = self.rows.shape[1] + self.constraint_rows
         self.steps_at_once = steps_at_once(self.vectors.shape[1], rows)
         own[memory.RESTARTS] = allowed_restarts(self.problem, options.restarts)
         own[memory.SEED] = options.random_seed
@@ -81,7 +84,7 @@ class MethodWorkspace(ProblemArrays, Workspace):
             self.loop(*arguments, left)
         if status == FAILED:
             self.check()
-            raise RuntimeError('a task raised an error in this search; begin another')
+            raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
         return STATUSES[status]
 
     def conclude(self) -> None:
@@ -160,11 +163,98 @@ class ConstrainedWorkspace(MethodWorkspace):
         """See Workspace. The start is put inside; InvalidConfiguration where nothing is."""
         q, problem = super().load(q0), self.problem
         rows = problem.constraints.at(q)
-        program = program_arrays(self.arrays.program, len(problem.variables), len(rows))
-        program.rows[:] = rows
+        if not len(rows):
+            return q
+        program = program_arrays(
+            self.arrays.program, len(problem.variables), self.constraint_rows
+        )
+        program.rows[: len(rows)] = rows
         if not constrained.start_inside(*self.arguments):
             raise problem.constraints.contradiction(program.sides, problem.robot)
         return q
+
+
+class AvoidingWorkspace(ConstrainedWorkspace):
+    """The arrays of a method's search among obstacles, and the kernels for it."""
+
+    _model: Record | None = None
+    _state: Record | None = None
+    _version = -1
+
+    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
+        self.loop = avoiding.free_loop(name, start)
+        self._settle, self._conclude = avoiding.settle, avoiding.conclude
+
+    def _make_arrays(self, other_rows: int) -> None:
+        self._load_world()
+        super()._make_arrays(other_rows)
+
+    def _load_world(self) -> bool:
+        """Take over the obstacles as they are now; whether there may be more rows than before."""
+        avoid, rows = self.problem.avoid, self.constraint_rows
+        if avoid is None or avoid.world.version == self._version:
+            return False
+        self._version, self._model = avoid.world.version, avoid.model
+        self._state = avoid.workspace_of(self._model)
+        return self.constraint_rows != rows
+
+    @property
+    def constraint_rows(self) -> int:
+        """See ProblemArrays: those of pairs of links come last."""
+        pairs = 1 if self._state is None else len(self._state['slot'])
+        return super().constraint_rows + min(pairs, avoiding.MOST_ROWS)
+
+    def load(self, q0: ArrayLike | None) -> Array:
+        """See Workspace."""
+        if self._load_world():
+            self._make_arrays(self._sizes[-1])
+        return super().load(q0)
+
+    def stand_at(self, q: Array) -> None:
+        """See ProblemArrays."""
+        super().stand_at(q)
+        problem = self.problem
+        sizes = {'joints': len(problem.variables), 'robot_joints': problem.robot.n}
+        self._avoided = own = avoiding.AVOIDED.make(sizes)
+        if self._model is not None and self._state is not None:
+            own['model'], own['state'] = self._model.address, self._state.address
+            own['reach'] = problem.avoid.reach if problem.avoid else 0.0
+        if problem.valid is not None:
+            self._valid = self._valid or Callback(self._ask_user)
+            own['valid'] = self._valid.address
+        own['first'], own['columns'], own['row'] = len(problem.constraints), problem.variables, q
+        self.counters[memory.AVOIDANCE] = own.address
+
+    def _ask_user(self) -> None:
+        """Ask the user's own check about a configuration, when the callback runs."""
+        valid, own = self.problem.valid, self._avoided
+        assert valid is not None
+        own['is_valid'] = bool(valid(own['row'].copy()))
+
+    def result(
+        self,
+        q: Array,
+        solve_time: float,
+        limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
+        history: tuple[float, ...] = (),
+    ) -> IkResult:
+        """See Workspace."""
+        result = super().result(q, solve_time, limited_by, history)
+        result.note = self._note(result)
+        return result
+
+    def _note(self, result: IkResult) -> str:
+        """What stops a search that does not reach the goals."""
+        problem, count = self.problem, self._avoided['collided'].item()
+        if result.success:
+            return ''
+        if result.status is not IkStatus.COLLISION:
+            return problem.what_holds(result.q)
+        q = result.q.copy()
+        if count == 0:
+            return problem.why_none_is_free(q)
+        q[problem.columns] = self._avoided['colliding']
+        return problem.why_not_free(q[np.newaxis], count)
 
 
 def judged(

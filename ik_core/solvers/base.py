@@ -26,7 +26,13 @@ from ..optim.search import (
     SearchOptions,
     Workspace,
 )
-from ..optim.workspace import ConstrainedWorkspace, MethodWorkspace, PythonWorkspace, StateT
+from ..optim.workspace import (
+    AvoidingWorkspace,
+    ConstrainedWorkspace,
+    MethodWorkspace,
+    PythonWorkspace,
+    StateT,
+)
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem, checked_problem
 from ..result import IkResult
@@ -171,7 +177,9 @@ class KernelSolver(LoopSolver):
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver."""
         kind, make, step = type(self), MethodWorkspace, type(self).step
-        if problem.constraints and kind.constrained_step is not None:
+        if problem.avoids:
+            make = AvoidingWorkspace
+        elif problem.constraints and kind.constrained_step is not None:
             make, step = ConstrainedWorkspace, kind.constrained_step
         return make(
             problem,

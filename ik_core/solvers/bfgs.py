@@ -95,6 +95,7 @@ class Bfgs(KernelSolver):
     """See the module."""
 
     name: ClassVar[str] = 'bfgs'
+    avoids: ClassVar = True
     Options: ClassVar = BfgsOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         'state_of_the_art': {'initial_hessian': 'gauss_newton', 'relative_change': 1e-6}

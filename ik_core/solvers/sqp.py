@@ -80,6 +80,7 @@ class Sqp(KernelSolver):
     """See the module."""
 
     name: ClassVar[str] = 'sqp'
+    avoids: ClassVar = True
     Options: ClassVar = QuasiNewtonOptions
     start = begin_model
     step = with_kernels(descend, 'step_sqp', model_step=minimum_inside)

@@ -1,0 +1,426 @@
+"""The shared loop among obstacles: iterates are free of collisions, as answers have to be.
+
+With `avoid` or `valid` other kernels stand in those of the loop, made by `variant`, as with linear
+constraints (`constrained`), which may be there as well:
+
+    the step        first the way out of a collision, if x collides; then the minimum of the model
+                    over all x + p with d_k + grad d_k . p >= margin for all near pairs of links,
+                    d_k being their distance: rows beside those of the linear constraints
+    line search     along p, each trial being put to a free point near it; trials for which none is
+                    found are too long. So no iterate enters a collision
+    the way out     steps to the nearest point by these rows, each of which makes the worst
+                    violation of a margin less: no collision on the way is deeper than at the start
+    stationary      the slope leaves no step between these rows: to first order, since the
+                    curvature of distances is left out
+    best so far     points that are free, and that the user's own check accepts
+
+Everything is judged by the kernel of `Collisions.free`. Steps between iterates are not checked.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .. import rules
+from .._jit import call_back, inner, variant, with_kernels
+from .._records import FLOAT, INT, Layout
+from ..collision.records import model_numbers, state_numbers
+from ..collision.rows import add_slopes, distances_at
+from ..collision.rows import is_free as is_free_at
+from ..maths.rotations import Array
+from ..maths.vectors import copy_to
+from ..rules import COLLIDED, FAILED, REACHED, RUNNING, STALLED, is_better
+from . import constrained, loop, quasi_newton, second_order
+from .constrained import minimum_inside, nearest_inside, program_of, steepest_step
+from .evaluation import (
+    at_stationary_point,
+    evaluate,
+    is_solved,
+    project,
+    put_inside,
+    take_trial,
+    within_tolerances,
+)
+from .line_search import ALPHA, BETA, SMALLEST_MOVE, armijo, project_onto
+from .loop import Kernel, method_loop
+from .memory import (
+    ANSWER,
+    AVOIDANCE,
+    BEST,
+    BEST_COST,
+    BEST_STATUS,
+    COST,
+    DX,
+    ENDED,
+    ENDED_BY,
+    GRADIENT,
+    HELD,
+    PHASE,
+    STATUS,
+    TRIAL,
+    TRIAL_RESIDUAL,
+    SearchArrays,
+    X,
+)
+from .quasi_newton import MOVED
+
+NEAR = 0.1
+"""[m] Pairs of links farther apart than this and their margin have no row."""
+MOST_ROWS = 64
+"""Rows at most, of the nearest pairs; those without a row are still judged."""
+SPARE = 1e-6
+"""[m] Rows ask for this much more than the margin, so that points on them are free."""
+FAR = 1e9
+"""[rad or m] In place of an infinite bound of a row."""
+LEAST_SLOPE = 1e-9
+"""[m per rad or m] A pair that the variables move less has no row."""
+CORRECTIONS = 5
+"""Of a trial that collides: each goes to the nearest point by the rows at the one before."""
+LONGEST_STEP = 0.3
+"""[rad or m] Of the way out."""
+RISE = 0.05
+"""[m] A step of the way out asks for no more than this from one pair."""
+LESS = 0.01
+"""A step of the way out has to make the worst violation less by this share of what it asks."""
+HALVINGS = 8
+"""Of a step of the way out."""
+
+AVOIDED = Layout(
+    'avoided',
+    ('joints', 'robot_joints'),
+    model=(INT,),  # address of the collision model; 0: there is only the user's check
+    state=(INT,),
+    reach=(FLOAT,),  # [m] the largest margin
+    valid=(INT,),  # address of the callback for the user's check; 0: none
+    is_valid=(INT,),  # what it said
+    first=(INT,),  # rows before those of the distances
+    columns=(INT, 'joints'),  # which joints of the robot the variables are
+    row=(FLOAT, 'robot_joints'),  # the configuration in question
+    slopes=(FLOAT, 'robot_joints'),  # of a distance
+    collided=(INT,),  # attempts that reached the goals at a point that may be no answer
+    colliding=(FLOAT, 'joints'),  # the first such point
+)
+avoided_at = AVOIDED.lanes()
+
+
+# --- judging -------------------------------------------------------------------------------------
+
+
+@inner
+def _set_row(avoided: Any, x: Array) -> None:
+    for j in range(x.shape[0]):
+        avoided.row[avoided.columns[j]] = x[j]
+
+
+@inner
+def is_free(search: SearchArrays, x: Array) -> bool:
+    """Whether the robot is free of collisions at x (n,)."""
+    avoided = avoided_at(search.counters[AVOIDANCE])
+    _set_row(avoided, x)
+    if avoided.model == 0:
+        return True
+    return is_free_at(avoided.model, avoided.state, avoided.row)
+
+
+@inner
+def may_answer(search: SearchArrays, x: Array) -> bool:
+    """Whether x (n,) is free of collisions and the user's own check accepts it."""
+    if search.counters[STATUS] == FAILED or not is_free(search, x):
+        return False
+    avoided = avoided_at(search.counters[AVOIDANCE])
+    if avoided.valid == 0:
+        return True
+    if call_back(avoided.valid) != 0:
+        search.counters[STATUS] = FAILED
+        return False
+    return avoided.is_valid != 0
+
+
+@inner
+def violation(search: SearchArrays, x: Array) -> float:
+    """How much nearer than its margin the worst pair is at x (n,) [m]; at most 0 if x is free."""
+    avoided = avoided_at(search.counters[AVOIDANCE])
+    _set_row(avoided, x)
+    if avoided.model == 0:
+        return -FAR
+    model = model_numbers(avoided.model)
+    state = state_numbers(avoided.state)
+    worst = -FAR
+    count = distances_at(avoided.model, avoided.state, avoided.row, avoided.reach, False)
+    for slot in range(count):
+        worst = max(worst, model.margin[state.found[slot]] - state.distances[slot, 0])
+    return worst
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+@inner
+def set_rows(search: SearchArrays, x: Array, leaves: bool) -> int:
+    """Put a row for each near pair at x (n,) below the linear constraints; returns the row of the
+    worst pair, -1 without any.
+
+    leaves : ask of pairs nearer than their margin to leave it; else only not to come nearer
+    """
+    avoided, rows = avoided_at(search.counters[AVOIDANCE]), program_of(search).rows
+    row, n, worst, least = avoided.first, x.shape[0], -1, np.inf
+    _set_row(avoided, x)
+    count = 0
+    if avoided.model != 0:
+        reach = avoided.reach + NEAR
+        count = distances_at(avoided.model, avoided.state, avoided.row, reach, False)
+    for slot in range(count):
+        model = model_numbers(avoided.model)
+        state = state_numbers(avoided.state)
+        for j in range(avoided.slopes.shape[0]):
+            avoided.slopes[j] = 0.0
+        add_slopes(model, state, slot, avoided.slopes)
+        square = value = 0.0
+        for j in range(n):
+            slope = avoided.slopes[avoided.columns[j]]
+            square += slope * slope
+            value += slope * x[j]
+        if square <= LEAST_SLOPE * LEAST_SLOPE or row >= rows.shape[0]:
+            continue
+        length, distance = math.sqrt(square), state.distances[slot, 0]
+        wanted = model.margin[state.found[slot]] + SPARE
+        rise = min(wanted - distance, RISE if leaves else 0.0)
+        for j in range(n):
+            rows[row, j] = avoided.slopes[avoided.columns[j]] / length
+        if distance - wanted < least:
+            worst, least = row, distance - wanted
+        rows[row, n], rows[row, n + 1] = (value + rise) / length, FAR
+        row += 1
+    clear_rows(search, row - avoided.first)
+    return worst
+
+
+@inner
+def clear_rows(search: SearchArrays, used: int) -> None:
+    """Make all rows below the linear constraints and so many others bound nothing."""
+    rows, n = program_of(search).rows, search.vectors.shape[1]
+    for row in range(avoided_at(search.counters[AVOIDANCE]).first + used, rows.shape[0]):
+        for j in range(n):
+            rows[row, j] = 0.0
+        rows[row, n], rows[row, n + 1] = -FAR, FAR
+
+
+@inner
+def bring_free(search: SearchArrays, x: Array, step: Array) -> bool:
+    """Move x (n,) to a free point near it; False, with x anywhere inside the limits, where none is
+    found. step (n,) is scratch."""
+    project_onto(search, x)
+    for _ in range(CORRECTIONS):
+        if is_free(search, x):
+            return True
+        set_rows(search, x, True)
+        if not nearest_inside(search, x, search.rhs, step):
+            return False
+    return is_free(search, x)
+
+
+@inner
+def put_inside_free(search: SearchArrays, x: Array) -> None:
+    """As `put_inside`, to a free point; where none is found, to where the search stands. A restart
+    stands at x itself: its steps then lead out of the collision."""
+    project(search, x)
+    if avoided_at(search.counters[AVOIDANCE]).first > 0:
+        clear_rows(search, 0)
+        nearest_inside(search, x, search.rhs, search.vectors[DX])
+    if not bring_free(search, x, search.vectors[DX]):
+        copy_to(search.vectors[X], x)
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+@inner
+def minimum_free(search: SearchArrays) -> None:
+    """DX = the minimum of the model between the rows at x."""
+    set_rows(search, search.vectors[X], False)
+    minimum_inside(search)
+
+
+@inner
+def armijo_free(search: SearchArrays, direction: Array, tau: float) -> bool:
+    """As `armijo`, each trial being put to a free point; those that can't be are too long."""
+    x, trial, gradient = search.vectors[X], search.vectors[TRIAL], search.vectors[GRADIENT]
+    largest = 0.0
+    for j in range(x.shape[0]):
+        largest = max(largest, abs(x[j]))
+    while True:
+        moved = slope = 0.0
+        for j in range(x.shape[0]):
+            trial[j] = x[j] + tau * direction[j]
+            moved = max(moved, abs(tau * direction[j]))
+        if not moved > SMALLEST_MOVE * (1.0 + largest):
+            return False
+        if bring_free(search, trial, search.vectors[HELD]):
+            for j in range(x.shape[0]):
+                slope += 2.0 * gradient[j] * (trial[j] - x[j])
+            if slope < 0.0:
+                cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+                if cost < search.values[COST] + search.options[ALPHA] * slope:
+                    take_trial(search, cost)
+                    return True
+        tau *= search.options[BETA]
+
+
+descend_free = with_kernels(
+    quasi_newton.descend, 'descend_free', model_step=minimum_free, armijo=armijo_free
+)
+
+
+@inner
+def way_out(search: SearchArrays) -> bool:
+    """A step out of a collision that makes the worst violation less; False where none does."""
+    x, trial, step = search.vectors[X], search.vectors[TRIAL], search.vectors[HELD]
+    before, n = violation(search, x), x.shape[0]
+    worst = set_rows(search, x, True)
+    copy_to(x, trial)
+    if worst < 0:
+        return False
+    if not nearest_inside(search, trial, search.rhs, step):  # then out of the worst one alone
+        if avoided_at(search.counters[AVOIDANCE]).first > 0:
+            return False
+        row, value = program_of(search).rows[worst], 0.0
+        for j in range(n):
+            value += row[j] * x[j]
+        for j in range(n):
+            trial[j] = x[j] + (row[n] - value) * row[j]
+        project_onto(search, trial)
+    longest = 0.0
+    for j in range(n):
+        step[j] = trial[j] - x[j]
+        longest = max(longest, abs(step[j]))
+    if longest == 0.0:
+        return False
+    tau = min(1.0, LONGEST_STEP / longest)
+    for _ in range(HALVINGS):
+        for j in range(n):
+            trial[j] = x[j] + tau * step[j]
+        asked = min(before + SPARE, RISE)
+        if violation(search, trial) < before - LESS * tau * asked or is_free(search, trial):
+            take_trial(search, evaluate(search, trial, search.rows[TRIAL_RESIDUAL]))
+            return True
+        tau *= 0.5
+    return False
+
+
+@inner
+def step_free(search: SearchArrays) -> bool:
+    """One iteration: a step out of a collision, or a line search that enters none."""
+    if is_free(search, search.vectors[X]):
+        return descend_free(search)
+    search.values[MOVED] = 0.0  # the model learns nothing from it
+    return way_out(search)
+
+
+# --- rules ---------------------------------------------------------------------------------------
+
+
+@inner
+def steepest_step_free(search: SearchArrays, program: Any) -> bool:
+    """As `steepest_step`, between the rows at x."""
+    set_rows(search, search.vectors[X], False)
+    return steepest_step(search, program)
+
+
+BETWEEN = {steepest_step: steepest_step_free}
+is_stationary_between = variant(constrained.is_stationary_inside, 'between', BETWEEN)
+hold_rows = variant(constrained.hold_constraints, 'between', BETWEEN)
+
+
+@inner
+def is_stationary_free(search: SearchArrays) -> bool:
+    """As `at_stationary_point`; no point that collides is one."""
+    return is_free(search, search.vectors[X]) and is_stationary_between(search)
+
+
+@inner
+def keep_if_better_free(search: SearchArrays, status: int) -> None:
+    """As `keep_if_better`, of points that may be an answer."""
+    values, vectors = search.values, search.vectors
+    if is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS])):
+        if may_answer(search, vectors[X]):
+            values[BEST_COST], values[BEST_STATUS] = values[COST], status
+            copy_to(vectors[X], vectors[BEST])
+
+
+@inner
+def keep_best_free(search: SearchArrays) -> None:
+    """As `keep_best`; a solution that the user's check refuses ends the attempt."""
+    counters, x = search.counters, search.vectors[X]
+    if counters[STATUS] != RUNNING or not is_solved(search):
+        keep_if_better_free(search, RUNNING)
+        return
+    if may_answer(search, x):
+        keep_if_better_free(search, REACHED)
+        counters[STATUS] = REACHED
+        return
+    avoided = avoided_at(counters[AVOIDANCE])
+    if avoided.collided == 0:
+        copy_to(x, avoided.colliding)
+    avoided.collided += 1
+    if is_free(search, x):
+        counters[PHASE], counters[ENDED_BY] = ENDED, STALLED
+
+
+POINTS = {
+    **constrained.INSTEAD,
+    at_stationary_point: is_stationary_free,
+    put_inside: put_inside_free,
+    second_order.hold: hold_rows,
+    loop.keep_if_better: keep_if_better_free,
+    loop.keep_best: keep_best_free,
+}
+see_whether_it_is_over = variant(loop.see_whether_it_is_over, 'free', POINTS)
+next_attempt = variant(loop.next_attempt, 'free', POINTS)
+
+
+@inner
+def see_whether_it_is_over_free(search: SearchArrays) -> None:
+    """As `see_whether_it_is_over`, unless that is known."""
+    if search.counters[PHASE] != ENDED:
+        see_whether_it_is_over(search)
+
+
+@inner
+def next_attempt_free(search: SearchArrays, ended: int) -> None:
+    """As `next_attempt`; without a free point, or with solutions that collide, it has COLLIDED."""
+    next_attempt(search, ended)
+    status = search.counters[STATUS]
+    over = status != RUNNING and status != REACHED and status != FAILED
+    collided = avoided_at(search.counters[AVOIDANCE]).collided > 0
+    if over and (collided or search.values[BEST_COST] == np.inf):
+        search.counters[STATUS] = COLLIDED
+
+
+@inner
+def reached_free(search: SearchArrays) -> bool:
+    """Whether all goals are reached at the answer, which may be one."""
+    return within_tolerances(search) and may_answer(search, search.vectors[ANSWER])
+
+
+# --- the loop ------------------------------------------------------------------------------------
+
+INSTEAD = {
+    **POINTS,
+    loop.see_whether_it_is_over: see_whether_it_is_over_free,
+    loop.next_attempt: next_attempt_free,
+    within_tolerances: reached_free,
+}
+settle = variant(loop.settle, 'free', INSTEAD)
+conclude = variant(loop.conclude, 'free', INSTEAD)
+
+
+@cache
+def free_loop(name: str, start: Kernel) -> Kernel:
+    """The loop around a method's start, as `method_loop`, with the step among obstacles."""
+    own = {start: start, step_free: step_free}
+    kernel: Kernel = variant(method_loop(name, start, step_free), 'free', {**INSTEAD, **own})
+    return kernel
