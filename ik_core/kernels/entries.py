@@ -63,7 +63,7 @@ METHODS = (
 )
 """Solvers that are two kernels in the shared loop."""
 CONSTRAINED = ('bfgs', 'sqp')
-"""Those that know linear constraints."""
+"""Those that know linear constraints, and obstacles."""
 
 
 def _method(name: str) -> Any:
@@ -74,6 +74,12 @@ def _method(name: str) -> Any:
 def _constrained(name: str) -> Any:
     kind = import_module('ik_core.solvers').SOLVERS[name]
     return at('optim.constrained:constrained_loop')(name, kind.start, kind.constrained_step)
+
+
+def _free(name: str) -> Any:
+    return at('optim.avoiding:free_loop')(
+        name, import_module('ik_core.solvers').SOLVERS[name].start
+    )
 
 
 def _loop_of(name: str, path: str, start: str, step: str) -> Any:
@@ -149,6 +155,10 @@ def _rows() -> list[Entry]:
             )
             for name in CONSTRAINED
         ),
+        *(
+            row(f'optim.loop:run_{name}_free', SEARCH + 'i', find=lambda name=name: _free(name))
+            for name in CONSTRAINED
+        ),
         row(
             'optim.loop:run_trust_region',
             SEARCH + 'i',
@@ -174,6 +184,16 @@ def _rows() -> list[Entry]:
             '',
             'loop_conclude_constrained',
             find=lambda: at('optim.constrained:conclude'),
+        ),
+        *(
+            row(
+                f'optim.loop:{name}_free',
+                SEARCH,
+                letters,
+                f'loop_{name}_free',
+                find=lambda name=name: at(f'optim.avoiding:{name}'),
+            )
+            for name, letters in (('settle', 'i'), ('conclude', ''))
         ),
         row('optim.constrained:start_inside', SEARCH, 'b'),
         row('optim.descent:begin_descent', SEARCH + 'D2'),

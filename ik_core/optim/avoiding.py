@@ -35,7 +35,13 @@ from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..rules import COLLIDED, FAILED, REACHED, RUNNING, STALLED, is_better
 from . import constrained, loop, quasi_newton, second_order
-from .constrained import minimum_inside, nearest_inside, program_of, steepest_step
+from .constrained import (
+    free_hessian_inside,
+    minimum_inside,
+    nearest_inside,
+    program_of,
+    steepest_step,
+)
 from .evaluation import (
     at_stationary_point,
     evaluate,
@@ -54,6 +60,7 @@ from .memory import (
     BEST_COST,
     BEST_STATUS,
     COST,
+    DESCENT,
     DX,
     ENDED,
     ENDED_BY,
@@ -342,6 +349,24 @@ def is_stationary_free(search: SearchArrays) -> bool:
 
 
 @inner
+def go_lower(search: SearchArrays) -> bool:
+    """As `go_to_minimum`. Where rows hold x, the curvature of distances may leave a way down, as
+    round a ball: then each way that the rows leave is tried."""
+    program, n = program_of(search), search.vectors.shape[1]
+    rows = 0
+    for c in range(n, program.sides.shape[0]):
+        rows += 1 if program.sides[c] != 0.0 else 0
+    size = free_hessian_inside(search)
+    if go_to_minimum(search):
+        return True
+    for i in range(size if rows > 0 else 0):
+        copy_to(program.free[n - size + i], search.vectors[DESCENT])
+        if descend(search):
+            return True
+    return False
+
+
+@inner
 def keep_if_better_free(search: SearchArrays, status: int) -> None:
     """As `keep_if_better`, of points that may be an answer."""
     values, vectors = search.values, search.vectors
@@ -378,6 +403,8 @@ POINTS = {
     loop.keep_if_better: keep_if_better_free,
     loop.keep_best: keep_best_free,
 }
+go_to_minimum = variant(second_order.go_to_minimum, 'free', POINTS)
+descend = variant(second_order.descend, 'free', POINTS)
 see_whether_it_is_over = variant(loop.see_whether_it_is_over, 'free', POINTS)
 next_attempt = variant(loop.next_attempt, 'free', POINTS)
 
@@ -410,6 +437,7 @@ def reached_free(search: SearchArrays) -> bool:
 
 INSTEAD = {
     **POINTS,
+    second_order.go_to_minimum: go_lower,
     loop.see_whether_it_is_over: see_whether_it_is_over_free,
     loop.next_attempt: next_attempt_free,
     within_tolerances: reached_free,

@@ -72,18 +72,18 @@ def leave_or_conclude(search: SearchArrays) -> int:
     half_hessian(search)
     loose = hold(search, False)
     definite = _find_descent(search)
-    if not definite and _descend(search):
+    if not definite and descend(search):
         return RUNNING
     if not definite and loose > 0:
         hold(search, True)
         definite = _find_descent(search)
-        if not definite and _descend(search):
+        if not definite and descend(search):
             return RUNNING
         if definite and find_descent_inside(search):
-            if _descend(search):
+            if descend(search):
                 return RUNNING
             definite = False
-    if definite and _go_to_minimum(search):
+    if definite and go_to_minimum(search):
         return RUNNING
     evaluate_here(search)
     return CLOSEST if definite else STALLED
@@ -187,7 +187,7 @@ def _shorten(direction: Array) -> float:
 
 
 @inner
-def _descend(search: SearchArrays) -> bool:
+def descend(search: SearchArrays) -> bool:
     """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
     length = SADDLE_STEP
     for _ in range(HALVINGS):
@@ -212,7 +212,7 @@ def _try(search: SearchArrays, length: float) -> bool:
 
 
 @inner
-def _go_to_minimum(search: SearchArrays) -> bool:
+def go_to_minimum(search: SearchArrays) -> bool:
     """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
     direction = search.vectors[DESCENT]
     size = free_hessian(search)

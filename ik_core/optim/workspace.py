@@ -165,9 +165,7 @@ class ConstrainedWorkspace(MethodWorkspace):
         rows = problem.constraints.at(q)
         if not len(rows):
             return q
-        program = program_arrays(
-            self.arrays.program, len(problem.variables), self.constraint_rows
-        )
+        program = program_arrays(self.arrays.program, len(problem.variables), self.constraint_rows)
         program.rows[: len(rows)] = rows
         if not constrained.start_inside(*self.arguments):
             raise problem.constraints.contradiction(program.sides, problem.robot)
