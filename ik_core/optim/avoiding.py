@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import rules
 from .._jit import call_back, inner, variant, with_kernels
 from .._records import FLOAT, INT, Layout
 from ..collision.records import model_numbers, state_numbers
@@ -51,7 +50,7 @@ from .evaluation import (
     take_trial,
     within_tolerances,
 )
-from .line_search import ALPHA, BETA, SMALLEST_MOVE, armijo, project_onto
+from .line_search import ALPHA, BETA, SMALLEST_MOVE, project_onto
 from .loop import Kernel, method_loop
 from .memory import (
     ANSWER,
@@ -370,10 +369,10 @@ def go_lower(search: SearchArrays) -> bool:
 def keep_if_better_free(search: SearchArrays, status: int) -> None:
     """As `keep_if_better`, of points that may be an answer."""
     values, vectors = search.values, search.vectors
-    if is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS])):
-        if may_answer(search, vectors[X]):
-            values[BEST_COST], values[BEST_STATUS] = values[COST], status
-            copy_to(vectors[X], vectors[BEST])
+    better = is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS]))
+    if better and may_answer(search, vectors[X]):
+        values[BEST_COST], values[BEST_STATUS] = values[COST], status
+        copy_to(vectors[X], vectors[BEST])
 
 
 @inner
