@@ -19,6 +19,7 @@ from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
 from .options import exact_number
 from .result import IkStatus
+from .robot.kinematics import PARENT, VARIABLE
 from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
 from .robot.robot import Robot
@@ -39,6 +40,8 @@ from .tasks.reach import reach_of_goals
 FAR = 1e9
 """[m] In place of an infinite reach."""
 
+DEPTH = 0.01
+"""Depths of cylinders are too large by at most this share of the radius (`collision.epa`)."""
 TOUCH = 1e-5
 """[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
 
@@ -191,6 +194,11 @@ class IkProblem:
         return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables))
 
     @cached_property
+    def is_redundant(self) -> bool:
+        """Whether more joints move than the goals fix degrees of freedom."""
+        return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
+
+    @cached_property
     def weighed_alike(self) -> IkProblem | None:
         """The same problem, its targets too, with orientations that weigh as much as positions.
 
@@ -246,16 +254,51 @@ class IkProblem:
         return bool(self.are_free(q[np.newaxis])[0])
 
     def why_not_free(self, colliding: Array, count: int) -> str:
-        """Why none of `count` solutions is free, of which some are given (k, n), at least one."""
-        reasons = Counter(self._why_not_free(q) for q in colliding)
-        if count > len(colliding):
-            return f'{count} solutions found collide, the first one: {next(iter(reasons))}'
-        parts = (f'{often} of {count} solutions: {why}' for why, often in reasons.most_common())
+        """Why none of `count` solutions may be used, of which the first ones are given (k, n)."""
+        reasons = Counter(self.why_not_free_at(q) for q in colliding)
+        of = f'{count}' if count == len(colliding) else f'the first {len(colliding)} of {count}'
+        parts = [f'{often} of {of} solutions: {why}' for why, often in reasons.most_common()]
         return '; '.join(parts)
 
+    def why_settled(self, q: Array) -> str:
+        """Why no solution is free, if one at q (n,) collides for the goals alone; else empty."""
+        if self.avoid is None or not self.settled_bodies.any():
+            return ''
+        for pair in self.avoid.colliding(q):
+            bodies = [1 + self.avoid.body_of(name) for name in (pair.first, pair.second)]
+            is_settled = self.settled_bodies[bodies].all()
+            if is_settled and pair.margin - pair.distance > self.settled_slack:
+                return f'for certain, wherever the other links are: {pair.first} and {pair.second}'
+        return ''
+
+    @cached_property
+    def settled_bodies(self) -> NDArray[np.bool_]:
+        """Which bodies are at one place in all solutions (1 + bodies,), the root link first: those
+        that no variable moves, and those that goals put at a pose. All False without the latter.
+        """
+        tree, variables = self.robot.tree, set(self.variables.tolist())
+        group = [0]  # bodies with no variable between them, by the first one's row
+        for k, row in enumerate(tree):
+            moves = int(row[VARIABLE]) in variables
+            group.append(1 + k if moves else group[1 + int(row[PARENT])])
+        whole = [goal for goal in self.goals if goal.fixed_freedoms == 6]
+        links = [goal.link for goal in whole if goal.relative_to is None]
+        known = {group[1 + self.robot.placement(link).body] for link in links} - {0}
+        return np.isin(group, [0, *known]) if known else np.zeros(len(group), bool)
+
+    @property
+    def settled_slack(self) -> float:
+        """[m] What the tolerances change about a distance of settled bodies at most, and what
+        depths of cylinders may be too large by."""
+        if self.avoid is None:
+            return 0.0
+        reach = max(self.avoid.reach_of(link, self.settled_bodies) for link in self.goal_links)
+        turned = 2.0 * self.orientation_tolerance * reach  # twice: frozen joints may be elsewhere
+        return 2.0 * (self.position_tolerance + turned) + DEPTH * self.avoid.largest_radius
+
     def why_none_is_free(self, q: Array) -> str:
-        """Why the start q (n,) is all that there is: nothing that is free was found."""
-        return f'nothing free was found; at the start: {self._why_not_free(q)}'
+        """Why no closest point and no start may be used; q (n,) is one of them."""
+        return f'no closest point found may be used; one of them: {self.why_not_free_at(q)}'
 
     def what_holds(self, q: Array) -> str:
         """The pairs that stop a free configuration q (n,), those at their margins."""
@@ -267,7 +310,7 @@ class IkProblem:
         ]
         return f'stopped by {"; ".join(names)}' if names else ''
 
-    def _why_not_free(self, q: Array) -> str:
+    def why_not_free_at(self, q: Array) -> str:
         """The pair that collides most at q (n,)."""
         pairs = [] if self.avoid is None else self.avoid.colliding(q)
         return f'{pairs[0].first} and {pairs[0].second}' if pairs else 'refused by `valid`'

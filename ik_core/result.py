@@ -21,8 +21,8 @@ class IkStatus(Enum):
         'not reached: the arm has fewer joints than the goal asks for; this is the closest point'
     )
     COLLISION = (
-        'not reached: every solution found collides; this is the best free configuration found, '
-        'or the start'
+        'not reached: every solution found collides or is refused; this is the best free '
+        'configuration found, or the start'
     )
     LEAST = 'the cost of the tasks is at its minimum: there is no goal to reach'
     STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'

@@ -10,19 +10,29 @@ from threading import RLock
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..display import counted, length
 from ..exceptions import FrameNotFound, InvalidOption, UnsupportedProblem
-from ..maths.rotations import Array
+from ..maths.rotations import Array, transform_of
 from ..maths.transforms import for_kernels
 from ..options import exact_number
 from ..robot.robot import Robot
 from ..robot.urdf_shapes import Geometry
-from .packing import BodyPiece, Record, moved, on_body, pack, place_fixed, put_piece, workspace
+from .packing import (
+    BodyPiece,
+    Record,
+    moved,
+    on_body,
+    pack,
+    place_fixed,
+    put_piece,
+    with_pairs,
+    workspace,
+)
 from .pairs import LinkPair, Margins, link_pairs
 from .piece import Piece, all_pieces
-from .records import CAPSULES
+from .records import CAPSULES, CYLINDER
 from .rows import distances_at, free_rows, gradients_of_rows
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
@@ -125,6 +135,7 @@ class Collisions:
         self.margins.check(robot.link_names)
         self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
         self._lock = RLock()
+        self._among: dict[bytes, tuple[Record, Record | None]] = {}
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
         self._model: Record
@@ -236,13 +247,50 @@ class Collisions:
             self._update()
             return list(self._names)
 
+    def model_among(self, bodies: NDArray[np.bool_]) -> Record | None:
+        """The record of the pairs of which both pieces are on one of some bodies; None without.
+
+        bodies (1 + bodies,) : which, the root link first
+        """
+        with self._lock:
+            model, key = self.model, bodies.tobytes()
+            known = self._among.get(key)
+            if known is None or known[0] is not model:
+                which = bodies[model['body'][model['pairs'][:, :2]]].all(axis=1)
+                known = model, with_pairs(model, which) if which.any() else None
+                self._among[key] = known
+            return known[1]
+
+    def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
+        """How far pieces on some bodies (1 + bodies,) are from the origin of a link [m], in the
+        middle of the robot's range; pieces that never move do not count."""
+        model, frames = self.model, self.robot.frames(self.robot.middle_configuration)
+        origin, farthest = self.robot.link_transform(frames, link)[:3, 3], 0.0
+        for body, sphere in zip(model['body'].tolist(), model['sphere'], strict=True):
+            if body > 0 and bodies[body]:
+                frame = transform_of(frames[body - 1])
+                away = float(np.linalg.norm(frame[:3, :3] @ sphere[:3] + frame[:3, 3] - origin))
+                farthest = max(farthest, away + float(sphere[3]))
+        return farthest
+
+    @property
+    def largest_radius(self) -> float:
+        """Of all cylinders [m]."""
+        model = self.model
+        return float(model['radius'][model['kind'] == CYLINDER].max(initial=0.0))
+
+    def body_of(self, name: str) -> int:
+        """The body that carries a link or an obstacle; -1 for what never moves."""
+        link = self.world[name].link if name in self.world else name
+        return -1 if link is None else self.robot.placement(link).body
+
     def workspace_of(self, model: Record) -> Record:
         """Return a workspace for checks with a `model`: one for each caller of kernels."""
         return workspace(self.robot, model)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock and the records, which a copy makes anew."""
-        own = {**vars(self), '_version': -1, '_obstacles': ()}
+        own = {**vars(self), '_version': -1, '_obstacles': (), '_among': {}}
         for name in ('_lock', '_model', '_state'):
             del own[name]
         return own

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _records
 from ..maths.rotations import Array, IntArray, frame_of
@@ -83,6 +84,18 @@ def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Ar
         model['span'][i] = ends[i], ends[i + 1]
         put_piece(model, i, piece)
     return model
+
+
+def with_pairs(model: Record, which: NDArray[np.bool_]) -> Record:
+    """A copy of a `MODEL` with some of its pairs: which (P,)."""
+    sizes = {size: model[size].item() for size in MODEL.sizes}
+    other = MODEL.make({**sizes, 'pair_rows': int(which.sum())}, WIDTH)
+    for name in MODEL.fields:
+        if name in ('pairs', 'margin'):
+            other[name] = model[name][which]
+        elif name != 'pair_rows':
+            other[name] = model[name]
+    return other
 
 
 def put_piece(model: Record, i: int, piece: BodyPiece) -> None:

@@ -144,6 +144,16 @@ def _set_over_plane(
     return height - thickness_of(model, i)
 
 
+@inner
+def deepest(model_address: int, state_address: int, q: Array, reach: float) -> float:
+    """How much nearer than its margin the worst pair is at q (n,) [m], at most `reach` being the
+    largest margin; -FAR if no pair is."""
+    model, state, worst = model_numbers(model_address), state_numbers(state_address), -FAR
+    for slot in range(distances_at(model_address, state_address, q, reach, False)):
+        worst = max(worst, model.margin[state.found[slot]] - state.distances[slot, 0])
+    return worst
+
+
 # --- distances -----------------------------------------------------------------------------------
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from .._jit import call_back, inner, variant, with_kernels
 from .._records import FLOAT, INT, Layout
 from ..collision.records import model_numbers, state_numbers
-from ..collision.rows import add_slopes, distances_at
+from ..collision.rows import add_slopes, deepest, distances_at
 from ..collision.rows import is_free as is_free_at
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
@@ -153,13 +153,7 @@ def violation(search: SearchArrays, x: Array) -> float:
     _set_row(avoided, x)
     if avoided.model == 0:
         return -FAR
-    model = model_numbers(avoided.model)
-    state = state_numbers(avoided.state)
-    worst = -FAR
-    count = distances_at(avoided.model, avoided.state, avoided.row, avoided.reach, False)
-    for slot in range(count):
-        worst = max(worst, model.margin[state.found[slot]] - state.distances[slot, 0])
-    return worst
+    return deepest(avoided.model, avoided.state, avoided.row, avoided.reach)
 
 
 # --- rows ----------------------------------------------------------------------------------------

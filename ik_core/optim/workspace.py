@@ -250,7 +250,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
             return problem.what_holds(result.q)
         q = result.q.copy()
         if count == 0:
-            return problem.why_none_is_free(q)
+            return f'no way out of the collision at the start: {problem.why_not_free_at(q)}'
         q[problem.columns] = self._avoided['colliding']
         return problem.why_not_free(q[np.newaxis], count)
 

@@ -283,6 +283,11 @@ class ClosedFormSearch(Search):
 
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
         q = self._choice.of(form.solve_loaded(start))
+        if q is None and self._choice.colliding:
+            why = self.problem.why_settled(self._choice.colliding[0])
+            if why:
+                self._take_none(why)
+                return
         if q is None and form.redundant_joint is not None:
             values = _outwards(form, float(start[form.redundant_joint]))
             for first in range(0, len(values), LOOK):
@@ -293,15 +298,14 @@ class ClosedFormSearch(Search):
         if q is not None:
             self._take(q)
         elif self._choice.colliding and form.redundant_joint is None and form.is_certain:
-            self._take_none()
+            colliding = np.array(self._choice.colliding)
+            self._take_none(f'for certain, {self.problem.why_not_free(colliding, len(colliding))}')
         else:
             self._note = self._out_of_reach(form)
 
-    def _take_none(self) -> None:
+    def _take_none(self, why: str) -> None:
         """End at the start, as all solutions that there are collide."""
-        colliding = np.array(self._choice.colliding)
-        why = self.problem.why_not_free(colliding, len(colliding))
-        self._note = f'{self._known.note}; for certain, {why}'
+        self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION
         self._found = self.finish(self.x0, 1, 2, 0)
         self._found.history = (self._found.cost,) if self._records else ()

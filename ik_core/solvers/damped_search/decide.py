@@ -15,6 +15,7 @@ import numpy as np
 from ... import rules
 from ..._jit import call_back, inlined, inner
 from ...closed_form.nearest import nearest_solutions
+from ...collision.rows import deepest
 from ...collision.rows import is_free as is_free_at
 from ...maths.boxed_step import clamped
 from ...maths.lanes import HAS_LANES
@@ -47,6 +48,7 @@ from .layouts import (
     POOL,
     REACHED,
     RUNNING,
+    SEEN,
     STALLED,
     STATUS,
 )
@@ -303,10 +305,8 @@ def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
 def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
     """Whether search i may answer x: the robot is free of collisions there, and the user's own
     check accepts it."""
-    row, columns = lanes.row, problem.columns
-    copy_to(searches.rows[i], row)
-    for j in range(x.shape[0]):
-        row[columns[j]] = x[j]
+    row = lanes.row
+    _set_row(problem, searches, lanes, i, x)
     if problem.collisions != 0 and not is_free_at(problem.collisions, lanes.collisions, row):
         return False
     if problem.valid == 0:
@@ -316,6 +316,29 @@ def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) 
         problem.failed = 1
         return False
     return problem.is_valid != 0
+
+
+@inlined
+def _set_row(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> None:
+    """Fill all joints of search i, with its variables at x."""
+    row, columns = lanes.row, problem.columns
+    copy_to(searches.rows[i], row)
+    for j in range(x.shape[0]):
+        row[columns[j]] = x[j]
+
+
+@inner
+def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
+    """Whether links collide where the goals put them, so that all solutions do."""
+    if problem.settled == 0:
+        return False
+    x, there = lanes.point.x, 1 - lanes.here
+    for j in range(x.shape[0]):
+        x[j] = lanes.x[there, j, w]
+    _set_row(problem, searches, lanes, lanes.search[w], x)
+    if is_free_at(problem.settled, lanes.settled, lanes.row):
+        return False
+    return deepest(problem.settled, lanes.settled, lanes.row, problem.reach) > problem.slack
 
 
 @inlined
@@ -348,12 +371,18 @@ def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, e
 
 @inlined
 def _note_collided(searches: Record, lanes: Record, w: int) -> None:
-    """Count an attempt that reached the goals where the robot collides; keep the first one."""
+    """Count an attempt that reached the goals where the robot collides; keep the first ones."""
     i, k = lanes.search[w], lanes.attempt[w]
-    if searches.collided[i] == 0 or k < searches.first_collided[i]:
-        searches.first_collided[i] = k
+    first, place = searches.first_collided, min(searches.collided[i], SEEN)
+    while place > 0 and first[i, place - 1] > k:
+        place -= 1
+        if place + 1 < SEEN:
+            first[i, place + 1] = first[i, place]
+            copy_to(searches.colliding[i, place], searches.colliding[i, place + 1])
+    if place < SEEN:
+        first[i, place] = k
         for j in range(lanes.x.shape[1]):
-            searches.colliding[i, j] = lanes.x[1 - lanes.here, j, w]
+            searches.colliding[i, place, j] = lanes.x[1 - lanes.here, j, w]
     searches.collided[i] += 1
 
 
@@ -379,6 +408,8 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
             searches.errors[i, g, 1] = lanes.errors[g, 1, w]
     elif ended == COLLIDED:
         _note_collided(searches, lanes, w)
+        if descended and _is_settled(problem, searches, lanes, w):
+            _call_off(searches, lanes, w)
     elif searches.best_status[i] != REACHED:  # by a later attempt
         if ended == RUNNING:
             ended = EXHAUSTED
@@ -390,6 +421,9 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
             is_best = is_better(cost, ended, best, searches.best_status[i])
         if is_best and _is_free(problem, searches, lanes, w):
             _keep(problem, searches, lanes, w, ended)
+        elif is_best:
+            for j in range(lanes.x.shape[1]):
+                searches.blocked[i, j] = lanes.x[1 - lanes.here, j, w]
 
 
 @inlined
@@ -401,7 +435,7 @@ def _is_beside(lanes: Record, w: int, other: int) -> bool:
 
 @inlined
 def _call_off(searches: Record, lanes: Record, w: int) -> None:
-    """Cancel all attempts after one that reached the goals.
+    """Cancel all attempts after one that reached the goals, or showed that none can.
 
     The counts stay those of attempts made one after the other: the cancelled ones have their own.
     """
@@ -492,6 +526,9 @@ def go_on(problem: Record, searches: Record, lanes: Record, w: int, last: int) -
         ):
             _release(searches, lanes, w)
             return
+    elif searches.best_cost[i] == np.inf and searches.begun[i] <= problem.further:
+        _begin_attempt(problem, searches, lanes, w)
+        return
     if searches.best_status[i] == REACHED or not _follow_next(searches, lanes, w):
         _finish(problem, searches, lanes, w)
 

@@ -19,6 +19,8 @@ POOL = 64
 
 Far from a goal the cost of an attempt that was left says little about where it would end.
 """
+SEEN = 8
+"""Solutions that collide which a search remembers, for its report."""
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
 """Phases of a lane: idle; an attempt that is left when it stagnates; one that is followed to its
 end; the evaluation of an answer."""
@@ -46,6 +48,7 @@ PROBLEM = Layout(
     pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
     weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
     restarts=(INT,),
+    further=(INT,),  # attempts where tasks are weighed, while none ends free of collisions
     max_iterations=(INT,),
     patience=(INT,),
     tasks=(INT,),  # address of the `Callback` for tasks that no kernel knows; 0: there are none
@@ -54,6 +57,9 @@ PROBLEM = Layout(
     asked=(FLOAT, 'joints'),  # at these variables
     found=(FLOAT, 'other_rows', 'joints'),  # what it answers; a residual in the first column
     collisions=(INT,),  # address of the collision model; 0: there is nothing to avoid
+    settled=(INT,),  # and of that with the pairs that the goals alone decide; 0: there are none
+    reach=(FLOAT,),  # [m] their largest margin
+    slack=(FLOAT,),  # [m] what tolerances may change about them
     valid=(INT,),  # address of the `Callback` for the user's own check; 0: there is none
     is_valid=(INT,),  # what it answers
     row=(FLOAT, 'robot_joints'),  # for this configuration
@@ -103,8 +109,9 @@ SEARCHES = Layout(
     followed=(INT, 'count'),  # attempts that are, or were, followed
     slot=(INT, 'count'),  # in the pool; -1: none
     collided=(INT, 'count'),  # attempts that reached the goals where the robot collides
-    first_collided=(INT, 'count'),  # the first of them
-    colliding=(FLOAT, 'count', 'joints'),  # and where it ended
+    first_collided=(INT, 'count', SEEN),  # the first of them, in order
+    colliding=(FLOAT, 'count', SEEN, 'joints'),  # and where they ended
+    blocked=(FLOAT, 'count', 'joints'),  # the last end that was best, had it been free
     iterations=(INT, 'count'),
     evaluations=(INT, 'count'),  # up to the attempt that answers
     abandoned=(INT, 'count'),  # evaluations of attempts after that
@@ -152,6 +159,7 @@ LANES = Layout(
     'lanes',
     ('joints', 'rows', 'bodies', 'goals', 'size', 'scratch_rows', 'robot_joints'),
     collisions=(INT,),  # address of the workspace of collision checks
+    settled=(INT,),  # and of that of the pairs that the goals alone decide
     row=(FLOAT, 'robot_joints'),  # the configuration that is checked
     here=(INT,),  # which of two points is the last one; the other is new
     next=(INT,),  # search that no lane has begun

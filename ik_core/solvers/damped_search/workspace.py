@@ -37,6 +37,9 @@ from .run import FEW, NOT_FINITE, Outcome, conclude, solve
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """In the place of q and of errors: see `run.solve`."""
 NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
+REDUNDANT = 4
+"""Times the restarts where goals leave freedom: there solutions that are free may be rare, of
+infinitely many, and an attempt that collides takes ten microseconds."""
 NOTHING = np.empty(0, np.int64), np.empty((0, 12))
 
 
@@ -60,7 +63,7 @@ class DampedWorkspace(Workspace):
         self._valid = Callback(self._ask_user) if problem.valid is not None else None
         self._model: Record | None = None  # of what is to be avoided
         self._version = -1  # of the world in it
-        self._checks: dict[int, tuple[Record, Record]] = {}
+        self._checks: dict[int, tuple[Record, Record, Record | None, Record]] = {}
         self.packed = packed_with(problem, patterns)
         self.beginning = beginning_for(problem, options)
         # what a solve without tasks, of goals as they are packed, is given and reports needs no
@@ -131,6 +134,9 @@ class DampedWorkspace(Workspace):
         sizes = {**self._sizes, 'plan_size': len(plan), 'plan_rows': len(near)}
         record, options = layouts.PROBLEM.make(sizes, arrays=arrays), self._options
         record['restarts'] = allowed_restarts(problem, options.restarts)
+        if problem.avoids and problem.is_redundant:
+            record['restarts'] *= REDUNDANT
+        record['further'] = options.restarts if problem.avoids and problem.other_tasks else 0
         record['weighed'] = bool(problem.other_tasks)
         record['pose'] = self._is_pose and not self._others
         for name in ('max_iterations', 'patience', 'max_step', 'damping', 'relative_change'):
@@ -186,13 +192,27 @@ class DampedWorkspace(Workspace):
             return
         self._version = avoid.world.version
         self._model = model = avoid.model
+        settled = None
+        if not self.problem.other_tasks:
+            settled = avoid.model_among(self.problem.settled_bodies)
+        self._note_settled(settled)
         self.constants['collisions'] = model.address
         for record in lanes:
             known = self._checks.get(record.address)
             if known is None or known[0] is not model:
-                state = avoid.workspace_of(model)
-                self._checks[record.address] = model, state
-                record['collisions'] = state.address
+                models = (model, settled)
+                states = [avoid.workspace_of(one) for one in models if one is not None]
+                self._checks[record.address] = model, states[0], settled, states[-1]
+                record['collisions'], record['settled'] = states[0].address, states[-1].address
+
+    def _note_settled(self, settled: Record | None) -> None:
+        """Take over the pairs that the goals alone decide."""
+        own = self.constants
+        if settled is None:
+            own['settled'] = 0
+        elif own['settled'] != settled.address:
+            own['reach'], own['slack'] = settled['margin'].max(), self.problem.settled_slack
+            own['settled'] = settled.address
 
     def judge_guesses(self, searches: Record, lanes: Record, count: int) -> None:
         """Judge where the first attempts of so many searches begin, as many at once as there are
@@ -397,10 +417,13 @@ class DampedWorkspace(Workspace):
         """What the robot collides with at the solutions of a search from q (n,)."""
         count = self.searches['collided'].item(0)
         if count == 0:
-            return 'every closest point found collides'
-        colliding = q.copy()
-        colliding[self.problem.columns] = self.searches['colliding'][0]
-        return self.problem.why_not_free(colliding[np.newaxis], count)
+            q = q.copy()
+            q[self.problem.columns] = self.searches['blocked'][0]
+            return self.problem.why_none_is_free(q)
+        colliding = np.tile(q, (min(count, layouts.SEEN), 1))
+        colliding[:, self.problem.columns] = self.searches['colliding'][0, : len(colliding)]
+        why = self.problem.why_settled(colliding[0])
+        return why or self.problem.why_not_free(colliding, count)
 
     @property
     def iterations(self) -> int:
