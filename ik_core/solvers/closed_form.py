@@ -59,6 +59,8 @@ VALUES = 60
 """Values of the redundant joint to try if that of the start has no solution."""
 LOOK = 30
 """After so many of these a search looks at its clock."""
+NAMED = 8
+"""Solutions that collide whose pairs a note names."""
 TOGETHER = 4096
 """So many problems of a batch have their solutions at once."""
 SLOW = 0.01
@@ -282,26 +284,27 @@ class ClosedFormSearch(Search):
             self._note = self._hands_over('no solution in closed form nearby')
 
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
-        q = self._choice.of(form.solve_loaded(start))
-        if q is None and self._choice.colliding:
-            why = self.problem.why_settled(self._choice.colliding[0])
-            if why:
-                self._take_none(why)
-                return
-        if q is None and form.redundant_joint is not None:
-            values = _outwards(form, float(start[form.redundant_joint]))
-            for first in range(0, len(values), LOOK):
-                q = form.solve_first(start, values[first : first + LOOK], self._choice.of)
-                if q is not None:
-                    break
-                yield
+        choice, redundant = self._choice, form.redundant_joint
+        q = choice.of(form.solve_loaded(start))
+        values = None if redundant is None else _outwards(form, float(start[redundant]))
+        for first in range(0, 0 if values is None else len(values), LOOK):
+            if q is not None or self._is_settled():
+                break
+            yield
+            q = form.solve_first(start, values[first : first + LOOK], choice.of)
         if q is not None:
             self._take(q)
-        elif self._choice.colliding and form.redundant_joint is None and form.is_certain:
-            colliding = np.array(self._choice.colliding)
-            self._take_none(f'for certain, {self.problem.why_not_free(colliding, len(colliding))}')
+        elif choice.colliding and redundant is None and form.is_certain:
+            self._take_none(f'for certain, {choice.why_none(self.problem)}')
+        elif self._is_settled():
+            self._take_none(self.problem.why_settled(choice.colliding[0]))
         else:
             self._note = self._out_of_reach(form)
+
+    def _is_settled(self) -> bool:
+        """Whether a solution collides for the goal alone, so that all do."""
+        colliding = self._choice.colliding
+        return bool(colliding) and self.problem.why_settled(colliding[0]) != ''
 
     def _take_none(self, why: str) -> None:
         """End at the start, as all solutions that there are collide."""
@@ -327,15 +330,17 @@ class ClosedFormSearch(Search):
         self._found = found
 
     def _out_of_reach(self, form: ClosedForm) -> str:
+        where = ''
+        if form.redundant_joint is not None:
+            joint = self.problem.robot.joint_names[form.redundant_joint]
+            where = f' at {VALUES} values of {joint}'
         if self._choice.colliding:
-            return self._hands_over('no solution that is free in closed form')
+            why = self._choice.why_none(self.problem)
+            return self._hands_over(f'no free solution in closed form{where}: {why}')
         if form.redundant_joint is None and form.is_certain:
             who = self._fallback.name
             return f'out of reach for certain, by its closed form; the closest point by {who}'
-        if form.redundant_joint is None:
-            return self._hands_over('no solution in closed form')
-        joint = self.problem.robot.joint_names[form.redundant_joint]
-        return self._hands_over(f'no solution in closed form at {VALUES} values of {joint}')
+        return self._hands_over(f'no solution in closed form{where}')
 
     def _hands_over(self, why: str) -> str:
         return f'{why}; solved by {self._fallback.name}'
@@ -377,7 +382,8 @@ class ClosedFormSearch(Search):
             result.iterations += self._found.iterations
             result.evaluations += self._found.evaluations
             result.history = self._found.history + result.history
-        result.solve_time, result.note = self.solve_time, self._note
+        why = f'; {result.note}' if result.status is IkStatus.COLLISION else ''
+        result.solve_time, result.note = self.solve_time, self._note + why
         return result
 
 
@@ -415,6 +421,11 @@ class _Choice:
         free = self._problem.are_free(found)
         self.colliding += list(found[~free])
         return found[free][0] if free.any() else None
+
+
+    def why_none(self, problem: IkProblem) -> str:
+        """Why none of the solutions may be used."""
+        return problem.why_not_free(np.array(self.colliding[:NAMED]), len(self.colliding))
 
 
 def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:

@@ -182,6 +182,8 @@ class DampedWorkspace(Workspace):
         self._tolerances = problem.tolerances
         own = self.constants['tolerance']
         own[:] = position_tolerance(problem, self.packed), problem.orientation_tolerance
+        if self.constants['settled']:
+            self.constants['slack'] = problem.settled_slack
         if self.beginning is not None:
             self.beginning.set_tolerances(problem)
 
