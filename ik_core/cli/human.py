@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..robot.human import NAME, ROOT, human, human_joints, human_shapes
+from ..robot.human import COMMENT, NAME, ROOT, human, human_joints, human_shapes
 from ..robot.mocap.asf_text import asf_text
 from ..robot.urdf_text import urdf_text
 from .parser import REACHED, check_writable, new_parser
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out and arguments.out.suffix.lower() == '.asf':
         text = asf_text(NAME, ROOT, human_joints(arguments.stature))
     else:
-        text = urdf_text(robot, human_shapes(arguments.stature))
+        text = urdf_text(robot, human_shapes(arguments.stature), COMMENT)
     if not arguments.out:
         print(text, end='')
         return REACHED

@@ -35,9 +35,13 @@ SIZES = {'box': ('size',), 'cylinder': ('radius', 'length'), 'sphere': ('radius'
 """The attributes that hold the size of a kind of shape."""
 
 
-def urdf_text(robot: Robot, drawn: Mapping[str, Sequence[Solid]] | None = None) -> str:
+def urdf_text(
+    robot: Robot, drawn: Mapping[str, Sequence[Solid]] | None = None, comment: str = ''
+) -> str:
     """The URDF of a robot: links, joints and limits, and what is `drawn` by link; no masses."""
     root = ElementTree.Element('robot', name=robot.name)
+    if comment:
+        root.append(ElementTree.Comment(f' {comment} '))
     solids = drawn or {}
     names: dict[Sequence[float], str] = {}
     for solid in (solid for link in solids for solid in solids[link]):

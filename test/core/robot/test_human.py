@@ -6,7 +6,7 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.cli.main import main
-from ik_core.robot.human import human, human_shapes
+from ik_core.robot.human import COMMENT, human, human_shapes
 from ik_core.robot.mocap.acclaim import read_skeleton
 from ik_core.robot.urdf_text import urdf_text
 
@@ -161,7 +161,7 @@ def test_right_limbs_are_left_ones_in_a_mirror(figure):
 
 def test_the_shipped_one_is_this_figure():
     shipped, figure = ik.load_urdf('human'), human()
-    assert (URDF / 'human.urdf').read_text() == urdf_text(figure, human_shapes(1.75))
+    assert (URDF / 'human.urdf').read_text() == urdf_text(figure, human_shapes(1.75), COMMENT)
     q = np.random.default_rng(1).uniform(figure.lower, figure.upper)
     assert shipped.joint_names == figure.joint_names
     for tip in TIPS:
