@@ -47,8 +47,8 @@ HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT
 """From the ankle back to the heel, and forward to the toes."""
 
 
-COMMENT = """A person, written by `ik human`: lengths as fractions of the stature after Drillis and
-       Contini (1966), ranges of motion after the AAOS (1965). Units: m, rad, s.
+COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and
+       Contini, ranges of motion of the AAOS (docs/references.md). Units: m, rad, s.
        End effectors: head_top, left_fingertips, right_fingertips, left_toe_tips, right_toe_tips.
 """.strip()
 

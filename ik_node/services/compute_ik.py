@@ -42,6 +42,7 @@ from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.goal_frames import Frames, FrameSource, Pending
+from ..known_collisions import KnownCollisions
 from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
@@ -121,22 +122,13 @@ class PatientFrames:
                     raise
 
 
-class KnownCollisions:
-    """The collisions of the robot's links, found out at the first request that avoids them."""
-
-    def __init__(self) -> None:
-        self._robot: Robot | None = None
-        self._collisions: Collisions | None = None
-
-    def of(self, robot: Robot) -> Collisions:
-        """Return those of a robot; Declined where its description has no usable geometry."""
-        if self._collisions is None or self._robot is not robot:
-            try:
-                self._robot, self._collisions = robot, Collisions(robot)
-            except IkError as error:
-                text = f'avoid_collisions: {error}'
-                raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text) from error
-        return self._collisions
+def collisions_of(robot: Robot, known: KnownCollisions) -> Collisions:
+    """Return those to be avoided; Declined where the description has no usable geometry."""
+    try:
+        return known.of(robot)
+    except IkError as error:
+        text = f'avoid_collisions: {error}'
+        raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text) from error
 
 
 def read_request(
@@ -150,7 +142,7 @@ def read_request(
     q0 = _start(request.robot_state, model)
     node, timeout = model.parameters.node, request.timeout
     try:
-        avoid = collisions.of(model.robot) if request.avoid_collisions else None
+        avoid = collisions_of(model.robot, collisions) if request.avoid_collisions else None
         problem = model.problem(_goals(request, model, frames, q0), avoid)
     except FrameNotFound as error:
         raise Declined(MoveItErrorCode.INVALID_LINK_NAME, str(error)) from error
@@ -242,11 +234,17 @@ def write_code(response: Any, code: MoveItErrorCode, text: str) -> None:
 class ComputeIk:
     """The service of a node. `model` gives the robot of the moment, None without one."""
 
-    def __init__(self, node: Node, model: Callable[[], Model | None], others: FrameSource) -> None:
+    def __init__(
+        self,
+        node: Node,
+        model: Callable[[], Model | None],
+        others: FrameSource,
+        collisions: KnownCollisions,
+    ) -> None:
         self._node = node
         self._model = model
         self._others = others
-        self._collisions = KnownCollisions()
+        self._collisions = collisions
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -35,14 +35,15 @@ import ik_core as ik
 from ik_core import IkStatus
 from ik_node.conversions import transform_to_pose
 from ik_node.inputs.goal_frames import Frames, Pending
+from ik_node.known_collisions import KnownCollisions
 from ik_node.parameters.store import Parameters
 from ik_node.robot_model import Model
 from ik_node.services.compute_ik import (
     LONGEST_TIMEOUT,
     Declined,
-    KnownCollisions,
     MoveItErrorCode,
     PatientFrames,
+    collisions_of,
     read_request,
     write_response,
 )
@@ -458,7 +459,7 @@ def test_avoid_collisions_without_collision_geometry_is_refused():
         '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'
     )
     with pytest.raises(Declined, match='no collision geometry') as refused:
-        KnownCollisions().of(robot)
+        collisions_of(robot, KnownCollisions())
     assert refused.value.code == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
 
 
