@@ -31,17 +31,19 @@ class Arms(NamedTuple):
     """A robot that others publish: its file, links whose poses are goals, folders with meshes.
 
     srdf : of VAMP, or text with pairs of neighbours that touch in every configuration
+    solver : of the problems
     """
 
     file: str
     links: tuple[str, ...]
     folders: tuple[str, ...] = ()
     srdf: str | None = None
+    solver: str = 'levenberg_marquardt'
 
 
 VAMP = {
     'panda': Arms('panda/panda.urdf', ('panda_hand',), ('panda',), 'panda/panda.srdf'),
-    'ur5': Arms('ur5/ur5.urdf', ('ee_link',), ('ur5',), 'ur5/ur5.srdf'),
+    'ur5': Arms('ur5/ur5.urdf', ('ee_link',), ('ur5',), 'ur5/ur5.srdf', 'closed_form'),
 }
 TOUCHING_WRIST = (
     '<robot name="g1"><disable_collisions link1="left_elbow_link" link2="left_wrist_roll_link" '

@@ -18,7 +18,9 @@ that each has a free solution; starts are random, too. Margin 0.
 
 A folder with data (`collision_data`) adds two UR10e and a G1, alone, and MotionBenchMaker's
 problems by scene: `free` is the share of shipped goal configurations that are free by the judge,
-and the goals are their poses, each solved alone from the problem's start.
+and the goals are their poses, each solved once and alone from the problem's start (the ur5 in
+closed form). The records of its world have been made before: 7 to 10 ms for the ur5, whose meshes
+have many pieces.
 """
 
 from __future__ import annotations
@@ -157,7 +159,7 @@ def _row_of_problems(
 ) -> dict[str, Any]:
     """The problems of a scene, each solved alone where its shipped goal is free by the judge."""
     valid, wrong, seconds, restarts, pairs, judge = 0, 0, [], [], 0, ''
-    solver = ik.make_solver()
+    solver = ik.make_solver(arms.solver)
     world = World()
     collisions = _collisions_of(folder, arms, world, pieces)
     robot = collisions.robot
@@ -171,11 +173,12 @@ def _row_of_problems(
         valid += 1
         pose = robot.forward_kinematics(goal, arms.links[0])
         asked = ik.IkProblem(robot, [ik.PoseTask(arms.links[0], transform=pose)], avoid=collisions)
+        began = time.perf_counter()
         found = solver.solve(asked, start)
+        seconds.append(time.perf_counter() - began)
         if found.success:
             wrong += _wrong(collisions, found.q[None])[0]
             restarts.append(found.restarts)
-        seconds.append(_least(partial(solver.solve, asked, start), SINGLE_ROUNDS))
     unmeasured = dict.fromkeys(COLUMNS, '')
     return unmeasured | {
         'robot': name,
