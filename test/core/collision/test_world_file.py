@@ -111,7 +111,7 @@ def test_a_file_that_can_not_be_read_is_refused(tmp_path: Path) -> None:
 def test_errors_name_the_line(tmp_path, text, match):
     file = tmp_path / 'world.yaml'
     file.write_text(text)
-    with pytest.raises(InvalidOption, match=rf'^{file}, line [123]: '):
+    with pytest.raises(ik.InvalidOption, match=rf'^{file}, line [123]: '):
         load_world(file)
-    with pytest.raises(InvalidOption, match=match):
+    with pytest.raises(ik.InvalidOption, match=match):
         load_world(file)
