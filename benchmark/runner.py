@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if mocap and not Path(mocap).is_dir():
         raise InvalidOption(f'motion capture: there is no folder {mocap}')
     arguments.mocap = Path(mocap) if mocap else None
+    if arguments.data and not arguments.data.is_dir():
+        raise InvalidOption(f'--data: there is no folder {arguments.data}')
     names = _checked_names(arguments)
     folder, page = arguments.out, arguments.page
     if folder is None and (arguments.redraw or page):
@@ -106,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     add('--out', type=Path, metavar='DIR', help='write CSV and figures there')
     text = f'papers: the folder with motion capture (or {MOCAP_VARIABLE})'
     add('--mocap', type=Path, metavar='DIR', help=text)
+    text = 'collisions: the folder with problems and robots that others publish'
+    add('--data', type=Path, metavar='DIR', help=text)
     add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
     add('--beside', type=Path, metavar='DIR', help='hot: another checkout, measured in turns')
     add('--peers', metavar='NAMES', help='peers: only these, with commas between')
