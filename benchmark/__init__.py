@@ -51,6 +51,15 @@ PAPERS = {
 }
 """The figures and tables of papers that are reproduced; each name is a module of `papers`."""
 
+CHECK_COUNTS = {
+    'convergence': {'count': 5},
+    'precision': {'count': 6},
+    'scaling_papers': {'count': 20},
+    'line_search': {'count': 100},
+}
+"""Arguments of `ik bench papers --check`: a tenth of the goals. The other experiments follow a few
+motions, which take seconds as a whole; a part of one is another motion."""
+
 GROUP = 'papers'
 """Stands for all of PAPERS where a name is asked for."""
 
