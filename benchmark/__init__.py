@@ -47,6 +47,7 @@ PAPERS = {
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
+    'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
 """The figures and tables of papers that are reproduced; each name is a module of `papers`."""
