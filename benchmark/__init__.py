@@ -45,6 +45,7 @@ PAPERS = {
     'precision': '[Engell2007] 3.3.3: how near to a goal out of reach methods end',
     'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
+    'buss_advice': '[Buss2009] sections 2, 8: Dmax, close targets, one end effector, clamps',
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',

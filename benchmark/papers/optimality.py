@@ -43,12 +43,11 @@ from ik_core.robot.robot import Robot
 from ik_core.robot.robot_sources import load_robot
 from ik_core.solvers import make_solver
 from ik_core.tasks import PoseTask, PositionTask
-from ik_core.tasks.manipulability import link_hessian
 
 from ..problems import aim, any_q, unit_vector
 from ..results import Claim, Row, exponent, swept
 
-GOALS = 30
+GOALS = 100
 SPREADS = (0.02, 0.05, 0.1, 0.2)
 """Shares of an angle's range by which the goal's posture differs from the start (1 sigma)."""
 KINDS = ('in reach', 'beyond limits')
@@ -68,6 +67,7 @@ PROJECTED_METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 EQUATIONS = ('minimum map', 'Fischer-Burmeister')
 HESSIANS = ('exact', "J'J")
+NAMED = dict(zip(EQUATIONS, ('the minimum map', "Fischer and Burmeister's function"), strict=True))
 
 COLUMNS = ('part', 'case', 'method', 'spread', 'count', 'reached', 'iterations', 'error', 'value')
 
@@ -90,19 +90,21 @@ def row(part: str, case: str, method: str, **values: Any) -> Row:
 # --- complementarity ---------------------------------------------------------------------------
 
 
-Derivatives = tuple[Array, Array, Array]
-"""Half the cost's gradient (n,), its exact Hessian (n, n), and J'J (n, n)."""
+def derivatives(problem: IkProblem, q: Array, exact: bool) -> tuple[Array, Array]:
+    """Half the cost's gradient J'r (n,), and half its Hessian (n, n), or J'J.
 
-
-def derivatives(problem: IkProblem, q: Array) -> Derivatives:
-    """Of position goals without weights, at q (n,)."""
-    at = problem.evaluate(q)
-    square = at.jacobian.T @ at.jacobian
-    curvature = np.zeros_like(square)
-    for k, goal in enumerate(problem.goals):
-        change = link_hessian(problem.robot, q, goal.link)[:3]
-        curvature += np.tensordot(at.residual[3 * k : 3 * k + 3], change, 1)
-    return at.jacobian.T @ at.residual, square + curvature, square
+    Of position goals without weights, on a robot without mimic joints, at q (n,). A joint i turns
+    the column of any joint j below it: d J_j / d q_i = w_i x J_j.
+    """
+    at, robot = problem.evaluate(q), problem.robot
+    hessian = at.jacobian.T @ at.jacobian
+    for goal, left in zip(
+        problem.goals if exact else (), at.residual.reshape(-1, 3), strict=False
+    ):
+        jacobian = robot.jacobian(q, goal.link)
+        turned = np.cross(left, jacobian[3:].T) @ jacobian[:3]  # r . (w_i x J_j), right for i <= j
+        hessian += np.triu(turned) + np.triu(turned, 1).T
+    return at.jacobian.T @ at.residual, hessian
 
 
 def minimum_map(
@@ -158,8 +160,7 @@ def newton_on_equations(
             found = problem.evaluate(at)
             gradient = found.jacobian.T @ found.residual
             return SYSTEMS[system](at, gradient, np.zeros((robot.n, robot.n)), lower, upper)
-        gradient, hessian, square = derivatives(problem, at)
-        return SYSTEMS[system](at, gradient, hessian if exact else square, lower, upper)
+        return SYSTEMS[system](at, *derivatives(problem, at, exact), lower, upper)
 
     for iteration in range(ITERATIONS):
         inside = np.clip(x, lower, upper)
@@ -444,10 +445,10 @@ def newton_steps(problem: IkProblem, q: Array, exact: bool) -> tuple[int, float]
     """
     damping, cost, iteration = 0.1, problem.evaluate(q).cost, 0
     while iteration < PROJECTED:
-        gradient, hessian, square = derivatives(problem, q)
+        gradient, hessian = derivatives(problem, q, exact)
         if np.linalg.norm(gradient) < FLAT:
             break
-        values, vectors = np.linalg.eigh(hessian if exact else square)
+        values, vectors = np.linalg.eigh(hessian)
         while damping < 1e12:
             step = -vectors @ ((vectors.T @ gradient) / (np.abs(values) + damping))
             after = problem.evaluate(q + step).cost
@@ -502,7 +503,7 @@ def _equation_claim(rows: Sequence[Row], system: str) -> Claim:
         for spread in ends
     ]
     return swept(
-        f'the conditions of the minimum as complementarity, by the {system} (section 7): fewer '
+        f'the conditions of the minimum as complementarity, by {NAMED[system]} (section 7): fewer '
         'iterations than the line search, as many goals reached',
         'may be interesting',
         '; '.join(said),
