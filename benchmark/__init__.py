@@ -49,6 +49,7 @@ PAPERS = {
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
+    'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
 """The figures and tables of papers that are reproduced; each name is a module of `papers`."""
@@ -58,6 +59,7 @@ CHECK_COUNTS = {
     'precision': {'count': 6},
     'scaling_papers': {'count': 20},
     'line_search': {'count': 100},
+    'optimality': {'count': 10},
 }
 """Arguments of `ik bench papers --check`: a tenth of the goals. The other experiments follow a few
 motions, which take seconds as a whole; a part of one is another motion."""

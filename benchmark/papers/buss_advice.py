@@ -46,8 +46,8 @@ from .buss import (
     problem_of,
 )
 
-COLUMNS = ('part', 'case', 'method', 'value', 'damping', 'error', 'shaking_percent')
-COLUMNS += ('acceleration', 'largest')
+COLUMNS = ['part', 'case', 'method', 'value', 'damping', 'error', 'shaking_percent']
+COLUMNS += ['acceleration', 'largest']
 OUT = SIZES['in and out']
 
 

@@ -11,7 +11,7 @@ a person's have.
       0 <= x - l  and  f'(x) >= 0  where x = l,    f'(x) <= 0  where x = u,    else f'(x) = 0
 
   and these as equations: by the minimum map x - mid(l, u, x - f'(x)), or by Fischer and
-  Burmeister's function phi(x - l, -phi(u - x, -f'(x))), phi(a, b) = sqrt(a^2 + b^2) - a - b.
+  Burmeister's function phi(x - l, phi(u - x, -f'(x))) = 0, phi(a, b) = sqrt(a^2 + b^2) - a - b.
   Newton's method with the exact Hessian or with J'J, damped, with a line search on the sum of
   squares of the equations, stands beside the projected line search and the default solver. They
   reach a goal if all end effectors are within 1 cm, or, where goals need not be in reach, if the
@@ -120,12 +120,12 @@ def minimum_map(
 def fischer_burmeister(
     x: Array, g: Array, hessian: Array, lower: Array, upper: Array
 ) -> tuple[Array, Array]:
-    """phi(x - l, -phi(u - x, -g)) (n,) and an element of its generalised Jacobian (n, n)."""
+    """phi(x - l, phi(u - x, -g)) (n,) and an element of its generalised Jacobian (n, n)."""
     above, by_above, by_slope = phi(upper - x, -g)
-    values, by_below, by_other = phi(x - lower, -above)
-    # d(-phi(u - x, -g)) = by_above dx + by_slope H dx
-    diagonal = by_below + by_other * by_above
-    return values, np.diag(diagonal) + (by_other * by_slope)[:, None] * hessian
+    values, by_below, by_inner = phi(x - lower, above)
+    # d phi(u - x, -g) = -by_above dx - by_slope H dx
+    diagonal = by_below - by_inner * by_above
+    return values, np.diag(diagonal) - (by_inner * by_slope)[:, None] * hessian
 
 
 def phi(a: Array, b: Array) -> tuple[Array, Array, Array]:
