@@ -510,7 +510,7 @@ def _equation_claim(rows: Sequence[Row], system: str) -> Claim:
         SPREADS,
         [all(better(k, s, name) for k in KINDS for name in names) for s in SPREADS],
         f'goals {ends[0]:g} to {ends[1]:g} of each range away, in reach and beyond limits; the '
-        "exact Hessian and J'J",
+        f"exact Hessian and J'J; at most {ITERATIONS} iterations, of the line search {PROJECTED}",
     )
 
 
