@@ -1,10 +1,14 @@
 """What Buss advises: the measures, the motions, and what is said of them."""
 
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 from support.paper_results import rows_of
+from support.places import URDF
 
 from benchmark.papers import buss_advice
+from benchmark.papers.buss import FIGURES
 from benchmark.papers.buss_advice import NEAR_METHODS, chain_tracked, measures, on_the_way
 
 
@@ -18,13 +22,13 @@ def test_measures_of_a_motion_with_one_jump():
     assert found['error'] == 0.5
 
 
-def test_typical_link_is_the_median_of_those_in_the_file():
-    """Of the Y: 0.5 (stem), 0.7 and 0.5 ... in its URDF; checked against the origins there."""
-    problem, q0 = buss_advice.problem_of('Y')
-    robot = problem.robot
-    at = [robot.forward_kinematics(q0, link)[:3, 3] for link in robot.link_names]
-    between = [np.linalg.norm(a - b) for a in at for b in at]
-    assert np.isclose(between, buss_advice.typical_link('Y')).any()
+@pytest.mark.parametrize('figure', ['Y', 'double Y'])
+def test_typical_link_is_the_median_of_those_in_the_file(figure):
+    joints = ElementTree.parse(URDF / f'{FIGURES[figure]}.urdf').getroot().iterfind('joint')
+    origins = [joint.find('origin').get('xyz').split() for joint in joints]
+    lengths = np.linalg.norm(np.array(origins, float), axis=1)
+    expected = np.median(lengths[lengths > 0.0])
+    assert buss_advice.typical_link(figure) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize('name', NEAR_METHODS)

@@ -20,7 +20,14 @@ def test_shape_error_ignores_place_turn_and_size_but_not_mirroring_or_bends():
     bent[20] += [0.06, 0.0, 0.0]
     assert 0.06 / 60 < shape_error(bent, path) < 0.06 / 60 * 4
     corkscrew = np.random.default_rng(0).normal(size=(9, 3))
-    assert shape_error(corkscrew * [1, 1, -1], corkscrew) > 0.1
+    corkscrew -= corkscrew.mean(axis=0)
+    turned = Rotation.align_vectors(corkscrew, corkscrew * [1, 1, -1])[0].apply(
+        corkscrew * [1, 1, -1]
+    )
+    left = corkscrew - (corkscrew * turned).sum() / (turned**2).sum() * turned
+    expected = np.linalg.norm(left, axis=1).mean()
+    assert shape_error(corkscrew * [1, 1, -1], corkscrew) == pytest.approx(expected)
+    assert expected > 0.1
 
 
 def test_figure_has_longer_arms_and_legs_and_a_shorter_trunk():
