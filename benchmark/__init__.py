@@ -46,6 +46,7 @@ PAPERS = {
     'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
+    'coursework': '[Dorta2014] 3, 3.1: interpolation, derivatives, methods of integration',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
