@@ -47,6 +47,7 @@ PAPERS = {
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
     'buss_advice': '[Buss2009] sections 2, 8: Dmax, close targets, one end effector, clamps',
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
+    'coursework': '[Dorta2014] 3, 3.1: interpolation, derivatives, methods of integration',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
     'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',

@@ -29,7 +29,7 @@ from types import ModuleType
 
 from ik_core.cli.parser import NOT_REACHED, REACHED, Parser, add_json, examples
 from ik_core.exceptions import InvalidOption
-from ik_core.figures import draw_file
+from ik_core.figures import draw_file, require_matplotlib
 
 from . import BENCHMARKS, CHECK_COUNTS, GROUP, NAMES, NEED_MOCAP, PAPERS, PEERS
 from .results import (
@@ -54,8 +54,8 @@ BLOCK = re.compile(r'(<!-- (\w+): begin -->\n).*?(<!-- \2: end -->)', re.DOTALL)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ik bench`; the exit code.
 
-    Raises InvalidOption for an unknown name, a bad count, and for motion capture or a page that is
-    not there, and OSError for a folder that can't be made.
+    Raises InvalidOption for an unknown name, a bad count, for motion capture or a page that is not
+    there, and for figures without matplotlib, and OSError for a folder that can't be made.
     """
     arguments = _parser().parse_args(argv)
     mocap = arguments.mocap or os.environ.get(MOCAP_VARIABLE)
@@ -74,8 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.check:
         wrong = [claim for name in names for claim in turned(name, arguments)]
         return NOT_REACHED if wrong else REACHED
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)  # refused before it all ran, not after
+    if folder:  # what is lacking is reported before anything is measured, not after
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(hasattr(experiment(name), 'draw') for name in names):
+            require_matplotlib()
     for name in names:
         if not arguments.redraw:
             _measure(name, arguments)
@@ -179,10 +181,7 @@ def _measure(name: str, arguments: argparse.Namespace) -> None:
         text = markdown_table(list(claims[0]), [list(row.values()) for row in claims])
         (folder / f'{name}_claims.md').write_text(f'{text}\n', encoding='utf-8')
     if hasattr(module, 'draw'):
-        try:
-            _draw(name, rows, folder)
-        except InvalidOption as error:
-            print(f'{name} is not drawn: {error}', file=sys.stderr)
+        _draw(name, rows, folder)
     if hasattr(module, 'report'):
         module.report(rows, folder)
 

@@ -316,6 +316,19 @@ def test_a_folder_that_can_not_be_made_is_told_before_anything_runs(tmp_path, ca
 
 
 @pytest.mark.usefixtures('fake')
+def test_figures_without_matplotlib_are_refused_before_anything_runs(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(runner, '_measure', None)  # not called
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    assert main(['bench', 'fake', '--out', str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert 'figures need matplotlib: ' in error
+    assert '-m pip install matplotlib' in error
+
+
+@pytest.mark.usefixtures('fake')
 def test_the_same_rows_are_drawn_as_the_same_file(tmp_path):
     pytest.importorskip('matplotlib')
     for name in ('a', 'b'):
