@@ -9,6 +9,7 @@ PICTURES ?=
 MINUTES ?= 10
 TICKS ?=
 K ?=
+CHECK ?=
 export PYTHON
 # Which ROS 2's wheels, where none is sourced: jazzy (the default) or kilted.
 export ROS_WHEELS
@@ -39,7 +40,8 @@ help:
 	@echo 'make format               format the sources with ruff'
 	@echo 'make bench [BENCHES=name] run the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make papers               run the experiments of the papers, into benchmark/papers;'
-	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture'
+	@echo '                          IK_MOCAP_DIR=folder for those that need motion capture;'
+	@echo '                          CHECK=1: with fewer goals, compare verdicts, write nothing'
 	@echo 'make pictures             renew the pictures of the documentation, with Chromium'
 	@echo 'make soak [MINUTES=10]    test the node under changes and faults; [OUTPUT=.. ACTIONS=..,..]'
 	@echo '                          OUTPUT=joint_trajectory, position_command: with a controller'
@@ -76,8 +78,8 @@ bench:
 	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench $(BENCHES)
 
 papers:
-	@python=$$(scripts/environment bench) && \
-	exec "$$python" -m ik_core bench papers --out $(PAPERS) --page docs/papers.md
+	@python=$$(scripts/environment bench) && exec "$$python" -m ik_core bench papers \
+	--out $(PAPERS) $(if $(filter 1,$(CHECK)),--check,--page docs/papers.md)
 
 pictures:
 	@python=$$(scripts/environment pictures) && exec "$$python" -m benchmark.pictures $(PICTURES)

@@ -45,11 +45,25 @@ PAPERS = {
     'precision': '[Engell2007] 3.3.3: how near to a goal out of reach methods end',
     'scaling_papers': '[Engell2007] Figs. 8 to 10: time and iterations as chains grow',
     'buss': '[Buss2009] section 8: the Y and the double Y that track moving targets',
+    'buss_advice': '[Buss2009] sections 2, 8: Dmax, close targets, one end effector, clamps',
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
+    'coursework': '[Dorta2014] 3, 3.1: interpolation, derivatives, methods of integration',
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
+    'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
+    'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
 """The figures and tables of papers that are reproduced; each name is a module of `papers`."""
+
+CHECK_COUNTS = {
+    'convergence': {'count': 5},
+    'precision': {'count': 6},
+    'scaling_papers': {'count': 20},
+    'line_search': {'count': 100},
+    'optimality': {'count': 10},
+}
+"""Arguments of `ik bench papers --check`: a tenth of the goals. The other experiments follow a few
+motions, which take seconds as a whole; a part of one is another motion."""
 
 GROUP = 'papers'
 """Stands for all of PAPERS where a name is asked for."""

@@ -3,9 +3,11 @@
     python -m benchmark.collision_judge panda ur5e --count 1000 [--world] [--meshes FOLDER]
 
 Robots are files or names of shipped robots; --world adds an obstacle of every shape. Distances of
-separated pairs are compared up to rounding. Where they differ by more than `CLOSE` a third
-computation decides: our points are in the pieces by non-negative least squares, which bounds the
-distance from above, and the gap along our normal in long doubles bounds it from below.
+separated pairs are compared up to rounding. Where they differ by more than `CLOSE`, where only one
+of the two calls a pair separated, and where coal has no answer, a third computation decides: our
+points are in the pieces by non-negative least squares, which bounds the distance from above, and
+the gap along our normal in long doubles bounds it from below; a point in both proves that they
+touch.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ CLOSE = 1e-10
 """[m] Differences of distances that are not looked at."""
 TOUCHING = 1e-9
 """[m] Distances and depths up to this may be called touching or not."""
+ROUNDING = 1e-14
+"""[m] A point that is no farther from a solid is in it."""
 UNKNOWN = 1e3
 """[m] coal gives a larger number where it finds no depth."""
 STEP = 1e-4
@@ -57,8 +61,10 @@ class Comparison:
     pairs, worst : separated pairs of links or obstacles, and the largest difference [m]
     above : how many of them differ by more than `CLOSE`
     unproved : those of them for which the third computation does not prove our distance
-    touching : pairs that only one of the two calls separated
-    free : configurations whose verdict contradicts coal's distances
+    touching : pairs that only one of the two calls separated, unless ours is proved
+    mistaken : those for which ours is proved, so that coal is wrong
+    unanswered, undecided : pairs without an answer of coal, and those for which ours is not proved
+    free : configurations whose verdict contradicts the distances, coal's or proved ones
     bounds, bounds_above : lower bounds of pairs of pieces, and those above the distance
     slopes, slope_error, jumps : derivatives, their largest error, and those left out because the
         nearest points jump
@@ -70,6 +76,9 @@ class Comparison:
     above: int = 0
     unproved: list[Any] = field(default_factory=list)
     touching: list[Any] = field(default_factory=list)
+    mistaken: int = 0
+    unanswered: int = 0
+    undecided: int = 0
     free: int = 0
     bounds: int = 0
     bounds_above: int = 0
@@ -84,7 +93,9 @@ class Comparison:
         return (
             f'{self.pairs:,} separated pairs: at most {self.worst:.2g} m off, {share:.4f} % above '
             f'{CLOSE:g} m, {len(self.unproved)} of them not proved; {len(self.touching)} '
-            f'disagreements on touching, {self.free} on free; {self.bounds_above} of '
+            f'disagreements on touching, {self.free} on free; coal is wrong on touching '
+            f'{self.mistaken} times and has no answer for {self.unanswered:,} pairs, '
+            f'{self.undecided} of them undecided; {self.bounds_above} of '
             f'{self.bounds:,} bounds above; {self.slopes:,} derivatives at most '
             f'{self.slope_error:.2g} off, {self.jumps:,} left out; {self.deep:,} depths at most '
             f'{self.depth_error:.2g} m off'
@@ -97,13 +108,21 @@ def compare(collisions: Collisions, rows: Array, slopes: bool = True) -> Compari
     for q in rows:
         ours = {(pair.first, pair.second): pair for pair in collisions.distances(q, np.inf)}
         _compare_bounds(collisions, judge, q, found)
-        truth = judge.distances(q)
-        least = min(truth.values())
-        if abs(least) > TOUCHING and collisions.free(q) != (least > 0.0):
+        theirs = judge.distances(q)
+        least, is_decided = np.inf, True
+        for names, pair in ours.items():
+            distance = theirs.get(names, theirs.get(names[::-1]))
+            if distance is None:
+                found.unanswered += 1
+                is_decided &= (answered := is_proved(collisions, judge, q, pair))
+                found.undecided += not answered
+                distance = pair.distance if answered else np.inf
+            elif _compare_pair(collisions, judge, q, pair, distance, found):
+                distance = pair.distance
+            least = min(least, distance)
+        is_known = is_decided or least < 0.0
+        if is_known and abs(least) > TOUCHING and collisions.free(q) != (least > 0.0):
             found.free += 1
-        for names, distance in truth.items():
-            pair = ours.get(names) or ours[names[::-1]]
-            _compare_pair(collisions, judge, q, pair, distance, found)
         if slopes:
             _compare_slopes(collisions, q, found)
     return found
@@ -116,30 +135,44 @@ def _compare_pair(
     pair: PairDistance,
     distance: float,
     found: Comparison,
-) -> None:
+) -> bool:
+    """Count a pair; return whether the two disagree on touching and ours is proved."""
     difference = abs(pair.distance - distance)
     if min(distance, pair.distance) <= 0.0:
         if max(distance, pair.distance) > TOUCHING:
+            if is_proved(collisions, judge, q, pair):
+                found.mistaken += 1
+                return True
             found.touching.append((pair, distance, q))
         if difference < UNKNOWN:
             found.deep += 1
             found.depth_error = max(found.depth_error, difference)
-        return
+        return False
     found.pairs += 1
     found.worst = max(found.worst, difference)
     if difference > CLOSE:
         found.above += 1
         if not is_proved(collisions, judge, q, pair):
             found.unproved.append((pair, distance, q))
+    return False
 
 
 def is_proved(collisions: Collisions, judge: CoalJudge, q: Array, pair: PairDistance) -> bool:
-    """Return whether a distance is proved to be within `CLOSE` of the truth, without coal."""
+    """Return whether a distance is proved to be within `CLOSE` of the truth, without coal; of a
+    pair that touches, whether it does."""
     names = pair.first, pair.second
     if any(isinstance(each.shape, Plane) and each.name in names for each in collisions.world):
         return False
-    below = judge.gap(q, names, pair.normal, pair.distance)
     near, far = pair.points
+    if pair.distance <= 0.0:
+        return any(
+            all(
+                min(outside(*solid, point) for solid in judge.solids_at(q, name)) <= ROUNDING
+                for name in names
+            )
+            for point in (near, far, 0.5 * (near + far))
+        )
+    below = judge.gap(q, names, pair.normal, pair.distance)
     above = float(np.linalg.norm(far - near))
     for name, point in zip(names, (near, far), strict=True):
         above += min(outside(*solid, point) for solid in judge.solids_at(q, name))

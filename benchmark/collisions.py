@@ -1,5 +1,8 @@
 """`ik bench collisions`: how fast configurations are judged, and goals solved free of collisions.
 
+    ik bench collisions                  # the shipped robots in four scenes
+    ik bench collisions --data FOLDER    # also problems and robots that others publish
+
 A panda and a UR5e, as they are shipped, alone and in three scenes: a table, a shelf that is open
 to the arm, and a slot between walls. Goals are poses at random configurations that are free, so
 that each has a free solution; starts are random, too. Margin 0.
@@ -10,29 +13,47 @@ that each has a free solution; starts are random, too. Margin 0.
 - reached : of all goals with `avoid`; plain_free : answers without `avoid` that happen to be free
 - wrong : answers with `avoid` that collide, by coal where it is installed (`judge`)
 - single_ratio : the median time of single solves with `avoid` over that without, in turns
+- p50_us, p99_us, max_us : single solves with `avoid`, the least time of four each
+- to_panda : avoid_per_s over that of the panda at a table in the same run
+
+A folder with data (`collision_data`) adds two UR10e and a G1, alone, and MotionBenchMaker's
+problems by scene: `free` is the share of shipped goal configurations that are free by the judge,
+and the goals are their poses, each solved once and alone from the problem's start (the ur5 in
+closed form). The records of its world have been made before: 7 to 10 ms for the ur5, whose meshes
+have many pieces.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import ik_core as ik
 from ik_core.batch import solve_batch
-from ik_core.collision import Box, Collisions, Plane, World
+from ik_core.collision import Box, Collisions, Piece, Plane, World
 from ik_core.maths.rotations import Array
 
 from .coal_judge import CoalJudge
+from .collision_data import PEERS, VAMP, Arms, Problem, read_problems
 
 ROBOTS = {'panda': 'panda_hand_tcp', 'ur5e': 'tool0'}
 GOALS = 10
 """Times `--count` goals of a batch."""
-JUDGED, ROUNDS, SINGLES = 20_000, 5, 300
+JUDGED, ROUNDS, SINGLES, SINGLE_ROUNDS = 20_000, 5, 300, 4
+TENTH = 10
+"""Of `--count`: coal takes 30 ms for a configuration of a G1."""
+COLUMNS = (
+    *('robot', 'scene', 'pairs', 'free', 'free_ns', 'distance_us', 'goals', 'plain_per_s'),
+    *('plain_free', 'avoid_per_s', 'reached', 'attempts', 'wrong', 'judge', 'single_ratio'),
+    *('p50_us', 'p99_us', 'max_us', 'to_panda'),
+)
 TOUCHING = 1e-9
 """[m] A pair that is deeper by coal is a collision."""
 
@@ -83,27 +104,139 @@ SCENES: dict[str, Callable[[], World]] = {
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """One row for each robot and scene."""
+    """One row for each robot and scene; of a folder with data for what is in it."""
+    panda = 0.0
     for name, tip in ROBOTS.items():
+        robot = ik.load_urdf(name)
         for scene, world in SCENES.items():
-            yield _row(name, tip, scene, world(), arguments.count)
+            collisions = Collisions(robot, world(), margin=0.0)
+            row = _row(name, (tip,), scene, collisions, arguments.count)
+            if (name, scene) == ('panda', 'table'):
+                panda = row['avoid_per_s']
+            row['to_panda'] = row['avoid_per_s'] / panda if panda else ''
+            yield row
+    if arguments.data:
+        yield from _rows_of_data(arguments.data, arguments.count, panda)
 
 
-def _row(name: str, tip: str, scene: str, world: World, count: int) -> dict[str, Any]:
-    robot = ik.load_urdf(name)
-    collisions = Collisions(robot, world, margin=0.0)
+def _rows_of_data(folder: Path, count: int, panda: float) -> Iterator[dict[str, Any]]:
+    """Rows of robots and problems that are in a folder; others are named on stderr."""
+    for name, arms in PEERS.items():
+        if (folder / arms.file).is_file():
+            collisions = _collisions_of(folder, arms)
+            row = _row(name, arms.links, 'alone', collisions, max(count // TENTH, 1))
+            yield row | {'to_panda': row['avoid_per_s'] / panda}
+        else:
+            print(f'{name} is left out: there is no {folder / arms.file}', file=sys.stderr)
+    for name, arms in VAMP.items():
+        if (folder / arms.file).is_file():
+            pieces = _collisions_of(folder, arms).pieces
+            for scene, problems in read_problems(folder / name).items():
+                yield _row_of_problems(folder, name, arms, scene, problems, pieces)
+        else:
+            print(f'{name} is left out: there is no {folder / arms.file}', file=sys.stderr)
+
+
+def _collisions_of(
+    folder: Path, arms: Arms, world: World | None = None, pieces: Sequence[Piece] | None = None
+) -> Collisions:
+    """The collisions of a robot in a folder, at margin 0."""
+    robot = ik.load_urdf(folder / arms.file)
+    srdf = arms.srdf
+    if srdf is not None and not srdf.startswith('<'):
+        srdf = str(folder / srdf)
+    folders = [folder / each for each in arms.folders]
+    return Collisions(robot, world, 0.0, srdf, folders=folders, pieces=pieces)
+
+
+def _row_of_problems(
+    folder: Path,
+    name: str,
+    arms: Arms,
+    scene: str,
+    problems: Sequence[Problem],
+    pieces: Sequence[Piece],
+) -> dict[str, Any]:
+    """The problems of a scene, each solved alone where its shipped goal is free by the judge."""
+    valid, wrong, seconds, restarts, pairs, judge = 0, 0, [], [], 0, ''
+    solver = ik.make_solver(arms.solver)
+    world = World()
+    collisions = _collisions_of(folder, arms, world, pieces)
+    robot, link = collisions.robot, arms.links[0]
+    task = ik.PoseTask(link, transform=robot.forward_kinematics(robot.middle_configuration, link))
+    asked = ik.IkProblem(robot, [task], avoid=collisions)
+    solver.solve(asked)  # which makes what later solves share
+    for problem in problems:
+        _replace(world, problem.world)
+        goal, start = (_row_of(robot, each) for each in (problem.goal, problem.start))
+        collides, judge = _wrong(collisions, goal[None])
+        pairs = max(pairs, len(collisions.model['pairs']))
+        if collides:
+            continue
+        valid += 1
+        task.set_target(transform=robot.forward_kinematics(goal, task.link))
+        began = time.perf_counter()
+        found = solver.solve(asked, start)
+        seconds.append(time.perf_counter() - began)
+        if found.success:
+            wrong += _wrong(collisions, found.q[None])[0]
+            restarts.append(found.restarts)
+    unmeasured = dict.fromkeys(COLUMNS, '')
+    return unmeasured | {
+        'robot': name,
+        'scene': scene,
+        'pairs': pairs,
+        'free': valid / len(problems),
+        'goals': valid,
+        'reached': len(restarts) / valid if valid else '',
+        'attempts': 1.0 + float(np.mean(restarts)) if restarts else '',
+        'wrong': wrong,
+        'judge': judge,
+        **_quantiles(seconds),
+    }
+
+
+def _replace(world: World, other: World) -> None:
+    """Put the obstacles of another world in the place of those of this one."""
+    for each in world:
+        world.remove(each.name)
+    for each in other:
+        world.add(each.name, each.shape, each.pose)
+
+
+def _row_of(robot: ik.Robot, positions: dict[str, float]) -> Array:
+    """Positions by name as a configuration (n,); joints that the robot lacks are left out."""
+    q: Array = np.zeros(robot.n)
+    for joint, position in positions.items():
+        if joint in robot.joint_names:
+            q[robot.joint_index(joint)] = position
+    return q
+
+
+def _quantiles(seconds: Sequence[float]) -> dict[str, Any]:
+    if not seconds:
+        return dict.fromkeys(('p50_us', 'p99_us', 'max_us'), '')
+    at = 1e6 * np.quantile(seconds, (0.5, 0.99, 1.0))
+    return dict(zip(('p50_us', 'p99_us', 'max_us'), at.tolist(), strict=True))
+
+
+def _row(
+    name: str, tips: Sequence[str], scene: str, collisions: Collisions, count: int
+) -> dict[str, Any]:
+    robot = collisions.robot
     rng = np.random.default_rng(0)
     q = _random_rows(robot, JUDGED, rng)
     free = collisions.free(q)
     judged = _least(lambda: collisions.free(q), ROUNDS) / len(q)
     distance = _least(lambda: [collisions.distance(one) for one in q[:200]], ROUNDS) / 200
     ends = _free_rows(collisions, GOALS * count, rng)
-    goals = np.array([robot.forward_kinematics(one, tip) for one in ends])
+    goals = np.array([[robot.forward_kinematics(one, tip) for tip in tips] for one in ends])
     starts = _random_rows(robot, len(goals), rng)
-    plain = ik.IkProblem(robot, [ik.PoseTask(tip)])
+    tasks = [ik.PoseTask(tip) for tip in tips]
+    plain = ik.IkProblem(robot, tasks)
     others = np.setdiff1d(np.arange(robot.n), plain.variables)  # fingers stay as they are
     starts[:, others] = ends[:, others]
-    avoiding = ik.IkProblem(robot, [ik.PoseTask(tip)], avoid=collisions)
+    avoiding = ik.IkProblem(robot, tasks, avoid=collisions)
     batches = {problem: solve_batch(problem, goals, starts) for problem in (plain, avoiding)}
     seconds = {
         problem: min(solve_batch(problem, goals, starts).solve_time for _ in range(ROUNDS))
@@ -126,7 +259,7 @@ def _row(name: str, tip: str, scene: str, world: World, count: int) -> dict[str,
         'attempts': 1.0 + found.restarts.mean(),
         'wrong': wrong,
         'judge': judge,
-        'single_ratio': _single_ratio(plain, avoiding, goals[:SINGLES], starts),
+        **_single_times(plain, avoiding, goals[:SINGLES], starts),
     }
 
 
@@ -163,16 +296,18 @@ def _wrong(collisions: Collisions, q: Array) -> tuple[int, str]:
     return sum(min(judge.distances(one).values()) < -TOUCHING for one in q), 'coal'
 
 
-def _single_ratio(
+def _single_times(
     plain: ik.IkProblem, avoiding: ik.IkProblem, goals: Array, starts: Array
-) -> float:
-    """The median over goals of the time with avoid over that without, each the least of four."""
-    solver, ratios = ik.make_solver(), []
+) -> dict[str, Any]:
+    """Single solves with and without avoid in turns, the least of four each."""
+    solver, ratios, seconds = ik.make_solver(), [], []
     other = ik.make_solver()
-    for goal, start in zip(goals, starts, strict=False):
+    for targets, start in zip(goals, starts, strict=False):
         times = {}
         for problem, method in ((plain, solver), (avoiding, other)):
-            problem.goals[0].set_target(goal)
-            times[problem] = _least(partial(method.solve, problem, start), 4)
+            for task, target in zip(problem.goals, targets, strict=True):
+                task.set_target(target)
+            times[problem] = _least(partial(method.solve, problem, start), SINGLE_ROUNDS)
         ratios.append(times[avoiding] / times[plain])
-    return float(np.median(ratios))
+        seconds.append(times[avoiding])
+    return {'single_ratio': float(np.median(ratios)), **_quantiles(seconds)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ class Claim(NamedTuple):
 
     `range` : the parameter that was swept, and the values that the source allows; '' if none was
     `partly` : whether the claim holds for some of these values; `holds`: for all of them
+    `timed` : whether the verdict may change with the processor's speed
     """
 
     claim: str
@@ -26,11 +28,16 @@ class Claim(NamedTuple):
     holds: bool
     range: str = ''
     partly: bool = False
+    timed: bool = False
 
     @property
     def verdict(self) -> str:
         """'yes', 'partly' or 'no'."""
         return 'yes' if self.holds else 'partly' if self.partly else 'no'
+
+
+TIMED = 'may change with the processor'
+"""In the range of claims that are `timed`."""
 
 
 def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
@@ -41,7 +48,7 @@ def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
             'theirs': claim.theirs,
             'ours': claim.ours,
             'verdict': claim.verdict,
-            'range': claim.range,
+            'range': '; '.join(filter(None, (claim.range, TIMED if claim.timed else ''))),
             'command': f'`ik bench {name}`',
         }
         for claim in claims
@@ -102,9 +109,11 @@ def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return '\n'.join([first, '|---' * len(head) + '|', *others])
 
 
-def write_csv(rows: Sequence[Row], path: Path) -> None:
-    """Write the rows as CSV."""
+def write_csv(rows: Sequence[Row], path: Path, commit: str = '') -> None:
+    """Write the rows as CSV, below a line that names the commit of the code, if one is given."""
     with path.open('w', newline='', encoding='utf-8') as file:
+        if commit:
+            file.write(f'{COMMIT}{commit}\n')
         writer = csv.DictWriter(file, list(rows[0]), lineterminator='\n')
         writer.writeheader()
         writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
@@ -113,8 +122,40 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 def read_csv(path: Path) -> list[Row]:
     """The rows in a CSV file, numbers as numbers. Raises OSError."""
     with path.open(encoding='utf-8', newline='') as file:
-        rows = csv.DictReader(file)
+        rows = csv.DictReader(without_comments(file))
         return [{key: _value(text) for key, text in row.items()} for row in rows]
+
+
+def without_comments(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a CSV file but those that begin with #."""
+    return (line for line in lines if not line.startswith('#'))
+
+
+COMMIT = '# commit '
+"""The first line of a CSV file begins so, if it names the commit of the code that made it."""
+SOURCES = ('*.py', '*.urdf')
+"""Files that results depend on."""
+
+
+def commit_named_in(path: Path) -> str:
+    """The commit that a CSV file names, or ''. Raises OSError."""
+    with path.open(encoding='utf-8') as file:
+        first = file.readline()
+    return first.removeprefix(COMMIT).strip() if first.startswith(COMMIT) else ''
+
+
+def code_commit(folder: Path) -> str:
+    """The commit of a checkout, with a + if sources differ from it; 'unknown' without git."""
+
+    def git(*command: str) -> str:
+        found = ['git', '-C', str(folder), *command]
+        return subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        changed = git('status', '--porcelain', '--', *SOURCES)
+        return git('rev-parse', '--short=10', 'HEAD') + ('+' if changed else '')
+    except (OSError, subprocess.CalledProcessError):
+        return 'unknown'
 
 
 def _value(text: str) -> Any:

@@ -8,9 +8,11 @@
     ik bench line_search --mocap DIR        # those that need motion capture
     ik bench solve peers --redraw --out benchmark
     ik bench papers --redraw --out benchmark/papers --page docs/papers.md
+    ik bench papers --check --out benchmark/papers   # fewer goals: the verdicts on record?
 
 In a page a table of claims stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`; all
-else is written by hand and stays. Exit codes: 0 measured, 2 bad input.
+else is written by hand and stays. Exit codes: 0 measured, 1 a verdict is not that on record
+(--check), 2 bad input.
 """
 
 from __future__ import annotations
@@ -25,15 +27,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from ik_core.cli.parser import REACHED, Parser, add_json, examples
+from ik_core.cli.parser import NOT_REACHED, REACHED, Parser, add_json, examples
 from ik_core.exceptions import InvalidOption
-from ik_core.figures import draw_file
+from ik_core.figures import draw_file, require_matplotlib
 
-from . import BENCHMARKS, GROUP, NAMES, NEED_MOCAP, PAPERS, PEERS
-from .results import Row, claim_rows, markdown_table, read_csv, table, write_csv
+from . import BENCHMARKS, CHECK_COUNTS, GROUP, NAMES, NEED_MOCAP, PAPERS, PEERS
+from .results import (
+    Row,
+    claim_rows,
+    code_commit,
+    commit_named_in,
+    markdown_table,
+    read_csv,
+    table,
+    write_csv,
+)
 
 MOCAP_VARIABLE = 'IK_MOCAP_DIR'
 """The environment's word for `--mocap`."""
+
+CHECKOUT = Path(__file__).parents[1]
 
 BLOCK = re.compile(r'(<!-- (\w+): begin -->\n).*?(<!-- \2: end -->)', re.DOTALL)
 
@@ -41,22 +54,30 @@ BLOCK = re.compile(r'(<!-- (\w+): begin -->\n).*?(<!-- \2: end -->)', re.DOTALL)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ik bench`; the exit code.
 
-    Raises InvalidOption for an unknown name, a bad count, and for motion capture or a page that is
-    not there, and OSError for a folder that can't be made.
+    Raises InvalidOption for an unknown name, a bad count, for motion capture or a page that is not
+    there, and for figures without matplotlib, and OSError for a folder that can't be made.
     """
     arguments = _parser().parse_args(argv)
     mocap = arguments.mocap or os.environ.get(MOCAP_VARIABLE)
     if mocap and not Path(mocap).is_dir():
         raise InvalidOption(f'motion capture: there is no folder {mocap}')
     arguments.mocap = Path(mocap) if mocap else None
+    if arguments.data and not arguments.data.is_dir():
+        raise InvalidOption(f'--data: there is no folder {arguments.data}')
     names = _checked_names(arguments)
     folder, page = arguments.out, arguments.page
-    if folder is None and (arguments.redraw or page):
-        raise InvalidOption('--redraw needs --out DIR: the folder with the CSV files; --page, too')
+    if folder is None and (arguments.redraw or arguments.check or page):
+        asked = '--check' if arguments.check else '--redraw'
+        raise InvalidOption(f'{asked} needs --out DIR: the folder with the CSV files; --page, too')
     if page and not page.is_file():
         raise InvalidOption(f'--page: there is no file {page}')
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)  # refused before it all ran, not after
+    if arguments.check:
+        wrong = [claim for name in names for claim in turned(name, arguments)]
+        return NOT_REACHED if wrong else REACHED
+    if folder:  # what is lacking is reported before anything is measured, not after
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(hasattr(experiment(name), 'draw') for name in names):
+            require_matplotlib()
     for name in names:
         if not arguments.redraw:
             _measure(name, arguments)
@@ -106,6 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     add('--out', type=Path, metavar='DIR', help='write CSV and figures there')
     text = f'papers: the folder with motion capture (or {MOCAP_VARIABLE})'
     add('--mocap', type=Path, metavar='DIR', help=text)
+    text = 'collisions: the folder with problems and robots that others publish'
+    add('--data', type=Path, metavar='DIR', help=text)
     add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
     add('--beside', type=Path, metavar='DIR', help='hot: another checkout, measured in turns')
     add('--peers', metavar='NAMES', help='peers: only these, with commas between')
@@ -113,6 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     add('--peers-venv', type=Path, metavar='DIR', help=text)
     text = 'measure nothing: draw the figures of the CSV files in --out anew'
     add('--redraw', action='store_true', help=text)
+    text = 'papers: write nothing; compare verdicts from a tenth of the goals with those in --out'
+    add('--check', action='store_true', help=text)
     add_json(parser)
     return parser
 
@@ -141,6 +166,7 @@ def _checked_names(arguments: argparse.Namespace) -> list[str]:
 def _measure(name: str, arguments: argparse.Namespace) -> None:
     """Run an experiment, print its claims, or rows where it makes none, and write all of it."""
     module, folder = experiment(name), arguments.out
+    commit = code_commit(CHECKOUT) if name in PAPERS else ''
     rows: list[Row] = list(module.rows(arguments))
     claims = claim_rows(module.claims(rows), name) if hasattr(module, 'claims') else []
     if arguments.json:
@@ -149,18 +175,41 @@ def _measure(name: str, arguments: argparse.Namespace) -> None:
         print(f'{name}\n{table(claims or rows)}\n')
     if not folder or not rows:
         return
-    write_csv(rows, folder / f'{name}.csv')
+    write_csv(rows, folder / f'{name}.csv', commit)
     if claims:
-        write_csv(claims, folder / f'{name}_claims.csv')
+        write_csv(claims, folder / f'{name}_claims.csv', commit)
         text = markdown_table(list(claims[0]), [list(row.values()) for row in claims])
         (folder / f'{name}_claims.md').write_text(f'{text}\n', encoding='utf-8')
     if hasattr(module, 'draw'):
-        try:
-            _draw(name, rows, folder)
-        except InvalidOption as error:
-            print(f'{name} is not drawn: {error}', file=sys.stderr)
+        _draw(name, rows, folder)
     if hasattr(module, 'report'):
         module.report(rows, folder)
+
+
+def turned(name: str, arguments: argparse.Namespace) -> list[str]:
+    """Claims whose verdict is not that on record, measured with fewer goals; prints them.
+
+    A claim that is on one side only is one, too. Those that may change with the processor are
+    printed only. Raises InvalidOption for an experiment that has no claims on record.
+    """
+    module, record = experiment(name), arguments.out / f'{name}_claims.csv'
+    if name not in PAPERS or not record.is_file():
+        raise InvalidOption(f'--check: {name} has no {record.name} in {arguments.out}')
+    fewer = argparse.Namespace(**{**vars(arguments), **CHECK_COUNTS.get(name, {})})
+    found = {claim.claim: claim for claim in module.claims(list(module.rows(fewer)))}
+    said = {row['claim']: row['verdict'] for row in read_csv(record)}
+    wrong = []
+    for claim in [*said, *(one for one in found if one not in said)]:
+        before, now = said.get(claim, 'none'), found.get(claim)
+        if now is None or now.verdict != before:
+            may = now is not None and before != 'none' and now.timed
+            ours = f'{now.verdict}: {now.ours}' if now else 'none'
+            word = 'changes with the processor' if may else 'TURNED'
+            print(f'{name}: {word}: {claim}: {before} on record, now {ours}')
+            wrong += [] if may else [claim]
+    of = commit_named_in(record) or 'an unknown commit'
+    print(f'{name}: {len(said) - len(wrong)} of {len(said)} verdicts of {of} hold')
+    return wrong
 
 
 def _draw(name: str, rows: Sequence[Row], folder: Path) -> None:

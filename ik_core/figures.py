@@ -116,6 +116,14 @@ def styled() -> Iterator[None]:
         yield
 
 
+def require_matplotlib() -> None:
+    """Raise InvalidOption, with the remedy, where figures can't be drawn."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise InvalidOption(f'figures need matplotlib: {HOW_TO_INSTALL}') from None
+
+
 def nth_look(number: int) -> dict[str, Any]:
     """The keyword arguments of `plot` for the n-th of many things."""
     line = LINES[number // len(COLOURS) % len(LINES)]
@@ -136,8 +144,6 @@ def draw_file(path: str | Path, draw: Callable[..., Any], *arguments: Any) -> No
 
     Raises InvalidOption without matplotlib, or for a suffix that nobody knows.
     """
-    try:
-        with styled():
-            save(draw(*arguments), path)
-    except ImportError:
-        raise InvalidOption(f'figures need matplotlib: {HOW_TO_INSTALL}') from None
+    require_matplotlib()
+    with styled():
+        save(draw(*arguments), path)

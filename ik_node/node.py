@@ -43,7 +43,10 @@ from .inputs.robot_description import TOPIC as DESCRIPTION
 from .inputs.robot_description import Description
 from .inputs.tf_frames import TfFrames
 from .installation import Installation
+from .known_collisions import KnownCollisions
 from .outputs.codes import StatusCode
+from .outputs.collision_markers import PERIOD as COLLISIONS_PERIOD
+from .outputs.collision_markers import CollisionMarkers
 from .outputs.diagnostics import Diagnostics
 from .outputs.goal_log import GoalLog
 from .outputs.goals_and_solution import SOLUTION_PERIOD, GoalsInForce, Solution
@@ -116,6 +119,7 @@ class IkNode(GuardedNode):
         )
 
     def _make_services(self) -> None:
+        self._collisions = KnownCollisions()
         self._controls = Controls(
             self,
             self._clock_source,
@@ -140,10 +144,13 @@ class IkNode(GuardedNode):
             self._start_state,
             self._interactive,
         )
-        self._compute_ik = ComputeIk(self, self._moved, self._tf)
+        self._compute_ik = ComputeIk(self, self._moved, self._tf, self._collisions)
 
     def _make_chores(self) -> None:
         self._markers = Markers(self, self._shown)
+        self._collision_markers = CollisionMarkers(
+            self, self._health, self._shown, self._collisions
+        )
         self._chores = Chores(
             (SOLUTION_PERIOD, Solution(self, self._shown).publish),
             (SAMPLING_PERIOD, self._markers.sample),
@@ -152,6 +159,7 @@ class IkNode(GuardedNode):
             (STATUS_PERIOD, GoalsInForce(self, self._shown).publish),
             (STATUS_PERIOD, GoalLog(self, self._health, self._shown).follow),
             (STATUS_PERIOD, self._interactive.follow),
+            (COLLISIONS_PERIOD, self._collision_markers.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
             (DIAGNOSTICS_PERIOD, self._motion.look_for_rivals),
             *((period, partial(gc.collect, i)) for i, period in enumerate(GARBAGE_PERIODS)),
@@ -243,6 +251,7 @@ class IkNode(GuardedNode):
             self._active = False
             self._controls.answer()
             self._markers.clear()
+            self._collision_markers.clear()
 
     def _configure(self) -> None:
         log = self.get_logger()

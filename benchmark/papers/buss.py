@@ -474,6 +474,7 @@ def _time_claim(figure: str, own: Mapping[str, Row]) -> Claim:
         f'{theirs[0]} and {theirs[1]} us, 1 to {theirs[1] / theirs[0]:.1f}',
         f'{quick:.1f} and {slow:.1f} us, 1 to {slow / quick:.1f}',
         quick < slow,
+        timed=True,
     )
 
 

@@ -561,6 +561,8 @@ def upper_body(robot: Robot) -> IkProblem:
 
 
 FIGURES = {'0.05 s': 'Fig. 9', '0.7 s': 'Fig. 10', '1 s': 'Fig. 11'}
+CLOSE_CALL = '0.05 s'
+"""Where the medians differ by about MUCH, and so by the iterations that 15 ms have room for."""
 MUCH = 2.0
 """Much lower is by this factor."""
 WEAKLY, SIGNIFICANTLY = 1.2, 1.1
@@ -620,6 +622,7 @@ def against_inverse(rows: Sequence[Row], case: str) -> Claim:
         'lower, narrower',
         f'medians {ours:.2g} and {inverse:.2g}, boxes {box:.2g} and {wide:.2g} wide',
         MUCH * ours < inverse and MUCH * box < wide,
+        timed=case == CLOSE_CALL,
     )
 
 
@@ -652,7 +655,7 @@ def improved(rows: Sequence[Row]) -> list[Claim]:
             list(timed),
             [all(SIGNIFICANTLY * a < b for a, b in pairs) for pairs in timed.values()],
             f'time {1e3 * SLOTS[0]:g} to {1e3 * SLOT:g} ms a frame; criterion: median 10 % lower',
-        ),
+        )._replace(timed=True),
     ]
 
 
@@ -680,6 +683,7 @@ def troubled(rows: Sequence[Row]) -> list[Claim]:
             times > MUCH,
             f'criterion: times {MUCH:g} is yes, times {WEAKLY:g} partly',
             times > WEAKLY,
+            timed=True,
         ),
         Claim(
             'its outliers at 1.0 s are of around 80 (Fig. 11)',
@@ -687,6 +691,7 @@ def troubled(rows: Sequence[Row]) -> list[Claim]:
             f'largest {listed(largest)}',
             THEIR_OUTLIER / MUCH < largest[2] < MUCH * THEIR_OUTLIER,
             f'criterion: within a factor of {MUCH:g}',
+            timed=True,
         ),
     ]
 
@@ -704,6 +709,7 @@ def interactive(rows: Sequence[Row]) -> Claim:
         '66 frames/s at 1.66 GHz',
         '; '.join(texts),
         most <= 15.0,
+        timed=True,
     )
 
 

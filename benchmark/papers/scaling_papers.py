@@ -156,6 +156,7 @@ def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
             'same order',
             f'at 6 joints {times}',
             by_count == by_time,
+            timed=True,
         ),
     ]
 
@@ -175,6 +176,7 @@ def _growth(rows: Sequence[Row], name: str, theirs: float) -> Claim:
         f'exponent {theirs:g}, 2 to 6 joints',
         f'{fits[0]:.2f} from 3 to 6 joints, {fits[1]:.2f} from {LARGE} to {LONGER[-1]}',
         abs(fits[1] - theirs) < 0.25,
+        timed=True,
     )
 
 

@@ -11,6 +11,7 @@
     ik collisions panda --srdf panda.srdf
     ik mocap 124_01.amc
     ik linkage 3 --joint ball --length 0.4
+    ik human --stature 1.8 --out human.urdf
     ik view panda
     ik node panda --ros-args -p rate:=250.0
     ik demo
@@ -43,6 +44,7 @@ COMMANDS = {
     'collisions': 'show which links can collide, and the nearest at a configuration',
     'mocap': 'show the contents of a motion capture file',
     'linkage': 'write a linkage of rods as a URDF',
+    'human': 'write a human figure as a URDF or ASF',
     'retarget': 'transfer a motion to a robot of other proportions',
 }
 """Summaries by subcommand; each is a module, imported only where it is called."""

@@ -77,6 +77,11 @@ def hull_of(points: Array) -> Hull | None:
     return Hull(points[found.vertices], planes * [1.0, 1.0, 1.0, -1.0], found.volume, found.area)
 
 
+def hull_triangles(points: Array) -> Array:
+    """Return the triangles (T, 3, 3) of the convex hull of points (n, 3) that are not flat."""
+    return points[_convex_hull(points).simplices]
+
+
 def _convex_hull(points: Array) -> Any:
     """Return the ConvexHull of points (n, 3), None if they are flat."""
     from scipy.spatial import ConvexHull, QhullError  # 0.4 s, and only new meshes need it

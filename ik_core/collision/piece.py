@@ -33,7 +33,7 @@ from ..robot.urdf_shapes import (
 from . import cache
 from .cache import CoveredHull
 from .covers import cover_of_box, cover_of_cylinder, cover_of_hull
-from .cutting import convex_pieces
+from .cutting import convex_pieces, hull_triangles
 
 MAX_BYTES = 500_000_000
 """Of all meshes of a robot."""
@@ -60,6 +60,10 @@ class Piece:
     radius: float
     sphere: Array
     capsule: Array
+
+    def triangles(self) -> Array:
+        """Return the surface (T, 3, 3) [m] of a box or a hull."""
+        return hull_triangles(self.corners)
 
     @property
     def round(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ class World:
         """
         if isinstance(shape, Plane):
             raise InvalidOption(f'{name!r}: a link can not carry a Plane: attach a Box')
-        if isinstance(touching, str):
+        if isinstance(touching, str) or not isinstance(touching, Iterable):
             raise InvalidOption(f'{name!r}: touching = {touching!r}; a list of links is needed')
         self._put(name, shape, pose, str(link), tuple(touching))
 

@@ -33,19 +33,20 @@ CARRIED = 'link', 'touching'
 def load_world(path: str | PathLike[str]) -> World:
     """Return the world of a YAML file; the module describes it.
 
-    Raises InvalidOption that names the file and the obstacle.
+    Raises InvalidOption that names the file, the line and the obstacle.
     """
-    world, obstacles = World(), _read(Path(path))
-    for name, entry in obstacles.items():
+    world = World()
+    for name, (line, entry) in _read(Path(path)).items():
         try:
-            _add(world, str(name), entry)
+            _add(world, name, entry)
         except IkError as error:
-            raise InvalidOption(f'{path}: {name!r}: {error}') from None
+            text = str(error).removeprefix(f'{name!r}: ')
+            raise InvalidOption(f'{path}, line {line}: {name!r}: {text}') from None
     return world
 
 
-def _read(path: Path) -> dict[Any, Any]:
-    """The obstacles of a file by their names."""
+def _read(path: Path) -> dict[str, tuple[int, Any]]:
+    """The obstacles of a file by their names, each with its line."""
     import yaml  # type: ignore[import-untyped]  # late: for files only
 
     try:
@@ -56,15 +57,42 @@ def _read(path: Path) -> dict[Any, Any]:
         raise InvalidOption(f"can't read the world {str(path)!r}: {reason}") from None
     if len(data) > MAX_BYTES:
         raise InvalidOption(f'{path}: the world is larger than {MAX_BYTES / 1e6:.0f} MB')
+    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(data)
     try:
-        content = yaml.safe_load(data)
+        node = loader.get_single_node()
+        if node is None:
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            raise InvalidOption(
+                f'{path}: obstacles by name are needed, as in ball: {{sphere: 0.1}}'
+            )
+        found: dict[str, tuple[int, Any]] = {}
+        _refuse_aliases(path, node)
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in found:
+                raise InvalidOption(f'{path}, line {line}: {name!r} is there twice')
+            found[name] = line, loader.construct_document(value)
+        return found
+    except InvalidOption:
+        raise
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise InvalidOption(f'{path}: not YAML: {error}') from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise InvalidOption(f'{path}: obstacles by name are needed, as in ball: {{sphere: 0.1}}')
-    return content
+
+
+def _refuse_aliases(path: Path, root: Any) -> None:
+    """Raise InvalidOption for a node that is in the tree twice: a few lines can stand for more
+    than fits into memory."""
+    seen, left = set(), [root]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            line = node.start_mark.line + 1
+            raise InvalidOption(f'{path}, line {line}: aliases (*name) are not allowed')
+        seen.add(id(node))
+        if isinstance(node.value, list):
+            for each in node.value:
+                left += each if isinstance(each, tuple) else (each,)
 
 
 def _add(world: World, name: str, entry: Any) -> None:

@@ -6,7 +6,8 @@ Joints of several degrees of freedom are written as the simple joints that they 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,11 +21,38 @@ NONE = 10.0 * MAX_NUMBER
 """Written for a limit that is none: `load_urdf` takes it so."""
 
 
-def urdf_text(robot: Robot) -> str:
-    """The URDF of a robot: its links, joints and limits; no shapes, no masses."""
+class Solid(NamedTuple):
+    """A shape to be drawn: a box of three sizes [m], a cylinder along z of a radius and a length,
+    or a sphere of a radius; its centre (3,) [m] in the link's frame, and its colour (4,)."""
+
+    kind: str
+    size: Sequence[float]
+    centre: Sequence[float]
+    colour: Sequence[float]
+
+
+SIZES = {'box': ('size',), 'cylinder': ('radius', 'length'), 'sphere': ('radius',)}
+"""The attributes that hold the size of a kind of shape."""
+
+
+def urdf_text(
+    robot: Robot, drawn: Mapping[str, Sequence[Solid]] | None = None, comment: str = ''
+) -> str:
+    """The URDF of a robot: links, joints and limits, and what is `drawn` by link; no masses."""
     root = ElementTree.Element('robot', name=robot.name)
+    if comment:
+        root.append(ElementTree.Comment(f' {comment} '))
+    solids = drawn or {}
+    names: dict[Sequence[float], str] = {}
+    for solid in (solid for link in solids for solid in solids[link]):
+        if solid.colour not in names:
+            names[solid.colour] = f'colour_{len(names) + 1}'
+            material = ElementTree.SubElement(root, 'material', name=names[solid.colour])
+            ElementTree.SubElement(material, 'color', rgba=_numbers(solid.colour))
     for link in dict.fromkeys([*robot.link_names, *robot.places]):
-        ElementTree.SubElement(root, 'link', name=link)
+        element = ElementTree.SubElement(root, 'link', name=link)
+        for solid in solids.get(link, ()):
+            _add_visual(element, solid, names[solid.colour])
     main = _main_links(robot)
     for i in _in_order_of_q(robot):
         _add_moving(root, robot, i, main)
@@ -33,6 +61,16 @@ def urdf_text(robot: Robot) -> str:
             _add_fixed(root, robot, link, main[place.body])
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding='unicode') + '\n'
+
+
+def _add_visual(link: ElementTree.Element, solid: Solid, material: str) -> None:
+    visual = ElementTree.SubElement(link, 'visual')
+    ElementTree.SubElement(visual, 'origin', xyz=_numbers(solid.centre))
+    geometry = ElementTree.SubElement(visual, 'geometry')
+    names = SIZES[solid.kind]
+    texts = [_numbers(solid.size)] if len(names) == 1 else map(repr, solid.size)
+    ElementTree.SubElement(geometry, solid.kind, dict(zip(names, texts, strict=True)))
+    ElementTree.SubElement(visual, 'material', name=material)
 
 
 def _in_order_of_q(robot: Robot) -> list[int]:

@@ -3,8 +3,9 @@
 Nothing moves. The service runs beside the ticks, on a thread, a node and an executor of its own,
 and solves problems of its own. What it can't honour (constraints, other groups) it refuses with
 MoveIt's error codes. Poses are those of the links, without tools. With `avoid_collisions` the
-robot's links do not collide with one another, where its description has collision geometry; it
-knows of no planning scene.
+robot's links collide neither with one another, where its description has collision geometry, nor
+with what `robot_state.attached_collision_objects` says that they carry; it knows of no planning
+scene.
 
 Needs the package moveit_msgs, which no other module imports.
 """
@@ -15,12 +16,14 @@ import importlib
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+import numpy as np
+from geometry_msgs.msg import Pose, PoseStamped
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -35,13 +38,16 @@ from ik_core import (
     Robot,
     make_solver,
 )
-from ik_core.exceptions import FrameNotFound
+from ik_core.collision import Box, Convex, Cylinder, Sphere, World
+from ik_core.collision.shapes import Shape
+from ik_core.exceptions import FrameNotFound, InvalidOption
 from ik_core.maths.rotations import Array
 
 from ..beside import node_beside
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.goal_frames import Frames, FrameSource, Pending
+from ..known_collisions import KnownCollisions
 from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
@@ -53,6 +59,14 @@ DEFAULT_TIMEOUT = 0.5
 """[s] Where a request gives none,"""
 LONGEST_TIMEOUT = 10.0
 """and the longest that one gets, whatever it asks for: meanwhile others wait."""
+REMOVED = b'\x01'
+"""CollisionObject.REMOVE"""
+PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
+    1: (lambda sizes: Box((sizes[0], sizes[1], sizes[2])), 3),
+    2: (lambda sizes: Sphere(sizes[0]), 1),
+    3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
+}
+"""By shape_msgs/SolidPrimitive.type: what makes them of how many dimensions."""
 POLL_PERIOD = 0.02
 """[s] How often a request checks whether the service is being closed."""
 
@@ -121,22 +135,65 @@ class PatientFrames:
                     raise
 
 
-class KnownCollisions:
-    """The collisions of the robot's links, found out at the first request that avoids them."""
+def collisions_of(robot: Robot, known: KnownCollisions, *, carries: bool = False) -> Collisions:
+    """Return those of a robot, or, where it carries things, a copy to attach them to.
 
-    def __init__(self) -> None:
-        self._robot: Robot | None = None
-        self._collisions: Collisions | None = None
+    Declined without usable geometry.
+    """
+    try:
+        collisions = known.of(robot)
+    except IkError as error:
+        raise _unavailable(error) from error
+    if carries:
+        collisions = copy(collisions)
+        collisions.world = World()
+    return collisions
 
-    def of(self, robot: Robot) -> Collisions:
-        """Return those of a robot; Declined where its description has no usable geometry."""
-        if self._collisions is None or self._robot is not robot:
-            try:
-                self._robot, self._collisions = robot, Collisions(robot)
-            except IkError as error:
-                text = f'avoid_collisions: {error}'
-                raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text) from error
-        return self._collisions
+
+def _unavailable(reason: object) -> Declined:
+    text = f'avoid_collisions: {reason}'
+    return Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text)
+
+
+def _attach(collisions: Collisions, attached: Any, frames: PatientFrames, q0: Array) -> None:
+    """Attach the objects of moveit_msgs/AttachedCollisionObject; Declined for one that can't be.
+
+    Poses count where the start q0 has their frames. Meshes are their convex hulls.
+    """
+    robot, world = collisions.robot, collisions.world
+    for carried in attached:
+        thing = carried.object
+        if thing.operation == REMOVED:
+            continue
+        try:
+            robot.placement(carried.link_name)
+            frame = _in_root(PoseStamped(header=thing.header, pose=thing.pose), frames, q0)
+            base = np.linalg.inv(robot.forward_kinematics(q0, carried.link_name)) @ frame
+            for number, (shape, pose) in enumerate(_shapes(thing)):
+                place = base @ pose_to_transform(pose)
+                name = f'{thing.id} {number}' if number else thing.id
+                world.attach(name, shape, carried.link_name, place, carried.touch_links)
+            collisions.free(q0)  # finds what a model can't be made with
+        except (IkError, Refused) as error:
+            raise _unavailable(f'attached object {thing.id!r}: {error}') from error
+
+
+def _shapes(thing: Any) -> Iterator[tuple[Shape, Pose]]:
+    """The shapes of a moveit_msgs/CollisionObject, and their poses in its frame."""
+    if not (thing.primitives or thing.meshes) or thing.planes:
+        raise InvalidOption('primitives or meshes are needed, and no planes')
+    counts = len(thing.primitives), len(thing.meshes)
+    if counts != (len(thing.primitive_poses), len(thing.mesh_poses)):
+        raise InvalidOption('each primitive and mesh needs a pose')
+    for solid, pose in zip(thing.primitives, thing.primitive_poses, strict=True):
+        sizes = list(solid.dimensions)
+        make, count = PRIMITIVES.get(solid.type, (None, 0))
+        if make is None or len(sizes) != count:
+            text = f'a primitive of type {solid.type} with {len(sizes)} dimensions is not known'
+            raise InvalidOption(f'{text}: boxes, spheres and cylinders are')
+        yield make(sizes), pose
+    for mesh, pose in zip(thing.meshes, thing.mesh_poses, strict=True):
+        yield Convex(np.array([(at.x, at.y, at.z) for at in mesh.vertices])), pose
 
 
 def read_request(
@@ -150,7 +207,11 @@ def read_request(
     q0 = _start(request.robot_state, model)
     node, timeout = model.parameters.node, request.timeout
     try:
-        avoid = collisions.of(model.robot) if request.avoid_collisions else None
+        avoid = None
+        if request.avoid_collisions:
+            attached = request.robot_state.attached_collision_objects
+            avoid = collisions_of(model.robot, collisions, carries=bool(attached))
+            _attach(avoid, attached, frames, q0)
         problem = model.problem(_goals(request, model, frames, q0), avoid)
     except FrameNotFound as error:
         raise Declined(MoveItErrorCode.INVALID_LINK_NAME, str(error)) from error
@@ -242,11 +303,17 @@ def write_code(response: Any, code: MoveItErrorCode, text: str) -> None:
 class ComputeIk:
     """The service of a node. `model` gives the robot of the moment, None without one."""
 
-    def __init__(self, node: Node, model: Callable[[], Model | None], others: FrameSource) -> None:
+    def __init__(
+        self,
+        node: Node,
+        model: Callable[[], Model | None],
+        others: FrameSource,
+        collisions: KnownCollisions,
+    ) -> None:
         self._node = node
         self._model = model
         self._others = others
-        self._collisions = KnownCollisions()
+        self._collisions = collisions
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -189,6 +189,13 @@ PUBLISHERS = (
         'the goals in the colour of their state, and the paths of the tips',
     ),
     Endpoint(
+        '~/collision_markers',
+        'visualization_msgs/msg/MarkerArray',
+        ALWAYS,
+        'links less than 0.1 m apart, and in red those less than 0.01 m; 5 Hz, while it has '
+        'subscribers',
+    ),
+    Endpoint(
         '~/interactive_goals/update',
         'visualization_msgs/msg/InteractiveMarkerUpdate',
         '`interactive_markers` installed',

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,17 @@ from support.places import ROOT
 from support.robots import python_path
 
 from benchmark import BENCHMARKS, GROUP, NAMES, PAPERS, load, runner
-from benchmark.results import Claim, claim_rows, exponent, markdown_table, swept
+from benchmark.results import (
+    Claim,
+    claim_rows,
+    code_commit,
+    commit_named_in,
+    exponent,
+    markdown_table,
+    read_csv,
+    swept,
+    write_csv,
+)
 from ik_core.cli.main import main
 
 CLAIMS = [Claim('a | b (Fig. 1)', '1.5', '2', True), Claim('c', 'few', 'many', False)]
@@ -51,6 +62,7 @@ def fake(monkeypatch):
     monkeypatch.setattr(runner, 'NAMES', {GROUP: 'all', **found})
     monkeypatch.setattr(runner, 'NEED_MOCAP', frozenset({'moving'}))
     monkeypatch.setattr(runner, 'experiment', lambda name: FakeExperiment)
+    monkeypatch.setattr(runner, 'code_commit', lambda folder: 'abc+')
     monkeypatch.delenv('IK_MOCAP_DIR', raising=False)
 
 
@@ -169,9 +181,9 @@ def test_an_experiment_prints_its_claims_and_writes_all_of_it(tmp_path, capsys):
     names = {path.name for path in (tmp_path / 'new').iterdir()}
     assert names == {'fake.csv', 'fake.svg', 'fake.png', 'fake_claims.csv', 'fake_claims.md'}
     with (tmp_path / 'new' / 'fake.csv').open() as file:
-        assert list(csv.reader(file)) == [['x', 'y'], ['1', '2'], ['3', '4']]
+        assert list(csv.reader(file)) == [['# commit abc+'], ['x', 'y'], ['1', '2'], ['3', '4']]
     with (tmp_path / 'new' / 'fake_claims.csv').open() as file:
-        assert list(csv.reader(file))[1] == [
+        assert list(csv.reader(file))[2] == [
             'y doubles',
             'x 2',
             'x 2',
@@ -181,12 +193,139 @@ def test_an_experiment_prints_its_claims_and_writes_all_of_it(tmp_path, capsys):
         ]
 
 
+@pytest.mark.parametrize('name', sorted(PAPERS))
+def test_results_in_the_tree_name_the_commit_of_committed_sources(name):
+    named = {commit_named_in(RESULTS / f'{name}{end}.csv') for end in ('', '_claims')}
+    assert len(named) == 1
+    assert re.fullmatch('[0-9a-f]{7,40}', named.pop())
+
+
+def test_csv_file_with_a_commit_is_read_as_one_without(tmp_path):
+    rows = [{'part': 'a', 'x': 1.5}, {'part': '#b', 'x': 2}]
+    for name, commit in (('with', 'abc'), ('without', '')):
+        write_csv(rows, tmp_path / name, commit)
+        assert read_csv(tmp_path / name)[0] == rows[0]
+        assert commit_named_in(tmp_path / name) == commit
+
+
+def test_commit_of_the_code_marks_changed_and_new_sources_but_not_results(tmp_path):
+    if not shutil.which('git'):
+        pytest.skip('git is not installed')
+
+    def git(*command):
+        own = ['-c', 'user.name=a', '-c', 'user.email=a@b']
+        subprocess.run(['git', '-C', str(tmp_path), *own, *command], check=True)
+
+    assert code_commit(tmp_path) == 'unknown'
+    git('init', '-q')
+    (tmp_path / 'papers').mkdir()
+    source, result = tmp_path / 'papers' / 'a.py', tmp_path / 'papers' / 'a.csv'
+    source.write_text('1')
+    git('add', '.')
+    git('commit', '-q', '-m', 'first')
+    clean = code_commit(tmp_path)
+    assert re.fullmatch('[0-9a-f]{10}', clean)
+    result.write_text('1')
+    assert code_commit(tmp_path) == clean
+    (tmp_path / 'b.py').write_text('1')
+    assert code_commit(tmp_path) == f'{clean}+'
+    (tmp_path / 'b.py').unlink()
+    source.write_text('2')
+    assert code_commit(tmp_path) == f'{clean}+'
+
+
+# --- make papers CHECK=1 -----------------------------------------------------------------------
+
+
+def check_against_record(folder, monkeypatch, now, before=CLAIMS):
+    """The exit code of --check: an experiment with claims `now`, `before` on record."""
+    monkeypatch.setattr(FakeExperiment, 'claims', staticmethod(lambda rows: before))
+    assert main(['bench', 'fake', '--out', str(folder)]) == 0
+    monkeypatch.setattr(FakeExperiment, 'claims', staticmethod(lambda rows: now))
+    return main(['bench', 'fake', '--check', '--out', str(folder)])
+
+
+@pytest.mark.usefixtures('fake')
+def test_check_passes_when_numbers_differ_and_verdicts_do_not(tmp_path, monkeypatch, capsys):
+    other_numbers = [claim._replace(ours='another') for claim in CLAIMS]
+    assert check_against_record(tmp_path, monkeypatch, other_numbers) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == 'fake: 2 of 2 verdicts of abc+ hold'
+
+
+@pytest.mark.usefixtures('fake')
+@pytest.mark.parametrize(
+    ('now', 'said'),
+    [
+        ([CLAIMS[0]._replace(holds=False), CLAIMS[1]], 'TURNED: a | b (Fig. 1): yes on record'),
+        (
+            [CLAIMS[0], CLAIMS[1]._replace(partly=True)],
+            'TURNED: c: no on record, now partly: many',
+        ),
+        (CLAIMS[:1], 'TURNED: c: no on record, now none'),
+        ([*CLAIMS, Claim('d', '', '', False)], 'TURNED: d: none on record, now no'),
+    ],
+)
+def test_check_fails_and_names_each_verdict_that_turned(now, said, tmp_path, monkeypatch, capsys):
+    assert check_against_record(tmp_path, monkeypatch, now) == 1
+    assert f'fake: {said}' in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures('fake')
+def test_check_reports_timed_claims_that_turned_but_passes(tmp_path, monkeypatch, capsys):
+    timed = CLAIMS[0]._replace(timed=True)
+    now = [timed._replace(holds=False), CLAIMS[1]]
+    assert check_against_record(tmp_path, monkeypatch, now, [timed, CLAIMS[1]]) == 0
+    said = 'fake: changes with the processor: a | b (Fig. 1): yes on record, now no: 2'
+    assert said in capsys.readouterr().out
+    assert read_csv(tmp_path / 'fake_claims.csv')[0]['range'] == 'may change with the processor'
+
+
+@pytest.mark.usefixtures('fake')
+def test_check_writes_nothing_and_asks_for_fewer_goals(tmp_path, monkeypatch):
+    counts = []
+    monkeypatch.setattr(runner, 'CHECK_COUNTS', {'fake': {'count': 7}})
+    monkeypatch.setattr(
+        FakeExperiment,
+        'rows',
+        staticmethod(lambda given: counts.append(given.count) or [{'x': 1}]),
+    )
+    monkeypatch.setattr(FakeExperiment, 'draw', None)
+    write_csv(claim_rows(CLAIMS, 'fake'), tmp_path / 'fake_claims.csv')
+    before = (tmp_path / 'fake_claims.csv').read_text()
+    monkeypatch.setattr(FakeExperiment, 'claims', staticmethod(lambda rows: CLAIMS))
+    assert main(['bench', 'fake', '--check', '--out', str(tmp_path)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ['fake_claims.csv']
+    assert (tmp_path / 'fake_claims.csv').read_text() == before
+    assert counts == [7]
+
+
+@pytest.mark.usefixtures('fake')
+@pytest.mark.parametrize('argv', [['--check'], ['--check', '--out', '.']])
+def test_check_without_a_record_is_refused(argv, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(['bench', 'fake', *argv]) == 2
+    assert '--check' in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures('fake')
 def test_a_folder_that_can_not_be_made_is_told_before_anything_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(runner, '_measure', None)  # not called
     (tmp_path / 'file').touch()
     assert main(['bench', 'fake', '--out', str(tmp_path / 'file' / 'new')]) == 2
     assert str(tmp_path / 'file') in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures('fake')
+def test_figures_without_matplotlib_are_refused_before_anything_runs(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(runner, '_measure', None)  # not called
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    assert main(['bench', 'fake', '--out', str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert 'figures need matplotlib: ' in error
+    assert '-m pip install matplotlib' in error
 
 
 @pytest.mark.usefixtures('fake')

@@ -269,6 +269,9 @@ def test_redraw_draws_from_the_rows_without_measuring(tmp_path, monkeypatch, cap
         (tmp_path / f'{name}.csv').write_bytes((folder / f'{name}.csv').read_bytes())
     monkeypatch.setattr(solve, 'rows', None)  # not called
     assert main(['bench', 'solve', 'precision', 'load', '--redraw', '--out', str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.glob('*.svg')} == {'solve.svg', 'precision.svg'}
+    for suffix in ('svg', 'png'):
+        drawn = {path.name for path in tmp_path.glob(f'*.{suffix}')}
+        assert drawn == {f'solve.{suffix}', f'precision.{suffix}'}
+    assert (tmp_path / 'solve.png').read_bytes().startswith(b'\x89PNG')
     assert main(['bench', 'solve', '--redraw']) == 2
     assert '--redraw needs --out' in capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""docs/papers.md, "Every equation, and its test": its names exist, and no test lacks a row."""
+"""docs/papers.md, "Every equation, and its test": its names exist, and no test lacks a row.
+
+So do the names in "Named by the documents, without a number".
+"""
 
 import ast
 import inspect
@@ -12,10 +15,13 @@ import ik_core as ik
 from ik_core.problem import Evaluation
 
 TESTS = ROOT / 'test' / 'papers'
-PAGE = (ROOT / 'docs' / 'papers.md').read_text('utf-8').partition('## Every equation')[2]
+TEXT = (ROOT / 'docs' / 'papers.md').read_text('utf-8')
+PAGE = TEXT.partition('## Every equation')[2]
+NAMED = TEXT.partition('## Every equation')[0].partition('## Named by the documents')[2]
 ARGUMENTS = {
     'tool': ik.PositionTask,
     'secondary': ik.IkProblem,
+    'avoid': ik.IkProblem,
     'position_tolerance': ik.IkProblem,
 }
 """Names in the table that are arguments."""
@@ -126,3 +132,17 @@ def test_every_test_of_an_equation_is_in_the_table(file):
     for test in functions(file):
         if test != 'test_chains_of_these_tests_move_as_their_matrices_say':
             assert any(begins(test, name) for name in names), test
+
+
+def test_features_named_without_a_number_exist_or_are_denied():
+    """Each row begins with "a feature" or "none"; its names are of the package or the command."""
+    lines = [line for line in NAMED.splitlines() if line.startswith('| [')]
+    assert len(lines) > 10
+    for line in lines:
+        here = line.strip('|').split('|')[2].strip()
+        assert re.match(r'none: |a feature|features?: ', here), line
+        for name in quoted(here):
+            if name.startswith('ik view human'):
+                assert name.split()[-1] in ('human', *ik.SOLVERS)
+            else:
+                assert name == 'mimic' or exists(name), name

@@ -45,6 +45,7 @@ ORDERS = {
             'counters',
             'guarded',
             'jobs',
+            'known_collisions',
             'sure_steps',
             'texts',
         },

@@ -2,6 +2,7 @@
 
 import csv
 
+from benchmark.results import without_comments
 from support.places import ROOT
 
 RESULTS = ROOT / 'benchmark' / 'papers'
@@ -23,7 +24,7 @@ def rows_of(name):
 def table_of(name):
     """The lines of a CSV file by their columns, all of it text."""
     with (RESULTS / f'{name}.csv').open(encoding='utf-8') as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(without_comments(file)))
 
 
 def _number(text):

@@ -9,7 +9,8 @@ import ik_core as ik
 from ik_core.collision import Collisions, pieces_of
 from ik_core.meshes import read_mesh
 
-ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf'))
+ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf') if path.stem != 'human')
+"""The figure of a person is drawn only."""
 LEAST_FREE = {
     'arm5': 0.55,
     'buss_double_y': 0.15,

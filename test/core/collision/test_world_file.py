@@ -95,3 +95,23 @@ def test_a_file_that_can_not_be_read_is_refused(tmp_path: Path) -> None:
         load_world(tmp_path / 'none.yaml')
     with pytest.raises(ik.InvalidOption, match="can't read the world"):
         load_world(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('text', 'match'),
+    [
+        ('a: {sphere: 1}\n\nb: {sphere: .nan}', "line 3: 'b': Sphere: radius = nan"),
+        ('a: {sphere: 1}\na: {sphere: 2}', "line 2: 'a' is there twice"),
+        ('a: &a {sphere: 1}\nb: *a', 'aliases .* are not allowed'),
+        ('a: [&a [x, x], &b [*a, *a], *b]', 'aliases .* are not allowed'),
+        ('a: &a {sphere: *a}', 'aliases .* are not allowed'),
+        ('a: {sphere: 1, link: hand, touching: 3}', "line 1: 'a': touching = 3"),
+    ],
+)
+def test_errors_name_the_line(tmp_path, text, match):
+    file = tmp_path / 'world.yaml'
+    file.write_text(text)
+    with pytest.raises(ik.InvalidOption, match=rf'^{file}, line [123]: '):
+        load_world(file)
+    with pytest.raises(ik.InvalidOption, match=match):
+        load_world(file)

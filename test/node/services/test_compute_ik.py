@@ -17,10 +17,11 @@ import pytest
 rclpy = pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseStamped
 from lifecycle_msgs.msg import Transition
 from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState, MultiDOFJointState
+from std_msgs.msg import Header
 from support.node_harness import (
     DOMAIN,
     URDF,
@@ -35,14 +36,15 @@ import ik_core as ik
 from ik_core import IkStatus
 from ik_node.conversions import transform_to_pose
 from ik_node.inputs.goal_frames import Frames, Pending
+from ik_node.known_collisions import KnownCollisions
 from ik_node.parameters.store import Parameters
 from ik_node.robot_model import Model
 from ik_node.services.compute_ik import (
     LONGEST_TIMEOUT,
     Declined,
-    KnownCollisions,
     MoveItErrorCode,
     PatientFrames,
+    collisions_of,
     read_request,
     write_response,
 )
@@ -451,6 +453,135 @@ def test_avoid_collisions_answers_with_links_that_do_not_meet(panda):
     assert avoided > 3
 
 
+def carried(link, *primitives, meshes=(), frame=None, touching=(), operation=b'\0', planes=()):
+    """What has the fields of a moveit_msgs/AttachedCollisionObject: 0.3 m along z of a frame."""
+    pose = transform_to_pose(ik.transform(position=(0.0, 0.0, 0.3)))
+    thing = Fields(
+        header=Header(frame_id=link if frame is None else frame),
+        pose=pose,
+        id='thing',
+        primitives=[Fields(type=kind, dimensions=sizes) for kind, sizes in primitives],
+        primitive_poses=[Pose() for _ in primitives],
+        meshes=[
+            Fields(vertices=[Point(x=x, y=y, z=z) for x, y, z in points]) for points in meshes
+        ],
+        mesh_poses=[Pose() for _ in meshes],
+        planes=list(planes),
+        operation=operation,
+    )
+    return Fields(link_name=link, object=thing, touch_links=list(touching))
+
+
+def attached(*things, avoid=True):
+    """A request that carries things."""
+    request = new_request()
+    if HAS_MOVEIT:
+        request.robot_state = Fields(
+            joint_state=JointState(),
+            multi_dof_joint_state=MultiDOFJointState(),
+            attached_collision_objects=list(things),
+        )
+    request.robot_state.attached_collision_objects = list(things)
+    request.avoid_collisions = avoid
+    return request
+
+
+CORNERS = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.2, 0.2) for z in (-0.3, 0.3)]
+
+
+@pytest.mark.parametrize(
+    ('primitives', 'meshes', 'shape'),
+    [
+        ([(1, [0.2, 0.4, 0.6])], [], ik.collision.Box((0.2, 0.4, 0.6))),
+        ([(2, [0.1])], [], ik.collision.Sphere(0.1)),
+        ([(3, [0.6, 0.1])], [], ik.collision.Cylinder(0.1, 0.6)),
+        ([], [CORNERS], None),
+    ],
+    ids=['box', 'sphere', 'cylinder', 'mesh'],
+)
+def test_attached_objects_are_carried(panda, primitives, meshes, shape):
+    request = attached(
+        carried('panda_hand', *primitives, meshes=meshes, touching=['panda_leftfinger'])
+    )
+    request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
+    (one,) = read(panda, request).problem.avoid.world
+    assert (one.name, one.link, one.touching) == ('thing', 'panda_hand', ('panda_leftfinger',))
+    np.testing.assert_allclose(one.pose, ik.transform(position=(0.0, 0.0, 0.3)), atol=1e-12)
+    if shape is None:
+        assert sorted(map(tuple, one.shape.points)) == sorted(CORNERS)
+    else:
+        assert one.shape == shape
+
+
+def test_an_attached_object_in_another_frame_is_where_the_start_has_it(panda):
+    q = panda.tracker.q
+    request = attached(carried('panda_hand', (2, [0.05]), frame='panda_link0'))
+    request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
+    (one,) = read(panda, request).problem.avoid.world
+    at = panda.robot.forward_kinematics(q, 'panda_hand') @ one.pose
+    np.testing.assert_allclose(at, ik.transform(position=(0.0, 0.0, 0.3)), atol=1e-9)
+
+
+def test_an_attached_object_changes_the_answer(panda):
+    """From configurations that are free but for a ball in front of the hand."""
+    robot, world, avoided = panda.robot, ik.World(), 0
+    world.attach(
+        'ball', ik.collision.Sphere(0.1), 'panda_hand', ik.transform(position=(0.0, 0.0, 0.3))
+    )
+    without, with_it = ik.Collisions(robot), ik.Collisions(robot, world)
+    share = np.random.default_rng(5).random((400, robot.n))
+    q = robot.lower + share * (robot.upper - robot.lower)
+    for one in q[without.free(q) & ~with_it.free(q)][:20]:
+        request = attached(carried('panda_hand', (2, [0.1])), avoid=False)
+        request.pose_stamped = stamped(robot.forward_kinematics(one, TIP))
+        names = list(robot.joint_names)
+        request.robot_state.joint_state = JointState(name=names, position=one.tolist())
+        assert ask(panda, request).error_code.val == MoveItErrorCode.SUCCESS
+        request.avoid_collisions = True
+        response = ask(panda, request)
+        if response.error_code.val == MoveItErrorCode.SUCCESS:
+            state = response.solution.joint_state
+            values = dict(zip(state.name, state.position, strict=True))
+            assert with_it.free([values[joint] for joint in names])
+            avoided += 1
+        else:
+            assert 'thing' in response.error_code.message
+    assert avoided > 3
+
+
+def test_what_was_attached_is_gone_with_the_next_request(panda):
+    known = KnownCollisions()
+    patient = PatientFrames(Frames(panda.robot, panda.base_link, None), threading.Event())
+    for things, count in (([carried('panda_hand', (2, [0.05]))], 1), ([], 0)):
+        request = attached(*things)
+        request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
+        query = read_request(request, panda, patient, panda.robot.name, known)
+        assert len(query.problem.avoid.world) == count
+
+
+@pytest.mark.parametrize(
+    'bad',
+    [
+        carried('panda_hand'),
+        carried('panda_hand', (4, [0.1, 0.1])),
+        carried('panda_hand', (1, [0.1, 0.1])),
+        carried('panda_hand', (2, [-0.1])),
+        carried('panda_hand', (2, [float('nan')])),
+        carried('panda_hand', (2, [0.1]), planes=[None]),
+        carried('no_link', (2, [0.1]), frame='panda_hand'),
+        carried('panda_hand', (2, [0.1]), touching=['no_link']),
+        carried('panda_hand', meshes=[[]]),
+        carried('panda_hand', meshes=[[(0.0, 0.0, float('inf'))] * 4]),
+    ],
+)
+def test_attached_objects_that_can_not_be_checked_are_refused(panda, bad):
+    request = attached(bad)
+    request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
+    with pytest.raises(Declined, match="attached object 'thing'") as refused:
+        read(panda, request)
+    assert refused.value.code == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
+
+
 def test_avoid_collisions_without_collision_geometry_is_refused():
     robot = ik.load_urdf(
         '<robot name="bare"><link name="a"/><link name="b"/><joint name="j" type="revolute">'
@@ -458,7 +589,7 @@ def test_avoid_collisions_without_collision_geometry_is_refused():
         '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'
     )
     with pytest.raises(Declined, match='no collision geometry') as refused:
-        KnownCollisions().of(robot)
+        collisions_of(robot, KnownCollisions())
     assert refused.value.code == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
 
 

@@ -1,0 +1,259 @@
+"""`ik bench imitation`: [TakKo] Fig. 1 and section 3, joint angles copied to other proportions.
+
+The performer is `human`. It moves its joined hands round in front of its chest, a closed loop of
+links (Fig. 1), and writes the letter A with its right fingertips (section 3). Figures of other
+proportions copy its joint angles, beta = 1, or imitate it by `ik.retargeting.retarget`, which
+weighs both, for several beta. Their limbs and their trunk are LIMBS times as long as the
+performer's: the two at the ends are those of `example_guided`. Paths are not scaled, and the
+pelvis stands still, so goals need not be in reach.
+
+Rows have a `part`, `hands` or `letter`, a figure and a beta. `gap_m`: the mean distance of the
+hands from each other [m]; `error_m`: that of the end effectors from their paths; `shape_m`: that
+of the letter from the performer's, once it is moved, turned and scaled to fit best. `path`: the
+letter as a figure writes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
+from ik_core.maths.rotations import Array
+from ik_core.problem import IkProblem
+from ik_core.progress import bar
+from ik_core.retargeting import retarget
+from ik_core.retargeting.example import link_paths
+from ik_core.robot.human import human, human_joints
+from ik_core.robot.joints import Joint
+from ik_core.robot.motion import Motion
+from ik_core.robot.robot import Robot
+from ik_core.solvers import make_solver
+from ik_core.tasks import PositionTask
+
+from ..results import Claim, Row
+
+STATURE = 1.75
+PROPORTIONS = {
+    'limbs 1.2, trunk 0.8': (1.2, 0.8),
+    'limbs 1.1, trunk 0.9': (1.1, 0.9),
+    'limbs 0.9, trunk 1.1': (0.9, 1.1),
+    'limbs 0.8, trunk 1.2': (0.8, 1.2),
+    'limbs 0.4, trunk 1.6': (0.4, 1.6),
+}
+"""How many times as long as the performer's limbs and trunk are."""
+BETAS = (1.0, 0.5, 1e-2, 1e-5, 0.0)
+SMALL = 1e-5
+"""The source's beta."""
+ARM = ('collarbone', 'upper_arm', 'forearm', 'hand', 'fingers')
+LIMBS = (*ARM[1:], 'thigh', 'shank', 'foot')
+HANDS = ('left_fingertips', 'right_fingertips')
+FRAMES, PERIOD = 60, 1.0 / 30.0
+JOINED = 0.01
+"""[m] Hands that are farther apart are not joined."""
+LEGIBLE = 0.01
+"""[m] A letter is written accurately if it is this near to the path, on average."""
+
+A_HEIGHT, A_CENTRE = 0.25, (0.5, -0.2, 0.35)
+"""[m] The letter, ahead of the right shoulder."""
+STROKES = ((-0.3, -0.5), (0.0, 0.5), (0.3, -0.5), (0.15, 0.0), (-0.15, 0.0))
+"""Corners of the letter, to its right and up, over its height."""
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """A row for each part, figure and beta."""
+    performer = human(STATURE)
+    parts = {'hands': (HANDS, joined_hands()), 'letter': (HANDS[1:], letter())}
+    cases = [(part, figure) for part in parts for figure in PROPORTIONS]
+    motions = {part: performed(performer, *paths) for part, paths in parts.items()}
+    for part, figure in bar(cases, 'imitation'):
+        links, paths = parts[part]
+        other = proportioned(*PROPORTIONS[figure])
+        for beta in BETAS:
+            made = retarget(
+                motions[part],
+                other,
+                {link: link for link in links},
+                source=performer,
+                beta=beta,
+                keep_limits=False,
+            )
+            yield measured(
+                part, figure, beta, link_paths(other, made.motion.positions, links), paths
+            )
+
+
+def measured(part: str, figure: str, beta: float, found: Array, paths: Array) -> Row:
+    """The row of end effectors on paths `found`, which should be `paths` (frames, links, 3)."""
+    is_letter = part == 'letter'
+    written = found[:, 0, 1:] if is_letter else np.empty((0, 2))
+    return {
+        'part': part,
+        'figure': figure,
+        'beta': beta,
+        'gap_m': ''
+        if is_letter
+        else float(np.linalg.norm(found[:, 0] - found[:, 1], axis=1).mean()),
+        'error_m': float(np.linalg.norm(found - paths, axis=2).mean()),
+        'shape_m': shape_error(found[:, 0], paths[:, 0]) if is_letter else '',
+        'path': ' '.join(f'{value:.3f}' for value in written.ravel()),
+    }
+
+
+def joined_hands() -> Array:
+    """Paths (FRAMES, 2, 3) [m] of both hands: one point, which goes round before the chest."""
+    t = np.linspace(0.0, 2.0 * np.pi, FRAMES)
+    point = np.stack([0.38 + 0.06 * np.cos(t), 0.12 * np.sin(t), 0.3 + 0.08 * np.sin(2 * t)], 1)
+    return np.repeat(point[:, None], 2, axis=1)
+
+
+def letter() -> Array:
+    """The path (FRAMES, 1, 3) [m] of an A in a vertical plane, at an even speed."""
+    corners = np.array(STROKES) * A_HEIGHT
+    ways = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
+    at = np.linspace(0.0, ways[-1], FRAMES)
+    right, up = (np.interp(at, ways, corners[:, k]) for k in range(2))
+    return (np.stack([0.0 * right, -right, up], 1) + A_CENTRE)[:, None]
+
+
+def performed(performer: Robot, links: Sequence[str], paths: Array) -> Motion:
+    """The performer's motion with its links on paths (frames, links, 3), by the shortest moves."""
+    problem = IkProblem(performer, [PositionTask(link) for link in links])
+    solver, q, positions = make_solver(restarts=0), bent_arms(performer), []
+    for points in paths:
+        for goal, point in zip(problem.goals, points, strict=True):
+            goal.set_target(position=point)
+        q = solver.solve(problem, q).q
+        positions.append(q)
+    return Motion(performer.joint_names, np.array(positions), PERIOD)
+
+
+def bent_arms(performer: Robot) -> Array:
+    """Joints (n,) of a person who stands with bent elbows."""
+    q = np.zeros(performer.n)
+    for name, index in zip(performer.joint_names, range(performer.n), strict=True):
+        if name.endswith('elbow'):
+            middle = 0.5 * (performer.lower[index] + performer.upper[index])
+            q[index] = middle
+    return q
+
+
+def proportioned(limbs: float, trunk: float) -> Robot:
+    """The person with limbs and a trunk so many times as long."""
+
+    def longer(joint: Joint) -> Joint:
+        origin = joint.origin.copy()
+        is_limb = joint.parent.partition('_')[2] in LIMBS
+        origin[:3, 3] *= limbs if is_limb else trunk
+        return replace(joint, origin=origin)
+
+    joints = [longer(joint) for joint in human_joints(STATURE)]
+    names = [joints[0].parent, *(joint.child for joint in joints)]
+    return Robot.from_joints('proportioned', names, joints)
+
+
+def shape_error(found: Array, path: Array) -> float:
+    """The mean distance [m] of a path (frames, 3) from another one that it is fitted to.
+
+    It is moved, turned and scaled, for the least sum of squares.
+    """
+    a, b = found - found.mean(axis=0), path - path.mean(axis=0)
+    u, s, vt = np.linalg.svd(b.T @ a)
+    s[-1] *= np.sign(np.linalg.det(u @ vt))
+    u[:, -1] *= np.sign(np.linalg.det(u @ vt))
+    return float(np.linalg.norm(b - (s.sum() / (a * a).sum()) * a @ (u @ vt).T, axis=1).mean())
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The source's claims on copied angles, and what is left of their errors."""
+    hands, written = (
+        {(r['figure'], float(r['beta'])): r for r in rows if r['part'] == part}
+        for part in ('hands', 'letter')
+    )
+    of = f'{len(PROPORTIONS)} proportions'
+    gaps, left = (_over(hands, beta, 'gap_m') for beta in (1.0, SMALL))
+    off, near = (_over(written, beta, 'error_m') for beta in (1.0, SMALL))
+    shapes = _over(written, 1.0, 'shape_m')
+    held = [value > LEGIBLE for value in (*off, *shapes)]
+    return [
+        Claim(
+            'copied joint angles fail when there is a closed loop: joined hands (Fig. 1)',
+            'can fail',
+            f'the hands are {_cm(gaps)} apart',
+            min(gaps) > JOINED,
+            f'{of}; criterion: 1 cm',
+        ),
+        Claim(
+            'with beta = 1e-5 the loop stays closed (section 4.2)',
+            'negligible error',
+            f'the hands are {_cm(left)} apart',
+            max(left) < JOINED,
+            f'{of}; criterion: 1 cm',
+        ),
+        Claim(
+            'copied joint angles may not write the letter A accurately (section 3)',
+            'may not',
+            f'fingertips {_cm(off)} from the path; once moved, turned and scaled to fit best, '
+            f'{_cm(shapes)} from the letter of {100 * A_HEIGHT:g} cm',
+            all(held),
+            f'{of}; by the path and by the shape; criterion: 1 cm',
+            any(held),
+        ),
+        Claim(
+            'with beta = 1e-5 the letter is written accurately (section 4.2)',
+            'negligible error',
+            f'fingertips {_cm(near)} from the path',
+            max(near) < LEGIBLE,
+            f'{of}; criterion: 1 cm',
+        ),
+    ]
+
+
+def _over(found: Mapping[tuple[str, float], Row], beta: float, key: str) -> list[float]:
+    """A number of all figures."""
+    return [float(found[figure, beta][key]) for figure in PROPORTIONS]
+
+
+def _cm(lengths: Sequence[float]) -> str:
+    return f'{100 * min(lengths):.2g} to {100 * max(lengths):.2g} cm'
+
+
+COLOURS = dict(zip(PROPORTIONS, (BLUE, GREEN, ORANGE, PINK, RED), strict=True))
+SMALLEST_BETA = 1e-7
+"""Position of beta = 0 on the axis."""
+FLOOR = 1e-9
+"""[m] No curve goes lower."""
+
+
+def draw(rows: Sequence[Row]) -> Any:
+    """The gap between hands, the error of the letter, and the letters of copied angles."""
+    figure = new_figure(11.0, 4.2)
+    gap, error, written = figure.subplots(1, 3)
+    for name, colour in COLOURS.items():
+        own = [row for row in rows if row['figure'] == name]
+        for axes, part, key in ((gap, 'hands', 'gap_m'), (error, 'letter', 'error_m')):
+            mine = [row for row in own if row['part'] == part]
+            places = [max(float(row['beta']), SMALLEST_BETA) for row in mine]
+            axes.plot(
+                places, [max(row[key], FLOOR) for row in mine], '.-', color=colour, label=name
+            )
+        copied = next(r for r in own if r['part'] == 'letter' and float(r['beta']) == 1.0)
+        points = np.array(str(copied['path']).split(), float).reshape(-1, 2)
+        written.plot(-points[:, 0], points[:, 1], color=colour)
+    path = letter()[:, 0]
+    written.plot(-path[:, 1], path[:, 2], color=BLACK, linewidth=2.0, label='the performer')
+    for axes in (gap, error):
+        axes.set(xlabel='beta', xscale='log', yscale='log')
+        axes.set_xticks([SMALLEST_BETA, 1e-5, 1e-2, 1.0], ['0', '1e-5', '0.01', '1'])
+        axes.minorticks_off()
+    gap.set(ylabel='mean gap between the hands [m]', title='Joined hands, as Fig. 1')
+    error.set(ylabel='mean distance from the path [m]', title='A letter')
+    written.set(xlabel='to the right [m]', ylabel='up [m]', aspect='equal')
+    written.set_title('The letter by copied angles')
+    written.legend(loc='upper left')
+    figure.legend(*gap.get_legend_handles_labels(), loc='outside lower center', ncols=5)
+    return figure

@@ -1,0 +1,249 @@
+"""A human figure: 71 angles with limits, as many as the skeleton of [EngellErleben2011] section 6.
+
+Lengths are fractions of the stature [DrillisContini1966]; limits are mean ranges of motion of
+adults [AAOS1965]. At q = 0 the figure stands upright, x forward, y to the left and z up, its arms
+at its sides, palms towards the thighs: the pose from which ranges of motion are measured.
+
+Where the sources have nothing, numbers are ours: the heights of the joints of the spine, which
+share the range of their part in equal angles; the collarbones; where hands and feet bend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..exceptions import InvalidOption
+from ..maths.rotations import Array
+from ..options import exact_number
+from .joints import Joint
+from .robot import Robot
+from .urdf_text import Solid
+
+NAME, ROOT = 'human', 'pelvis'
+SPEED = 2.0 * math.pi
+"""[rad/s] The limit of every angle; ours."""
+
+# Heights and lengths as fractions of the stature [DrillisContini1966]
+SHOULDER, HIP, ANKLE = 0.818, 0.530, 0.039
+SHOULDER_ASIDE, HIP_ASIDE = 0.129, 0.0955
+"""From the middle to one side."""
+UPPER_ARM, FOREARM, HAND = 0.186, 0.146, 0.108
+THIGH, SHANK, FOOT = 0.245, 0.246, 0.152
+
+# Ours
+LUMBAR, THORACIC, CERVICAL = (0.585, 0.606, 0.626, 0.647, 0.667), (0.688, 0.741, 0.795), (
+    0.848, 0.883, 0.918,
+)  # fmt: skip
+"""Heights of the joints of the spine: from the sacrum, under the ribs, and up to the skull."""
+COLLARBONE = (0.02, 0.015, 0.820)
+"""Where the left one begins, at the breastbone."""
+PALM = 0.5 * HAND
+HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT
+"""From the ankle back to the heel, and forward to the toes."""
+
+
+COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and
+       Contini, ranges of motion of the AAOS (docs/references.md). Units: m, rad, s.
+       End effectors: head_top, left_fingertips, right_fingertips, left_toe_tips, right_toe_tips.
+""".strip()
+
+Numbers = tuple[float, ...]
+
+
+class Movement(NamedTuple):
+    """An angle: its axis, and its range [deg] on the left side.
+
+    On the right side x and z are mirrored. What swings forward turns about -y, what swings to
+    the left about x, what turns to the left about z.
+    """
+
+    axis: str
+    lower: float
+    upper: float
+
+
+# [AAOS1965], but for the collarbones
+SPINE = Movement('Y', -30.0, 80.0), Movement('X', -35.0, 35.0), Movement('Z', -45.0, 45.0)
+"""Extension and flexion, bending to the sides, rotation."""
+NECK = Movement('Y', -45.0, 45.0), Movement('X', -45.0, 45.0), Movement('Z', -60.0, 60.0)
+LIMBS = {
+    # depression, elevation; retraction and protraction
+    'collarbone': (Movement('X', -5.0, 45.0), Movement('Z', -15.0, 15.0)),
+    # flexion, extension; adduction, abduction; internal, external rotation. What is abduction by
+    # more than a right angle there is flexion by more than a right angle here.
+    'shoulder': (
+        Movement('Y', -180.0, 60.0), Movement('X', -75.0, 90.0), Movement('Z', -70.0, 90.0),
+    ),
+    'elbow': (Movement('Y', -150.0, 0.0),),
+    # pronation, supination of the forearm; flexion, extension; radial, ulnar deviation
+    'wrist': (
+        Movement('Z', -80.0, 80.0), Movement('X', -80.0, 70.0), Movement('Y', -20.0, 30.0),
+    ),
+    # flexion, extension; to the thumb's side and away
+    'knuckles': (Movement('X', -90.0, 45.0), Movement('Y', -20.0, 20.0)),
+    # flexion, extension; adduction, abduction; internal, external rotation
+    'hip': (
+        Movement('Y', -120.0, 30.0), Movement('X', -30.0, 45.0), Movement('Z', -45.0, 45.0),
+    ),
+    'knee': (Movement('Y', 0.0, 135.0),),
+    # dorsiflexion, plantar flexion; inversion, eversion; adduction, abduction
+    'ankle': (
+        Movement('Y', -20.0, 50.0), Movement('X', -35.0, 15.0), Movement('Z', -20.0, 10.0),
+    ),
+    'toe_joint': (Movement('Y', -70.0, 45.0),),
+}  # fmt: skip
+
+
+def human(stature: float = 1.75) -> Robot:
+    """Return a human figure of so many metres.
+
+    Its root link, `pelvis`, is midway between the hips. Tips: `head_top`, and `left_` and `right_`
+    `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
+    """
+    joints = human_joints(stature)
+    return Robot.from_joints(NAME, [ROOT, *(joint.child for joint in joints)], joints)
+
+
+def human_joints(stature: float) -> list[Joint]:
+    """Return the joints of `human`, parents first."""
+    size = exact_number(stature, float)
+    if size is None or not 0.1 <= size <= 10.0:
+        raise InvalidOption(f'stature = {stature!r} [m]: a number from 0.1 to 10 is needed')
+    return [*_trunk(size), *_limbs('left', 1.0, size), *_limbs('right', -1.0, size)]
+
+
+def _trunk(size: float) -> Iterator[Joint]:
+    """The spine from the pelvis to the skull, and the top of the head."""
+    ribs = len(LUMBAR) + len(THORACIC)
+    heights = [HIP, *LUMBAR, *THORACIC, *CERVICAL]
+    names = [f'lumbar_{k + 1}' for k in range(len(LUMBAR))]
+    names += [f'thoracic_{k + 1}' for k in range(len(THORACIC))]
+    names += [f'cervical_{k + 1}' for k in range(len(CERVICAL))]
+    links = [ROOT, *(f'{name}_link' for name in names[:-1]), 'head']
+    for k, (parent, child) in enumerate(pairwise(links)):
+        part, count = (SPINE, ribs) if k < ribs else (NECK, len(CERVICAL))
+        movements = [Movement(m.axis, m.lower / count, m.upper / count) for m in part]
+        up = size * (heights[k + 1] - heights[k])
+        yield _joint(names[k], parent, child, (0.0, 0.0, up), movements)
+    yield _fixed('head', 'head_top', (0.0, 0.0, size * (1.0 - heights[-1])))
+
+
+def _limbs(side: str, sign: float, size: float) -> Iterator[Joint]:
+    """Arm and leg of one side, which is `sign` times the left one."""
+    x, y, z = COLLARBONE
+    chest = f'thoracic_{len(THORACIC)}_link'
+    rows = [
+        ('collarbone', chest, 'collarbone', (x, y, z - THORACIC[-1])),
+        ('shoulder', 'collarbone', 'upper_arm', (-x, SHOULDER_ASIDE - y, SHOULDER - z)),
+        ('elbow', 'upper_arm', 'forearm', (0.0, 0.0, -UPPER_ARM)),
+        ('wrist', 'forearm', 'hand', (0.0, 0.0, -FOREARM)),
+        ('knuckles', 'hand', 'fingers', (0.0, 0.0, -PALM)),
+        ('', 'fingers', 'fingertips', (0.0, 0.0, PALM - HAND)),
+        ('hip', ROOT, 'thigh', (0.0, HIP_ASIDE, 0.0)),
+        ('knee', 'thigh', 'shank', (0.0, 0.0, -THIGH)),
+        ('ankle', 'shank', 'foot', (0.0, 0.0, -SHANK)),
+        ('', 'foot', 'heel', (-HEEL, 0.0, -ANKLE)),
+        ('toe_joint', 'foot', 'toes', (SOLE, 0.0, -ANKLE)),
+        ('', 'toes', 'toe_tips', (FOOT - HEEL - SOLE, 0.0, 0.0)),
+    ]
+    for name, parent, child, (x, y, z) in rows:
+        above = parent if parent in (ROOT, chest) else f'{side}_{parent}'
+        offset = size * x, sign * size * y, size * z
+        if not name:
+            yield _fixed(above, f'{side}_{child}', offset)
+            continue
+        movements = [_mirrored(m) if sign < 0.0 else m for m in LIMBS[name]]
+        yield _joint(f'{side}_{name}', above, f'{side}_{child}', offset, movements)
+
+
+def _mirrored(movement: Movement) -> Movement:
+    """The same movement on the right side."""
+    axis, lower, upper = movement
+    return movement if axis == 'Y' else Movement(axis, -upper, -lower)
+
+
+def _joint(
+    name: str, parent: str, child: str, offset: Sequence[float], movements: Sequence[Movement]
+) -> Joint:
+    order = ''.join(movement.axis for movement in movements)
+    lower = np.radians([movement.lower for movement in movements])
+    upper = np.radians([movement.upper for movement in movements])
+    origin = _shift(offset)
+    if len(order) > 1:
+        kind = 'ball' if len(order) == 3 else 'universal'
+        return Joint(
+            name, kind, parent, child, origin, lower=lower, upper=upper, velocity=SPEED,
+            rotation_order=order,
+        )  # fmt: skip
+    axis = np.eye(3)['XYZ'.index(order)]
+    return Joint(
+        name, 'revolute', parent, child, origin, axis, float(lower[0]), float(upper[0]), SPEED
+    )
+
+
+def _fixed(parent: str, child: str, offset: Sequence[float]) -> Joint:
+    return Joint(f'{child}_end', 'fixed', parent, child, _shift(offset))
+
+
+def _shift(offset: Sequence[float]) -> Array:
+    transform = np.eye(4)
+    transform[:3, 3] = offset
+    return transform
+
+
+# --- what it looks like: our own -----------------------------------------------------------------
+
+SKIN, SHIRT, TROUSERS, SHOE = (
+    (0.87, 0.73, 0.63, 1.0), (0.36, 0.49, 0.62, 1.0), (0.27, 0.30, 0.36, 1.0),
+    (0.16, 0.16, 0.18, 1.0),
+)  # fmt: skip
+
+
+def human_shapes(stature: float) -> dict[str, list[Solid]]:
+    """Return what a figure of so many metres looks like, by link, for `urdf_text`."""
+    shapes: dict[str, list[Solid]] = {}
+    for link, kind, size, centre, colour in [*_drawn_trunk(), *_drawn_limbs()]:
+        sizes, place = (tuple(stature * value for value in values) for values in (size, centre))
+        shapes.setdefault(link, []).append(Solid(kind, sizes, place, colour))
+    return shapes
+
+
+def _drawn_trunk() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
+    heights = [HIP, *LUMBAR, *THORACIC, *CERVICAL]
+    spans = [high - low for low, high in pairwise(heights)]
+    links = [ROOT, *(f'lumbar_{k + 1}_link' for k in range(len(LUMBAR)))]
+    links += [f'thoracic_{k + 1}_link' for k in range(len(THORACIC))]
+    for link, span in zip(links, spans, strict=False):
+        width, colour = (0.19, TROUSERS) if link == ROOT else (0.17, SHIRT)
+        yield link, 'box', (0.115, width, span), (0.0, 0.0, 0.5 * span), colour
+    for k, span in enumerate(spans[len(links) :]):
+        yield f'cervical_{k + 1}_link', 'cylinder', (0.032, span), (0.0, 0.0, 0.5 * span), SKIN
+    skull = 0.062
+    yield 'head', 'sphere', (skull,), (0.01, 0.0, 1.0 - heights[-1] - skull), SKIN
+
+
+def _drawn_limbs() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
+    x, y, z = COLLARBONE
+    shoulder = -x, SHOULDER_ASIDE - y, SHOULDER - z
+    below, tips = -ANKLE + 0.015, FOOT - HEEL - SOLE
+    rows = [
+        ('collarbone', 'sphere', (0.033,), shoulder, SHIRT),
+        ('upper_arm', 'cylinder', (0.027, UPPER_ARM), (0.0, 0.0, -0.5 * UPPER_ARM), SHIRT),
+        ('forearm', 'sphere', (0.024,), (0.0, 0.0, 0.0), SKIN),
+        ('forearm', 'cylinder', (0.021, FOREARM), (0.0, 0.0, -0.5 * FOREARM), SKIN),
+        ('hand', 'box', (0.05, 0.018, PALM), (0.0, 0.0, -0.5 * PALM), SKIN),
+        ('fingers', 'box', (0.045, 0.014, HAND - PALM), (0.0, 0.0, 0.5 * (PALM - HAND)), SKIN),
+        ('thigh', 'cylinder', (0.046, THIGH), (0.0, 0.0, -0.5 * THIGH), TROUSERS),
+        ('shank', 'sphere', (0.036,), (0.0, 0.0, 0.0), TROUSERS),
+        ('shank', 'cylinder', (0.03, SHANK), (0.0, 0.0, -0.5 * SHANK), TROUSERS),
+        ('foot', 'box', (HEEL + SOLE, 0.055, 0.03), (0.5 * (SOLE - HEEL), 0.0, below), SHOE),
+        ('toes', 'box', (tips, 0.05, 0.02), (0.5 * tips, 0.0, 0.01), SHOE),
+    ]
+    for link, kind, size, (x, y, z), colour in rows:
+        yield f'left_{link}', kind, size, (x, y, z), colour
+        yield f'right_{link}', kind, size, (x, -y, z), colour

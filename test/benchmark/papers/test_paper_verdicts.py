@@ -1,0 +1,29 @@
+"""`make papers CHECK=1`: with a tenth of the goals the experiments reach the verdicts on record.
+
+All of it takes less than two minutes on one core, so the slow experiments are left to that
+command. The others take a quarter of a minute, and half a minute more with clips of motion capture.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import pytest
+from support.paper_results import RESULTS
+
+from benchmark import NEED_MOCAP, PAPERS, runner
+
+pytestmark = pytest.mark.long
+
+
+SLOW = {'buss', 'buss_advice'}
+"""Half a minute each: several motions as a whole."""
+
+
+@pytest.mark.parametrize('name', sorted({*PAPERS} - SLOW))
+def test_experiment_reaches_the_verdicts_on_record(name, capsys):
+    mocap = os.environ.get(runner.MOCAP_VARIABLE)
+    if name in NEED_MOCAP and not mocap:
+        pytest.skip(f'{runner.MOCAP_VARIABLE} names no folder of CMU clips')
+    arguments = argparse.Namespace(out=RESULTS, count=2000, mocap=mocap and Path(mocap))
+    assert runner.turned(name, arguments) == [], capsys.readouterr().out
