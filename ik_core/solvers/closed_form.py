@@ -286,8 +286,8 @@ class ClosedFormSearch(Search):
     def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
         choice, redundant = self._choice, form.redundant_joint
         q = choice.of(form.solve_loaded(start))
-        values = None if redundant is None else _outwards(form, float(start[redundant]))
-        for first in range(0, 0 if values is None else len(values), LOOK):
+        values = np.empty(0) if redundant is None else _outwards(form, float(start[redundant]))
+        for first in range(0, len(values), LOOK):
             if q is not None or self._is_settled():
                 break
             yield
@@ -421,7 +421,6 @@ class _Choice:
         free = self._problem.are_free(found)
         self.colliding += list(found[~free])
         return found[free][0] if free.any() else None
-
 
     def why_none(self, problem: IkProblem) -> str:
         """Why none of the solutions may be used."""

@@ -1,7 +1,7 @@
 """`make papers CHECK=1`: with a tenth of the goals the experiments reach the verdicts on record.
 
 All of it takes less than two minutes on one core, so the slow experiments are left to that
-command. The others take a quarter of a minute, and half a minute more with clips of motion capture.
+command. The others take a quarter of a minute, and half a minute more with motion capture.
 """
 
 import argparse

@@ -115,7 +115,7 @@ def test_collision_names_the_pair_and_returns_a_free_configuration_or_the_start(
     result = ik.solve(problem, start)
     assert result.status is ik.IkStatus.COLLISION
     assert not result.success
-    assert 'solutions found collide' in result.message
+    assert 'for certain, wherever the other links are' in result.message
     assert 'block' in result.message
     assert panda.collisions.free(result.q)  # the best of those that are free
     assert result.position_errors[0] > problem.position_tolerance
@@ -124,6 +124,28 @@ def test_collision_names_the_pair_and_returns_a_free_configuration_or_the_start(
     assert result.status is ik.IkStatus.COLLISION
     np.testing.assert_array_equal(result.q, q)  # nothing is free, so it is the start
     assert result.position_errors[0] < problem.position_tolerance  # which is at the goal
+
+
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'closed_form'])
+def test_for_certain_is_said_only_where_the_hand_alone_collides(panda: Scene, solver: str) -> None:
+    """The hand is where the goal has it: no other posture of the arm is free, either."""
+    problem, rows = panda.problem(), panda.random_rows(150, 11)
+    others = ik.IkProblem(panda.robot, [ik.PoseTask(panda.tip)])
+    said = 0
+    for q in rows:
+        goal = panda.robot.forward_kinematics(q, panda.tip)
+        problem.goals[0].set_target(goal)
+        others.goals[0].set_target(goal)
+        result = ik.solve(problem, rows[0], solver=solver)
+        if 'for certain, wherever the other links are' not in result.message:
+            continue
+        said += 1
+        assert result.status is ik.IkStatus.COLLISION
+        answers = [ik.solve(others, start) for start in rows[:10]]
+        assert any(answer.success for answer in answers)
+        for answer in answers:
+            assert not answer.success or panda.clearance(answer.q) <= MARGIN
+    assert said > 10
 
 
 def test_goals_out_of_reach_have_a_closest_point_that_is_free(scene: Scene) -> None:
