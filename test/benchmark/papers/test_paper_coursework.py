@@ -1,4 +1,4 @@
-"""What the coursework tried: the steps of the methods of integration, and the truth of derivatives."""
+"""What the coursework tried: the order of methods of integration, and the truth of derivatives."""
 
 import numpy as np
 import pytest
