@@ -3,15 +3,25 @@
 
 import signal
 import sys
+from types import FrameType
 
 
 def main() -> int:
     """Run the command; return its exit code. Ctrl-C ends it silently while it imports, too."""
-    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .cli.main import main as run
 
-    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, _interrupt)
     return run()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt. Amid Python's own import code, whose callbacks print and ignore
+    exceptions, end the process instead."""
+    if frame is not None and frame.f_code.co_filename.startswith('<frozen importlib'):
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+    signal.default_int_handler(number, frame)
 
 
 if __name__ == '__main__':

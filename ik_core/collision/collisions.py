@@ -262,8 +262,8 @@ class Collisions:
             return known[1]
 
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
-        """How far pieces on some bodies (1 + bodies,) are from the origin of a link [m], in the
-        middle of the robot's range; pieces that never move do not count."""
+        """Return the distance of the farthest piece on some bodies (1 + bodies,) from the origin
+        of a link [m], in the middle of the robot's range; pieces that never move do not count."""
         model, frames = self.model, self.robot.frames(self.robot.middle_configuration)
         origin, farthest = self.robot.link_transform(frames, link)[:3, 3], 0.0
         for body, sphere in zip(model['body'].tolist(), model['sphere'], strict=True):
@@ -275,7 +275,7 @@ class Collisions:
 
     @property
     def largest_radius(self) -> float:
-        """Of all cylinders [m]."""
+        """The radius of the thickest cylinder [m]; 0 without cylinders."""
         model = self.model
         return float(model['radius'][model['kind'] == CYLINDER].max(initial=0.0))
 

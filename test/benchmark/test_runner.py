@@ -238,7 +238,8 @@ def test_commit_of_the_code_marks_changed_and_new_sources_but_not_results(tmp_pa
 
 
 def check_against_record(folder, monkeypatch, now, before=CLAIMS):
-    """The exit code of --check: an experiment with claims `now`, `before` on record."""
+    """The exit code of --check: an experiment with claims `now`, `before` on record; no figure."""
+    monkeypatch.delattr(FakeExperiment, 'draw')
     monkeypatch.setattr(FakeExperiment, 'claims', staticmethod(lambda rows: before))
     assert main(['bench', 'fake', '--out', str(folder)]) == 0
     monkeypatch.setattr(FakeExperiment, 'claims', staticmethod(lambda rows: now))

@@ -29,8 +29,8 @@ SAYS = {
 
 
 def start(path, folder, *arguments, **environment):
-    """What an example prints, in a folder of its own; uncompiled, which starts sooner."""
-    here = {'PYTHONPATH': python_path(ROOT), 'NUMBA_DISABLE_JIT': '1', **environment}
+    """What an example prints, in a folder of its own."""
+    here = {'PYTHONPATH': python_path(ROOT), **environment}
     done = run(sys.executable, path, *arguments, cwd=folder, **here)
     assert done.returncode == 0, done.stderr
     return done.stdout
