@@ -247,7 +247,7 @@ def world_of_all_shapes() -> World:
     corners = np.array([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0, 0, 0.3], [0.2, 0.2, 0.1]])
     world.add('floor', Plane(), ik.transform(position=(0.0, 0.0, -0.4), rpy=(0.05, 0.02, 0.0)))
     for name, shape, position in (
-        ('table', Box((0.8, 1.2, 0.05)), (0.6, 0.0, 0.2)),
+        ('table', Box((0.8, 1.2, 0.05)), (0.85, 0.0, 0.2)),
         ('can', Cylinder(0.1, 0.3), (0.3, 0.4, 0.5)),
         ('pill', Capsule(0.08, 0.3), (-0.3, 0.4, 0.5)),
         ('ball', Sphere(0.15), (0.3, -0.4, 0.5)),

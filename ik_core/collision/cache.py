@@ -6,10 +6,7 @@ sphere (4), capsule (7) and corners. One that is damaged is made again.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,12 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.cache_folder import cache_folder
 from ..maths.rotations import Array
-from . import covers, cutting
+from . import array_files, covers, cutting
 
-MOST_FILES = 2000
-"""Files that are kept; the oldest are deleted."""
+FOLDER = 'pieces'
 
 
 class CoveredHull(NamedTuple):
@@ -50,30 +45,16 @@ def _sources() -> str:
 
 def load(key: str) -> list[CoveredHull] | None:
     """Return the pieces of that name, None if there are none."""
-    folder = cache_folder('pieces')
-    if folder is None:
-        return None
+    numbers = array_files.load(FOLDER, key)
     try:
-        path = folder / f'{key}.npy'
-        numbers = np.load(path, allow_pickle=False)
-        os.utime(path)
-        return _unpack(numbers)
-    except (OSError, ValueError, EOFError, IndexError, TypeError):
+        return None if numbers is None else _unpack(numbers)
+    except (ValueError, IndexError):
         return None
 
 
 def store(key: str, hulls: Sequence[CoveredHull]) -> None:
     """Keep pieces, unless there is no folder for them."""
-    folder = cache_folder('pieces')
-    if folder is None:
-        return
-    with contextlib.suppress(OSError):
-        with tempfile.NamedTemporaryFile(dir=folder, suffix='.part', delete=False) as file:
-            np.save(file, _pack(hulls))
-        os.replace(file.name, folder / f'{key}.npy')
-        files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-        for old in files[:-MOST_FILES]:
-            old.unlink(missing_ok=True)
+    array_files.store(FOLDER, key, _pack(hulls))
 
 
 def _pack(hulls: Sequence[CoveredHull]) -> Array:

@@ -7,7 +7,8 @@ nearest point does not need. The plane across it bounds the distance from below,
 questions ("is it more than 10 mm?") are answered before the distance is known.
 
 Shares of corners come from cross products of the corners themselves: their rounding grows with the
-inverse of a triangle's width, that of products of scalar products with its square.
+inverse of a triangle's width, that of products of scalar products with its square. Near a curved
+surface triangles are narrow, so that one step of refinement follows.
 
 A sphere, a capsule and all else that has a thickness is what it is thick around, so that its
 distance is found exactly, and one of at most the thickness is not yet a collision for the simplex.
@@ -18,7 +19,7 @@ from __future__ import annotations
 from .._jit import inlined, inner
 from ..maths.lanes import most, select
 from ..maths.rotations import Array, Frame, from_axes, in_axes
-from ..maths.vectors import Vector, cross, dot, minus, norm
+from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .bounds import FAR
 from .records import CYLINDER, POINTS, WIDTH, Record
 
@@ -295,6 +296,7 @@ def _try_face(
     if u > 0.0 and v > 0.0 and w > 0.0 and not is_flat:
         _clear(trial)
         trial[a], trial[b], trial[c] = u / whole, v / whole, w / whole
+        _refine(simplex, a, b, c, first, second, n, trial)
         return _take(simplex, best, trial, share)
     if u <= 0.0 or is_flat:
         best = _try_edge(simplex, b, c, best, trial, share)
@@ -303,6 +305,28 @@ def _try_face(
     if w <= 0.0 or is_flat:
         best = _try_edge(simplex, a, b, best, trial, share)
     return best
+
+
+@inner
+def _refine(
+    simplex: Array,
+    a: int,
+    b: int,
+    c: int,
+    first: Vector,
+    second: Vector,
+    n: Vector,
+    trial: Array,
+) -> None:
+    """Correct the shares of a triangle, whose edges from corner a and normal are given, by what
+    rounding left of their point in the triangle's plane: at the nearest point that is zero."""
+    square, point = dot(n, n), mix(simplex, trial, 0)
+    off = minus(point, times(dot(n, point) / square, n))
+    v = trial[b] - dot(n, cross(off, second)) / square
+    w = trial[c] - dot(n, cross(first, off)) / square
+    u = 1.0 - v - w
+    if u > 0.0 and v > 0.0 and w > 0.0:
+        trial[a], trial[b], trial[c] = u, v, w
 
 
 @inner

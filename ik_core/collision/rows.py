@@ -25,8 +25,9 @@ from .records import (
     state_numbers,
 )
 
-TOLERANCE = 1e-13
-"""[m] How far apart the bounds of a distance are; coordinates of corners are not better."""
+TOLERANCE = 1e-16
+"""[m] How far apart the bounds of a distance may be. The normal's error on a curved surface is the
+square root of it over the radius."""
 ALL = (1 << WIDTH) - 1
 """All lanes, as bits."""
 

@@ -89,7 +89,7 @@ def test_gradients_agree_with_differences(name: str) -> None:
             continue  # another pair, or another feature, is nearest beside q
         distances = np.array([pair.distance for pair in moved]).reshape(-1, 2)
         differences = (distances[:, 0] - distances[:, 1]) / (2.0 * step)
-        np.testing.assert_allclose(collisions.gradient(q), differences, atol=1e-4)
+        np.testing.assert_allclose(collisions.gradient(q), differences, atol=1e-7)
         compared += 1
     assert compared > 5
 

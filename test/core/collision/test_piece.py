@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from support import robots
 
 import ik_core as ik
-from ik_core.collision import cache, piece, pieces_of
+from ik_core.collision import array_files, piece, pieces_of
 from ik_core.collision.covers import distances
 from ik_core.exceptions import InvalidOption, MeshError, UrdfError
 
@@ -272,7 +272,7 @@ def test_without_a_folder_nothing_is_kept(meshes, tmp_path, monkeypatch):
 
 
 def test_the_oldest_files_are_deleted(meshes, monkeypatch, tmp_path):
-    monkeypatch.setattr(cache, 'MOST_FILES', 1)
+    monkeypatch.setattr(array_files, 'MOST_FILES', 1)
     for name in ('cube', 'bracket'):
         pieces_of(arm(flange=element(f'<mesh filename="{name}.stl"/>')), folders=[meshes])
     assert len([*(tmp_path / 'cache' / 'ik_core' / 'pieces').iterdir()]) == 1
