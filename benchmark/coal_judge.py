@@ -5,6 +5,7 @@ At its default tolerance coal is up to 1e-6 m above the truth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,14 @@ class CoalJudge:
                 found[pair] = min(found.get(pair, np.inf), distance)
         return {pair: distance for pair, distance in found.items() if distance > NO_ANSWER}
 
-    def piece_distances(self, q: Array) -> dict[tuple[int, int], float]:
-        """The signed distance [m] of each pair of pieces that is checked, by their indices in
-        `collisions.model`, at q (n,)."""
+    def piece_distances(
+        self, q: Array, pairs: Sequence[Sequence[int]] | None = None
+    ) -> dict[tuple[int, int], float]:
+        """The signed distance [m] of pairs of pieces, by default all that are checked, by their
+        indices in `collisions.model`, at q (n,). Which one comes first can change a wrong answer.
+        """
+        if pairs is None:
+            pairs = self.collisions.model['pairs'][:, :2].tolist()
         robot = self.collisions.robot
         moving = [robot.placement(link).body >= 0 for _, link, *_ in self._things]
         order = sorted(range(len(moving)), key=lambda k: not moving[k])
@@ -96,7 +102,7 @@ class CoalJudge:
             frame = robot.forward_kinematics(q, link)
             placed.append((shape, self._transform(frame @ place)))
         found = {}
-        for i, j in self.collisions.model['pairs'][:, :2].tolist():
+        for i, j in pairs:
             self._result.clear()
             found[i, j] = self._coal.distance(*placed[i], *placed[j], self._request, self._result)
         return found

@@ -211,7 +211,9 @@ def _compare_bounds(collisions: Collisions, judge: CoalJudge, q: Array, found: C
         spheres = np.linalg.norm(centre[i] - centre[j]) - model['sphere'][[i, j], 3].sum()
         for bound in (state['bound'][k, 0], spheres):
             found.bounds += 1
-            found.bounds_above += bool(bound > max(between[i, j], 0.0) + 1e-12)
+            if bound > max(between[i, j], 0.0) + 1e-12:  # coal's error?
+                other_way_round = judge.piece_distances(q, [(j, i)])[j, i]
+                found.bounds_above += bool(bound > other_way_round + 1e-12)
 
 
 def _compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
@@ -269,9 +271,12 @@ def _compared(arguments: argparse.Namespace) -> Iterator[str]:
         pieces = pieces_of(robot, folders=arguments.meshes)
         world = world_of_all_shapes() if arguments.world else None
         if world is not None:
-            hand = robot.tips()[0]
-            world.attach('held', Box((0.04, 0.06, 0.1)), hand, ik.transform(rpy=(0.3, 0.2, 0.1)))
-            world.attach('rod', Cylinder(0.02, 0.2), hand, ik.transform(rpy=(1.3, 0.2, 0.1)))
+            for name, shape, tilt in (
+                ('held', Box((0.04, 0.06, 0.1)), 0.3),
+                ('rod', Cylinder(0.02, 0.2), 1.3),
+            ):  # a hand and its fingers touch what they hold; obstacles do not
+                pose = ik.transform(rpy=(tilt, 0.2, 0.1))
+                world.attach(name, shape, robot.tips()[0], pose, touching=robot.link_names)
         collisions = Collisions(robot, world, 0.0, pieces=pieces)
         start = time.perf_counter()
         found = compare(collisions, random_rows(robot, arguments.count, arguments.seed))
