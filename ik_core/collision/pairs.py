@@ -1,6 +1,7 @@
 """Which pairs of links may come near each other: five verdicts, each with its reason.
 
-- never: the links provably never come nearer than the margin
+- never: the links provably never come nearer than the margin, or, where they are always inside it,
+  never touch
 - touching: they provably touch in every configuration
 - inside: they are provably inside the margin in every configuration, so only contact counts
 - sometimes: there is a configuration in which they are nearer than the margin
@@ -98,7 +99,9 @@ class LinkPair:
         """Return the reason for the verdict as a phrase."""
         boxes = f'{self.boxes:,} boxes' if self.boxes != 1 else '1 box'
         return {
-            'never': f'never nearer than {length(self.margin)}: proved with {boxes}',
+            'never': f'never nearer than {length(self.margin)}: proved with {boxes}'
+            if self.margin > 0.0
+            else f'never touch: proved with {boxes}',
             'touching': f'touch in every configuration: proved with {boxes}',
             'inside': f'always inside the margin: proved with {boxes}; contact counts',
             'sometimes': f'nearer than {length(self.margin)} in {100.0 * self.share:.3g} % of '
@@ -358,7 +361,9 @@ class _Judge:
         if share == 1.0 and margin > 0.0 and path.is_bounded:
             is_inside, boxes = prove_inside(*self._addresses(path), margin, self._most(path))
             if is_inside:
-                return replace(known, verdict='inside', margin=0.0, boxes=boxes)
+                contact = self._never(path, replace(known, margin=0.0))
+                is_never = nearest > 0.0 and contact.verdict == 'never'
+                return contact if is_never else replace(contact, verdict='inside', boxes=boxes)
         if not is_named and farthest < 2.0 * margin:
             margin = 0.5 * farthest
             share = float((found <= margin).mean())

@@ -108,7 +108,8 @@ def least_distances(checked, names, q):
 
 def assert_is_not_contradicted(pair, distance, margin):
     if pair.verdict == 'never':
-        assert distance > margin
+        assert distance > pair.margin
+        assert pair.margin == margin or distance <= margin + 1e-9
     elif pair.verdict == 'touching':
         assert distance <= 1e-9
     elif pair.verdict == 'inside':
@@ -200,17 +201,28 @@ def test_links_that_overlap_on_their_axis_touch_in_every_configuration():
     assert 'touch in every configuration' in pair.why()
 
 
-def test_links_at_a_constant_gap_are_inside_a_larger_margin_and_never_meet_at_a_smaller_one():
+def test_links_at_a_constant_gap_never_touch_at_a_larger_margin():
     robot = two_links('continuous', '0 0 1', xyz='0 0 0.101')
     pieces = [
         piece_of(Cylinder(0.05, 0.1), 'x', np.eye(4)),
         piece_of(Cylinder(0.04, 0.1), 'y', np.eye(4)),
     ]
     (pair,), _ = link_pairs(robot, pieces, Margins(0.01))
-    assert (pair.verdict, pair.margin, pair.is_checked) == ('inside', 0.0, True)
+    assert (pair.verdict, pair.margin, pair.is_checked) == ('never', 0.0, False)
+    assert pair.why().startswith('never touch: ')
     assert pair.nearest == pytest.approx(0.001, abs=1e-6)
     (pair,), _ = link_pairs(robot, pieces, Margins(0.0005))
-    assert (pair.verdict, pair.is_checked) == ('never', False)
+    assert (pair.verdict, pair.margin, pair.is_checked) == ('never', 0.0005, False)
+
+
+def test_links_always_inside_the_margin_that_may_touch_are_checked_for_contact():
+    robot = two_links(limits=(-0.001, 0.005))
+    pieces = [
+        piece_of(Box((0.1, 0.1, 0.1)), 'x', np.eye(4)),
+        piece_of(Box((0.1, 0.1, 0.1)), 'y', ik.transform(position=(0.1, 0.0, 0.0))),
+    ]
+    (pair,), _ = link_pairs(robot, pieces, Margins(0.02))
+    assert (pair.verdict, pair.margin, pair.is_checked) == ('inside', 0.0, True)
 
 
 def test_the_bound_of_a_proof_is_sharp():
