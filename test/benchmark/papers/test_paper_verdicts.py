@@ -1,6 +1,6 @@
 """`make papers CHECK=1`: with a tenth of the goals the experiments reach the verdicts on record.
 
-All of it takes less than two minutes on one core, so the slow experiments are left to that
+All of it takes minutes on one core, so the slow experiments are left to that
 command. The others take a quarter of a minute, and half a minute more with motion capture.
 """
 
@@ -16,8 +16,8 @@ from benchmark import NEED_MOCAP, PAPERS, runner
 pytestmark = pytest.mark.long
 
 
-SLOW = {'buss', 'buss_advice'}
-"""Half a minute each: several motions as a whole."""
+SLOW = {'buss', 'buss_advice', 'coursework'}
+"""Half a minute each, or several: motions as a whole, paths of tiny steps."""
 
 
 @pytest.mark.parametrize('name', sorted({*PAPERS} - SLOW))

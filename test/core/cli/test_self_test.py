@@ -8,7 +8,9 @@ from support.example_robot_data import EMPTY, URDFS
 from support.robots import SHIPPED, URDF
 
 import ik_core as ik
+from ik_core.cli import check as command
 from ik_core.cli import self_test as module
+from ik_core.cli.collision_check import CollisionReport
 from ik_core.cli.first_limits import ACCELERATION, VELOCITY, suggested_yaml
 from ik_core.cli.main import main
 from ik_core.cli.self_test import check
@@ -223,7 +225,9 @@ REPORTED = [p for p in URDFS if p.name != EMPTY]
 
 
 @pytest.mark.parametrize('path', REPORTED, ids=[p.stem for p in REPORTED])
-def test_every_description_at_hand_gets_a_report(path, capsys):
+def test_every_description_at_hand_gets_a_report(path, capsys, monkeypatch):
+    left_out = CollisionReport(why='cutting all meshes at hand takes ten minutes')
+    monkeypatch.setattr(command, 'check_collisions', lambda *_: left_out)
     code, data = run(capsys, path)
     assert code == (1 if data['problems'] else 0)
     assert all(tip['reached'] == tip['goals'] == 5 for tip in data['tips'])
