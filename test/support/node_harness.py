@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import rclpy
@@ -21,6 +21,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import SetParametersAtomically
+from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
@@ -118,7 +119,8 @@ class Spinner:
     def _spin(self):
         self.started = self._first()
         while not self._stop.is_set():
-            self._executor.spin_once(timeout_sec=0.1)
+            with suppress(InvalidHandle):  # rclpy's: of what the test destroys meanwhile
+                self._executor.spin_once(timeout_sec=0.1)
 
     def stop(self):
         """Stop spinning; the thread has ended when this returns."""
