@@ -271,12 +271,11 @@ def _compared(arguments: argparse.Namespace) -> Iterator[str]:
         pieces = pieces_of(robot, folders=arguments.meshes)
         world = world_of_all_shapes() if arguments.world else None
         if world is not None:
-            for name, shape, tilt in (
-                ('held', Box((0.04, 0.06, 0.1)), 0.3),
-                ('rod', Cylinder(0.02, 0.2), 1.3),
-            ):  # a hand and its fingers touch what they hold; obstacles do not
-                pose = ik.transform(rpy=(tilt, 0.2, 0.1))
-                world.attach(name, shape, robot.tips()[0], pose, touching=robot.link_names)
+            # A hand and its fingers touch what they hold: it is compared with the world alone.
+            hand, links = robot.tips()[0], robot.link_names
+            held, rod = Box((0.04, 0.06, 0.1)), Cylinder(0.02, 0.2)
+            world.attach('held', held, hand, ik.transform(rpy=(0.3, 0.2, 0.1)), links)
+            world.attach('rod', rod, hand, ik.transform(rpy=(1.3, 0.2, 0.1)), links)
         collisions = Collisions(robot, world, 0.0, pieces=pieces)
         start = time.perf_counter()
         found = compare(collisions, random_rows(robot, arguments.count, arguments.seed))

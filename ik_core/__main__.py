@@ -8,10 +8,11 @@ from types import FrameType
 
 def main() -> int:
     """Run the command; return its exit code. Ctrl-C ends it silently while it imports, too."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .cli.main import main as run
 
-    signal.signal(signal.SIGINT, _interrupt)
+    is_python = handler is signal.default_int_handler
+    signal.signal(signal.SIGINT, _interrupt if is_python else handler)
     return run()
 
 

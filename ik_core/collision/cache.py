@@ -65,12 +65,12 @@ def _pack(hulls: Sequence[CoveredHull]) -> Array:
 
 def _unpack(numbers: Array) -> list[CoveredHull]:
     """Return the pieces of `_pack`. Raises ValueError for numbers that it did not make."""
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError('these are not pieces')
     count = int(numbers[0])
     corners = numbers[1 : count + 1].astype(int)
     whole = count > 0 and len(corners) == count and (corners > 3).all()
     if not whole or numbers.shape != (1 + count + (11 + 3 * corners).sum(),):
-        raise ValueError('these are not pieces')
-    if numbers.dtype != float or not np.isfinite(numbers).all():
         raise ValueError('these are not pieces')
     ends = 1 + count + np.cumsum(11 + 3 * corners)
     rows = (numbers[end - 11 - 3 * n : end] for n, end in zip(corners, ends, strict=True))

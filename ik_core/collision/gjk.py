@@ -318,8 +318,8 @@ def _refine(
     n: Vector,
     trial: Array,
 ) -> None:
-    """Correct the shares of a triangle, whose edges from corner a and normal are given, by what
-    rounding left of their point in the triangle's plane: at the nearest point that is zero."""
+    """Correct the shares of a triangle's nearest point by the point's component in the plane of
+    the triangle, which is zero but for rounding. Edges from corner a and the normal are given."""
     square, point = dot(n, n), mix(simplex, trial, 0)
     off = minus(point, times(dot(n, point) / square, n))
     v = trial[b] - dot(n, cross(off, second)) / square

@@ -98,10 +98,9 @@ class LinkPair:
     def why(self) -> str:
         """Return the reason for the verdict as a phrase."""
         boxes = f'{self.boxes:,} boxes' if self.boxes != 1 else '1 box'
+        never = f'never nearer than {length(self.margin)}' if self.margin > 0.0 else 'never touch'
         return {
-            'never': f'never nearer than {length(self.margin)}: proved with {boxes}'
-            if self.margin > 0.0
-            else f'never touch: proved with {boxes}',
+            'never': f'{never}: proved with {boxes}',
             'touching': f'touch in every configuration: proved with {boxes}',
             'inside': f'always inside the margin: proved with {boxes}; contact counts',
             'sometimes': f'nearer than {length(self.margin)} in {100.0 * self.share:.3g} % of '
@@ -361,9 +360,12 @@ class _Judge:
         if share == 1.0 and margin > 0.0 and path.is_bounded:
             is_inside, boxes = prove_inside(*self._addresses(path), margin, self._most(path))
             if is_inside:
-                contact = self._never(path, replace(known, margin=0.0))
-                is_never = nearest > 0.0 and contact.verdict == 'never'
-                return contact if is_never else replace(contact, verdict='inside', boxes=boxes)
+                known = replace(known, margin=0.0)
+                if nearest > 0.0:
+                    known = self._never(path, known)
+                if known.verdict == 'never':
+                    return known
+                return replace(known, verdict='inside', boxes=boxes)
         if not is_named and farthest < 2.0 * margin:
             margin = 0.5 * farthest
             share = float((found <= margin).mean())

@@ -26,8 +26,8 @@ from .records import (
 )
 
 TOLERANCE = 1e-16
-"""[m] How far apart the bounds of a distance may be. The normal's error on a curved surface is the
-square root of it over the radius."""
+"""[m] The largest gap between the bounds of a distance. On a surface of radius r it leaves an
+error of sqrt(TOLERANCE / r) in the normal."""
 ALL = (1 << WIDTH) - 1
 """All lanes, as bits."""
 

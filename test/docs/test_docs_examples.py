@@ -29,7 +29,7 @@ SAYS = {
 
 
 def start(path, folder, *arguments, **environment):
-    """What an example prints, in a folder of its own."""
+    """Run an example in a folder of its own; return what it prints."""
     here = {'PYTHONPATH': python_path(ROOT), **environment}
     done = run(sys.executable, path, *arguments, cwd=folder, **here)
     assert done.returncode == 0, done.stderr

@@ -21,8 +21,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import SetParametersAtomically
-from rclpy._rclpy_pybind11 import InvalidHandle
-from rclpy.exceptions import ParameterNotDeclaredException
+from rclpy.exceptions import InvalidHandle, ParameterNotDeclaredException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -119,7 +118,7 @@ class Spinner:
     def _spin(self):
         self.started = self._first()
         while not self._stop.is_set():
-            with suppress(InvalidHandle):  # rclpy's: of what the test destroys meanwhile
+            with suppress(InvalidHandle):  # the test destroyed what the executor waits for
                 self._executor.spin_once(timeout_sec=0.1)
 
     def stop(self):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 SLOW = {'buss', 'buss_advice', 'coursework'}
-"""Half a minute each, or several: motions as a whole, paths of tiny steps."""
+"""Experiments of half a minute and more: whole motions, and paths of tiny steps."""
 
 
 @pytest.mark.parametrize('name', sorted({*PAPERS} - SLOW))

@@ -492,3 +492,13 @@ def test_ctrl_c_while_importing_ends_the_command_without_a_traceback(delay):
     _, err = process.communicate(timeout=60)
     assert process.returncode in (0, -signal.SIGINT, 130)
     assert err == ''
+
+
+def test_sigint_that_is_ignored_stays_ignored():
+    """A shell script ignores it in the commands that it runs in the background."""
+    source = (
+        'import signal, ik_core.__main__ as command; signal.signal(signal.SIGINT, signal.SIG_IGN);'
+        'command.main(); assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN'
+    )
+    done = subprocess.run([sys.executable, '-c', source, 'info', 'panda'], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b'')

@@ -245,15 +245,15 @@ def test_pieces_of_meshes_are_kept_by_content(meshes, monkeypatch):
             one_piece(changed, folders=[meshes])
 
 
-@pytest.mark.parametrize('damage', [b'', b'junk', b'\x93NUMPY', None])
+@pytest.mark.parametrize('damage', [b'', b'junk', b'\x93NUMPY', np.nan, np.inf, [[2.0, 3.0]]])
 def test_a_damaged_file_is_made_again(meshes, tmp_path, damage):
     robot = arm(flange=element('<mesh filename="bracket.stl"/>'))
     first = pieces_of(robot, folders=[meshes])
     (kept,) = (tmp_path / 'cache' / 'ik_core' / 'pieces').iterdir()
-    if damage is None:
-        np.save(kept, np.full(len(np.load(kept)), np.nan))
-    else:
+    if isinstance(damage, bytes):
         kept.write_bytes(damage)
+    else:
+        np.save(kept, np.full((len(np.load(kept)), *np.shape(damage)[1:]), damage))
     same(first, pieces_of(robot, folders=[meshes]))
     assert np.isfinite(np.load(kept)).all()
 
