@@ -8,8 +8,9 @@ import sys
 
 import pytest
 from support.installed_tree import ROOT, install_like_colcon, site_packages
+from support.one_machine import stay_on_this_machine
 
-os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+stay_on_this_machine()
 
 
 @pytest.fixture(scope='session')

@@ -35,12 +35,11 @@ from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 from ik_node.parameters.node_options import Limits, NodeOptions, NodeParameters, TwistScale
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
+from support.one_machine import stay_on_this_machine
 from support.places import ROOT, URDF
 from support.robots import python_path
 
-os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-# Shared memory that killed processes leave behind can keep later ones from hearing each other.
-os.environ['FASTDDS_BUILTIN_TRANSPORTS'] = 'UDPv4'
+stay_on_this_machine()
 DOMAIN = 40 + os.getpid() % 40
 NEAR = 0.3  # share of the joint ranges that goals are taken from: the way there takes time
 PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
