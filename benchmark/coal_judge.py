@@ -5,7 +5,6 @@ At its default tolerance coal is up to 1e-6 m above the truth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,7 @@ class CoalJudge:
 
         self._coal, self.collisions = coal, collisions
         robot = collisions.robot
-        self._things = [
-            (piece.link, piece.link, *self._of_piece(piece)) for piece in collisions.pieces
-        ]
+        things = [(piece.link, *self._of_piece(piece)) for piece in collisions.pieces]
         self._solids: list[tuple[str, str, str, Array, float]] = [
             (piece.link, piece.link, piece.kind, piece.corners, piece.radius)
             for piece in collisions.pieces
@@ -51,61 +48,47 @@ class CoalJudge:
         for each in collisions.world:
             self._solids += self._solid_of(each)
             shape, place = self._of_shape(each.shape)
-            self._things.append(
-                (each.name, each.link or robot.base_link, shape, each.pose @ place)
-            )
+            things.append((each.link or robot.base_link, shape, each.pose @ place))
+        # in the order of `collisions.model`: first what moves
+        self._things = sorted(things, key=lambda thing: robot.placement(thing[0]).body < 0)
+        self._pairs = collisions.model['pairs'][:, :2].copy()
+        names = collisions.piece_names
+        self._names = [(names[i], names[j]) for i, j in self._pairs]
         self._request = coal.DistanceRequest()
         self._request.gjk_tolerance = TOLERANCE
         self._request.epa_tolerance = EPA_TOLERANCE
         self._request.gjk_max_iterations = MOST_ITERATIONS
         self._result = coal.DistanceResult()
 
-    def distances(self, q: Array) -> dict[tuple[str, str], float]:
+    def distances(
+        self, q: Array, piece_distances: Array | None = None
+    ) -> dict[tuple[str, str], float]:
         """The signed distance [m] of each pair of names that is checked, at q (n,).
 
-        Without those where coal has no answer.
+        Without those where coal has no answer. `piece_distances` if they are known already.
         """
-        checked = self._checked()
-        robot = self.collisions.robot
-        frames = {link: robot.forward_kinematics(q, link) for _, link, *_ in self._things}
-        placed = [
-            (name, shape, self._transform(frames[link] @ place))
-            for name, link, shape, place in self._things
-        ]
+        between = self.piece_distances(q) if piece_distances is None else piece_distances
         found: dict[tuple[str, str], float] = {}
-        for j, (second, other, there) in enumerate(placed):
-            for first, shape, here in placed[:j]:
-                pair = (first, second) if (first, second) in checked else (second, first)
-                if pair not in checked:
-                    continue
-                self._result.clear()
-                distance = self._coal.distance(
-                    shape, here, other, there, self._request, self._result
-                )
-                found[pair] = min(found.get(pair, np.inf), distance)
-        return {pair: distance for pair, distance in found.items() if distance > NO_ANSWER}
+        for names, distance in zip(self._names, between.tolist(), strict=True):
+            found[names] = min(found.get(names, np.inf), distance)
+        return {names: distance for names, distance in found.items() if distance > NO_ANSWER}
 
-    def piece_distances(
-        self, q: Array, pairs: Sequence[Sequence[int]] | None = None
-    ) -> dict[tuple[int, int], float]:
-        """The signed distance [m] of pairs of pieces, by default all that are checked, by their
-        indices in `collisions.model`, at q (n,). Which one comes first can change a wrong answer.
+    def piece_distances(self, q: Array, pairs: Array | None = None) -> Array:
+        """The signed distances (P,) [m] of pairs of pieces (P, 2), by default of all that are
+        checked, by their indices in `collisions.model`, at q (n,).
+
+        Which one comes first can change a wrong answer.
         """
-        if pairs is None:
-            pairs = self.collisions.model['pairs'][:, :2].tolist()
         robot = self.collisions.robot
-        moving = [robot.placement(link).body >= 0 for _, link, *_ in self._things]
-        order = sorted(range(len(moving)), key=lambda k: not moving[k])
-        placed = []
-        for k in order:
-            _, link, shape, place = self._things[k]
-            frame = robot.forward_kinematics(q, link)
-            placed.append((shape, self._transform(frame @ place)))
-        found = {}
-        for i, j in pairs:
+        frames = {link: robot.forward_kinematics(q, link) for link, *_ in self._things}
+        placed = [
+            (shape, self._transform(frames[link] @ place)) for link, shape, place in self._things
+        ]
+        found = []
+        for i, j in (self._pairs if pairs is None else pairs).tolist():
             self._result.clear()
-            found[i, j] = self._coal.distance(*placed[i], *placed[j], self._request, self._result)
-        return found
+            found.append(self._coal.distance(*placed[i], *placed[j], self._request, self._result))
+        return np.array(found)
 
     def solids_at(self, q: Array, name: str) -> list[tuple[str, Array, float]]:
         """The kind, corners (m, 3) and radius [m] of all pieces of a link or an obstacle at q."""
@@ -140,11 +123,6 @@ class CoalJudge:
             (float(b[0] - a[1]) for a in first for b in second),
             key=lambda gap: abs(gap - distance),
         )
-
-    def _checked(self) -> set[tuple[str, str]]:
-        collisions = self.collisions
-        names = collisions.piece_names
-        return {(names[i], names[j]) for i, j in collisions.model['pairs'][:, :2]}
 
     def _of_piece(self, piece: Piece) -> tuple[Any, Array]:
         match piece.kind:

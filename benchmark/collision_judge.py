@@ -15,7 +15,10 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,8 @@ UNKNOWN = 1e3
 """[m] coal gives a larger number where it finds no depth."""
 STEP = 1e-4
 """[rad or m] Of central differences of fourth order."""
+SLOPES, PARTS = 10, 64
+"""Gradients of a tenth of the configurations are compared; parts of the configurations."""
 STEADY = 1e-9
 """Differences with half the step agree so well unless the nearest points change their edges."""
 
@@ -88,6 +93,14 @@ class Comparison:
     deep: int = 0
     depth_error: float = 0.0
 
+    def __iadd__(self, other: Comparison) -> Comparison:
+        """Add what was found at other configurations."""
+        for name, value in vars(other).items():
+            here = getattr(self, name)
+            is_largest = name in ('worst', 'slope_error', 'depth_error')
+            setattr(self, name, max(here, value) if is_largest else here + value)
+        return self
+
     def __str__(self) -> str:
         share = 100.0 * self.above / max(self.pairs, 1)
         return (
@@ -102,13 +115,17 @@ class Comparison:
         )
 
 
-def compare(collisions: Collisions, rows: Array, slopes: bool = True) -> Comparison:
-    """Compare what is computed at configurations (N, n) with coal. Raises ImportError."""
+def compare(collisions: Collisions, rows: Array, slopes: int = 1) -> Comparison:
+    """Compare what is computed at configurations (N, n) with coal. Raises ImportError.
+
+    slopes : gradients at each so many configurations
+    """
     judge, found = CoalJudge(collisions), Comparison()
-    for q in rows:
+    for number, q in enumerate(rows):
         ours = {(pair.first, pair.second): pair for pair in collisions.distances(q, np.inf)}
-        _compare_bounds(collisions, judge, q, found)
-        theirs = judge.distances(q)
+        between = judge.piece_distances(q)
+        _compare_bounds(collisions, judge, q, between, found)
+        theirs = judge.distances(q, between)
         least, is_decided = np.inf, True
         for names, pair in ours.items():
             distance = theirs.get(names, theirs.get(names[::-1]))
@@ -123,7 +140,7 @@ def compare(collisions: Collisions, rows: Array, slopes: bool = True) -> Compari
         is_known = is_decided or least < 0.0
         if is_known and abs(least) > TOUCHING and collisions.free(q) != (least > 0.0):
             found.free += 1
-        if slopes:
+        if number % slopes == 0:
             _compare_slopes(collisions, q, found)
     return found
 
@@ -200,20 +217,20 @@ def outside(kind: str, corners: Array, radius: float, point: Array) -> float:
     return float(np.hypot(along - inside, max(across - radius, 0.0)))
 
 
-def _compare_bounds(collisions: Collisions, judge: CoalJudge, q: Array, found: Comparison) -> None:
+def _compare_bounds(
+    collisions: Collisions, judge: CoalJudge, q: Array, between: Array, found: Comparison
+) -> None:
     """Compare the bounds that `distances` left in the workspace, and those of spheres."""
     model, state = collisions.model, collisions._state
-    between = judge.piece_distances(q)
-    for k, (i, j) in enumerate(model['pairs'][:, :2]):
-        if between[i, j] < NO_ANSWER:
-            continue
-        centre = state['centre'][:, :, 0]
-        spheres = np.linalg.norm(centre[i] - centre[j]) - model['sphere'][[i, j], 3].sum()
-        for bound in (state['bound'][k, 0], spheres):
-            found.bounds += 1
-            if bound > max(between[i, j], 0.0) + 1e-12:  # coal's error?
-                other_way_round = judge.piece_distances(q, [(j, i)])[j, i]
-                found.bounds_above += bool(bound > other_way_round + 1e-12)
+    pairs = model['pairs'][:, :2]
+    way = np.diff(state['centre'][pairs, :, 0], axis=1)[:, 0]
+    spheres = np.linalg.norm(way, axis=1) - model['sphere'][pairs, 3].sum(axis=1)
+    truth, is_known = np.maximum(between, 0.0) + 1e-12, between > NO_ANSWER
+    for bounds in (state['bound'][: len(pairs), 0], spheres):
+        found.bounds += int(is_known.sum())
+        for k in np.flatnonzero(is_known & (bounds > truth)):  # coal's error?
+            (other_way_round,) = judge.piece_distances(q, pairs[k : k + 1, ::-1])
+            found.bounds_above += bool(bounds[k] > other_way_round + 1e-12)
 
 
 def _compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
@@ -266,23 +283,35 @@ def random_rows(robot: ik.Robot, count: int, seed: int = 0) -> Array:
 
 
 def _compared(arguments: argparse.Namespace) -> Iterator[str]:
-    for name in arguments.robots:
-        robot = load_robot(name)
-        pieces = pieces_of(robot, folders=arguments.meshes)
-        world = world_of_all_shapes() if arguments.world else None
-        if world is not None:
-            # A hand and its fingers touch what they hold: it is compared with the world alone.
-            hand, links = robot.tips()[0], robot.link_names
-            held, rod = Box((0.04, 0.06, 0.1)), Cylinder(0.02, 0.2)
-            world.attach('held', held, hand, ik.transform(rpy=(0.3, 0.2, 0.1)), links)
-            world.attach('rod', rod, hand, ik.transform(rpy=(1.3, 0.2, 0.1)), links)
-        collisions = Collisions(robot, world, 0.0, pieces=pieces)
-        start = time.perf_counter()
-        found = compare(collisions, random_rows(robot, arguments.count, arguments.seed))
-        seconds = time.perf_counter() - start
-        yield f'{robot.name} ({seconds:.0f} s): {found}'
-        for pair, distance, q in [*found.unproved, *found.touching][:5]:
-            yield f'    {pair.first}, {pair.second}: {pair.distance} or {distance} at {q.tolist()}'
+    """The lines to print: all cores compare their parts of the configurations of each robot."""
+    with ProcessPoolExecutor(mp_context=get_context('spawn')) as pool:
+        for name in arguments.robots:
+            start = time.perf_counter()
+            rows = random_rows(load_robot(name), arguments.count, arguments.seed)
+            job = partial(_compare_part, name, arguments.world, tuple(arguments.meshes))
+            found = Comparison()
+            for part in pool.map(job, np.array_split(rows, min(PARTS, len(rows)))):
+                found += part
+            yield f'{name} ({time.perf_counter() - start:.0f} s): {found}'
+            for pair, other, q in [*found.unproved, *found.touching][:5]:
+                yield f'    {pair.first}, {pair.second}: {pair.distance} or {other} at {q.tolist()}'
+
+
+def _compare_part(name: str, world: bool, meshes: tuple[Path, ...], rows: Array) -> Comparison:
+    return compare(_collisions(name, world, meshes), rows, SLOPES)
+
+
+@cache
+def _collisions(name: str, has_world: bool, meshes: tuple[Path, ...]) -> Collisions:
+    robot = load_robot(name)
+    world = world_of_all_shapes() if has_world else None
+    if world is not None:
+        # A hand and its fingers touch what they hold: it is compared with the world alone.
+        hand, links = robot.tips()[0], robot.link_names
+        held, rod = Box((0.04, 0.06, 0.1)), Cylinder(0.02, 0.2)
+        world.attach('held', held, hand, ik.transform(rpy=(0.3, 0.2, 0.1)), links)
+        world.attach('rod', rod, hand, ik.transform(rpy=(1.3, 0.2, 0.1)), links)
+    return Collisions(robot, world, 0.0, pieces=pieces_of(robot, folders=meshes))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

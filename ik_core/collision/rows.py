@@ -12,7 +12,9 @@ from ..robot.kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
 from .bounds import bound_pairs, place_pieces
 from .epa import depth_of
 from .gjk import FAR, between, support, thickness_of
+from .normals import sharpen
 from .records import (
+    CYLINDER,
     FIRST,
     GROUP,
     PLANE,
@@ -248,6 +250,8 @@ def _distance(
     if upper <= -thick:  # no bound of a depth
         return -depth_of(model, corners, state, lanes, i, j, frame)
     if lower <= best:
+        if model.kind[i] == CYLINDER or model.kind[j] == CYLINDER:
+            sharpen(model, state, i, j, frame)
         toward = state.toward[0], state.toward[1], state.toward[2]
         x, y, z = times(1.0 / norm(toward), toward)
         state.toward[0], state.toward[1], state.toward[2] = x, y, z
