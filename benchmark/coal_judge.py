@@ -105,6 +105,7 @@ class CoalJudge:
         In long doubles. It is no larger than their distance, whatever the normal.
         """
         robot, n = self.collisions.robot, normal.astype(np.longdouble)
+        n /= np.sqrt(n @ n)
         spans: dict[str, list[tuple[Any, Any]]] = {pair[0]: [], pair[1]: []}
         for thing in self._solids:
             name, link, kind, corners, radius = thing
@@ -114,8 +115,8 @@ class CoalJudge:
                 along = np.longdouble(radius)
                 if kind == 'cylinder':
                     axis = at[1] - at[0]
-                    share = (n @ axis) ** 2 / (axis @ axis)
-                    along = along * np.sqrt(max(np.longdouble(1.0) - share, np.longdouble(0.0)))
+                    across = np.cross(n, axis)  # its square from n . axis would be rounded
+                    along = along * np.sqrt((across @ across) / (axis @ axis))
                 heights = at @ n
                 spans[name].append((heights.min() - along, heights.max() + along))
         first, second = spans[pair[0]], spans[pair[1]]

@@ -83,7 +83,7 @@ class Comparison:
     touching: list[Any] = field(default_factory=list)
     mistaken: int = 0
     unanswered: int = 0
-    undecided: int = 0
+    undecided: list[Any] = field(default_factory=list)
     free: int = 0
     bounds: int = 0
     bounds_above: int = 0
@@ -108,7 +108,7 @@ class Comparison:
             f'{CLOSE:g} m, {len(self.unproved)} of them not proved; {len(self.touching)} '
             f'disagreements on touching, {self.free} on free; coal is wrong on touching '
             f'{self.mistaken} times and has no answer for {self.unanswered:,} pairs, '
-            f'{self.undecided} of them undecided; {self.bounds_above} of '
+            f'{len(self.undecided)} of them undecided; {self.bounds_above} of '
             f'{self.bounds:,} bounds above; {self.slopes:,} derivatives at most '
             f'{self.slope_error:.2g} off, {self.jumps:,} left out; {self.deep:,} depths at most '
             f'{self.depth_error:.2g} m off'
@@ -131,9 +131,10 @@ def compare(collisions: Collisions, rows: Array, slopes: int = 1) -> Comparison:
             distance = theirs.get(names, theirs.get(names[::-1]))
             if distance is None:
                 found.unanswered += 1
-                is_decided &= (answered := is_proved(collisions, judge, q, pair))
-                found.undecided += not answered
-                distance = pair.distance if answered else np.inf
+                distance = pair.distance
+                if not is_proved(collisions, judge, q, pair):
+                    found.undecided.append((pair, distance, q))
+                    is_decided, distance = False, np.inf
             elif _compare_pair(collisions, judge, q, pair, distance, found):
                 distance = pair.distance
             least = min(least, distance)
@@ -141,7 +142,7 @@ def compare(collisions: Collisions, rows: Array, slopes: int = 1) -> Comparison:
         if is_known and abs(least) > TOUCHING and collisions.free(q) != (least > 0.0):
             found.free += 1
         if number % slopes == 0:
-            _compare_slopes(collisions, q, found)
+            compare_slopes(collisions, q, found)
     return found
 
 
@@ -233,7 +234,7 @@ def _compare_bounds(
             found.bounds_above += bool(bounds[k] > other_way_round + 1e-12)
 
 
-def _compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
+def compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
     """Compare the gradient of the nearest distance with central differences."""
     here = collisions.distance(q)
     if here.distance <= 10.0 * STEP:
@@ -293,8 +294,9 @@ def _compared(arguments: argparse.Namespace) -> Iterator[str]:
             for part in pool.map(job, np.array_split(rows, min(PARTS, len(rows)))):
                 found += part
             yield f'{name} ({time.perf_counter() - start:.0f} s): {found}'
-            for pair, other, q in [*found.unproved, *found.touching][:5]:
-                yield f'    {pair.first}, {pair.second}: {pair.distance} or {other} at {q.tolist()}'
+            for pair, other, q in [*found.unproved, *found.touching, *found.undecided][:5]:
+                names = f'{pair.first}, {pair.second}'
+                yield f'    {names}: {pair.distance} or {other} at {q.tolist()}'
 
 
 def _compare_part(name: str, world: bool, meshes: tuple[Path, ...], rows: Array) -> Comparison:

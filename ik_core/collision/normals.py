@@ -23,8 +23,10 @@ ON_RIM = 1e-6
 """A point of a cylinder this near to its wall is on it, relative to the radius."""
 PARALLEL = 1e-12
 """Square of the sine of the angle between directions that count as one."""
-SMALL = 1e-10
-"""Square of the correction, relative to the way, above which the corners are no neighbours."""
+LARGEST = 1e-6
+"""[m] A larger correction says that the corners are no neighbours."""
+TURN = 1e-3
+"""[rad] The largest turn that is taken: all of a rim may be as far along the normal."""
 NONE = 0.0, 0.0, 0.0
 
 
@@ -40,37 +42,56 @@ def sharpen(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
     axis_a, axis_b = _own_axis(model, i), _axis_of_other(model, j, frame)
     radius_a, arm_a, around_a, flat_a, other_a = _freedom(model, state, i, 3, a, axis_a)
     radius_b, arm_b, around_b, flat_b, other_b = _freedom(model, state, j, 6, b, axis_b)
-    flat = flat_a if dot(flat_a, flat_a) > 0.0 else flat_b
-    for other in (other_a, flat_b, other_b):
+    is_flat_of_a = dot(flat_a, flat_a) > 0.0
+    flat = flat_a if is_flat_of_a else flat_b
+    for k, other in enumerate((flat_b, other_b, other_a)):
         normal = cross(flat, other)
         size = dot(normal, normal)
         if size > PARALLEL * dot(flat, flat) * dot(other, other):
-            _take(state, way, times(dot(normal, way) / size, normal))
+            a = _sum(a, _turned(radius_a, arm_a, around_a, normal))
+            b = _sum(b, _turned(radius_b, arm_b, around_b, normal))
+            exact = times(dot(normal, minus(b, a)) / size, normal)
+            slid = minus(minus(b, a), exact)
+            if k == 2:  # both directions are those of a
+                a = _sum(a, slid)
+            elif is_flat_of_a:
+                a = _sum(a, times(dot(cross(slid, other), normal) / size, flat))
+            _take(state, way, a, exact)
             return
-    around_a, around_b = _across(around_a, flat), _across(around_b, flat)
     across = _across(way, flat)
+    turning_a, turning_b = _across(around_a, flat), _across(around_b, flat)
     # half the square of the way's length: its derivatives by the angles, and their matrix
-    slope_a, slope_b = -radius_a * dot(around_a, across), radius_b * dot(around_b, across)
-    bend_a = radius_a * (radius_a * dot(around_a, around_a) + dot(arm_a, across))
-    bend_b = radius_b * (radius_b * dot(around_b, around_b) - dot(arm_b, across))
-    both = -radius_a * radius_b * dot(around_a, around_b)
+    slope_a, slope_b = -radius_a * dot(turning_a, across), radius_b * dot(turning_b, across)
+    bend_a = radius_a * (radius_a * dot(turning_a, turning_a) + dot(arm_a, across))
+    bend_b = radius_b * (radius_b * dot(turning_b, turning_b) - dot(arm_b, across))
+    both = -radius_a * radius_b * dot(turning_a, turning_b)
     bend_a, bend_b = bend_a if radius_a > 0.0 else 1.0, bend_b if radius_b > 0.0 else 1.0
     size = bend_a * bend_b - both * both
     if bend_a > 0.0 and size > PARALLEL * bend_a * bend_b:
         turn_a = radius_a * (both * slope_b - bend_b * slope_a) / size
         turn_b = radius_b * (both * slope_a - bend_a * slope_b) / size
-        moved = minus(times(turn_a, around_a), times(turn_b, around_b))
-        _take(state, way, minus(across, moved))
+        exact = _sum(across, minus(times(turn_b, turning_b), times(turn_a, turning_a)))
+        if is_flat_of_a:  # its point slides to where the other one turns
+            a = minus(_sum(b, times(turn_b, around_b)), exact)
+        else:
+            a = _sum(a, times(turn_a, around_a))
+        _take(state, way, a, exact)
 
 
 @inlined
-def _take(state: Record, way: Vector, exact: Vector) -> None:
-    """Take a way between the nearest points, unless it is no small correction."""
-    off = minus(exact, way)
-    if dot(off, off) < SMALL * dot(way, way):
+def _turned(radius: float, arm: Vector, around: Vector, normal: Vector) -> Vector:
+    """The way along a rim to the point that is farthest along a normal, or nearest."""
+    off, height = dot(normal, around), dot(normal, arm)
+    return times(radius * off / height, around) if abs(off) < TURN * abs(height) else NONE
+
+
+@inlined
+def _take(state: Record, way: Vector, start: Vector, exact: Vector) -> None:
+    """Take a way between the nearest points and its start, unless it is no small correction."""
+    if norm(minus(exact, way)) < LARGEST:
         for c in range(3):
             state.toward[c] = exact[c]
-            state.witness[3 + c] = state.witness[c] + exact[c]
+            state.witness[c], state.witness[3 + c] = start[c], start[c] + exact[c]
 
 
 @inner
@@ -114,16 +135,20 @@ def _own_axis(model: Record, i: int) -> tuple[Vector, Vector]:
     """The middle and the unit direction of a cylinder's axis in the frame of its body."""
     first = model.span[i, 0]
     lower, upper = corner_of(model, first, 0), corner_of(model, first, 1)
-    return times(0.5, minus(upper, times(-1.0, lower))), corner_of(model, first, 2)
+    return times(0.5, _sum(lower, upper)), corner_of(model, first, 2)
 
 
 @inner
 def _axis_of_other(model: Record, j: int, frame: Frame) -> tuple[Vector, Vector]:
     """The same of a piece on a body whose frame is given, in the frame that it is given in."""
     middle, along = _own_axis(model, j)
-    return minus(from_axes(frame, middle), (-frame[9], -frame[10], -frame[11])), from_axes(
-        frame, along
-    )
+    origin = frame[9], frame[10], frame[11]
+    return _sum(from_axes(frame, middle), origin), from_axes(frame, along)
+
+
+@inlined
+def _sum(v: Vector, w: Vector) -> Vector:
+    return v[0] + w[0], v[1] + w[1], v[2] + w[2]
 
 
 @inlined
