@@ -231,7 +231,7 @@ def _compare_bounds(
         found.bounds += int(is_known.sum())
         for k in np.flatnonzero(is_known & (bounds > truth)):  # coal's error?
             (other_way_round,) = judge.piece_distances(q, pairs[k : k + 1, ::-1])
-            found.bounds_above += bool(bounds[k] > other_way_round + 1e-12)
+            found.bounds_above += bool(NO_ANSWER < other_way_round < bounds[k] - 1e-12)
 
 
 def compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:

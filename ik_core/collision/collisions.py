@@ -138,6 +138,7 @@ class Collisions:
         self._among: dict[bytes, tuple[Record, Record | None]] = {}
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
+        self._allowed: frozenset[frozenset[str]] = frozenset()
         self._model: Record
         self._state: Record
         self._update()
@@ -315,17 +316,19 @@ class Collisions:
         if self._version == self.world.version:
             return
         version, obstacles = self.world.version, tuple(self.world)
-        if self._version >= 0 and _only_moved(self._obstacles, obstacles):
+        allowed = self.world.allowed
+        is_made = self._version >= 0 and allowed == self._allowed
+        if is_made and _only_moved(self._obstacles, obstacles):
             self._model = self._model.copy()  # searches under way have the one before
             for old, new in zip(self._obstacles, obstacles, strict=True):
                 if new.pose is not old.pose:
                     put_piece(self._model, self._names.index(new.name), self._placed(new))
             place_fixed(self._model, self._state)
         else:
-            self._build(obstacles)
-        self._obstacles, self._version = obstacles, version
+            self._build(obstacles, allowed)
+        self._obstacles, self._allowed, self._version = obstacles, allowed, version
 
-    def _build(self, obstacles: Sequence[Obstacle]) -> None:
+    def _build(self, obstacles: Sequence[Obstacle], allowed: frozenset[frozenset[str]]) -> None:
         """Make the records anew."""
         robot = self.robot
         parts = [
@@ -351,7 +354,7 @@ class Collisions:
         for j, second in enumerate(parts):
             for i, first in enumerate(parts[:j]):
                 names = first.name, second.name
-                if first.piece.body == second.piece.body:
+                if first.piece.body == second.piece.body or frozenset(names) in allowed:
                     continue
                 if first.name in touching or second.name in touching:
                     if _may_touch(first, second, touching):

@@ -39,6 +39,7 @@ class World:
         world.add('table', Box((1.0, 0.6, 0.05)), ik.transform(position=(0.6, 0.0, 0.4)))
         world.attach('tool', Cylinder(0.02, 0.1), 'panda_hand', ik.transform(position=(0, 0, 0.1)))
         world.move('table', ik.transform(position=(0.7, 0.0, 0.4)))
+        world.allow('tool', 'table')  # they may touch
 
     A `Collisions` that was made with it sees all changes from its next call on. Poses are (4, 4)
     transforms in the root link's frame, or whatever `ik.transform` takes; those of shapes that a
@@ -47,6 +48,7 @@ class World:
 
     def __init__(self) -> None:
         self._obstacles: dict[str, Obstacle] = {}
+        self._allowed: set[frozenset[str]] = set()
         self._version = 0
 
     def __repr__(self) -> str:
@@ -107,6 +109,23 @@ class World:
         """Remove an obstacle. Raises InvalidOption for a name that is unknown."""
         del self._obstacles[self[name].name]
         self._version += 1
+
+    def allow(self, first: str, second: str, allowed: bool = True) -> None:
+        """Let two obstacles, an obstacle and a link, or two links touch, or no longer.
+
+        Names count whether or not there is such a thing: it may be added later. Raises
+        InvalidOption for what is no name.
+        """
+        for name in (first, second):
+            if not isinstance(name, str) or not name:
+                raise InvalidOption(f'{name!r} is no name of a link or an obstacle')
+        (self._allowed.add if allowed else self._allowed.discard)(frozenset((first, second)))
+        self._version += 1
+
+    @property
+    def allowed(self) -> frozenset[frozenset[str]]:
+        """The pairs of names that may touch."""
+        return frozenset(self._allowed)
 
     def _put(
         self, name: str, shape: Shape, pose: Any, link: str | None, touching: tuple[str, ...]

@@ -4,8 +4,8 @@ Nothing moves. The service runs beside the ticks, on a thread, a node and an exe
 and solves problems of its own. What it can't honour (constraints, other groups) it refuses with
 MoveIt's error codes. Poses are those of the links, without tools. With `avoid_collisions` the
 robot's links collide neither with one another, where its description has collision geometry, nor
-with what `robot_state.attached_collision_objects` says that they carry; it knows of no planning
-scene.
+with what the planning scene (see `PlanningScene`) and `robot_state.attached_collision_objects`
+say that is around them or that they carry; pairs that the scene allows to touch may.
 
 Needs the package moveit_msgs, which no other module imports.
 """
@@ -16,14 +16,14 @@ import importlib
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
-import numpy as np
-from geometry_msgs.msg import Pose, PoseStamped
+from geometry_msgs.msg import PoseStamped
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -38,8 +38,7 @@ from ik_core import (
     Robot,
     make_solver,
 )
-from ik_core.collision import Box, Convex, Cylinder, Sphere, World
-from ik_core.collision.shapes import Shape
+from ik_core.collision import World
 from ik_core.exceptions import FrameNotFound, InvalidOption
 from ik_core.maths.rotations import Array
 
@@ -48,8 +47,9 @@ from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.goal_frames import Frames, FrameSource, Pending
 from ..known_collisions import KnownCollisions
+from ..planning_scene import Moment, PlanningScene
 from ..robot_model import Model
-from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
+from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, explanation, sentence
 
 SERVICE = 'compute_ik'
 SEARCHES = 'levenberg_marquardt', 'closed_form'
@@ -59,14 +59,9 @@ DEFAULT_TIMEOUT = 0.5
 """[s] Where a request gives none,"""
 LONGEST_TIMEOUT = 10.0
 """and the longest that one gets, whatever it asks for: meanwhile others wait."""
-REMOVED = b'\x01'
-"""CollisionObject.REMOVE"""
-PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
-    1: (lambda sizes: Box((sizes[0], sizes[1], sizes[2])), 3),
-    2: (lambda sizes: Sphere(sizes[0]), 1),
-    3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
-}
-"""By shape_msgs/SolidPrimitive.type: what makes them of how many dimensions."""
+SCENE, SCENE_DEPTH = 'planning_scene', 100
+"""The topic of planning scenes, and the depth of its queue; as of MoveIt's."""
+EMPTY = PlanningScene()
 POLL_PERIOD = 0.02
 """[s] How often a request checks whether the service is being closed."""
 
@@ -135,19 +130,12 @@ class PatientFrames:
                     raise
 
 
-def collisions_of(robot: Robot, known: KnownCollisions, *, carries: bool = False) -> Collisions:
-    """Return those of a robot, or, where it carries things, a copy to attach them to.
-
-    Declined without usable geometry.
-    """
+def collisions_of(robot: Robot, known: KnownCollisions) -> Collisions:
+    """Return those of a robot; Declined without usable geometry."""
     try:
-        collisions = known.of(robot)
+        return known.of(robot)
     except IkError as error:
         raise _unavailable(error) from error
-    if carries:
-        collisions = copy(collisions)
-        collisions.world = World()
-    return collisions
 
 
 def _unavailable(reason: object) -> Declined:
@@ -155,49 +143,31 @@ def _unavailable(reason: object) -> Declined:
     return Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text)
 
 
-def _attach(collisions: Collisions, attached: Any, frames: PatientFrames, q0: Array) -> None:
-    """Attach the objects of moveit_msgs/AttachedCollisionObject; Declined for one that can't be.
-
-    Poses count where the start q0 has their frames. Meshes are their convex hulls.
-    """
-    robot, world = collisions.robot, collisions.world
-    for carried in attached:
-        thing = carried.object
-        if thing.operation == REMOVED:
-            continue
-        try:
-            robot.placement(carried.link_name)
-            frame = _in_root(PoseStamped(header=thing.header, pose=thing.pose), frames, q0)
-            base = np.linalg.inv(robot.forward_kinematics(q0, carried.link_name)) @ frame
-            for number, (shape, pose) in enumerate(_shapes(thing)):
-                place = base @ pose_to_transform(pose)
-                name = f'{thing.id} {number}' if number else thing.id
-                world.attach(name, shape, carried.link_name, place, carried.touch_links)
-            collisions.free(q0)  # finds what a model can't be made with
-        except (IkError, Refused) as error:
-            raise _unavailable(f'attached object {thing.id!r}: {error}') from error
-
-
-def _shapes(thing: Any) -> Iterator[tuple[Shape, Pose]]:
-    """The shapes of a moveit_msgs/CollisionObject, and their poses in its frame."""
-    if not (thing.primitives or thing.meshes) or thing.planes:
-        raise InvalidOption('primitives or meshes are needed, and no planes')
-    counts = len(thing.primitives), len(thing.meshes)
-    if counts != (len(thing.primitive_poses), len(thing.mesh_poses)):
-        raise InvalidOption('each primitive and mesh needs a pose')
-    for solid, pose in zip(thing.primitives, thing.primitive_poses, strict=True):
-        sizes = list(solid.dimensions)
-        make, count = PRIMITIVES.get(solid.type, (None, 0))
-        if make is None or len(sizes) != count:
-            text = f'a primitive of type {solid.type} with {len(sizes)} dimensions is not known'
-            raise InvalidOption(f'{text}: boxes, spheres and cylinders are')
-        yield make(sizes), pose
-    for mesh, pose in zip(thing.meshes, thing.mesh_poses, strict=True):
-        yield Convex(np.array([(at.x, at.y, at.z) for at in mesh.vertices])), pose
+def _in_scene(collisions: Collisions, scene: PlanningScene, state: Any, now: Moment) -> Collisions:
+    """The collisions of a robot in a scene, with what its state attaches; Declined for what can't
+    be. A state that is no difference, and names joints, says all that is attached."""
+    try:
+        if state.joint_state.name and not state.is_diff:
+            scene = scene.without_attached()
+        scene = scene.attaching(state.attached_collision_objects, now)
+        if not scene:
+            return collisions
+        collisions = copy(collisions)
+        collisions.world = World()
+        scene.put_into(collisions.world, now)
+        collisions.free(now.q)  # finds what a model can't be made with
+        return collisions
+    except IkError as error:
+        raise _unavailable(error) from error
 
 
 def read_request(
-    request: Any, model: Model, frames: PatientFrames, group: str, collisions: KnownCollisions
+    request: Any,
+    model: Model,
+    frames: PatientFrames,
+    group: str,
+    collisions: KnownCollisions,
+    scene: PlanningScene = EMPTY,
 ) -> Query:
     """What a moveit_msgs/PositionIKRequest asks for; Declined where it can't be honoured.
 
@@ -209,9 +179,9 @@ def read_request(
     try:
         avoid = None
         if request.avoid_collisions:
-            attached = request.robot_state.attached_collision_objects
-            avoid = collisions_of(model.robot, collisions, carries=bool(attached))
-            _attach(avoid, attached, frames, q0)
+            avoid = collisions_of(model.robot, collisions)
+            now = Moment(model.robot, q0, partial(frames.in_root, q=q0))
+            avoid = _in_scene(avoid, scene, request.robot_state, now)
         problem = model.problem(_goals(request, model, frames, q0), avoid)
     except FrameNotFound as error:
         raise Declined(MoveItErrorCode.INVALID_LINK_NAME, str(error)) from error
@@ -314,6 +284,7 @@ class ComputeIk:
         self._model = model
         self._others = others
         self._collisions = collisions
+        self._scene = EMPTY
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -323,12 +294,13 @@ class ComputeIk:
             return
         try:
             service = importlib.import_module('moveit_msgs.srv').GetPositionIK
+            scene = importlib.import_module('moveit_msgs.msg').PlanningScene
         except ImportError:
             self._node.get_logger().warning('no compute_ik: moveit_msgs is not installed')
             return
         self._stopping = threading.Event()
         self._thread = threading.Thread(
-            target=self._serve, args=(service, self._stopping), name=SERVICE, daemon=True
+            target=self._serve, args=(service, scene, self._stopping), name=SERVICE, daemon=True
         )
         self._thread.start()
 
@@ -339,11 +311,12 @@ class ComputeIk:
             self._thread.join()
             self._thread = None
 
-    def _serve(self, service: Any, stopping: threading.Event) -> None:
+    def _serve(self, service: Any, scene: Any, stopping: threading.Event) -> None:
         try:
             node = node_beside(self._node, SERVICE)
             try:
                 node.create_service(service, SERVICE, self._answer)
+                node.create_subscription(scene, SCENE, self._take_scene, SCENE_DEPTH)
                 self._spin(node, stopping)
             finally:
                 node.destroy_node()
@@ -361,16 +334,36 @@ class ComputeIk:
         finally:
             executor.shutdown()
 
+    def _frames(self, model: Model) -> PatientFrames:
+        return PatientFrames(Frames(model.robot, model.base_link, self._others), self._stopping)
+
+    def _take_scene(self, message: Any) -> None:
+        """Take what a planning scene changes; one that is wrong changes nothing."""
+        try:
+            model = self._model()
+            if model is None:
+                raise InvalidOption('there is no robot yet')
+            q = model.tracker.q
+            now = Moment(model.robot, q, partial(self._frames(model).in_root, q=q))
+            self._scene = self._scene.changed(message, now)
+        except Exception as error:
+            text = cut(f'{SCENE}: {explanation(error)}; the scene before it is kept')
+            self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
+
     def _answer(self, request: Any, response: Any) -> Any:
         model = self._model()
         try:
             if model is None:
                 raise Declined(MoveItErrorCode.FAILURE, 'there is no robot yet')
-            frames = PatientFrames(
-                Frames(model.robot, model.base_link, self._others), self._stopping
-            )
             group = model.parameters.node.compute_ik_group or model.robot.name
-            query = read_request(request.ik_request, model, frames, group, self._collisions)
+            query = read_request(
+                request.ik_request,
+                model,
+                self._frames(model),
+                group,
+                self._collisions,
+                self._scene,
+            )
             write_response(response, query.solve(self._stopping), model)
         except Declined as declined:
             write_code(response, declined.code, str(declined))

@@ -126,6 +126,12 @@ SUBSCRIPTIONS = (
     ),
     Endpoint('joint_states', 'sensor_msgs/msg/JointState', BEHIND, 'the measured positions'),
     Endpoint(
+        'planning_scene',
+        'moveit_msgs/msg/PlanningScene',
+        '`compute_ik: true`',
+        'obstacles, attached objects and what may touch, for its `avoid_collisions`',
+    ),
+    Endpoint(
         'controller_manager/activity',
         'controller_manager_msgs/msg/ControllerManagerActivity',
         f'{TRAJECTORY}, controller_manager_msgs',

@@ -286,3 +286,37 @@ def test_what_does_not_move_is_not_checked(world):
     for i, j in collisions.model['pairs'][:, :2]:
         assert {names[i], names[j]} != {'in the base', robot.base_link}
     assert len(collisions.model['pairs']) > pairs
+
+
+def test_what_is_allowed_to_touch_is_not_checked(collisions, world):
+    q = [0.0, 0.0]
+    world.add('ball', Sphere(0.1), at(0.1, 0, 0))
+    world.allow('ball', 'box')  # before there is one
+    assert not collisions.free(q)
+    world.allow('ball', 'y')
+    assert collisions.free(q)
+    world.add('box', CUBE, at(0.0, 0.09, 0))
+    assert [pair.second for pair in collisions.colliding(q)] == ['box']
+    world.allow('y', 'ball', False)
+    assert {pair.second for pair in collisions.colliding(q)} == {'box', 'ball'}
+
+
+def test_links_may_be_allowed_to_touch():
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    world = ik.World()
+    collisions = ik.Collisions(robot, world)
+    share = np.random.default_rng(4).random((2000, robot.n))
+    rows = robot.lower + share * (robot.upper - robot.lower)
+    q = rows[~collisions.free(rows)][0]
+    for pair in collisions.colliding(q):
+        assert not collisions.free(q)
+        world.allow(pair.first, pair.second)
+    assert collisions.free(q)
+    assert not collisions.free(rows).all()
+
+
+@pytest.mark.parametrize('name', ['', None, 3])
+def test_only_names_can_be_allowed(world, name):
+    with pytest.raises(ik.InvalidOption, match='is no name'):
+        world.allow('ball', name)
+    assert not world.allowed

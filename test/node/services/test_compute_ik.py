@@ -22,6 +22,8 @@ from lifecycle_msgs.msg import Transition
 from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
+from support.moveit_messages import matrix, thing
+from support.moveit_messages import message as scene_message
 from support.node_harness import (
     DOMAIN,
     URDF,
@@ -34,6 +36,7 @@ from support.node_harness import (
 
 import ik_core as ik
 from ik_core import IkStatus
+from ik_core.collision import Box
 from ik_node.conversions import transform_to_pose
 from ik_node.inputs.goal_frames import Frames, Pending
 from ik_node.known_collisions import KnownCollisions
@@ -41,6 +44,7 @@ from ik_node.parameters.store import Parameters
 from ik_node.robot_model import Model
 from ik_node.services.compute_ik import (
     LONGEST_TIMEOUT,
+    ComputeIk,
     Declined,
     MoveItErrorCode,
     PatientFrames,
@@ -480,6 +484,7 @@ def attached(*things, avoid=True):
             joint_state=JointState(),
             multi_dof_joint_state=MultiDOFJointState(),
             attached_collision_objects=list(things),
+            is_diff=False,
         )
     request.robot_state.attached_collision_objects = list(things)
     request.avoid_collisions = avoid
@@ -591,6 +596,80 @@ def test_avoid_collisions_without_collision_geometry_is_refused():
     with pytest.raises(Declined, match='no collision geometry') as refused:
         collisions_of(robot, KnownCollisions())
     assert refused.value.code == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
+
+
+@pytest.fixture
+def service(panda):
+    """The service of a node that only logs."""
+    logged = []
+    log = Fields(warning=lambda text, **_: logged.append(text))
+    node = Fields(get_logger=lambda: log)
+    it = ComputeIk(node, lambda: panda, None, KnownCollisions())
+    it.logged = logged
+    return it
+
+
+def positions_at(service, q):
+    """The answer (n,) from q (n,) for the pose that is reached there, None without one."""
+    robot, request = service._model().robot, new_request()
+    names = list(robot.joint_names)
+    request.pose_stamped = stamped(robot.forward_kinematics(q, TIP))
+    request.robot_state.joint_state = JointState(name=names, position=q.tolist())
+    request.avoid_collisions = True
+    response = service._answer(Fields(ik_request=request), new_response())
+    state = response.solution.joint_state
+    values = dict(zip(state.name, state.position, strict=True))
+    return np.array([values[joint] for joint in names]) if values else None
+
+
+def test_a_planning_scene_changes_the_answer(panda, service):
+    """At poses that are free but for a table, until the table may be touched or is gone."""
+    robot, table = panda.robot, thing('table', (1, [0.6, 1.2, 0.1]), at=(0.6, 0.0, 0.3))
+    world = ik.World()
+    offset = ik.transform(position=(0.1, 0.0, 0.0))  # of all shapes of `thing`
+    world.add('table', Box((0.6, 1.2, 0.1)), ik.transform(position=(0.6, 0.0, 0.3)) @ offset)
+    without, with_it = ik.Collisions(robot), ik.Collisions(robot, world)
+    rows = np.random.default_rng(6).uniform(robot.lower, robot.upper, (400, robot.n))
+    blocked = rows[without.free(rows) & ~with_it.free(rows)][:30]
+    avoided = 0
+    everything = {'table': True} | dict.fromkeys(robot.link_names, True)
+    for q in blocked:
+        np.testing.assert_allclose(positions_at(service, q), q)  # it is there, and free
+        service._take_scene(scene_message(table))
+        found = positions_at(service, q)
+        avoided += found is not None and bool(with_it.free(found))
+        service._take_scene(scene_message(allowed=matrix(defaults=everything)))
+        np.testing.assert_allclose(positions_at(service, q), q)
+        service._take_scene(scene_message(is_diff=False))
+        np.testing.assert_allclose(positions_at(service, q), q)
+    assert avoided > 5
+    assert all('every solution found collides' in text for text in service.logged)
+
+
+def test_a_planning_scene_that_is_wrong_changes_nothing_and_is_logged(service):
+    service._take_scene(scene_message(thing('ball', (2, [0.1]))))
+    before = service._scene
+    assert before.things
+    service._take_scene(scene_message(thing('ball', (2, [-0.1]))))
+    assert service._scene is before
+    (text,) = service.logged
+    assert text.startswith("planning_scene: object 'ball': ")
+    assert text.endswith('the scene before it is kept')
+
+
+def test_what_a_state_attaches_is_all_only_if_it_is_no_difference(panda, service):
+    grasp = carried('panda_hand', (2, [0.05]))
+    service._take_scene(scene_message(attached=[grasp]))
+    patient = PatientFrames(Frames(panda.robot, panda.base_link, None), threading.Event())
+    for is_diff, names_joints, count in ((True, True, 1), (False, False, 1), (False, True, 0)):
+        request = attached()
+        request.robot_state.is_diff = is_diff
+        if names_joints:
+            request.robot_state.joint_state = JointState(name=['panda_joint1'], position=[0.1])
+        request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
+        known = KnownCollisions()
+        query = read_request(request, panda, patient, GROUP, known, service._scene)
+        assert len(query.problem.avoid.world) == count
 
 
 @needs_moveit
