@@ -211,14 +211,17 @@ class Collisions:
     def _distances(self, q: ArrayLike, within: float, only_nearest: bool) -> list[PairDistance]:
         self._update()
         count = distances_at(*self._addresses, self.robot.checked(q), within, only_nearest)
-        pairs, state = self._model['pairs'], self._state
-        found = []
-        for k, row in zip(state['found'][:count], state['distances'][:count], strict=True):
-            first, second = (self._names[i] for i in pairs[k, :2])
-            points, normal = row[1:7].reshape(2, 3).copy(), row[7:].copy()
-            margin = self._model['margin'].item(k)
-            found.append(PairDistance(first, second, float(row[0]), points, normal, margin))
-        return found
+        model, state, names = self._model, self._state, self._names
+        which = state['found'][:count]
+        pairs, margins = model['pairs'][which, :2].tolist(), model['margin'][which].tolist()
+        rows = state['distances'][:count].copy()
+        points, normals = rows[:, 1:7].reshape(-1, 2, 3), rows[:, 7:]
+        return [
+            PairDistance(names[i], names[j], distance, both, normal, margin)
+            for (i, j), distance, both, normal, margin in zip(
+                pairs, rows[:, 0].tolist(), points, normals, margins, strict=True
+            )
+        ]
 
     def colliding(self, q: ArrayLike) -> list[PairDistance]:
         """Return the pairs that are no farther apart than their margins at q (n,), the deepest
