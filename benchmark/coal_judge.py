@@ -46,11 +46,12 @@ class CoalJudge:
             for piece in collisions.pieces
         ]
         for each in collisions.world:
-            self._solids += self._solid_of(each)
+            self._solids.append(self._solid_of(each))
             shape, place = self._of_shape(each.shape)
             things.append((each.link or robot.base_link, shape, each.pose @ place))
         # in the order of `collisions.model`: first what moves
         self._things = sorted(things, key=lambda thing: robot.placement(thing[0]).body < 0)
+        self._solids.sort(key=lambda solid: robot.placement(solid[1]).body < 0)
         self._pairs = collisions.model['pairs'][:, :2].copy()
         names = collisions.piece_names
         self._names = [(names[i], names[j]) for i, j in self._pairs]
@@ -92,12 +93,13 @@ class CoalJudge:
 
     def solids_at(self, q: Array, name: str) -> list[tuple[str, Array, float]]:
         """The kind, corners (m, 3) and radius [m] of all pieces of a link or an obstacle at q."""
-        found = []
-        for each, link, kind, corners, radius in self._solids:
-            if each == name:
-                frame = self.collisions.robot.forward_kinematics(q, link)
-                found.append((kind, corners @ frame[:3, :3].T + frame[:3, 3], radius))
-        return found
+        return [self.solid_at(q, i) for i, solid in enumerate(self._solids) if solid[0] == name]
+
+    def solid_at(self, q: Array, i: int) -> tuple[str, Array, float]:
+        """The same of one piece, by its index in `collisions.model`."""
+        _, link, kind, corners, radius = self._solids[i]
+        frame = self.collisions.robot.forward_kinematics(q, link)
+        return kind, corners @ frame[:3, :3].T + frame[:3, 3], radius
 
     def gap(self, q: Array, pair: tuple[str, str], normal: Array, distance: float) -> float:
         """The gap [m] along a unit normal of the two pieces where it is `distance`, about.
@@ -151,16 +153,16 @@ class CoalJudge:
             case Plane():
                 return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), np.eye(4)
 
-    def _solid_of(self, each: Obstacle) -> list[tuple[str, str, str, Array, float]]:
+    def _solid_of(self, each: Obstacle) -> tuple[str, str, str, Array, float]:
         """The corners of an obstacle in the frame of what carries it; none of a plane."""
         link = each.link or self.collisions.robot.base_link
         if isinstance(each.shape, Plane):
-            return []
+            return each.name, link, 'plane', np.empty((0, 3)), 0.0
         if isinstance(each.shape, Convex):
             corners = each.shape.points @ each.pose[:3, :3].T + each.pose[:3, 3]
-            return [(each.name, link, 'hull', corners, 0.0)]
+            return each.name, link, 'hull', corners, 0.0
         piece = piece_of(each.shape, link, each.pose)
-        return [(each.name, link, piece.kind, piece.corners, piece.radius)]
+        return each.name, link, piece.kind, piece.corners, piece.radius
 
     def _hull(self, corners: Array) -> Any:
         points = self._coal.StdVec_Vec3s()

@@ -231,7 +231,18 @@ def _compare_bounds(
         found.bounds += int(is_known.sum())
         for k in np.flatnonzero(is_known & (bounds > truth)):  # coal's error?
             (other_way_round,) = judge.piece_distances(q, pairs[k : k + 1, ::-1])
-            found.bounds_above += bool(NO_ANSWER < other_way_round < bounds[k] - 1e-12)
+            if NO_ANSWER < other_way_round < bounds[k] - 1e-12:
+                found.bounds_above += not _are_apart(judge, q, pairs[k], bounds[k])
+
+
+def _are_apart(judge: CoalJudge, q: Array, pair: Array, bound: float) -> bool:
+    """Whether two pieces are proved to be as far apart as a bound says; not of cylinders."""
+    (kind, a, first), (other, b, second) = (judge.solid_at(q, i) for i in pair.tolist())
+    if 'cylinder' in (kind, other) or 'plane' in (kind, other):
+        return False
+    differences = (b[:, np.newaxis] - a).reshape(-1, 3)
+    apart = outside('hull', differences, 0.0, np.zeros(3)) - first - second
+    return apart > bound - 1e-12
 
 
 def compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
