@@ -10,6 +10,8 @@ from support.pages import PAGES, blocks, name
 from support.places import ROOT
 from support.robots import python_path
 
+from ik_core.kernels import library
+
 pytestmark = pytest.mark.long
 SKIPPED = 77
 SCRIPTED = [page for page in PAGES if any(block.kind == 'python' for block in blocks(page))]
@@ -20,7 +22,9 @@ COMMANDED = [page for page in PAGES if any(b.text.startswith('ik ') for b in blo
 def run_page(tmp_path_factory):
     """Run a page's blocks of one kind: exit code and output; see support/page_runner.py."""
     here = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
-    here |= {'PYTHONPATH': python_path(ROOT, ROOT / 'test'), 'NUMBA_DISABLE_JIT': '1'}
+    here['PYTHONPATH'] = python_path(ROOT, ROOT / 'test')
+    if library.WAY != 'library':  # numba would compile for longer than plain Python takes
+        here['NUMBA_DISABLE_JIT'] = '1'
     runner = subprocess.Popen(
         [sys.executable, '-m', 'support.page_runner'],
         env=here,
