@@ -70,7 +70,7 @@ def pieces_at(collisions, q, name):
 @pytest.mark.parametrize('seed', range(12))
 def test_points_in_the_pieces_and_a_plane_between_them_prove_each_distance(seed):
     collisions, rng = case(seed, world_of(seed))
-    for q in configurations(collisions.robot, rng, 12):
+    for q in configurations(collisions.robot, rng, 6):
         for pair in collisions.distances(q, within=np.inf):
             near, far = pair.points
             assert np.linalg.norm(pair.normal) == pytest.approx(1.0, abs=1e-12)
