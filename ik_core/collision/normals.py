@@ -5,33 +5,40 @@ its corners there are neighbours on a rim, and the direction across their chord 
 the rounding of their positions, relative to the chord's length. One step of Newton from its
 nearest points, in the angles around the axes of the cylinders, sees the rim itself.
 
-What the simplex says: the nearest points are free to slide along the edges between its corners,
-along the axis where corners are of both ends of a cylinder, and across the flat end where the
-point is not on the rim. Two such directions give the normal at once; one is left out of all that
-follows.
+The nearest points are free to slide along an edge or a face of a hull, along the axis where the
+simplex has corners of both ends of a cylinder, and across the flat end where the point is not on
+the rim. Two such directions give the normal at once; one is left out of all that follows. What
+comes out is taken if its plane separates the pieces as far as the one before.
 """
 
 from __future__ import annotations
 
 from .._jit import inlined, inner
-from ..maths.rotations import Array, Frame, from_axes
+from ..maths.rotations import Frame, from_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
-from .gjk import corner_of
-from .records import CYLINDER, Record
+from .gjk import corner_of, support, support_of_other
+from .records import CYLINDER, WIDTH, Record
 
 ON_RIM = 1e-6
 """A point of a cylinder this near to its wall is on it, relative to the radius."""
 PARALLEL = 1e-12
 """Square of the sine of the angle between directions that count as one."""
-LARGEST = 1e-6
-"""[m] A larger correction says that the corners are no neighbours."""
+IN_FACE = 1e-10
+"""Square of the sine of the angle between an edge and the plane that may contain it."""
+SHORTEST = 1e-12
+"""[m^2] Square of the length from which on a way to a corner is a direction."""
+SEPARATED = 1e-15
+"""[m] Gaps along two normals are equal but for rounding."""
 TURN = 1e-3
 """[rad] The largest turn that is taken: all of a rim may be as far along the normal."""
 NONE = 0.0, 0.0, 0.0
+OWN = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
 
 
 @inner
-def sharpen(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
+def sharpen(
+    model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, frame: Frame
+) -> None:
     """Correct `state.toward` and `state.witness` of a pair that GJK has found to be apart.
 
     The arguments are those of `gjk.between`, which must have ended right before.
@@ -39,15 +46,15 @@ def sharpen(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
     witness = state.witness
     a, b = (witness[0], witness[1], witness[2]), (witness[3], witness[4], witness[5])
     way = minus(b, a)
-    axis_a, axis_b = _own_axis(model, i), _axis_of_other(model, j, frame)
-    radius_a, arm_a, around_a, flat_a, other_a = _freedom(model, state, i, 3, a, axis_a)
-    radius_b, arm_b, around_b, flat_b, other_b = _freedom(model, state, j, 6, b, axis_b)
+    radius_a, arm_a, around_a, flat_a, other_a = _freedom(model, state, i, 3, OWN, a, way)
+    radius_b, arm_b, around_b, flat_b, other_b = _freedom(model, state, j, 6, frame, b, way)
     is_flat_of_a = dot(flat_a, flat_a) > 0.0
     flat = flat_a if is_flat_of_a else flat_b
+    exact = NONE
     for k, other in enumerate((flat_b, other_b, other_a)):
         normal = cross(flat, other)
         size = dot(normal, normal)
-        if size > PARALLEL * dot(flat, flat) * dot(other, other):
+        if exact == NONE and size > PARALLEL * dot(flat, flat) * dot(other, other):
             a = _sum(a, _turned(radius_a, arm_a, around_a, normal))
             b = _sum(b, _turned(radius_b, arm_b, around_b, normal))
             exact = times(dot(normal, minus(b, a)) / size, normal)
@@ -56,18 +63,18 @@ def sharpen(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
                 a = _sum(a, slid)
             elif is_flat_of_a:
                 a = _sum(a, times(dot(cross(slid, other), normal) / size, flat))
-            _take(state, way, a, exact)
+    if exact == NONE:
+        across = _across(way, flat)
+        turning_a, turning_b = _across(around_a, flat), _across(around_b, flat)
+        # half the square of the way's length: its derivatives by the angles, and their matrix
+        slope_a, slope_b = -radius_a * dot(turning_a, across), radius_b * dot(turning_b, across)
+        bend_a = radius_a * (radius_a * dot(turning_a, turning_a) + dot(arm_a, across))
+        bend_b = radius_b * (radius_b * dot(turning_b, turning_b) - dot(arm_b, across))
+        both = -radius_a * radius_b * dot(turning_a, turning_b)
+        bend_a, bend_b = bend_a if radius_a > 0.0 else 1.0, bend_b if radius_b > 0.0 else 1.0
+        size = bend_a * bend_b - both * both
+        if not (bend_a > 0.0 and size > PARALLEL * bend_a * bend_b):
             return
-    across = _across(way, flat)
-    turning_a, turning_b = _across(around_a, flat), _across(around_b, flat)
-    # half the square of the way's length: its derivatives by the angles, and their matrix
-    slope_a, slope_b = -radius_a * dot(turning_a, across), radius_b * dot(turning_b, across)
-    bend_a = radius_a * (radius_a * dot(turning_a, turning_a) + dot(arm_a, across))
-    bend_b = radius_b * (radius_b * dot(turning_b, turning_b) - dot(arm_b, across))
-    both = -radius_a * radius_b * dot(turning_a, turning_b)
-    bend_a, bend_b = bend_a if radius_a > 0.0 else 1.0, bend_b if radius_b > 0.0 else 1.0
-    size = bend_a * bend_b - both * both
-    if bend_a > 0.0 and size > PARALLEL * bend_a * bend_b:
         turn_a = radius_a * (both * slope_b - bend_b * slope_a) / size
         turn_b = radius_b * (both * slope_a - bend_a * slope_b) / size
         exact = _sum(across, minus(times(turn_b, turning_b), times(turn_a, turning_a)))
@@ -75,7 +82,32 @@ def sharpen(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
             a = minus(_sum(b, times(turn_b, around_b)), exact)
         else:
             a = _sum(a, times(turn_a, around_a))
-        _take(state, way, a, exact)
+    before = _gap(model, corners, state, lanes, i, j, frame, way)
+    if _gap(model, corners, state, lanes, i, j, frame, exact) > before - SEPARATED:
+        for c in range(3):
+            state.toward[c] = exact[c]
+            state.witness[c], state.witness[3 + c] = a[c], a[c] + exact[c]
+
+
+@inner
+def _gap(
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    i: int,
+    j: int,
+    frame: Frame,
+    way: Vector,
+) -> float:
+    """How far the planes across a way separate the pieces; no more than their distance."""
+    length = norm(way)
+    if not length > 0.0:
+        return -1.0
+    normal = times(1.0 / length, way)
+    a = support(model, corners, state, lanes, i, normal)
+    b = support_of_other(model, corners, state, lanes, j, frame, times(-1.0, normal))
+    return dot(minus(b, a), normal)
 
 
 @inlined
@@ -85,65 +117,56 @@ def _turned(radius: float, arm: Vector, around: Vector, normal: Vector) -> Vecto
     return times(radius * off / height, around) if abs(off) < TURN * abs(height) else NONE
 
 
-@inlined
-def _take(state: Record, way: Vector, start: Vector, exact: Vector) -> None:
-    """Take a way between the nearest points and its start, unless it is no small correction."""
-    if norm(minus(exact, way)) < LARGEST:
-        for c in range(3):
-            state.toward[c] = exact[c]
-            state.witness[c], state.witness[3 + c] = start[c], start[c] + exact[c]
-
-
 @inner
 def _freedom(
-    model: Record, state: Record, i: int, first: int, point: Vector, axis: tuple[Vector, Vector]
+    model: Record, state: Record, i: int, first: int, frame: Frame, point: Vector, way: Vector
 ) -> tuple[float, Vector, Vector, Vector, Vector]:
     """The freedom of the nearest point of a piece: radius, unit vectors from the axis to the point
     and around it (radius 0: no turn); two flat directions, zero where there is none.
 
     first : of the piece's points in the rows of the simplex
-    axis : of a cylinder, its middle and direction
+    frame : of the piece's body
     """
-    simplex = state.simplex
     if model.kind[i] != CYLINDER:
-        flat, other, origin = NONE, NONE, _point(simplex, 0, first)
-        for k in range(1, state.count):
-            edge = minus(_point(simplex, k, first), origin)
-            if dot(edge, edge) > 0.0:
-                if dot(flat, flat) > 0.0:
-                    other = edge
-                else:
-                    flat = edge
+        flat = _edge(model, i, frame, point, way, NONE)
+        other = _edge(model, i, frame, point, way, flat) if dot(flat, flat) > 0.0 else NONE
         return 0.0, NONE, NONE, flat, other
-    middle, along = axis
+    start = model.span[i, 0]
+    along = from_axes(frame, corner_of(model, start, 2))
+    middle = times(0.5, _sum(corner_of(model, start, 0), corner_of(model, start, 1)))
+    middle = _placed(frame, middle)
     arm = _across(minus(point, middle), along)
     length = norm(arm)
-    ends = 0
-    for k in range(state.count):
-        is_upper = dot(minus(_point(simplex, k, first), middle), along) > 0.0
-        ends |= 2 if is_upper else 1
     if length < (1.0 - ON_RIM) * model.radius[i]:
         # on a flat end: any two directions across the axis
         flat = cross(along, (1.0, 0.0, 0.0) if abs(along[0]) < 0.5 else (0.0, 1.0, 0.0))
         return 0.0, NONE, NONE, flat, cross(along, flat)
+    ends, simplex = 0, state.simplex
+    for k in range(state.count):
+        corner = simplex[k, first], simplex[k, first + 1], simplex[k, first + 2]
+        ends |= 2 if dot(minus(corner, middle), along) > 0.0 else 1
     arm = times(1.0 / length, arm)
     return model.radius[i], arm, cross(along, arm), along if ends == 3 else NONE, NONE
 
 
-@inlined
-def _own_axis(model: Record, i: int) -> tuple[Vector, Vector]:
-    """The middle and the unit direction of a cylinder's axis in the frame of its body."""
-    first = model.span[i, 0]
-    lower, upper = corner_of(model, first, 0), corner_of(model, first, 1)
-    return times(0.5, _sum(lower, upper)), corner_of(model, first, 2)
-
-
 @inner
-def _axis_of_other(model: Record, j: int, frame: Frame) -> tuple[Vector, Vector]:
-    """The same of a piece on a body whose frame is given, in the frame that it is given in."""
-    middle, along = _own_axis(model, j)
-    origin = frame[9], frame[10], frame[11]
-    return _sum(from_axes(frame, middle), origin), from_axes(frame, along)
+def _edge(model: Record, i: int, frame: Frame, point: Vector, way: Vector, flat: Vector) -> Vector:
+    """From a point of a hull to the corner that is farthest from the line along `flat`, of those
+    in the plane across a way; zero if there is none."""
+    found, farthest, straight = NONE, SHORTEST, dot(way, way)
+    start = model.span[i, 0]
+    for k in range(WIDTH * (model.span[i, 1] - start)):
+        edge = minus(_placed(frame, corner_of(model, start, k)), point)
+        height, off = dot(edge, way), _across(edge, flat)
+        distance = dot(off, off)
+        if distance > farthest and height * height < IN_FACE * straight * dot(edge, edge):
+            found, farthest = edge, distance
+    return found
+
+
+@inlined
+def _placed(frame: Frame, point: Vector) -> Vector:
+    return _sum(from_axes(frame, point), (frame[9], frame[10], frame[11]))
 
 
 @inlined
@@ -156,8 +179,3 @@ def _across(v: Vector, direction: Vector) -> Vector:
     """The component of v across a direction; v itself if that is zero."""
     square = dot(direction, direction)
     return minus(v, times(dot(v, direction) / square, direction)) if square > 0.0 else v
-
-
-@inlined
-def _point(simplex: Array, k: int, first: int) -> Vector:
-    return simplex[k, first], simplex[k, first + 1], simplex[k, first + 2]

@@ -251,7 +251,7 @@ def _distance(
         return -depth_of(model, corners, state, lanes, i, j, frame)
     if lower <= best:
         if model.kind[i] == CYLINDER or model.kind[j] == CYLINDER:
-            sharpen(model, state, i, j, frame)
+            sharpen(model, corners, state, lanes, i, j, frame)
         toward = state.toward[0], state.toward[1], state.toward[2]
         x, y, z = times(1.0 / norm(toward), toward)
         state.toward[0], state.toward[1], state.toward[2] = x, y, z
