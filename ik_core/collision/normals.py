@@ -7,14 +7,15 @@ nearest points, in the angles around the axes of the cylinders, sees the rim its
 
 The nearest points are free to slide along an edge or a face of a hull, along the axis where the
 simplex has corners of both ends of a cylinder, and across the flat end where the point is not on
-the rim. Two such directions give the normal at once; one is left out of all that follows. What
-comes out is taken if its plane separates the pieces as far as the one before.
+the rim. Two such directions give the normal at once; one is left out of all that follows. Edges of
+a hull are first those between corners of the simplex, which may lack one of a face, then those in
+the plane across the way, which may be too many. What separates the pieces farthest is taken.
 """
 
 from __future__ import annotations
 
 from .._jit import inlined, inner
-from ..maths.rotations import Frame, from_axes
+from ..maths.rotations import Array, Frame, from_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .gjk import corner_of, support, support_of_other
 from .records import CYLINDER, WIDTH, Record
@@ -43,18 +44,44 @@ def sharpen(
 
     The arguments are those of `gjk.between`, which must have ended right before.
     """
+    toward, witness = state.toward, state.witness
+    way = toward[0], toward[1], toward[2]
+    best = _gap(model, corners, state, lanes, i, j, frame, way) - SEPARATED
+    for has_faces in range(2):
+        start, exact = _nearest(model, state, i, j, frame, has_faces == 1)
+        gap = _gap(model, corners, state, lanes, i, j, frame, exact)
+        if gap > best:
+            best = gap
+            for c in range(3):
+                toward[c] = exact[c]
+                witness[c], witness[3 + c] = start[c], start[c] + exact[c]
+        if gap > norm(exact) - SEPARATED:
+            break  # no plane separates them farther
+
+
+@inner
+def _nearest(
+    model: Record, state: Record, i: int, j: int, frame: Frame, has_faces: bool
+) -> tuple[Vector, Vector]:
+    """The nearest point of piece i, and the way from it to piece j.
+
+    has_faces : whether hulls are free along the faces across the way
+    """
     witness = state.witness
     a, b = (witness[0], witness[1], witness[2]), (witness[3], witness[4], witness[5])
     way = minus(b, a)
-    radius_a, arm_a, around_a, flat_a, other_a = _freedom(model, state, i, 3, OWN, a, way)
-    radius_b, arm_b, around_b, flat_b, other_b = _freedom(model, state, j, 6, frame, b, way)
+    radius_a, arm_a, around_a, flat_a, other_a = _freedom(
+        model, state, i, 3, OWN, a, way, has_faces
+    )
+    radius_b, arm_b, around_b, flat_b, other_b = _freedom(
+        model, state, j, 6, frame, b, way, has_faces
+    )
     is_flat_of_a = dot(flat_a, flat_a) > 0.0
     flat = flat_a if is_flat_of_a else flat_b
-    exact = NONE
     for k, other in enumerate((flat_b, other_b, other_a)):
         normal = cross(flat, other)
         size = dot(normal, normal)
-        if exact == NONE and size > PARALLEL * dot(flat, flat) * dot(other, other):
+        if size > PARALLEL * dot(flat, flat) * dot(other, other):
             a = _sum(a, _turned(radius_a, arm_a, around_a, normal))
             b = _sum(b, _turned(radius_b, arm_b, around_b, normal))
             exact = times(dot(normal, minus(b, a)) / size, normal)
@@ -63,30 +90,24 @@ def sharpen(
                 a = _sum(a, slid)
             elif is_flat_of_a:
                 a = _sum(a, times(dot(cross(slid, other), normal) / size, flat))
-    if exact == NONE:
-        across = _across(way, flat)
-        turning_a, turning_b = _across(around_a, flat), _across(around_b, flat)
-        # half the square of the way's length: its derivatives by the angles, and their matrix
-        slope_a, slope_b = -radius_a * dot(turning_a, across), radius_b * dot(turning_b, across)
-        bend_a = radius_a * (radius_a * dot(turning_a, turning_a) + dot(arm_a, across))
-        bend_b = radius_b * (radius_b * dot(turning_b, turning_b) - dot(arm_b, across))
-        both = -radius_a * radius_b * dot(turning_a, turning_b)
-        bend_a, bend_b = bend_a if radius_a > 0.0 else 1.0, bend_b if radius_b > 0.0 else 1.0
-        size = bend_a * bend_b - both * both
-        if not (bend_a > 0.0 and size > PARALLEL * bend_a * bend_b):
-            return
-        turn_a = radius_a * (both * slope_b - bend_b * slope_a) / size
-        turn_b = radius_b * (both * slope_a - bend_a * slope_b) / size
-        exact = _sum(across, minus(times(turn_b, turning_b), times(turn_a, turning_a)))
-        if is_flat_of_a:  # its point slides to where the other one turns
-            a = minus(_sum(b, times(turn_b, around_b)), exact)
-        else:
-            a = _sum(a, times(turn_a, around_a))
-    before = _gap(model, corners, state, lanes, i, j, frame, way)
-    if _gap(model, corners, state, lanes, i, j, frame, exact) > before - SEPARATED:
-        for c in range(3):
-            state.toward[c] = exact[c]
-            state.witness[c], state.witness[3 + c] = a[c], a[c] + exact[c]
+            return a, exact
+    across = _across(way, flat)
+    turning_a, turning_b = _across(around_a, flat), _across(around_b, flat)
+    # half the square of the way's length: its derivatives by the angles, and their matrix
+    slope_a, slope_b = -radius_a * dot(turning_a, across), radius_b * dot(turning_b, across)
+    bend_a = radius_a * (radius_a * dot(turning_a, turning_a) + dot(arm_a, across))
+    bend_b = radius_b * (radius_b * dot(turning_b, turning_b) - dot(arm_b, across))
+    both = -radius_a * radius_b * dot(turning_a, turning_b)
+    bend_a, bend_b = bend_a if radius_a > 0.0 else 1.0, bend_b if radius_b > 0.0 else 1.0
+    size = bend_a * bend_b - both * both
+    if not (bend_a > 0.0 and size > PARALLEL * bend_a * bend_b):
+        return a, way
+    turn_a = radius_a * (both * slope_b - bend_b * slope_a) / size
+    turn_b = radius_b * (both * slope_a - bend_a * slope_b) / size
+    exact = _sum(across, minus(times(turn_b, turning_b), times(turn_a, turning_a)))
+    if is_flat_of_a:  # its point slides to where the other one turns
+        return minus(_sum(b, times(turn_b, around_b)), exact), exact
+    return _sum(a, times(turn_a, around_a)), exact
 
 
 @inner
@@ -119,7 +140,14 @@ def _turned(radius: float, arm: Vector, around: Vector, normal: Vector) -> Vecto
 
 @inner
 def _freedom(
-    model: Record, state: Record, i: int, first: int, frame: Frame, point: Vector, way: Vector
+    model: Record,
+    state: Record,
+    i: int,
+    first: int,
+    frame: Frame,
+    point: Vector,
+    way: Vector,
+    has_faces: bool,
 ) -> tuple[float, Vector, Vector, Vector, Vector]:
     """The freedom of the nearest point of a piece: radius, unit vectors from the axis to the point
     and around it (radius 0: no turn); two flat directions, zero where there is none.
@@ -127,9 +155,20 @@ def _freedom(
     first : of the piece's points in the rows of the simplex
     frame : of the piece's body
     """
+    simplex = state.simplex
     if model.kind[i] != CYLINDER:
-        flat = _edge(model, i, frame, point, way, NONE)
-        other = _edge(model, i, frame, point, way, flat) if dot(flat, flat) > 0.0 else NONE
+        if has_faces:
+            flat = _edge(model, i, frame, point, way, NONE)
+            other = _edge(model, i, frame, point, way, flat) if dot(flat, flat) > 0.0 else NONE
+            return 0.0, NONE, NONE, flat, other
+        flat, other, origin = NONE, NONE, _point(simplex, 0, first)
+        for k in range(1, state.count):
+            edge = minus(_point(simplex, k, first), origin)
+            if dot(edge, edge) > 0.0:
+                if dot(flat, flat) > 0.0:
+                    other = edge
+                else:
+                    flat = edge
         return 0.0, NONE, NONE, flat, other
     start = model.span[i, 0]
     along = from_axes(frame, corner_of(model, start, 2))
@@ -141,10 +180,9 @@ def _freedom(
         # on a flat end: any two directions across the axis
         flat = cross(along, (1.0, 0.0, 0.0) if abs(along[0]) < 0.5 else (0.0, 1.0, 0.0))
         return 0.0, NONE, NONE, flat, cross(along, flat)
-    ends, simplex = 0, state.simplex
+    ends = 0
     for k in range(state.count):
-        corner = simplex[k, first], simplex[k, first + 1], simplex[k, first + 2]
-        ends |= 2 if dot(minus(corner, middle), along) > 0.0 else 1
+        ends |= 2 if dot(minus(_point(simplex, k, first), middle), along) > 0.0 else 1
     arm = times(1.0 / length, arm)
     return model.radius[i], arm, cross(along, arm), along if ends == 3 else NONE, NONE
 
@@ -179,3 +217,8 @@ def _across(v: Vector, direction: Vector) -> Vector:
     """The component of v across a direction; v itself if that is zero."""
     square = dot(direction, direction)
     return minus(v, times(dot(v, direction) / square, direction)) if square > 0.0 else v
+
+
+@inlined
+def _point(simplex: Array, k: int, first: int) -> Vector:
+    return simplex[k, first], simplex[k, first + 1], simplex[k, first + 2]

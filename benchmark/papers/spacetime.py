@@ -1,0 +1,164 @@
+"""`ik bench spacetime`: [TakKo] 4.4, imitation by frames beside spacetime constraints, Eq. 6.
+
+The right arm of `human` reaches out along a line and comes back. An arm LIMBS times as long has to
+follow the path of its fingertips, which at the turn are `stretch` times its whole length away: near
+1 its Jacobian is singular. Three methods copy the performer's joint angles m_src as well as they
+can:
+
+- frames : `ik.retargeting.retarget` with beta = 1e-5, each frame on its own
+- hard : at each frame the angles nearest to m_src with the end effector on its path; Newton's
+  method on both conditions, by the pseudoinverse
+- spacetime : Eq. 6 for the whole motion at once, with the end effector on its path at each frame;
+  m - m_src is a cubic B-spline with a knot at every third frame, as in [Gleicher1997]
+
+Rows: a method, a stretch, the number of frames; `error_m`: largest distance from the path [m];
+`angle_rad`: root mean square of m - m_src; `jerk`: mean third difference of the joint angles over
+that of m_src; `time_ms` for a frame. Paths beyond the arm's length have no answer on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import BSpline
+from scipy.sparse import block_diag, csr_array, eye_array, kron
+from scipy.sparse.linalg import spsolve
+
+from ik_core.figures import BLUE, GREEN, ORANGE, new_figure
+from ik_core.maths.rotations import Array
+from ik_core.progress import bar
+from ik_core.retargeting import retarget
+from ik_core.retargeting.example import link_paths
+from ik_core.robot.joints import Joint
+from ik_core.robot.motion import Motion
+from ik_core.robot.robot import Robot
+
+from ..results import Claim, Row
+from .imitation import ARM, PERIOD, SMALL, performed, proportioned_joints
+
+LIMBS = 0.9
+STRETCHES = (0.8, 0.9, 0.98, 0.999, 1.0, 1.02)
+BENT = 0.5
+"""Stretch at both ends of the way."""
+DIRECTION = (0.8, -0.4, -0.45)
+"""Of the line from the shoulder, ahead, to the right and down."""
+FRAMES, MORE_FRAMES = 60, 240
+KNOTS = 3
+"""Frames from knot to knot."""
+TIP = 'right_fingertips'
+ROUNDS, WEIGHT = 60, 1e3
+"""Of Gauss and Newton; weight [1/m] of an end effector beside joint angles."""
+CLOSE = 1e-6
+"""[rad] A round that changes no angle by more is the last."""
+JERKY, SMOOTH = 2.0, 1.5
+NEGLIGIBLE = 0.01
+"""[m]"""
+
+
+def arm(limbs: float) -> Robot:
+    """The right arm from its shoulder on, its parts so many times as long."""
+    joints = arm_joints(limbs)
+    return Robot.from_joints('arm', [joints[0].parent, *(j.child for j in joints)], joints)
+
+
+def arm_joints(limbs: float) -> list[Joint]:
+    names = {f'right_{part}' for part in (*ARM[1:], 'fingertips')}
+    return [joint for joint in proportioned_joints(limbs, 1.0) if joint.child in names]
+
+
+def reach(stretch: float, frames: int) -> Array:
+    """The path (frames, 1, 3) [m] out to a share of the other arm's length and back."""
+    joints = arm_joints(LIMBS)
+    length = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints[1:])
+    share = BENT + (stretch - BENT) * np.sin(np.linspace(0.0, np.pi, frames)) ** 2
+    line = np.array(DIRECTION) / np.linalg.norm(DIRECTION)
+    return (joints[0].origin[:3, 3] + length * share[:, None] * line)[:, None]
+
+
+def by_frames(other: Robot, motion: Motion, paths: Array) -> Array:
+    """The source's way, with a small beta."""
+    links = {TIP: TIP}
+    made = retarget(motion, other, links, source=arm(1.0), beta=SMALL, keep_limits=False)
+    return made.motion.positions
+
+
+def by_projection(other: Robot, motion: Motion, paths: Array) -> Array:
+    """The nearest angles on the path, frame by frame."""
+    found = motion.positions.copy()
+    for q, source, point in zip(found, motion.positions, paths[:, 0], strict=True):
+        for _ in range(ROUNDS):
+            jacobian = other.jacobian(q, TIP)[:3]
+            inverse = np.linalg.pinv(jacobian, rcond=1e-12)
+            off, away = point - other.forward_kinematics(q, TIP)[:3, 3], source - q
+            step = inverse @ off + away - inverse @ (jacobian @ away)
+            q += step
+            if np.abs(step).max() < CLOSE:
+                break
+    return found
+
+
+def by_spacetime(other: Robot, motion: Motion, paths: Array) -> Array:
+    """Eq. 6 with splines: the method of Gauss and Newton with sparse equations."""
+    frames, n = motion.positions.shape
+    basis = kron(splines(frames), eye_array(n), format='csr')
+    weights, found = np.zeros(basis.shape[1]), motion.positions
+    for _ in range(ROUNDS):
+        blocks = [csr_array(WEIGHT * other.jacobian(q, TIP)[:3]) for q in found]
+        slopes = block_diag(blocks, format='csr') @ basis
+        off = WEIGHT * (paths - link_paths(other, found, [TIP])).ravel()
+        square = (basis.T @ basis + slopes.T @ slopes).tocsc()
+        step = spsolve(square, slopes.T @ off - basis.T @ (basis @ weights))
+        weights += step
+        found = motion.positions + (basis @ weights).reshape(frames, n)
+        if np.abs(step).max() < CLOSE:
+            break
+    return found
+
+
+def splines(frames: int) -> Any:
+    """The values (frames, knots) of cubic B-splines, sparse."""
+    inner = np.arange(0, frames - 1 + KNOTS, KNOTS, float)
+    more = KNOTS * np.arange(1, 4)
+    knots = np.concatenate([inner[0] - more[::-1], inner, inner[-1] + more])
+    return BSpline.design_matrix(np.arange(frames, dtype=float), knots, 3)
+
+
+Method = Callable[[Robot, Motion, Array], Array]
+METHODS: dict[str, Method] = {
+    'frames': by_frames,
+    'hard': by_projection,
+    'spacetime': by_spacetime,
+}
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """A row for each stretch, number of frames and method."""
+    other = arm(LIMBS)
+    cases = [(stretch, FRAMES) for stretch in STRETCHES] + [(STRETCHES[0], MORE_FRAMES)]
+    for stretch, frames in bar(cases, 'spacetime'):
+        paths = reach(stretch, frames)
+        motion = performed(arm(1.0), [TIP], paths)
+        for name, method in METHODS.items():
+            start = time.perf_counter()
+            found = method(other, motion, paths)
+            seconds = time.perf_counter() - start
+            yield {
+                'method': name,
+                'stretch': stretch,
+                'frames': frames,
+                'error_m': float(
+                    np.linalg.norm(link_paths(other, found, [TIP]) - paths, axis=2).max()
+                ),
+                'angle_rad': float(np.sqrt(np.mean((found - motion.positions) ** 2))),
+                'jerk': jerk(found) / jerk(motion.positions),
+                'time_ms': 1e3 * seconds / frames,
+            }
+
+
+def jerk(positions: Array) -> float:
+    """The mean absolute third difference of joint angles (frames, n)."""
+    return float(np.abs(np.diff(positions, n=3, axis=0)).mean())
