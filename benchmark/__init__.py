@@ -51,6 +51,7 @@ PAPERS = {
     'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
     'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',
+    'spacetime': '[TakKo] 4.4: imitation by frames, by hard constraints, by Eq. 6 as a whole',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
 """The figures and tables of papers that are reproduced; each name is a module of `papers`."""

@@ -144,6 +144,13 @@ def bent_arms(performer: Robot) -> Array:
 
 def proportioned(limbs: float, trunk: float) -> Robot:
     """The person with limbs and a trunk so many times as long."""
+    joints = proportioned_joints(limbs, trunk)
+    names = [joints[0].parent, *(joint.child for joint in joints)]
+    return Robot.from_joints('proportioned', names, joints)
+
+
+def proportioned_joints(limbs: float, trunk: float) -> list[Joint]:
+    """Their joints, parents first."""
 
     def longer(joint: Joint) -> Joint:
         origin = joint.origin.copy()
@@ -151,9 +158,7 @@ def proportioned(limbs: float, trunk: float) -> Robot:
         origin[:3, 3] *= limbs if is_limb else trunk
         return replace(joint, origin=origin)
 
-    joints = [longer(joint) for joint in human_joints(STATURE)]
-    names = [joints[0].parent, *(joint.child for joint in joints)]
-    return Robot.from_joints('proportioned', names, joints)
+    return [longer(joint) for joint in human_joints(STATURE)]
 
 
 def shape_error(found: Array, path: Array) -> float:
