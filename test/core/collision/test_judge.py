@@ -7,7 +7,7 @@ import pytest
 from support.robots import URDF, random_transform
 
 import ik_core as ik
-from ik_core.collision import Collisions, Cylinder, Plane, Sphere, World
+from ik_core.collision import Box, Collisions, Cylinder, Plane, Sphere, World
 from ik_core.collision.piece import piece_of
 
 SHIPPED = ('panda', 'ur5e', 'iiwa14', 'dual_arm')
@@ -44,6 +44,35 @@ def test_a_ball_and_a_cylinder_are_as_far_apart_as_the_closed_form_says() -> Non
         np.testing.assert_allclose(
             found.points[0], found.points[1] - expected * normal, atol=1e-14
         )
+
+
+def test_a_cylinder_over_a_table_is_as_far_away_as_its_lowest_point() -> None:
+    """The nearest point is inside a large face, whose corners see every wrong angle."""
+    robot, radius, length = ik.load_urdf(URDF / 'panda.urdf'), 0.06, 0.2
+    rng, seen = np.random.default_rng(5), 0
+    cylinder = piece_of(Cylinder(radius, length), 'panda_link7', random_transform(rng))
+    world = World()
+    world.add('table', Box((0.8, 1.2, 0.05)))
+    collisions = Collisions(robot, world, 0.0, pieces=[cylinder])
+    for _ in range(1000):
+        q = rng.uniform(robot.lower, robot.upper)
+        frame = robot.forward_kinematics(q, 'panda_link7')
+        ends = cylinder.corners @ frame[:3, :3].T + frame[:3, 3]
+        table = ik.transform(position=rng.uniform(-0.5, 0.5, 3), rpy=rng.uniform(-0.5, 0.5, 3))
+        up = table[:3, 2]
+        axis = (ends[1] - ends[0]) / length
+        across = up - (up @ axis) * axis
+        lowest = ends[np.argmin(ends @ up)] - radius * across / np.linalg.norm(across)
+        x, y, z = table[:3, :3].T @ (lowest - table[:3, 3])
+        if z < 0.026 or abs(x) > 0.4 or abs(y) > 0.6:
+            continue
+        world.move('table', table)
+        found = collisions.distance(q)
+        assert found.distance == pytest.approx(z - 0.025, abs=1e-14)
+        np.testing.assert_allclose(found.normal, -up, atol=1e-13)
+        np.testing.assert_allclose(found.points[0], lowest, atol=1e-12)
+        seen += 1
+    assert seen > 50
 
 
 def obstacles() -> World:
