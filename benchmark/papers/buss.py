@@ -499,12 +499,13 @@ def _sweep(rows: Sequence[Row], figure: str, name: str) -> list[Row]:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The figures with their targets (Fig. 1), the errors, and errors against shaking."""
-    figure = new_figure(11.0, 6.8)
-    for name, axes in zip(FIGURES, figure.subplots(2, 3), strict=True):
+    """The figures with their targets (Fig. 1), errors, errors against shaking, and times."""
+    figure, out = new_figure(14.0, 6.8), by_method(rows, 'in and out')
+    for name, axes in zip(FIGURES, figure.subplots(2, 4), strict=True):
         _draw_shape(axes[0], name)
         _draw_errors(axes[1], [row for row in rows if row['figure'] == name])
         _draw_dampings(axes[2], rows, name)
+        _draw_times(axes[3], out[name], name)
     figure.legend(*axes[1].get_legend_handles_labels(), loc='outside lower center', ncols=6)
     return figure
 
@@ -556,3 +557,15 @@ def _draw_dampings(axes: Any, rows: Sequence[Row], figure: str) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         name_values(axis)
     axes.set_title('Damping: dots shake, the cross is chosen')
+
+
+def _draw_times(axes: Any, own: Mapping[str, Row], figure: str) -> None:
+    """The time of an update of each method; crosses: the source's (table in section 8)."""
+    methods = sorted(COLOURS, key=lambda method: own[method]['us'])
+    for method in methods:
+        axes.plot(own[method]['us'], method, 'o', color=COLOURS[method])
+    for method, theirs in zip(('transpose', "DLS'"), THEIRS[figure], strict=True):
+        axes.plot(theirs, methods.index(method), 'x', color=BLACK, markersize=8)
+    axes.set(xlabel='time of an update [us]', xscale='log')
+    name_values(axes.xaxis)
+    axes.set_title('Times; crosses: a 2.8 GHz Pentium')
