@@ -1,4 +1,4 @@
-"""What a moveit_msgs/PlanningScene says is around the robot, on its links, and may touch.
+"""MoveIt's planning scenes: what is around the robot and on its links, and what may touch.
 
 A scene is a value: each message makes another one, or is refused as a whole. What stands in the
 frame of a link stays where that frame was when the message came; in any other frame, it moves with
@@ -80,7 +80,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What may touch: pairs of names, and names by default."""
+    """Pairs of names that may touch, and names that may by default."""
 
     pairs: Mapping[frozenset[str], bool] = field(default_factory=dict)
     defaults: Mapping[str, bool] = field(default_factory=dict)
@@ -228,11 +228,11 @@ def _operation(message: Any) -> Operation:
 
 
 def _thing(message: Any, now: Moment) -> Thing:
-    """What a moveit_msgs/CollisionObject describes: in a link's frame it stays where it is now."""
+    """The object of a moveit_msgs/CollisionObject; in a link's frame it stays where it is now."""
     if not message.id:
         raise InvalidOption('an id is needed')
     shapes = tuple((checked_shape(shape, message.id), at) for shape, at in _shapes(message))
-    frame_id, pose = message.header.frame_id, pose_to_transform(message.pose)
+    frame_id, pose = message.header.frame_id.removeprefix('/'), pose_to_transform(message.pose)
     if frame_id in now.robot.link_names:
         return Thing(now.robot.base_link, now.frame_of(frame_id) @ pose, shapes)
     return Thing(frame_id, pose, shapes)
@@ -258,7 +258,7 @@ def _shapes(message: Any) -> Iterator[tuple[Shape, Array]]:
 
 
 def _allowed(matrix: Any) -> Allowed:
-    """What a moveit_msgs/AllowedCollisionMatrix says."""
+    """The pairs and defaults of a moveit_msgs/AllowedCollisionMatrix."""
     names, rows = list(matrix.entry_names), [list(row.enabled) for row in matrix.entry_values]
     if [len(row) for row in rows] != [len(names)] * len(names):
         size = len(names)

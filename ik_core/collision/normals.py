@@ -121,7 +121,7 @@ def _gap(
     frame: Frame,
     way: Vector,
 ) -> float:
-    """How far the planes across a way separate the pieces; no more than their distance."""
+    """The gap between planes across a way that the pieces are beyond; at most their distance."""
     length = norm(way)
     if not length > 0.0:
         return -1.0

@@ -97,7 +97,7 @@ def test_a_whole_scene_replaces_the_one_before(now):
 
 def test_in_the_frame_of_a_link_an_object_stays_and_in_another_it_moves_with_that(now):
     scene = scene_of(
-        now, message(thing('on_hand', BOX, frame='panda_hand'), thing('on_map', BOX, frame='map'))
+        now, message(thing('on_hand', BOX, frame='/panda_hand'), thing('on_map', BOX, frame='map'))
     )
     before = positions(scene, now)
     later = moment(1, ik.transform(position=(0.0, 0.0, 1.0)))
