@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.sparse import block_diag, csr_array, eye_array, kron
+from scipy.sparse import block_diag, csr_array, identity, kron
 from scipy.sparse.linalg import spsolve
 
 from ik_core.figures import BLUE, GREEN, ORANGE, new_figure
@@ -107,7 +107,7 @@ def by_projection(other: Robot, motion: Motion, paths: Array) -> Array:
 def by_spacetime(other: Robot, motion: Motion, paths: Array) -> Array:
     """Eq. 6 with splines: the method of Gauss and Newton with sparse equations."""
     frames, n = motion.positions.shape
-    basis = kron(splines(frames), eye_array(n), format='csr')
+    basis = kron(splines(frames), identity(n), format='csr')
     weights, found = np.zeros(basis.shape[1]), motion.positions
     for _ in range(ROUNDS):
         blocks = [csr_array(WEIGHT * other.jacobian(q, TIP)[:3]) for q in found]

@@ -49,7 +49,7 @@ ORDERS = {
             'sure_steps',
             'texts',
         },
-        {'parameters'},
+        {'parameters', 'planning_scene'},
         {'joint_limits'},
         {'alignment', 'example_following'},
         {'robot_model', 'ticker'},
