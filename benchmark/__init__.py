@@ -48,7 +48,8 @@ PAPERS = {
     'buss_advice': '[Buss2009] sections 2, 8: Dmax, close targets, one end effector, clamps',
     'linkage': '[Dorta2014]: a linkage of rods that goes to goals, and its two weaknesses',
     'coursework': '[Dorta2014] 3, 3.1: interpolation, derivatives, methods of integration',
-    'line_search': '[EngellErleben2011] Figs. 4, 7, 9 to 12: goals from motion capture, limits',
+    'line_search': '[EngellErleben2011] Figs. 7, 9 to 12: goals from motion capture, limits',
+    'postures': '[EngellErleben2011] Figs. 2, 4, 5, 7, 12: the figures of people',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
     'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',
     'spacetime': '[TakKo] 4.4: imitation by frames, by hard constraints, by Eq. 6 as a whole',
@@ -72,5 +73,5 @@ GROUP = 'papers'
 NAMES = {**BENCHMARKS, GROUP: 'all that follow', **PAPERS}
 """All names that `ik bench` takes, each with a description."""
 
-NEED_MOCAP: frozenset[str] = frozenset({'example_guided', 'line_search'})
+NEED_MOCAP: frozenset[str] = frozenset({'example_guided', 'line_search', 'postures'})
 """Experiments that need motion capture data from outside the project."""

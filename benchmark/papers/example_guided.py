@@ -145,6 +145,7 @@ class Throw:
             made[0],
             motion=Motion(figure.joint_names, positions, self.motion.period),
             link_errors=np.concatenate([one.link_errors for one in made]),
+            orientation_errors=np.concatenate([one.orientation_errors for one in made]),
             joint_errors=np.concatenate([one.joint_errors for one in made]),
         )
         return [

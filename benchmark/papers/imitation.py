@@ -9,8 +9,9 @@ pelvis stands still, so goals need not be in reach.
 
 Rows have a `part`, `hands` or `letter`, a figure and a beta. `gap_m`: the mean distance of the
 hands from each other [m]; `error_m`: that of the end effectors from their paths; `shape_m`: that
-of the letter from the performer's, once it is moved, turned and scaled to fit best. `path`: the
-letter as a figure writes it.
+of the letter from the performer's, once it is moved, turned and scaled to fit best; `turn_deg`:
+the mean angle between an end effector's orientation and the performer's. `weight` [m^2/rad^2]: of
+orientations in the E-error, 0 but in rows of TURNING. `path`: the letter as a figure writes it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ik_core.robot.robot import Robot
 from ik_core.solvers import make_solver
 from ik_core.tasks import PositionTask
 
-from ..results import Claim, Row
+from ..results import Claim, Row, swept
 
 STATURE = 1.75
 PROPORTIONS = {
@@ -47,6 +48,8 @@ PROPORTIONS = {
 }
 """How many times as long as the performer's limbs and trunk are."""
 BETAS = (1.0, 0.5, 1e-2, 1e-5, 0.0)
+TURNING = (1e-3, 1e-2, 1e-1)
+"""[m^2/rad^2] Weights of orientations, at the source's beta."""
 SMALL = 1e-5
 """The source's beta."""
 ARM = ('collarbone', 'upper_arm', 'forearm', 'hand', 'fingers')
@@ -55,6 +58,8 @@ HANDS = ('left_fingertips', 'right_fingertips')
 FRAMES, PERIOD = 60, 1.0 / 30.0
 JOINED = 0.01
 """[m] Hands that are farther apart are not joined."""
+TURNED = 1.0
+"""[deg] An orientation follows if it is this near, on average."""
 LEGIBLE = 0.01
 """[m] A letter is written accurately if it is this near to the path, on average."""
 
@@ -73,22 +78,26 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     for part, figure in bar(cases, 'imitation'):
         links, paths = parts[part]
         other = proportioned(*PROPORTIONS[figure])
-        for beta in BETAS:
+        for beta, weight in [(beta, 0.0) for beta in BETAS] + [(SMALL, w) for w in TURNING]:
             made = retarget(
                 motions[part],
                 other,
                 {link: link for link in links},
                 source=performer,
                 beta=beta,
+                orientation_weights=weight,
                 keep_limits=False,
             )
-            yield measured(
-                part, figure, beta, link_paths(other, made.motion.positions, links), paths
-            )
+            found = link_paths(other, made.motion.positions, links)
+            yield {
+                **measured(part, figure, beta, found, paths),
+                'weight': weight,
+                'turn_deg': float(np.degrees(made.orientation_errors.mean())),
+            }
 
 
 def measured(part: str, figure: str, beta: float, found: Array, paths: Array) -> Row:
-    """The row of end effectors on paths `found`, which should be `paths` (frames, links, 3)."""
+    """The numbers of end effectors on paths `found`, which should be `paths` (frames, links, 3)."""
     is_letter = part == 'letter'
     written = found[:, 0, 1:] if is_letter else np.empty((0, 2))
     return {
@@ -175,8 +184,9 @@ def shape_error(found: Array, path: Array) -> float:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """The source's claims on copied angles, and what is left of their errors."""
+    positions = [row for row in rows if not float(row['weight'])]
     hands, written = (
-        {(r['figure'], float(r['beta'])): r for r in rows if r['part'] == part}
+        {(r['figure'], float(r['beta'])): r for r in positions if r['part'] == part}
         for part in ('hands', 'letter')
     )
     of = f'{len(PROPORTIONS)} proportions'
@@ -215,7 +225,29 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             max(near) < LEGIBLE,
             f'{of}; criterion: 1 cm',
         ),
+        oriented(rows),
     ]
+
+
+def oriented(rows: Sequence[Row]) -> Claim:
+    """The three degrees of freedom of an end effector that its path leaves out."""
+    own = [row for row in rows if float(row['beta']) == SMALL]
+    of = {weight: [row for row in own if float(row['weight']) == weight] for weight in (0, *TURNING)}
+    turns = {w: [float(row['turn_deg']) for row in found] for w, found in of.items()}
+    off = {w: max(float(row['error_m']) for row in found) for w, found in of.items()}
+    told = [f'{max(turns[w]):.2g} deg and {100 * off[w]:.2g} cm at {w:g}' for w in TURNING]
+    held = [max(turns[w]) < TURNED and off[w] < LEGIBLE for w in TURNING]
+    return swept(
+        'an end effector has six degrees of freedom (1): with its orientation in the E-error both '
+        'follow',
+        'position and orientation',
+        f'by positions alone turned by {min(turns[0]):.2g} to {max(turns[0]):.2g} deg; with '
+        f'orientations at most {", ".join(told)}',
+        TURNING,
+        held,
+        f'weight {TURNING[0]:g} to {TURNING[-1]:g} m^2/rad^2, hands and letter, {len(PROPORTIONS)} '
+        f'proportions; criteria: {TURNED:g} deg, 1 cm',
+    )
 
 
 def _over(found: Mapping[tuple[str, float], Row], beta: float, key: str) -> list[float]:
@@ -239,7 +271,7 @@ def draw(rows: Sequence[Row]) -> Any:
     figure = new_figure(11.0, 4.2)
     gap, error, written = figure.subplots(1, 3)
     for name, colour in COLOURS.items():
-        own = [row for row in rows if row['figure'] == name]
+        own = [row for row in rows if row['figure'] == name and not float(row['weight'])]
         for axes, part, key in ((gap, 'hands', 'gap_m'), (error, 'letter', 'error_m')):
             mine = [row for row in own if row['part'] == part]
             places = [max(float(row['beta']), SMALLEST_BETA) for row in mine]

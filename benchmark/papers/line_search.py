@@ -1,4 +1,4 @@
-"""`ik bench line_search`: [EngellErleben2011] Figs. 4, 7, 9 to 12, on captured motions.
+"""`ik bench line_search`: [EngellErleben2011] Figs. 7 and 9 to 12, on captured motions.
 
 The hands, feet, pelvis and head of a captured motion are the goals of its own figure, of 62 dof
 with joint limits, which starts in the captured pose, put inside its limits, and goes on from the
@@ -6,13 +6,12 @@ answer before. Clips are AMC files of the CMU database, resampled to 60 frames a
 0.05, 0.7 and 1.0 s apart (section 6.2). The source's three methods and ours end at 1 cm, or after
 as many iterations as 15 ms have room for, which are measured before. Errors are the sum of the
 squared errors of the goals, in units of 0.2 m. The other parts: the same with less time; how much
-joints jitter (Fig. 12); the fixed step swept (Fig. 7); a goal that is dragged along the limits
-(Fig. 4), also with fewer and with more iterations; the line search and the transpose in as many
-iterations each.
+joints jitter (Fig. 12); the fixed step swept (Fig. 7); the line search and the transpose in as many
+iterations each. `postures` draws the figures of Figs. 4, 7 and 12.
 
 Rows have a `part`, a `case` in it and a method; `median`, `q25`, `q75`, the whiskers `low` and
 `high` and at most OUTLIERS of the values beyond; `count` values. What the parts of the fixed step
-and of the dragged goal put there stands where they begin.
+put there stands where they begin.
 """
 
 from __future__ import annotations
@@ -84,9 +83,6 @@ EQUAL, EQUAL_AT = (20, 50, 100, 200, 500, 1000), (0.7, 1.0)
 BOTH = ('line search', 'transpose')
 """These two methods."""
 
-DRAGGED = '124_01'
-"""The clip whose figure has a goal dragged, where it is there."""
-
 SMOOTH_LINKS = {
     'lhumerus': 'left elbow',
     'rhumerus': 'right elbow',
@@ -121,12 +117,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
         yield from followed(clips, spacing, slot, count, name, iterations(slot, caps[name]))
     yield from captured(clips, most)
     yield from fixed_step_rows(clips, fewer)
-    figure = next((c.robot for c in clips if c.name == DRAGGED), clips[0].robot)
-    for name in bar(list(METHODS), 'dragged goal'):
-        solver = METHODS[name].make(max_iterations=iterations(SLOT, caps[name]))
-        yield from dragged_rows(figure, name, solver, METHODS[name].last)
     yield from equal_rows(clips, fewer)
-    yield from capped_rows(figure)
 
 
 def row(part: str, case: str, method: str, count: int = 0, **numbers: float | str) -> Row:
@@ -467,96 +458,6 @@ def bound(clips: Sequence[Clip], most: int) -> Row:
     return row('bound', '2 / s^2', 'transpose', len(bounds), **spread)
 
 
-# --- the dragged goal ----------------------------------------------------------------------------
-
-
-BACK = ('lowerback/z', 'lowerback/x')
-ARM = ('clavicle', 'humerus', 'radius', 'wrist')
-LINKS = ('lhumerus', 'rhumerus', 'lradius', 'rradius', 'lwrist', 'rwrist')
-
-RISE = 0.01
-HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)
-"""Heights [m] of the goal over the shoulder."""
-LINES = ((0.1, 0.25), (0.0, 0.4), (0.2, 0.3), (-0.1, 0.3), (0.3, 0.2), (-0.2, 0.1), (0.1, 0.0))
-"""Offsets [m] outside of the shoulder and in front of it."""
-HELD = (0.1, -0.2, 0.3)
-"""[m] The other hand's goal: outside of its shoulder, over it, in front of it."""
-SETTLE = 5
-"""Steps at the beginning that don't count: the arm goes there from its place at rest."""
-PRECISE = 0.001
-"""[m] A tenth of what the goal moves, so that every step is one."""
-FLIP = 0.1
-"""[m] Ten times what the goal moves."""
-CAPS = (3, 10, 30, 100, 300, 1000, 3000)
-"""Numbers of iterations for each step of the goal; from 1000 on no more change anything."""
-
-
-def dragged_rows(robot: Robot, name: str, solver: Solver, last: bool) -> Iterator[Row]:
-    """A goal dragged along the joint limits: Fig. 4.
-
-    The upper body of a captured figure, with 16 degrees of freedom as there: two in the lower
-    back, and in each arm the clavicle, the shoulder, the elbow and the wrist. One hand has to
-    stay, the other one's goal goes up by 1 cm at a time, from under the reach of the arm to above
-    it. Where the posture follows, no link moves much farther than the goal; a flip is a move of
-    FLIP and more.
-
-    Part 'drag', for each of LINES, places where the goal goes up: `median` the largest move of a
-    link in one step, `high` the error at the end, `count` the flips. The first line has the
-    largest moves of all steps, too: `values` [cm].
-    """
-    for line in LINES:
-        moves, error = drag(robot, solver, last, *line)
-        yield row(
-            'drag',
-            f'{line[0]:g} {line[1]:g}',
-            name,
-            count=int((moves >= FLIP).sum()),
-            median=100.0 * float(moves.max()),
-            high=100.0 * error,
-            values=' '.join(f'{100.0 * m:.3g}' for m in moves) if line == LINES[0] else '',
-        )
-
-
-def capped_rows(robot: Robot) -> Iterator[Row]:
-    """The line search on all of LINES with fewer and with more iterations for every step.
-
-    Part 'drag capped', the cap as the case: `count` the flips, `median` the largest move [cm].
-    """
-    for cap in bar(CAPS, 'dragged, capped'):
-        solver = METHODS['line search'].make(max_iterations=cap)
-        found = list(dragged_rows(robot, 'line search', solver, METHODS['line search'].last))
-        largest = max(float(one['median']) for one in found)
-        flips = sum(int(one['count']) for one in found)
-        yield row('drag capped', str(cap), 'line search', flips, median=largest)
-
-
-def drag(
-    robot: Robot, solver: Solver, last: bool, outside: float, before: float
-) -> tuple[Array, float]:
-    """The largest move of a link [m] in each step, and the error [m] at the end."""
-    problem, q = upper_body(robot), np.clip(np.zeros(robot.n), robot.lower, robot.upper)
-    ((left, shoulder),) = link_paths(robot, [q], ['lclavicle', 'rclavicle'])
-    problem.goals[0].set_target(position=left + HELD)
-    postures = []
-    for height in HEIGHTS:
-        up = np.array([-outside, height, before])
-        problem.goals[1].set_target(position=shoulder + up)
-        q, _ = solve(solver, problem, q, last)
-        postures.append(q)
-    ways = np.diff(link_paths(robot, postures[SETTLE:], LINKS), axis=0)
-    moves = np.linalg.norm(ways, axis=2).max(axis=1)
-    return moves, float(problem.errors(q)[0].max())
-
-
-def upper_body(robot: Robot) -> IkProblem:
-    """Both wrists as goals, the 16 joints free."""
-    bones = {side + bone for side in 'lr' for bone in ARM}
-    free = [j for j in robot.joint_names if j in BACK or j.split('/')[0] in bones]
-    frozen = [j for j in robot.joint_names if j not in free]
-    goals = [PositionTask('lwrist'), PositionTask('rwrist')]
-    return IkProblem(robot, goals, frozen_joints=frozen, position_tolerance=PRECISE)
-
-
 # --- claims --------------------------------------------------------------------------------------
 
 
@@ -583,7 +484,6 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         flipping_step(rows),
         smooth(rows),
         like_the_reference(rows),
-        *dragged(rows),
         Claim(
             '28, 7 and 5 frames a cycle are 0.05, 0.7 and 1.0 s apart (Fig. 8, 6.2)',
             '28, 7, 5',
@@ -773,34 +673,6 @@ def like_the_reference(rows: Sequence[Row]) -> Claim:
     )
 
 
-def dragged(rows: Sequence[Row]) -> list[Claim]:
-    """Fig. 4, for theirs and for ours."""
-    drags = [r for r in rows if r['part'] == 'drag']
-    lines = len({r['case'] for r in drags})
-    flips = {r['method']: 0 for r in drags}
-    for drag in drags:
-        flips[drag['method']] += int(drag['count'])
-    told = ', '.join(f'{name} {count}' for name, count in flips.items())
-    capped = {int(r['case']): int(r['count']) for r in rows if r['part'] == 'drag capped'}
-    return [
-        Claim(
-            'methods that project afterwards flip where a goal is dragged along limits (Fig. 4)',
-            'Maya flips',
-            f'flips on {lines} lines: {told}',
-            flips['JI'] > 0,
-        ),
-        swept(
-            'the line search does not flip (section 2.2)',
-            'none',
-            f'{", ".join(f"{n} at {cap}" for cap, n in capped.items())}; in the iterations of '
-            f'15 ms {flips["line search"]}, ours without restarts {flips["LM"]}',
-            list(capped),
-            [n == 0 for n in capped.values()],
-            f'cap {CAPS[0]} to {CAPS[-1]} iterations for every cm of the goal',
-        ),
-    ]
-
-
 def listed(numbers: Sequence[float]) -> str:
     """Three numbers, as '0.1, 0.2, 0.3'."""
     return ', '.join(f'{number:.2g}' for number in numbers)
@@ -834,8 +706,8 @@ def draw(rows: Sequence[Row]) -> Any:
         boxes(axes, [row for row in errors if row['case'] == case])
         axes.set_title(f'As Fig. {number}: frames {case} apart')
     above.axes[0].set_ylabel('sum of squared errors [units of 0.2 m, squared]')
-    panels = below.subplots(1, 4, width_ratios=(1, 1, 1.2, 1.2))
-    for axes, panel in zip(panels, (budgets, steps, jitter, drags), strict=True):
+    panels = below.subplots(1, 3)
+    for axes, panel in zip(panels, (budgets, steps, jitter), strict=True):
         panel(axes, rows)
     below.legend(*panels[2].get_legend_handles_labels(), loc='outside lower center', ncols=7)
     return figure
@@ -941,19 +813,3 @@ def jitter(axes: Any, rows: Sequence[Row]) -> None:
     axes.set(xlabel='second difference, r.m.s. [cm]')
     log_axis(axes.xaxis, (2, 5, 10, 20))
     axes.set_title('As Fig. 12: jitter, frames 0.05 s apart')
-
-
-def drags(axes: Any, rows: Sequence[Row]) -> None:
-    """The largest move of a link while the goal goes up by one step."""
-    heights = HEIGHTS[SETTLE + 1 :]
-    first = f'{LINES[0][0]:g} {LINES[0][1]:g}'
-    for row in chosen(rows, 'drag'):
-        if row['case'] == first:
-            colour = COLOURS[row['method']]
-            axes.plot(100.0 * heights, numbers(row), color=colour, linewidth=1.0)
-    axes.axhline(100.0 * FLIP, color='k', linewidth=0.8, linestyle=':')
-    axes.set(yscale='log', ylim=(0.1, None))
-    axes.minorticks_off()
-    axes.set_xlabel('height of the goal [cm]')
-    axes.set_ylabel(f'move of a link [cm], the goal moves {100.0 * RISE:g}')
-    axes.set_title('As Fig. 4: a goal dragged upwards')

@@ -135,6 +135,13 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         help='0: follow the links only; 1: copy the joints only (default 1e-5)',
     )
     add(
+        '--orientation-weight',
+        type=float,
+        default=0.0,
+        metavar='W',
+        help='weight of the orientations of the links [m^2/rad^2] (default 0: positions only)',
+    )
+    add(
         '--velocity-weight',
         type=float,
         default=0.0,
@@ -247,6 +254,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         'joints': {} if arguments.no_joints else mapping_of(arguments.joints, '--joints'),
         'beta': arguments.beta,
+        'orientation_weights': arguments.orientation_weight,
         'velocity_weights': arguments.velocity_weight,
         'acceleration_weights': arguments.acceleration_weight,
         'stiffness': arguments.stiffness,

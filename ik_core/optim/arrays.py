@@ -11,7 +11,7 @@ from .._jit import Callback
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
-from ..tasks import EndEffectorPatternTask, Task
+from ..tasks import EndEffectorPatternTask, OrientationPatternTask, Task
 from ..tasks.base import JointTask
 from ..tasks.packing import PackedGoals
 from . import memory
@@ -149,11 +149,14 @@ def rows_of(
     return found
 
 
+LinkPattern = EndEffectorPatternTask | OrientationPatternTask
+
+
 class SortedTasks(NamedTuple):
-    """Tasks by what kernels know of them: rows of single joints, positions of links, nothing."""
+    """Tasks by what kernels know of them: rows of single joints, an example of a link, nothing."""
 
     joints: list[JointTask]
-    patterns: list[EndEffectorPatternTask]
+    patterns: list[LinkPattern]
     others: list[Task]
 
 
@@ -163,14 +166,16 @@ def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
     for task in tasks:
         if isinstance(task, JointTask) and not task.couples_joints:
             found.joints.append(task)
-        elif isinstance(task, EndEffectorPatternTask):
+        elif isinstance(task, EndEffectorPatternTask) or (
+            isinstance(task, OrientationPatternTask) and not task.has_rates
+        ):
             found.patterns.append(task)
         else:
             found.others.append(task)
     return found
 
 
-def packed_with(problem: IkProblem, patterns: list[EndEffectorPatternTask]) -> PackedGoals:
+def packed_with(problem: IkProblem, patterns: list[LinkPattern]) -> PackedGoals:
     """The problem's packed goals, with these patterns after them."""
     if not patterns:
         return problem.packed

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidOption
-from ..maths.rotations import Array
+from ..maths.rotations import Array, quaternion_from_matrix
 from ..maths.transforms import checked_transform
 from ..options import exact_number
 from ..robot.motion import Motion
@@ -24,13 +24,15 @@ Scale = float | Literal['length']
 class Example:
     """E and Theta of [TakKo], frame by frame, for the robot that imitates them.
 
-    `links` of that robot have the `paths` (frames, links, 3) [m], in its root link's frame.
+    `links` of that robot have the `paths` (frames, links, 3) [m] and the `orientations` (frames,
+    links, 4), quaternions (x, y, z, w), in its root link's frame.
     `postures` (frames, n) [rad or m] counts where `mapped` (n,) says that a joint has a
     counterpart. `period` [s].
     """
 
     links: tuple[str, ...]
     paths: Array
+    orientations: Array
     postures: Array
     mapped: NDArray[np.bool_]
     period: float
@@ -55,7 +57,7 @@ def example_of(
     factor = _factor(scale, source, robot, links)
     placed = placed @ np.diag([factor, factor, factor, 1.0])
     positions = motion.positions_of(source)
-    paths = link_paths(source, positions, list(links), base_link)
+    paths, axes = link_poses(source, positions, list(links), base_link)
     postures, mapped = _postures(positions, source, robot, _joint_map(source, robot, joints))
     if source.root_joints and mapped[list(robot.root_joints)].any():
         _check_upright(placed, factor, base_link)
@@ -63,6 +65,7 @@ def example_of(
     return Example(
         links=tuple(links.values()),
         paths=paths @ placed[:3, :3].T + placed[:3, 3],
+        orientations=_quaternions(placed[:3, :3] / factor @ axes),
         postures=postures,
         mapped=mapped,
         period=motion.period,
@@ -77,14 +80,29 @@ def link_paths(
 ) -> Array:
     """The positions (frames, links, 3) [m] of links while the joints take `positions`
     (frames, n), in the frame of `base_link` (default: the root link's)."""
-    paths = np.empty((len(positions), len(links), 3))
-    for path, q in zip(paths, positions, strict=True):
+    return link_poses(robot, positions, links, base_link)[0]
+
+
+def link_poses(
+    robot: Robot,
+    positions: Array | Sequence[Array],
+    links: Sequence[str],
+    base_link: str | None = None,
+) -> tuple[Array, Array]:
+    """The positions of `link_paths`, and the rotation matrices (frames, links, 3, 3)."""
+    poses = np.empty((len(positions), len(links), 4, 4))
+    for pose, q in zip(poses, positions, strict=True):
         frames = robot.frames(q)
-        path[:] = [robot.link_transform(frames, link)[:3, 3] for link in links]
+        pose[:] = [robot.link_transform(frames, link) for link in links]
         if base_link is not None:
-            base = robot.link_transform(frames, base_link)
-            path[:] = (path - base[:3, 3]) @ base[:3, :3]
-    return paths
+            pose[:] = np.linalg.solve(robot.link_transform(frames, base_link), pose)
+    return poses[..., :3, 3], poses[..., :3, :3]
+
+
+def _quaternions(rotations: Array) -> Array:
+    """The quaternions (..., 4) of rotation matrices (..., 3, 3)."""
+    flat = [quaternion_from_matrix(rotation) for rotation in rotations.reshape(-1, 3, 3)]
+    return np.reshape(flat, (*rotations.shape[:-2], 4))
 
 
 def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str]) -> float:

@@ -15,7 +15,14 @@ from ..problem import IkProblem
 from ..result import IkResult
 from ..robot.robot import Robot
 from ..solvers import make_solver, solve
-from ..tasks import EndEffectorPatternTask, JointPatternTask, PositionTask, SmoothnessTask, Task
+from ..tasks import (
+    EndEffectorPatternTask,
+    JointPatternTask,
+    OrientationPatternTask,
+    PositionTask,
+    SmoothnessTask,
+)
+from ..tasks.reference_motion import ReferenceMotionTask
 from ..tasks.weights import checked_weights
 from .example import Example
 
@@ -32,6 +39,7 @@ class Weights:
 
     beta: float = 1e-5
     links: ArrayLike = 1.0
+    orientations: ArrayLike = 0.0
     joints: ArrayLike = 1.0
     velocity: ArrayLike = 0.0
     acceleration: ArrayLike = 0.0
@@ -57,7 +65,7 @@ class FrameSolver:
         self._limits = (robot.lower, robot.upper) if keep_limits else _open_limits(robot)
         self._patterns = self._pattern_tasks(weights)
         self._smoothness = self._smoothness_tasks(weights)
-        tasks: list[Task] = [*self._patterns, *self._smoothness]
+        tasks: list[Any] = [*(task for task, _ in self._patterns), *self._smoothness]
         self._problem = IkProblem(robot, tasks, lower=self._limits[0], upper=self._limits[1])
 
     def run(
@@ -94,32 +102,31 @@ class FrameSolver:
             last = result.q
             yield result
 
-    def _pattern_tasks(self, weights: Weights) -> list[EndEffectorPatternTask | JointPatternTask]:
-        """E-errors of all links, then the A-error."""
-        (ev, av), (ea, aa) = (
-            np.broadcast_to(checked_weights(k), 2).tolist()
-            for k in (weights.velocity, weights.acceleration)
-        )
-        example, period = self.example, self.example.period
-        of_links = _each(weights.links, len(example.links), 'link_weights')
-        hands = [
-            EndEffectorPatternTask(
-                link,
-                weights=(1.0 - weights.beta) * weight,
-                velocity_weight=ev,
-                acceleration_weight=ea,
-                period=period,
-            )
-            for link, weight in zip(example.links, of_links, strict=True)
-        ]
+    def _pattern_tasks(self, weights: Weights) -> list[tuple[ReferenceMotionTask, Array]]:
+        """E-errors of all links, then the A-error, each with its frames (frames, ...)."""
+        example, alpha = self.example, 1.0 - weights.beta
+        of_links, of_joints = _rates(weights, example.period)
+        count = len(example.links)
+        tasks: list[tuple[ReferenceMotionTask, Array]] = []
+        for link, path, turns, weight, turning in zip(
+            example.links,
+            example.paths.swapaxes(0, 1),
+            example.orientations.swapaxes(0, 1),
+            _each(weights.links, count, 'link_weights'),
+            _each(weights.orientations, count, 'orientation_weights'),
+            strict=True,
+        ):
+            hand = EndEffectorPatternTask(link, weights=alpha * weight, **of_links)
+            tasks.append((hand, path))
+            if turning > 0.0:
+                turned = OrientationPatternTask(link, weights=alpha * turning, **of_links)
+                tasks.append((turned, turns))
         joints = JointPatternTask(
             weights=weights.beta * self._joint_weights(weights.joints),
-            velocity_weight=av,
-            acceleration_weight=aa,
-            period=period,
             length=self._length,
+            **of_joints,
         )
-        return [*hands, joints]
+        return [*tasks, (joints, example.postures)]
 
     def _joint_weights(self, weights: ArrayLike) -> Array:
         """(n,): joints without an example do not count, those that slide in metres."""
@@ -152,11 +159,22 @@ class FrameSolver:
     def _go_on_to(self, frame: int, q: Array) -> None:
         """Ask for a frame of the example, from q (n,) of the frame before."""
         achieved = q if frame > 0 else None
-        values = [*self.example.paths[frame], self.example.postures[frame]]
-        for pattern, value in zip(self._patterns, values, strict=True):
-            pattern.next_frame(value, self.robot, achieved)
+        for pattern, values in self._patterns:
+            pattern.next_frame(values[frame], self.robot, achieved)
         for task in self._smoothness:
             task.set_previous(q)
+
+
+def _rates(weights: Weights, period: float) -> list[dict[str, float]]:
+    """The weights of velocities and accelerations, of links and of joints, with the period."""
+    velocity, acceleration = (
+        np.broadcast_to(checked_weights(k), 2).tolist()
+        for k in (weights.velocity, weights.acceleration)
+    )
+    return [
+        {'velocity_weight': v, 'acceleration_weight': a, 'period': period}
+        for v, a in zip(velocity, acceleration, strict=True)
+    ]
 
 
 def _each(weights: ArrayLike, count: int, name: str) -> Array:

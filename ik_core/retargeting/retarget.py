@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..display import counted, length, listed, time
 from ..exceptions import InvalidOption
-from ..maths.rotations import Array
+from ..maths.rotations import Array, matrix_from_quaternion, relative_log
 from ..options import check_function
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER
 from ..tasks.reference_motion import total_link_length
-from .example import Scale, example_of, link_paths
+from .example import Scale, example_of, link_poses
 from .frame_solver import FrameSolver, Progress, Weights
 
 
@@ -35,7 +35,7 @@ from .frame_solver import FrameSolver, Progress, Weights
 class RetargetResult:
     """A motion for another robot, with its errors from the example in every frame.
 
-    `link_errors` (frames, links) [m]: |e - E|. `joint_errors` (frames, joints) [rad or m]: theta -
+    `link_errors` (frames, links) [m]: |e - E|; `orientation_errors` [rad] likewise. `joint_errors` (frames, joints) [rad or m]: theta -
     Theta, for the `joints` that have a counterpart. `converged` (frames,): whether the cost is at
     its minimum. `length` [m]: L. `seconds`: time of solving all frames.
     """
@@ -44,6 +44,7 @@ class RetargetResult:
     links: tuple[str, ...]
     joints: tuple[str, ...]
     link_errors: Array
+    orientation_errors: Array
     joint_errors: Array
     converged: NDArray[np.bool_]
     length: float
@@ -72,6 +73,7 @@ def retarget(
     joints: Mapping[str, str] | None = None,
     beta: float = 1e-5,
     link_weights: ArrayLike = 1.0,
+    orientation_weights: ArrayLike = 0.0,
     joint_weights: ArrayLike = 1.0,
     velocity_weights: ArrayLike = 0.0,
     acceleration_weights: ArrayLike = 0.0,
@@ -96,6 +98,8 @@ def retarget(
     beta : from 0, where only the links count, to 1, where joints are copied; alpha = 1 - beta
     link_weights, joint_weights : factors of alpha and beta; one number, or one for each of
         `links`, in their order, and of the robot's joints (n,)
+    orientation_weights [m^2/rad^2] : likewise for the orientations of the links, whose axes must
+        agree with those of their counterparts; by default only positions count
     velocity_weights [s^2], acceleration_weights [s^4] : kv and ka of both errors, or (2,) for the
     E-error and the A-error
     stiffness : the diagonal of M in Eq. 5, one number or (n,), or the whole matrix (n, n)
@@ -133,6 +137,7 @@ def retarget(
     weights = Weights(
         beta=beta,
         links=link_weights,
+        orientations=orientation_weights,
         joints=joint_weights,
         velocity=velocity_weights,
         acceleration=acceleration_weights,
@@ -142,16 +147,23 @@ def retarget(
     started = perf_counter()
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
     seconds = perf_counter() - started
+    paths, axes = link_poses(robot, positions, example.links)
     joints_led = np.flatnonzero(example.mapped)
     return RetargetResult(
         motion=Motion(robot.joint_names, positions, example.period),
         links=example.links,
         joints=tuple(robot.joint_names[i] for i in joints_led),
-        link_errors=np.linalg.norm(
-            link_paths(robot, positions, example.links) - example.paths, axis=2
-        ),
+        link_errors=np.linalg.norm(paths - example.paths, axis=2),
+        orientation_errors=_angles(example.orientations, axes),
         joint_errors=(positions - example.postures)[:, joints_led],
         converged=converged,
         length=length,
         seconds=seconds,
     )
+
+
+def _angles(orientations: Array, rotations: Array) -> Array:
+    """The angles (...) [rad] between quaternions (..., 4) and rotation matrices (..., 3, 3)."""
+    flat = zip(orientations.reshape(-1, 4), rotations.reshape(-1, 3, 3), strict=True)
+    turns = [relative_log(matrix_from_quaternion(q).ravel(), r.ravel()) for q, r in flat]
+    return np.linalg.norm(np.reshape(turns, (*rotations.shape[:-2], 3)), axis=-1)

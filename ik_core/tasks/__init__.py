@@ -16,6 +16,7 @@ from .manipulability import ManipulabilityTask
 from .reference_motion import (
     EndEffectorPatternTask,
     JointPatternTask,
+    OrientationPatternTask,
     example_guided_tasks,
     total_link_length,
 )
@@ -27,6 +28,7 @@ __all__ = [
     'JointPatternTask',
     'LimitAvoidanceTask',
     'ManipulabilityTask',
+    'OrientationPatternTask',
     'OrientationTask',
     'PoseTask',
     'PositionAxisTask',

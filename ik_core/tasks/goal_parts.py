@@ -1,4 +1,4 @@
-"""What is packed: goals, their halves where weights are matrices, positions of an example."""
+"""What is packed: goals, their halves where weights are matrices, an example for a link."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ class Goal(Protocol):
 
 
 class Pattern(Protocol):
-    """What is packed of the position that an example gives a link: see `reference_motion`."""
+    """What is packed of an example for a link: see `reference_motion`."""
 
     link: str
+    is_orientation: bool
 
     @property
     def scales(self) -> Array: ...
+
+    def target_frame(self, centre: Array) -> Array: ...
 
     def blocks(self) -> list[tuple[float, Array]]: ...
 
@@ -106,7 +109,7 @@ def parts_of(goal: Goal) -> list[Goal | Part]:
 
 
 class PatternPart:
-    """The position that an example gives a link: like a goal, but none to be reached.
+    """The position or orientation in an example: like a goal, but none to be reached.
 
     Its blocks f_b (y - c_b) cost |f (y - c)|^2 and a constant, for f^2 = sum f_b^2 and c the mean
     of the c_b, weighed by f_b^2.
@@ -114,13 +117,15 @@ class PatternPart:
 
     tool, relative_to = np.eye(4), None
     rotation, position_axes = kernels.VECTOR, kernels.ROOT_AXES
-    rotation_weights = position_box = orientation_box = np.zeros(3)
+    position_box = orientation_box = np.zeros(3)
     cone = 0.0
     has_geometric_columns = False
 
     def __init__(self, pattern: Pattern) -> None:
-        self._pattern = pattern
-        self.link, self.position_weights = pattern.link, pattern.scales**2
+        self._pattern, self.link, self._weights = pattern, pattern.link, pattern.scales**2
+        self.component = 3 if pattern.is_orientation else 0
+        self.position_weights = np.zeros(3) if pattern.is_orientation else self._weights
+        self.rotation_weights = self._weights if pattern.is_orientation else np.zeros(3)
         self.target = np.eye(4)[:3].ravel()
 
     def turned(self, targets: Array) -> Array:
@@ -137,6 +142,6 @@ class PatternPart:
         squares = np.array([factor * factor for factor, _ in blocks])
         centres = np.array([offset for _, offset in blocks])
         centre = squares @ centres / squares.sum()
-        self.target = np.concatenate([np.eye(3).ravel(), centre])
-        constant = squares @ (centres - centre) ** 2 @ self.position_weights
+        self.target = self._pattern.target_frame(centre)
+        constant = squares @ (centres - centre) ** 2 @ self._weights
         return self._pattern.scales * np.sqrt(squares.sum()), float(constant)

@@ -69,7 +69,8 @@ class PackedGoals:
         self.constant = 0.0
         for i, pattern in enumerate(self._patterns, len(self.owners)):
             scales, constant = pattern.update()
-            self.tools[i, kernels.SCALE : kernels.SCALE + 3] = scales
+            first = kernels.SCALE + pattern.component
+            self.tools[i, first : first + 3] = scales
             self.targets[i] = pattern.target
             self.constant += constant
 

@@ -4,8 +4,8 @@
     G_E, G_A = |y - Y|^2 + kv |y' - Y'|^2 + ka |y'' - Y''|^2                    (Eq. 2 and 3)
 
 for a quantity y(q) of the animated figure and the example's Y: the position of an end effector
-(E-error) or the joint vector (A-error, times the square of the total link length, section
-4.3). Velocities and accelerations are backward differences over the frames' period, so at each
+or its orientation (E-error), or the joint vector (A-error, times the square of the total link
+length, section 4.3). Velocities and accelerations are backward differences over the frames' period, so at each
 frame only y(q) itself is free, and the task is a residual like any other. `example_guided_tasks`
 makes both for alpha + beta = 1; with a small beta, as 1e-5, an animated figure reaches the goals
 in the manner of the example. With `SmoothnessTask` it is Eq. 4.
@@ -22,9 +22,16 @@ from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidGoal, InvalidOption
-from ..maths.rotations import Array, finite_vector
+from ..maths.rotations import (
+    Array,
+    finite_vector,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    relative_log,
+)
 from ..robot.robot import Robot
 from .base import JointTask, Task
+from .goals import OrientationTask
 from .joint_tasks import per_joint
 from .weights import checked_weights
 
@@ -85,6 +92,11 @@ class ReferenceMotionTask(ABC):
         return bool(self._example)
 
     @property
+    def has_rates(self) -> bool:
+        """Whether velocities or accelerations count, too."""
+        return self.velocity_weight > 0.0 or self.acceleration_weight > 0.0
+
+    @property
     def history(self) -> tuple[list[Array], list[Array]]:
         """The last frames of the example and the values achieved for them, newest first."""
         return [y.copy() for y in self._example], [y.copy() for y in self._achieved]
@@ -102,8 +114,8 @@ class ReferenceMotionTask(ABC):
         """
         if not self._example:
             raise InvalidGoal(f'{type(self).__name__} has no example yet; call next_frame')
-        errors = [y - e for y, e in zip(self._achieved, self._example[1:], strict=False)]
-        example = self._example[0]
+        example = self._origin()
+        errors = [self._error(*pair) for pair in zip(self._achieved, self._example[1:])]
         blocks = [(1.0, example)]
         if self.velocity_weight > 0.0 and len(errors) >= 1:
             blocks.append((np.sqrt(self.velocity_weight) / self.period, example + errors[0]))
@@ -112,6 +124,14 @@ class ReferenceMotionTask(ABC):
             blocks.append((factor, example + 2.0 * errors[0] - errors[1]))
         return blocks
 
+    def _origin(self) -> Array:
+        """The Y from which `blocks` count."""
+        return self._example[0]
+
+    def _error(self, achieved: Array, example: Array) -> Array:
+        """The error y - Y of a frame."""
+        return achieved - example
+
 
 class EndEffectorPatternTask(ReferenceMotionTask, Task):
     """Follow the example's link position (3,) [m]: the E-error (Eq. 2).
@@ -119,6 +139,8 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
     Both positions are in the root link's frame. `weights`: one number, or one for each of x, y and
     z (3,).
     """
+
+    is_orientation = False
 
     def __init__(
         self,
@@ -149,6 +171,10 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
         """The roots of the weights of x, y and z (3,)."""
         return np.sqrt(np.broadcast_to(self.weights, 3))
 
+    def target_frame(self, centre: Array) -> Array:
+        """A position (3,) as a frame (12,)."""
+        return np.concatenate([np.eye(3).ravel(), centre])
+
     def value(self, robot: Robot, q: ArrayLike) -> Array:
         """The position (3,) of the link."""
         return robot.forward_kinematics(q, self.link)[:3, 3]
@@ -162,6 +188,82 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
         """The exact derivative of `residual` with respect to q (n,)."""
         jacobian = self.scales[:, np.newaxis] * robot.jacobian(q, self.link)[:3]
         return np.vstack([factor * jacobian for factor, _ in self.blocks()])
+
+
+class OrientationPatternTask(ReferenceMotionTask, Task):
+    """Follow the example's orientation of a link, a quaternion (x, y, z, w): the E-error (Eq. 2).
+
+    Its error is the rotation vector [rad] from the example's orientation to the link's, in the
+    link's axes. Both are in the root link's frame. `weights` [m^2/rad^2]: one number.
+    """
+
+    is_orientation = True
+
+    def __init__(
+        self,
+        link: str,
+        *,
+        weights: float = 1.0,
+        velocity_weight: float = 0.0,
+        acceleration_weight: float = 0.0,
+        period: float = 1.0,
+    ) -> None:
+        super().__init__(
+            weights=weights,
+            velocity_weight=velocity_weight,
+            acceleration_weight=acceleration_weight,
+            period=period,
+        )
+        if self.weights.ndim:
+            raise InvalidOption(f'weights {weights!r}: one number')
+        self.link = link
+        self._goal = OrientationTask(link)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The link of the task."""
+        return (self.link,)
+
+    @property
+    def scales(self) -> Array:
+        """The root of the weight (3,)."""
+        return np.full(3, np.sqrt(self.weights))
+
+    def target_frame(self, centre: Array) -> Array:
+        """The example's orientation as a frame (12,), for a `centre` of the blocks at zero."""
+        return np.append(matrix_from_quaternion(self._example[0]).ravel(), np.zeros(3))
+
+    def value(self, robot: Robot, q: ArrayLike) -> Array:
+        """The quaternion (4,) of the link."""
+        return quaternion_from_matrix(robot.forward_kinematics(q, self.link)[:3, :3])
+
+    def next_frame(
+        self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None
+    ) -> None:
+        """Go on to the next frame, a quaternion (4,) of any length but zero; see the base."""
+        rotation = matrix_from_quaternion(finite_vector(example, 4, 'a frame of the example'))
+        super().next_frame(quaternion_from_matrix(rotation), robot, achieved)
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The weighted residual at q (n,): orientation, then velocity and acceleration rows."""
+        blocks = self.blocks()
+        self._goal.set_target(quaternion=self._example[0])
+        error, scales = self._goal.residual(robot, q), self.scales
+        return np.concatenate([f * scales * (error - offset) for f, offset in blocks])
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The exact derivative of `residual` with respect to q (n,)."""
+        blocks = self.blocks()
+        self._goal.set_target(quaternion=self._example[0])
+        jacobian = self.scales[:, np.newaxis] * self._goal.jacobian(robot, q)
+        return np.vstack([factor * jacobian for factor, _ in blocks])
+
+    def _origin(self) -> Array:
+        return np.zeros(3)
+
+    def _error(self, achieved: Array, example: Array) -> Array:
+        before, after = (matrix_from_quaternion(q).ravel() for q in (example, achieved))
+        return np.array(relative_log(before, after))
 
 
 class JointPatternTask(ReferenceMotionTask, JointTask):

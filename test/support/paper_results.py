@@ -8,7 +8,7 @@ from support.places import ROOT
 RESULTS = ROOT / 'benchmark' / 'papers'
 TEXT = {'part', 'figure', 'method', 'values'}
 """Columns whose values stay text though they may look like numbers."""
-ALSO_TEXT = {'line_search': {'case'}}
+ALSO_TEXT = {'line_search': {'case'}, 'postures': {'case'}}
 """More of them, by experiment."""
 
 

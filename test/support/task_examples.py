@@ -7,6 +7,7 @@ The robot has to have masses, as those of `robots.weighed`.
 """
 
 import ik_core as ik
+from ik_core.maths.rotations import quaternion_from_matrix
 from support import robots
 
 GOALS = {
@@ -29,6 +30,18 @@ def end_effector_pattern(robot, link, rng):
         link, weights=(0.7, 0.4, 1.1), velocity_weight=0.3, acceleration_weight=0.1, period=0.5
     )
     return _moved(task, lambda q: robot.forward_kinematics(q, link)[:3, 3], robot, rng)
+
+
+def orientation_pattern(robot, link, rng):
+    """With all of its terms at work."""
+    task = ik.tasks.OrientationPatternTask(
+        link, weights=0.7, velocity_weight=0.3, acceleration_weight=0.1, period=0.5
+    )
+
+    def value(q):
+        return quaternion_from_matrix(robot.forward_kinematics(q, link)[:3, :3])
+
+    return _moved(task, value, robot, rng)
 
 
 def joint_pattern(robot, link, rng):
@@ -61,6 +74,7 @@ OTHERS = {
         link, weight=2.0, rows='pose' if robot.n > 5 else 'position', length=0.3
     ),
     ik.tasks.EndEffectorPatternTask: end_effector_pattern,
+    ik.tasks.OrientationPatternTask: orientation_pattern,
     ik.tasks.JointPatternTask: joint_pattern,
 }
 

@@ -17,6 +17,7 @@ from ...tasks import (
     JointPatternTask,
     LimitAvoidanceTask,
     ManipulabilityTask,
+    OrientationPatternTask,
     OrientationTask,
     PoseTask,
     PositionAxisTask,
@@ -182,7 +183,7 @@ def _joint_pattern(task: JointPatternTask) -> Arguments:
     return {'length': task.length, **_pattern(task)}
 
 
-def _end_effector_pattern(task: EndEffectorPatternTask) -> Arguments:
+def _link_pattern(task: EndEffectorPatternTask | OrientationPatternTask) -> Arguments:
     return {'link': task.link, **_pattern(task)}
 
 
@@ -207,7 +208,8 @@ DESCRIBED_BY: dict[type[Task], Callable[[Any], Arguments]] = {
     SmoothnessTask: _smoothness,
     LimitAvoidanceTask: _limit_avoidance,
     ManipulabilityTask: _manipulability,
-    EndEffectorPatternTask: _end_effector_pattern,
+    EndEffectorPatternTask: _link_pattern,
+    OrientationPatternTask: _link_pattern,
     JointPatternTask: _joint_pattern,
 }
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in DESCRIBED_BY}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
 from support.places import URDF
 
 import ik_core as ik
@@ -44,6 +45,55 @@ def test_a_robot_that_imitates_itself_does_the_same(panda):
         np.testing.assert_allclose(made.motion.positions, motion.positions, atol=1e-6)
         assert made.link_errors.max() < 1e-6
         assert made.converged.all()
+
+
+@pytest.mark.parametrize('base_link', [None, 'panda_link1'])
+def test_orientations_are_followed_if_they_have_a_weight(panda, base_link):
+    motion, shoulder = swaying(panda), ik.transform(position=(0.0, 0.0, 0.333))
+    links = {'panda_hand': 'panda_hand'}
+    asked = {'joints': {}, 'base_link': base_link, 'transform': base_link and shoulder, 'beta': 0.0}
+    free = ik.retargeting.retarget(motion, panda, links, **asked)
+    made = ik.retargeting.retarget(motion, panda, links, orientation_weights=1.0, **asked)
+    assert free.link_errors.max() < 1e-6
+    assert free.orientation_errors.max() > 0.1
+    assert made.link_errors.max() < 1e-6
+    assert made.orientation_errors.max() < 1e-6
+    for q, own in zip(motion.positions, made.motion.positions, strict=True):
+        given = panda.forward_kinematics(q, 'panda_hand')
+        if base_link:
+            given = shoulder @ np.linalg.inv(panda.forward_kinematics(q, base_link)) @ given
+        np.testing.assert_allclose(panda.forward_kinematics(own, 'panda_hand'), given, atol=1e-6)
+
+
+@pytest.mark.parametrize('velocity', [0.0, 1e-4])
+def test_a_frame_is_the_minimum_of_positions_orientations_and_joints(panda, iiwa, velocity):
+    beta, weight, turn = 0.02, 0.05, ik.transform(position=(0.0, 0.0, 0.0), rpy=(0.3, -0.2, 0.5))
+    motion = swaying(panda, frames=3)
+    made = ik.retargeting.retarget(
+        motion, iiwa, LINKS, source=panda, joints=JOINTS, beta=beta, transform=turn,
+        orientation_weights=[weight], velocity_weights=(velocity, 0.0),
+    )  # fmt: skip
+    goals = [turn @ panda.forward_kinematics(q, 'panda_hand_tcp') for q in motion.positions]
+
+    def errors(q, goal):
+        hand = iiwa.forward_kinematics(q, 'iiwa_link_ee')
+        turned = Rotation.from_matrix(goal[:3, :3].T @ hand[:3, :3]).as_rotvec()
+        return np.concatenate([hand[:3, 3] - goal[:3, 3], np.sqrt(weight) * turned])
+
+    before, q = made.motion.positions[1:]
+
+    def cost(q):
+        now, rates = errors(q, goals[2]), (errors(q, goals[2]) - errors(before, goals[1])) / PERIOD
+        posture = q - motion.positions[2, :7]
+        return (
+            (1 - beta) * (now @ now + velocity * rates @ rates)
+            + made.length**2 * beta * posture @ posture
+        )
+
+    box = list(zip(iiwa.lower, iiwa.upper, strict=True))
+    assert cost(q) <= minimize(cost, q, bounds=box, method='L-BFGS-B').fun * (1 + 1e-6)
+    turned = np.linalg.norm(errors(q, goals[2])[3:]) / np.sqrt(weight)
+    assert made.orientation_errors[2, 0] == pytest.approx(turned)
 
 
 def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
@@ -259,6 +309,8 @@ def test_optimisers_agree(panda, iiwa, solver):
         ({'scale': 'height'}, "'length'"),
         ({'length': -1.0}, 'length'),
         ({'link_weights': [1.0, 2.0]}, 'link_weights'),
+        ({'orientation_weights': [1.0, 2.0]}, 'orientation_weights'),
+        ({'orientation_weights': -1.0}, 'weights'),
         ({'joint_weights': [1.0, 2.0]}, 'joint_weights'),
         ({'velocity_weights': -1.0}, 'weights'),
         ({'joints': {'panda_finger_joint1': 'panda_joint1'}}, 'of different kinds'),

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
 from support import robots
 
 import ik_core as ik
@@ -36,6 +37,31 @@ def test_the_e_error_is_equation_2(rate):
     errors = np.array([hand_of(robot, q, 'panda_hand') for q in own]) - example
     residual = task.residual(robot, own[2])
     assert residual @ residual == pytest.approx(weights @ squares(errors, rate, 0.1))
+
+
+@pytest.mark.parametrize('rate', [0.0, 0.5])
+def test_the_orientation_error_is_equation_2_of_rotation_vectors(rate):
+    robot, rng = robots.shipped('panda'), np.random.default_rng(5)
+    task = ik.tasks.OrientationPatternTask(
+        'panda_hand', weights=0.6, velocity_weight=rate, acceleration_weight=0.1, period=PERIOD
+    )
+    own = rng.normal(size=(3, robot.n))
+    hands = [Rotation.from_matrix(robot.forward_kinematics(q, 'panda_hand')[:3, :3]) for q in own]
+    errors = rng.uniform(-1.0, 1.0, (3, 3))
+    example = [hand * Rotation.from_rotvec(-e) for hand, e in zip(hands, errors, strict=True)]
+    follow(task, robot, [-3.0 * turn.as_quat() for turn in example], own)
+    residual = task.residual(robot, own[2])
+    assert residual @ residual == pytest.approx(0.6 * squares(errors, rate, 0.1).sum())
+
+
+def test_an_orientation_of_length_zero_is_refused_and_the_last_one_kept():
+    robot = robots.shipped('panda')
+    task = ik.tasks.OrientationPatternTask('panda_hand')
+    task.next_frame((0.0, 0.0, 0.0, 1.0), robot)
+    before = task.residual(robot, robot.middle_configuration)
+    with pytest.raises(ik.InvalidGoal, match='is zero'):
+        task.next_frame(np.zeros(4), robot)
+    np.testing.assert_array_equal(task.residual(robot, robot.middle_configuration), before)
 
 
 @pytest.mark.parametrize('rate', [0.0, 0.5])
@@ -196,6 +222,7 @@ def test_what_is_no_pattern_is_refused():
         lambda: ik.tasks.JointPatternTask(period=0.0),
         lambda: ik.tasks.JointPatternTask(length=0.0),
         lambda: ik.tasks.EndEffectorPatternTask('panda_hand', weights=(1.0, 2.0)),
+        lambda: ik.tasks.OrientationPatternTask('panda_hand', weights=(1.0, 2.0, 3.0)),
         lambda: ik.tasks.example_guided_tasks(robot, 'panda_hand', beta=1.5),
     ):
         with pytest.raises(ik.InvalidOption):

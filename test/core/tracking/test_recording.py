@@ -230,10 +230,11 @@ def tasks_of(robot):
     each = {**cost, 'weights': rng.uniform(size=robot.n)}
     patterns = [
         ik.tasks.EndEffectorPatternTask(TIP, **cost),
+        ik.tasks.OrientationPatternTask(TIP, **cost),
         ik.tasks.JointPatternTask(length=2.0, **each),
         ik.tasks.JointPatternTask(**cost),
     ]
-    for pattern, size in zip(patterns, (3, robot.n, robot.n), strict=True):
+    for pattern, size in zip(patterns, (3, 4, robot.n, robot.n), strict=True):
         pattern.next_frame(rng.normal(size=size), robot)
         for _ in range(3):
             pattern.next_frame(rng.normal(size=size), robot, rng.uniform(robot.lower, robot.upper))

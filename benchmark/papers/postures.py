@@ -1,0 +1,517 @@
+"""`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7 and 12, drawn as figures of people.
+
+A goal is dragged along the limits (Fig. 4): the upper body of a captured figure, with 16 degrees of
+freedom as there: two in the lower back, and in each arm the clavicle, the shoulder, the elbow and
+the wrist. One hand has to stay, the goal of the other one rises by 1 cm at a time, from below the
+reach of the arm to above it, along each of LINES. Where the posture follows, no link moves much
+farther than the goal; a flip is a move of FLIP and more. A method has as many iterations as
+`line_search` gives it, the line search also each of CAPS.
+
+The leg of `human` goes to five extreme positions (Fig. 5), with its limits and without. The other
+figures have goals of captured motions as in `line_search`: a posture other than the captured one
+that reaches the same goals (Fig. 2), two postures between which a fixed step of 0.05 flips (Fig.
+7), and nine frames, 0.05 s apart, about the largest jitter of the Jacobian inverse (Fig. 12).
+
+Rows have a `part`, a `case` in it and a method:
+
+- drag : a line; `count` the flips, `median` the largest move of a link in one step [cm], `high` the
+  error at the end [cm], `values` the largest moves of all steps [cm]
+- drag capped : a cap; `count` the flips on all lines
+- away : a joint, and what is free; `median` its distance from the captured one [cm], over `count`
+  frames
+- leg : a goal of the leg; `median` the error [cm], `high` the change of the joints without limits
+  [deg]
+- pose : a picture of a figure; `values` its bones, x1 y1 x2 y2 [m]
+- goal : likewise its goals, x y
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ik_core.figures import BLACK, BLUE, GREY, ORANGE, RED, new_figure
+from ik_core.maths.rotations import Array
+from ik_core.problem import IkProblem
+from ik_core.progress import bar
+from ik_core.retargeting.example import link_paths
+from ik_core.robot.human import human
+from ik_core.robot.robot import Robot
+from ik_core.solvers import Solver, make_solver
+from ik_core.tasks import PositionTask
+
+from ..results import Claim, Row, swept
+from . import line_search
+from .example_guided import bones
+from .line_search import COLOURS, DESCENT, METHODS, SLOT, TAU, TOO_LONG, Clip, Walk, solve
+
+COLUMNS = ('part', 'case', 'method', 'count', 'median', 'high', 'values')
+CLIP = '124_01'
+"""The clip whose figure has a goal dragged, where it is there."""
+GYMNASTICS = 'backflip'
+"""The clip of Figs. 2, 7 and 12, where it is there."""
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    """A row for each part, case and method."""
+    clips = {clip.name: clip for clip in line_search.load_clips(arguments.mocap)}
+    first = next(iter(clips.values()))
+    yield from leg_rows()
+    captured = clips.get(GYMNASTICS, first)
+    yield from redundant_rows(captured)
+    yield from flipping_rows(captured)
+    yield from animated_rows(captured)
+    yield from dragged_rows(clips.get(CLIP, first).robot, first)
+
+
+def row(part: str, case: str, method: str = '', **numbers: float | str) -> Row:
+    """A row with all columns."""
+    return {**dict.fromkeys(COLUMNS, ''), 'part': part, 'case': case, 'method': method, **numbers}
+
+
+def pose(case: str, method: str, robot: Robot, q: Array, side: Array) -> Row:
+    """The bones of a robot at q (n,), seen along `side`."""
+    return row('pose', case, method, values=flat(np.array(bones(robot, q)) @ side.T))
+
+
+def goals(case: str, points: Array, side: Array) -> Row:
+    """Goals (goals, 3) [m], seen along `side`."""
+    return row('goal', case, values=flat(points @ side.T))
+
+
+def flat(points: Array) -> str:
+    return ' '.join(f'{value:.3f}' for value in points.ravel())
+
+
+def seen(ahead: Sequence[float], up: Sequence[float], turned: float) -> Array:
+    """The directions (2, 3) to the right and up of a picture, a turn [deg] from the side."""
+    aside, angle = np.cross(up, ahead), np.radians(turned)
+    return np.stack([np.cos(angle) * np.array(ahead) - np.sin(angle) * aside, up])
+
+
+CAPTURED = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 35.0)
+"""Captured figures look along z, with y up."""
+FRONT = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 90.0)
+UPRIGHT = seen((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), 35.0)
+"""`human` looks along x, with z up."""
+
+
+# --- Fig. 4 --------------------------------------------------------------------------------------
+
+
+BACK = ('lowerback/z', 'lowerback/x')
+ARM = ('clavicle', 'humerus', 'radius', 'wrist')
+LINKS = ('lhumerus', 'rhumerus', 'lradius', 'rradius', 'lwrist', 'rwrist')
+
+RISE = 0.01
+HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)
+"""Heights [m] of the goal over the shoulder."""
+LINES = ((0.1, 0.25), (0.0, 0.4), (0.2, 0.3), (-0.1, 0.3), (0.3, 0.2), (-0.2, 0.1), (0.1, 0.0))
+"""Offsets [m] outside of the shoulder and in front of it."""
+HELD = (0.1, -0.2, 0.3)
+"""[m] The other hand's goal: outside of its shoulder, over it, in front of it."""
+SETTLE = 5
+"""Steps at the beginning that don't count: the arm goes there from its place at rest."""
+PRECISE = 0.001
+"""[m] A tenth of what the goal moves, so that every step is one."""
+FLIP = 0.1
+"""[m] Ten times what the goal moves."""
+CAPS = (3, 10, 30, 100, 300, 1000, 3000)
+"""Numbers of iterations for each step of the goal; from 1000 on no more change anything."""
+DRAWN = ('JI', 'line search')
+"""Methods whose postures on the first line are drawn."""
+PICTURES = (-12, -4, 0, 1, 9)
+"""Steps before and after the flip that are drawn, as there: between the third and the fourth."""
+
+
+def dragged_rows(robot: Robot, calibrated: Clip) -> Iterator[Row]:
+    """The parts of Fig. 4; the caps of iterations are those of a clip."""
+    flipped = 0
+    for name in bar(list(METHODS), 'dragged goal'):
+        method = METHODS[name]
+        each = line_search.calibrated(method, calibrated)
+        solver = method.make(max_iterations=line_search.iterations(SLOT, each))
+        for line in LINES:
+            postures, error = drag(robot, solver, method.last, *line)
+            moves = largest_moves(robot, postures)
+            yield drag_row(line, name, moves, error)
+            if line == LINES[0] and name in DRAWN:
+                flipped = int(moves.argmax()) + SETTLE if name == DRAWN[0] else flipped
+                yield from drag_pictures(robot, line, name, postures, flipped)
+    for cap in bar(CAPS, 'dragged, capped'):
+        solver, count = METHODS['line search'].make(max_iterations=cap), 0
+        for line in LINES:
+            moves = largest_moves(robot, drag(robot, solver, False, *line)[0])
+            count += int((moves >= FLIP).sum())
+        yield row('drag capped', str(cap), 'line search', count=count)
+
+
+def drag(
+    robot: Robot, solver: Solver, last: bool, outside: float, before: float
+) -> tuple[list[Array], float]:
+    """The posture (n,) for each of HEIGHTS, and the error [m] at the end."""
+    problem, q = upper_body(robot), np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    left, right = dragged_to(robot, outside, before)
+    problem.goals[0].set_target(position=left)
+    postures = []
+    for point in right:
+        problem.goals[1].set_target(position=point)
+        q, _ = solve(solver, problem, q, last)
+        postures.append(q)
+    return postures, float(problem.errors(q)[0].max())
+
+
+def dragged_to(robot: Robot, outside: float, before: float) -> tuple[Array, Array]:
+    """The goal (3,) of the hand that stays, and those (heights, 3) of the other one [m]."""
+    rest = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
+    ((left, shoulder),) = link_paths(robot, [rest], ['lclavicle', 'rclavicle'])
+    return left + HELD, shoulder + np.array([[-outside, height, before] for height in HEIGHTS])
+
+
+def largest_moves(robot: Robot, postures: Sequence[Array]) -> Array:
+    """The largest move of a link [m] in each step after SETTLE."""
+    ways = np.diff(link_paths(robot, postures[SETTLE:], LINKS), axis=0)
+    return np.linalg.norm(ways, axis=2).max(axis=1)
+
+
+def drag_row(line: tuple[float, float], name: str, moves: Array, error: float) -> Row:
+    """The row of a method on a line."""
+    return row(
+        'drag',
+        f'{line[0]:g} {line[1]:g}',
+        name,
+        count=int((moves >= FLIP).sum()),
+        median=100.0 * float(moves.max()),
+        high=100.0 * error,
+        values=' '.join(f'{100.0 * move:.3g}' for move in moves),
+    )
+
+
+def drag_pictures(
+    robot: Robot, line: tuple[float, float], name: str, postures: Sequence[Array], at: int
+) -> Iterator[Row]:
+    """Postures about step `at`, with their goals."""
+    held, points = dragged_to(robot, *line)
+    for number, step in enumerate(PICTURES):
+        k, case = min(max(at + step, 0), len(postures) - 1), f'4 {number}'
+        yield pose(case, name, robot, postures[k], FRONT)
+        yield goals(case, np.stack([held, points[k]]), FRONT)
+
+
+def upper_body(
+    robot: Robot, links: Sequence[str] = ('lwrist', 'rwrist'), back: Sequence[str] = BACK
+) -> IkProblem:
+    """Both wrists, or these links, as goals, the 16 joints free, or fewer of the back."""
+    own = {side + bone for side in 'lr' for bone in ARM}
+    free = [j for j in robot.joint_names if j in back or j.split('/')[0] in own]
+    frozen = [j for j in robot.joint_names if j not in free]
+    tasks = [PositionTask(link) for link in links]
+    return IkProblem(robot, tasks, frozen_joints=frozen, position_tolerance=PRECISE)
+
+
+# --- Fig. 5 --------------------------------------------------------------------------------------
+
+
+HEEL = 'left_heel'
+LEG = {
+    'forward and up': (0.75, 0.1, 0.35),
+    'out to the side': (0.1, 0.85, 0.0),
+    'behind, up': (-0.55, 0.05, 0.45),
+    'across the other leg': (0.1, -0.55, -0.6),
+    'heel to the back': (-0.25, 0.0, 0.05),
+}
+"""Goals [m] of the heel from the hip: ahead, to the left and up."""
+THIRD = 2
+"""The one that is in reach without limits."""
+REACHED = 0.01
+OTHER = 5.0
+"""[deg] Joints that differ by more are another posture."""
+ROUNDS = 5000
+
+
+def leg_rows() -> Iterator[Row]:
+    """The leg at its goals, by the line search, with limits and without."""
+    robot, rest = human(), np.zeros(human().n)
+    frozen = [name for name in robot.joint_names if not name.startswith(LEG_JOINTS)]
+    hip = robot.forward_kinematics(rest, 'left_hip/y_link')[:3, 3]
+    solver = METHODS['line search'].make(max_iterations=ROUNDS)
+    open_limits = {'lower': np.full(robot.n, -np.inf), 'upper': np.full(robot.n, np.inf)}
+    for number, (name, offset) in enumerate(LEG.items()):
+        found, errors = [], []
+        for limits in ({}, open_limits):
+            problem = IkProblem(
+                robot, [PositionTask(HEEL)], frozen_joints=frozen, **limits, **NEAR
+            )
+            problem.goals[0].set_target(position=hip + offset)
+            found.append(solve(solver, problem, rest, False)[0])
+            errors.append(float(problem.errors(found[-1])[0].max()))
+        change = float(np.degrees(np.abs(found[1] - found[0]).max()))
+        for method, q, error in zip(('limits', 'none'), found, errors, strict=True):
+            yield row('leg', name, method, median=100.0 * error, high=change)
+            yield pose(f'5 {number}', method, robot, q, UPRIGHT)
+        yield goals(f'5 {number}', hip + np.array([offset]), UPRIGHT)
+
+
+LEG_JOINTS = ('left_hip', 'left_knee', 'left_ankle')
+NEAR: Mapping[str, Any] = {'position_tolerance': 0.001}
+
+
+# --- captured motions ------------------------------------------------------------------------------
+
+
+JUMP = 0.7
+"""[s] Between the frames of Fig. 2, one of the source's spacings."""
+CLOSE = 0.05
+"""[s] Between those of Fig. 12."""
+FRAMES = 9
+SHOWN = ('JI', 'line search')
+HANDS = ('lhand', 'rhand')
+REDUNDANT = {'lradius': 'wrist', 'lhumerus': 'elbow', 'lclavicle': 'shoulder'}
+"""The joints that the caption of Fig. 2 names, at the ends of these bones."""
+SPARSE = 3
+"""Every third frame of the clip is a goal of Fig. 2."""
+FREE: Mapping[str, Sequence[str]] = {'the arms': (), 'the arms and the back': BACK}
+"""Joints that are free in Fig. 2; the arms alone are drawn."""
+LARGER = 1.5
+"""A large difference is so many times a small one."""
+
+
+def redundant_rows(clip: Clip) -> Iterator[Row]:
+    """Fig. 2: arms, with and without the back, reach for the captured hands from JUMP before."""
+    for free, back in FREE.items():
+        yield from reaching_rows(clip, free, back)
+
+
+def reaching_rows(clip: Clip, free: str, back: Sequence[str]) -> Iterator[Row]:
+    """The rows of arms and these joints of the back."""
+    robot, solver = clip.robot, METHODS['line search'].make(max_iterations=ROUNDS)
+    problem = upper_body(robot, HANDS, back)
+    step, variables = round(JUMP * line_search.RATE), problem.variables
+    found: list[tuple[Array, int]] = []
+    for k in range(step, len(clip.q), SPARSE):
+        start = clip.q[k].copy()
+        start[variables] = clip.start(k - step)[variables]
+        line_search.set_goals(problem, link_paths(robot, [clip.q[k]], HANDS)[0])
+        q, _ = solve(solver, problem, start, False)
+        if problem.errors(q)[0].max() < problem.position_tolerance:
+            found.append((q, k))
+    ours = link_paths(robot, [q for q, _ in found], list(REDUNDANT))
+    theirs = link_paths(robot, [clip.q[k] for _, k in found], list(REDUNDANT))
+    away = 100.0 * np.linalg.norm(ours - theirs, axis=2)
+    for name, column in zip(REDUNDANT.values(), away.T, strict=True):
+        yield row('away', name, free, count=len(found), median=float(np.median(column)))
+    if back:
+        return
+    q, k = found[int(np.argsort(away.max(axis=1))[len(found) // 2])]
+    yield pose('2 0', 'captured', clip.robot, clip.q[k], CAPTURED)
+    yield pose('2 0', 'line search', clip.robot, q, CAPTURED)
+    yield goals('2 0', link_paths(robot, [clip.q[k]], HANDS)[0], CAPTURED)
+
+
+def flipping_rows(clip: Clip) -> Iterator[Row]:
+    """Fig. 7: the last two postures of a descent that flips, and the one that is asked for."""
+    links = [link for link in line_search.GOAL_LINKS if link != line_search.PELVIS]
+    swings = []
+    for problem, start, points in line_search.cases([clip], True, line_search.FEWER_GOALS):
+        errors = line_search.descent(problem, start, points, TOO_LONG)
+        if line_search.flips(errors):
+            swings.append((abs(errors[-1] - errors[-2]), problem, start, points))
+    _, problem, start, points = max(swings, key=lambda swing: swing[0])
+    line_search.set_goals(problem, points)
+    for number, count in enumerate((DESCENT - 1, DESCENT)):
+        solver = make_solver(
+            'jacobian_transpose',
+            preset='engell_erleben',
+            step_length=TAU * TOO_LONG,
+            max_iterations=count,
+        )
+        q, _ = solve(solver, problem, start, True)
+        yield pose('7 0', f'flip {number + 1}', clip.robot, q, CAPTURED)
+    solver = METHODS['line search'].make(max_iterations=ROUNDS)
+    q, _ = solve(solver, problem, start, False)
+    yield pose('7 0', 'desired', clip.robot, q, CAPTURED)
+    yield goals('7 0', points[: len(links)], CAPTURED)
+
+
+def animated_rows(clip: Clip) -> Iterator[Row]:
+    """Fig. 12: FRAMES frames of both methods and of the captured motion."""
+    walk = line_search.walks([clip], CLOSE, len(clip.q))[0]
+    found = {}
+    for name in SHOWN:
+        method = METHODS[name]
+        each = line_search.calibrated(method, clip)
+        solver = method.make(max_iterations=line_search.iterations(SLOT, each))
+        found[name] = [q for q, *_ in line_search.follow(walk, solver, method.last)]
+    first = _most_jitter(walk, found[SHOWN[0]])
+    for number, k in enumerate(range(first, min(first + FRAMES, len(walk.frames) - 1))):
+        case, frame = f'12 {number}', walk.frames[k + 1]
+        for name, q in (
+            (SHOWN[0], found[SHOWN[0]][k]),
+            ('captured', clip.q[frame]),
+            (SHOWN[1], found[SHOWN[1]][k]),
+        ):
+            yield pose(case, name, clip.robot, q, CAPTURED)
+        yield goals(case, clip.goals[frame], CAPTURED)
+
+
+def _most_jitter(walk: Walk, postures: Sequence[Array]) -> int:
+    """The first of FRAMES frames with the largest second differences."""
+    bends = line_search.movement(walk, postures)[0].max(axis=1)
+    sums = np.convolve(bends, np.ones(FRAMES - 2), 'valid')
+    return int(sums.argmax())
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The source's captions."""
+    return [*dragged(rows), *at_limits(rows), redundant(rows)]
+
+
+def dragged(rows: Sequence[Row]) -> list[Claim]:
+    """Fig. 4, for theirs and for ours."""
+    drags = [r for r in rows if r['part'] == 'drag']
+    lines = len({r['case'] for r in drags})
+    flips = {r['method']: 0 for r in drags}
+    for one in drags:
+        flips[one['method']] += int(one['count'])
+    told = ', '.join(f'{name} {count}' for name, count in flips.items())
+    capped = {int(r['case']): int(r['count']) for r in rows if r['part'] == 'drag capped'}
+    return [
+        Claim(
+            'methods that project afterwards flip where a goal is dragged along limits (Fig. 4)',
+            'Maya flips',
+            f'flips on {lines} lines: {told}',
+            flips['JI'] > 0,
+        ),
+        swept(
+            'the line search does not flip (section 2.2)',
+            'none',
+            f'{", ".join(f"{n} at {cap}" for cap, n in capped.items())}; in the iterations of '
+            f'15 ms {flips["line search"]}, ours without restarts {flips["LM"]}',
+            list(capped),
+            [n == 0 for n in capped.values()],
+            f'cap {CAPS[0]} to {CAPS[-1]} iterations for every cm of the goal',
+        ),
+    ]
+
+
+def at_limits(rows: Sequence[Row]) -> list[Claim]:
+    """Fig. 5: the third goal, and the last two postures."""
+    legs = {(r['case'], r['method']): r for r in rows if r['part'] == 'leg'}
+    names = list(LEG)
+    errors = {m: float(legs[names[THIRD], m]['median']) for m in ('limits', 'none')}
+    changes = [float(legs[name, 'limits']['high']) for name in names[THIRD + 1 :]]
+    return [
+        Claim(
+            'a leg at its limits: the third goal would be reachable without limits (Fig. 5)',
+            'reachable',
+            f'missed by {errors["limits"]:.2g} cm, without limits by {errors["none"]:.2g} cm',
+            errors['none'] < 100.0 * REACHED < errors['limits'],
+        ),
+        Claim(
+            'the fourth and the fifth posture would be others without limits (Fig. 5)',
+            'different',
+            f'joints differ by up to {" and ".join(f"{c:.0f}" for c in changes)} deg',
+            min(changes) > OTHER,
+            f'criterion: {OTHER:g} deg',
+        ),
+    ]
+
+
+def redundant(rows: Sequence[Row]) -> Claim:
+    """Fig. 2: which joints differ."""
+    away = {(r['method'], r['case']): float(r['median']) for r in rows if r['part'] == 'away'}
+    told, held = [], []
+    for free in FREE:
+        wrist, elbow, shoulder = (away[free, name] for name in REDUNDANT.values())
+        told.append(f'{wrist:.1f}, {elbow:.1f} and {shoulder:.1f} cm with {free} free')
+        held.append(min(wrist, elbow) > LARGER * shoulder)
+    return Claim(
+        'a solution differs from the reference at wrist and elbow, less at the shoulder (Fig. 2)',
+        'large, large, small',
+        f'medians {"; ".join(told)}',
+        all(held),
+        f'the arms, with and without the back; criterion: {LARGER:g} times the shoulder',
+        any(held),
+    )
+
+
+# --- the figure ----------------------------------------------------------------------------------
+
+
+LOOKS: Mapping[str, tuple[str, float]] = {
+    'captured': (GREY, 2.5),
+    'none': (GREY, 1.0),
+    'limits': (BLUE, 1.8),
+    'JI': (ORANGE, 1.4),
+    'line search': (BLUE, 1.4),
+    'flip 1': (GREY, 1.2),
+    'flip 2': (ORANGE, 1.2),
+    'desired': (BLUE, 2.0),
+}
+"""Colour and width of a figure's bones."""
+
+
+def draw(rows: Sequence[Row]) -> Any:
+    """The figures in the order of the source's; the lines of Fig. 4 below."""
+    figure = new_figure(12.5, 13.0)
+    top, fourth, lines, twelfth = figure.subfigures(4, 1, height_ratios=(1.1, 1.2, 0.9, 1.5))
+    panels = top.subplots(1, 2 + len(LEG))
+    people(panels[0], rows, '2 0', 'Fig. 2')
+    people(panels[1], rows, '7 0', 'Fig. 7')
+    for number, axes in enumerate(panels[2:]):
+        people(axes, rows, f'5 {number}', f'Fig. 5, {number + 1}')
+    for axes, name in zip(fourth.subplots(2, len(PICTURES)), DRAWN, strict=True):
+        for number, one in enumerate(axes):
+            title = f'Fig. 4, {number + 1}, {name}'
+            people(one, rows, f'4 {number}', title, only=name)
+    for axes, line in zip(lines.subplots(1, len(LINES), sharey=True), LINES, strict=True):
+        moved(axes, rows, f'{line[0]:g} {line[1]:g}')
+    lines.axes[0].set_ylabel('move of a link [cm]')
+    lines.legend(*lines.axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=7)
+    for axes, name in zip(
+        twelfth.subplots(3, FRAMES), (SHOWN[0], 'captured', SHOWN[1]), strict=True
+    ):
+        for number, one in enumerate(axes):
+            people(one, rows, f'12 {number}', f'Fig. 12, {number + 1}, {name}', only=name)
+    return figure
+
+
+def people(
+    axes: Any, rows: Sequence[Row], case: str, title: str, only: str | None = None
+) -> None:
+    """The figures and goals of a picture, or one method's."""
+    for one in rows:
+        if one['case'] != case or (only and one['method'] not in ('', only)):
+            continue
+        values = np.array(str(one['values']).split(), float)
+        if one['part'] == 'pose':
+            colour, width = LOOKS[one['method']]
+            ends = values.reshape(-1, 2, 2)
+            broken = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1)
+            axes.plot(*broken.reshape(-1, 2).T, color=colour, linewidth=width)
+        elif one['part'] == 'goal':
+            axes.plot(*values.reshape(-1, 2).T, 'o', color=RED, markersize=3)
+    axes.set(aspect='equal', adjustable='datalim')
+    axes.set_title(title, fontsize=7)
+    axes.axis('off')
+
+
+def moved(axes: Any, rows: Sequence[Row], line: str) -> None:
+    """The largest move of a link while the goal goes up by one step, on a line."""
+    for one in rows:
+        if one['part'] == 'drag' and one['case'] == line:
+            moves = np.array(str(one['values']).split(), float)
+            name = one['method']
+            heights = 100.0 * HEIGHTS[SETTLE + 1 :]
+            axes.plot(heights, moves, color=COLOURS[name], linewidth=0.9, label=name)
+    axes.axhline(100.0 * FLIP, color=BLACK, linewidth=0.8, linestyle=':')
+    outside, before = (100.0 * float(word) for word in line.split())
+    axes.set(yscale='log', ylim=(0.1, None), xlabel='height of the goal [cm]')
+    axes.set_title(f'{outside:g} cm out, {before:g} ahead', fontsize=8)
+    axes.minorticks_off()
