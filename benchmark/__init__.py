@@ -51,6 +51,7 @@ PAPERS = {
     'line_search': '[EngellErleben2011] Figs. 7, 9 to 12: goals from motion capture, limits',
     'postures': '[EngellErleben2011] Figs. 2, 4, 5, 7, 12: the figures of people',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
+    'representation': '[EngellErleben2011] A, [Engell2007] 4: quaternions beside matrices',
     'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',
     'spacetime': '[TakKo] 4.4: imitation by frames, by hard constraints, by Eq. 6 as a whole',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
