@@ -97,7 +97,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def measured(part: str, figure: str, beta: float, found: Array, paths: Array) -> Row:
-    """The numbers of end effectors on paths `found`, which should be `paths` (frames, links, 3)."""
+    """The errors of end effectors on paths `found`, which should be `paths` (frames, links, 3)."""
     is_letter = part == 'letter'
     written = found[:, 0, 1:] if is_letter else np.empty((0, 2))
     return {
@@ -232,7 +232,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 def oriented(rows: Sequence[Row]) -> Claim:
     """The three degrees of freedom of an end effector that its path leaves out."""
     own = [row for row in rows if float(row['beta']) == SMALL]
-    of = {weight: [row for row in own if float(row['weight']) == weight] for weight in (0, *TURNING)}
+    of = {w: [row for row in own if float(row['weight']) == w] for w in (0, *TURNING)}
     turns = {w: [float(row['turn_deg']) for row in found] for w, found in of.items()}
     off = {w: max(float(row['error_m']) for row in found) for w, found in of.items()}
     told = [f'{max(turns[w]):.2g} deg and {100 * off[w]:.2g} cm at {w:g}' for w in TURNING]
@@ -245,8 +245,8 @@ def oriented(rows: Sequence[Row]) -> Claim:
         f'orientations at most {", ".join(told)}',
         TURNING,
         held,
-        f'weight {TURNING[0]:g} to {TURNING[-1]:g} m^2/rad^2, hands and letter, {len(PROPORTIONS)} '
-        f'proportions; criteria: {TURNED:g} deg, 1 cm',
+        f'weight {TURNING[0]:g} to {TURNING[-1]:g} m^2/rad^2, hands and letter, '
+        f'{len(PROPORTIONS)} proportions; criteria: {TURNED:g} deg, 1 cm',
     )
 
 

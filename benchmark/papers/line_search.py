@@ -6,8 +6,8 @@ answer before. Clips are AMC files of the CMU database, resampled to 60 frames a
 0.05, 0.7 and 1.0 s apart (section 6.2). The source's three methods and ours end at 1 cm, or after
 as many iterations as 15 ms have room for, which are measured before. Errors are the sum of the
 squared errors of the goals, in units of 0.2 m. The other parts: the same with less time; how much
-joints jitter (Fig. 12); the fixed step swept (Fig. 7); the line search and the transpose in as many
-iterations each. `postures` draws the figures of Figs. 4, 7 and 12.
+joints jitter (Fig. 12); the fixed step swept (Fig. 7); the line search and the transpose in as
+many iterations each. `postures` draws the figures of Figs. 4, 7 and 12.
 
 Rows have a `part`, a `case` in it and a method; `median`, `q25`, `q75`, the whiskers `low` and
 `high` and at most OUTLIERS of the values beyond; `count` values. What the parts of the fixed step

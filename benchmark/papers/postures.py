@@ -1,10 +1,10 @@
 """`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7 and 12, drawn as figures of people.
 
-A goal is dragged along the limits (Fig. 4): the upper body of a captured figure, with 16 degrees of
-freedom as there: two in the lower back, and in each arm the clavicle, the shoulder, the elbow and
-the wrist. One hand has to stay, the goal of the other one rises by 1 cm at a time, from below the
-reach of the arm to above it, along each of LINES. Where the posture follows, no link moves much
-farther than the goal; a flip is a move of FLIP and more. A method has as many iterations as
+A goal is dragged along the limits (Fig. 4): the upper body of a captured figure, with 16 degrees
+of freedom as there: two in the lower back, and in each arm the clavicle, the shoulder, the elbow
+and the wrist. One hand has to stay, the goal of the other one rises by 1 cm at a time, from below
+the reach of the arm to above it, along each of LINES. Where the posture follows, no link moves
+much farther than the goal; a flip is a move of FLIP and more. A method has as many iterations as
 `line_search` gives it, the line search also each of CAPS.
 
 The leg of `human` goes to five extreme positions (Fig. 5), with its limits and without. The other
@@ -14,8 +14,8 @@ that reaches the same goals (Fig. 2), two postures between which a fixed step of
 
 Rows have a `part`, a `case` in it and a method:
 
-- drag : a line; `count` the flips, `median` the largest move of a link in one step [cm], `high` the
-  error at the end [cm], `values` the largest moves of all steps [cm]
+- drag : a line; `count` the flips, `median` the largest move of a link in one step [cm], `high`
+  the error at the end [cm], `values` the largest moves of all steps [cm]
 - drag capped : a cap; `count` the flips on all lines
 - away : a joint, and what is free; `median` its distance from the captured one [cm], over `count`
   frames
@@ -238,12 +238,17 @@ def leg_rows() -> Iterator[Row]:
     frozen = [name for name in robot.joint_names if not name.startswith(LEG_JOINTS)]
     hip = robot.forward_kinematics(rest, 'left_hip/y_link')[:3, 3]
     solver = METHODS['line search'].make(max_iterations=ROUNDS)
-    open_limits = {'lower': np.full(robot.n, -np.inf), 'upper': np.full(robot.n, np.inf)}
+    endless = np.full(robot.n, np.inf)
     for number, (name, offset) in enumerate(LEG.items()):
         found, errors = [], []
-        for limits in ({}, open_limits):
+        for lower, upper in ((None, None), (-endless, endless)):
             problem = IkProblem(
-                robot, [PositionTask(HEEL)], frozen_joints=frozen, **limits, **NEAR
+                robot,
+                [PositionTask(HEEL)],
+                lower=lower,
+                upper=upper,
+                frozen_joints=frozen,
+                position_tolerance=PRECISE,
             )
             problem.goals[0].set_target(position=hip + offset)
             found.append(solve(solver, problem, rest, False)[0])
@@ -256,10 +261,9 @@ def leg_rows() -> Iterator[Row]:
 
 
 LEG_JOINTS = ('left_hip', 'left_knee', 'left_ankle')
-NEAR: Mapping[str, Any] = {'position_tolerance': 0.001}
 
 
-# --- captured motions ------------------------------------------------------------------------------
+# --- captured motions ----------------------------------------------------------------------------
 
 
 JUMP = 0.7

@@ -45,6 +45,9 @@ SAME = 1e-12
 """Jacobians that differ by less are the same."""
 
 
+Call = Callable[[int], tuple[Array, Array]]
+
+
 class Chain(NamedTuple):
     """Offsets (n, 4, 4) and axes (n, 3) of the joints, all angles (n,) and a goal (3,)."""
 
@@ -91,7 +94,9 @@ def chain(joints: int, axes: str) -> Chain:
         offset[:3, 0] *= np.linalg.det(offset[:3, :3])
         offset[:3, 3] = rng.normal(size=3)
         offset[:3, 3] /= joints * np.linalg.norm(offset[:3, 3])
-    found = rng.normal(size=(joints, 3)) if axes == 'any' else np.tile([0.0, 0.0, 1.0], (joints, 1))
+    found = np.tile([0.0, 0.0, 1.0], (joints, 1))
+    if axes == 'any':
+        found = rng.normal(size=(joints, 3))
     found /= np.linalg.norm(found, axis=1)[:, np.newaxis]
     return Chain(offsets, found, rng.uniform(-3.0, 3.0, joints), rng.uniform(-0.5, 0.5, 3))
 
@@ -117,8 +122,8 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
             }
 
 
-def call(of: Representation, task: str, axes: str, own: Chain) -> Callable[[int], tuple[Array, Array]]:
-    """Computes so many times the joints' positions, and what else the task makes, (n, 3) each."""
+def call(of: Representation, task: str, axes: str, own: Chain) -> Call:
+    """Return a call that runs the task so many times: positions and results, (n, 3) each."""
     offsets = np.array([of.packed(offset) for offset in own.offsets])
     frames, kernel = np.empty_like(offsets), of.kernel(task, axes)
     places, result = np.zeros((2, len(own.q), 3))
@@ -178,11 +183,16 @@ def rodrigues(axis: Array, angle: Any) -> Array:
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
 
 
-# --- kernels -----------------------------------------------------------------------------------------
+# --- kernels -------------------------------------------------------------------------------------
 
 
-compose = place_of = turn = axis_of = spin = None  # those of a representation: see `kernel`
-kernel = None  # that of a task
+# Those of a representation, and of a task: see `Representation.kernel`.
+compose: Any = None
+place_of: Any = None
+turn: Any = None
+axis_of: Any = None
+spin: Any = None
+kernel: Any = None
 
 
 @njit
@@ -238,7 +248,7 @@ def sweep(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-un
 KERNELS = {'transforms': transforms, 'jacobian': jacobian, 'sweep': sweep}
 
 
-# --- matrices: the first three rows, or all four, of (4, 4) -------------------------------------------
+# --- matrices: the first three rows, or all four, of (4, 4) --------------------------------------
 
 
 @njit
@@ -337,7 +347,7 @@ def turn_all(a, axis, angle):  # type: ignore[no-untyped-def]
         a[i + 3] = w * 0.0 + x * 0.0 + y * 0.0 + z
 
 
-# --- quaternions (x, y, z, w) and positions ----------------------------------------------------------
+# --- quaternions (x, y, z, w) and positions ------------------------------------------------------
 
 
 @njit
@@ -459,7 +469,7 @@ REPRESENTATIONS = {
 }
 
 
-# --- claims and figure --------------------------------------------------------------------------------
+# --- claims and figure ---------------------------------------------------------------------------
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -499,8 +509,8 @@ def cheaper(rows: Sequence[Row], task: str, other: str) -> Claim:
     what = {
         'transforms': 'absolute transformations take less by quaternions than by matrices: {} '
         '(appendix)',
-        'sweep': '[Engell2007] 4: performance of cyclic coordinate descent by quaternions is above '
-        'that by matrices: {}',
+        'sweep': '[Engell2007] 4: performance of cyclic coordinate descent by quaternions is '
+        'above that by matrices: {}',
     }[task].format(other.removeprefix('matrix '))
     return Claim(
         what,

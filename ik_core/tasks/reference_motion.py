@@ -3,12 +3,12 @@
     G = alpha G_E + beta G_A                                                    (Eq. 1)
     G_E, G_A = |y - Y|^2 + kv |y' - Y'|^2 + ka |y'' - Y''|^2                    (Eq. 2 and 3)
 
-for a quantity y(q) of the animated figure and the example's Y: the position of an end effector
-or its orientation (E-error), or the joint vector (A-error, times the square of the total link
-length, section 4.3). Velocities and accelerations are backward differences over the frames' period, so at each
-frame only y(q) itself is free, and the task is a residual like any other. `example_guided_tasks`
-makes both for alpha + beta = 1; with a small beta, as 1e-5, an animated figure reaches the goals
-in the manner of the example. With `SmoothnessTask` it is Eq. 4.
+for a quantity y(q) of the animated figure and the example's Y: the position of an end effector or
+its orientation (E-error), or the joint vector (A-error, times the square of the total link length,
+section 4.3). Velocities and accelerations are backward differences over the frames' period, so at
+each frame only y(q) itself is free, and the task is a residual like any other.
+`example_guided_tasks` makes both for alpha + beta = 1; with a small beta, as 1e-5, an animated
+figure reaches the goals in the manner of the example. With `SmoothnessTask` it is Eq. 4.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class ReferenceMotionTask(ABC):
         if not self._example:
             raise InvalidGoal(f'{type(self).__name__} has no example yet; call next_frame')
         example = self._origin()
-        errors = [self._error(*pair) for pair in zip(self._achieved, self._example[1:])]
+        before = zip(self._achieved, self._example[1:], strict=False)
+        errors = [self._error(*pair) for pair in before]
         blocks = [(1.0, example)]
         if self.velocity_weight > 0.0 and len(errors) >= 1:
             blocks.append((np.sqrt(self.velocity_weight) / self.period, example + errors[0]))

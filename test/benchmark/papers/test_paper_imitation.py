@@ -64,9 +64,20 @@ def test_performer_has_its_hands_joined_and_writes_the_letter():
 def test_claims_turn_when_copied_angles_do_no_harm_and_the_imitation_does():
     rows = rows_of('imitation')
     verdicts = [claim.verdict for claim in imitation.claims(rows)]
-    assert verdicts == ['yes', 'yes', 'partly', 'yes']
+    assert verdicts == ['yes', 'yes', 'partly', 'yes', 'yes']
+    other = {1.0: 1e-5, 1e-5: 1.0}
     swapped = [
-        {**row, 'beta': {1.0: 1e-5, 1e-5: 1.0}.get(row['beta'], row['beta'])} for row in rows
+        row if row['weight'] else {**row, 'beta': other.get(row['beta'], row['beta'])}
+        for row in rows
     ]
     verdicts = [claim.verdict for claim in imitation.claims(swapped)]
-    assert verdicts == ['no', 'no', 'no', 'no']
+    assert verdicts == ['no', 'no', 'no', 'no', 'yes']
+
+
+@pytest.mark.parametrize(
+    ('weights', 'verdict'), [((0.001, 0.01, 0.1), 'no'), ((0.001,), 'partly'), ((), 'yes')]
+)
+def test_orientations_are_to_follow_within_a_degree(weights, verdict):
+    rows = rows_of('imitation')
+    turned = [{**row, 'turn_deg': 5.0} if row['weight'] in weights else row for row in rows]
+    assert imitation.oriented(turned).verdict == verdict

@@ -51,7 +51,8 @@ def test_a_robot_that_imitates_itself_does_the_same(panda):
 def test_orientations_are_followed_if_they_have_a_weight(panda, base_link):
     motion, shoulder = swaying(panda), ik.transform(position=(0.0, 0.0, 0.333))
     links = {'panda_hand': 'panda_hand'}
-    asked = {'joints': {}, 'base_link': base_link, 'transform': base_link and shoulder, 'beta': 0.0}
+    asked = {'joints': {}, 'base_link': base_link, 'beta': 0.0}
+    asked['transform'] = shoulder if base_link else None
     free = ik.retargeting.retarget(motion, panda, links, **asked)
     made = ik.retargeting.retarget(motion, panda, links, orientation_weights=1.0, **asked)
     assert free.link_errors.max() < 1e-6
