@@ -35,9 +35,10 @@ from .frame_solver import FrameSolver, Progress, Weights
 class RetargetResult:
     """A motion for another robot, with its errors from the example in every frame.
 
-    `link_errors` (frames, links) [m]: |e - E|; `orientation_errors` [rad] likewise. `joint_errors`
-    (frames, joints) [rad or m]: theta - Theta, for the `joints` that have a counterpart.
-    `converged` (frames,): whether the cost is at its minimum. `length` [m]: L. `seconds`: time of solving all frames.
+    `link_errors` (frames, links) [m]: |e - E|; `orientation_errors` [rad] likewise.
+    `joint_errors` (frames, joints) [rad or m]: theta - Theta, for the `joints` that have a
+    counterpart. `converged` (frames,): whether the cost is at its minimum. `length` [m]: L.
+    `seconds`: time of solving all frames.
     """
 
     motion: Motion
