@@ -486,9 +486,7 @@ def draw(rows: Sequence[Row]) -> Any:
     return figure
 
 
-def people(
-    axes: Any, rows: Sequence[Row], case: str, title: str, only: str | None = None
-) -> None:
+def people(axes: Any, rows: Sequence[Row], case: str, title: str, only: str | None = None) -> None:
     """The figures and goals of a picture, or one method's."""
     for one in rows:
         if one['case'] != case or (only and one['method'] not in ('', only)):

@@ -86,10 +86,9 @@ def test_a_frame_is_the_minimum_of_positions_orientations_and_joints(panda, iiwa
     def cost(q):
         now, rates = errors(q, goals[2]), (errors(q, goals[2]) - errors(before, goals[1])) / PERIOD
         posture = q - motion.positions[2, :7]
-        return (
-            (1 - beta) * (now @ now + velocity * rates @ rates)
-            + made.length**2 * beta * posture @ posture
-        )
+        return (1 - beta) * (
+            now @ now + velocity * rates @ rates
+        ) + made.length**2 * beta * posture @ posture
 
     box = list(zip(iiwa.lower, iiwa.upper, strict=True))
     assert cost(q) <= minimize(cost, q, bounds=box, method='L-BFGS-B').fun * (1 + 1e-6)
