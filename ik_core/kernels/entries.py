@@ -96,6 +96,7 @@ def _rows() -> list[Entry]:
     return [
         row(f'{search}:solve', 'iiD1D2', 'idiiii'),
         row(f'{search}:conclude', 'i', 'i', 'solve_conclude'),
+        row(f'{search}:look', 'iD1D2', 'id', 'solve_look'),
         *(
             row(
                 f'{search}:solve_batch_{lanes}',

@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,7 +51,7 @@ from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN
-from ..rules import is_within
+from ..rules import REACHED, RUNNING
 from .base import Solver
 
 NEARBY = 0.1
@@ -114,40 +115,39 @@ class ClosedFormSolver(Solver):
         return super().solve(problem, q0, budget) if result is None else result
 
     def _at_once(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult | None:
-        form = self._known_of(problem).form
-        if form is None or len(problem.packed.frozen):
+        known = self._known_of(problem)
+        form, workspace = known.form, known.workspace
+        if form is None or not workspace.is_plain:
             return None
         started = self.clock()
-        start = problem.load(q0)
-        start[problem.columns] = x = problem.limits.project(start[problem.columns])
-        problem.packed.update(x)
-        if _is_reached(problem):
+        start, errors = problem.load_numbers(q0), np.empty((2, 1))
+        if workspace.look(start, errors)[0] != RUNNING:  # it reaches the goal, or is not finite
             return None
         choice = _Choice(problem)
         q = choice.of(form.solve_loaded(start))
         if q is None and form.redundant_joint is not None:
             values = _outwards(form, start.item(form.redundant_joint))
             q = form.solve_first(start, values, choice.of)
-        return None if q is None else self._judged(problem, q, started)
+        return None if q is None else self._judged(known, q, errors, started)
 
-    def _judged(self, problem: IkProblem, q: Array, started: float) -> IkResult | None:
-        """The result of a solution (n,); None where it misses the tolerances."""
-        cost = problem.packed.update(q[problem.columns])
-        errors = problem.packed.errors.copy()
-        if not _is_reached(problem):
+    def _judged(self, known: _Known, q: Array, errors: Array, started: float) -> IkResult | None:
+        """The result of a solution (n,); None if it misses the tolerances. errors (2, 1): room."""
+        q = q.copy()
+        code, cost = known.workspace.look(q, errors)
+        if code != REACHED:
             return None
-        position, orientation, note = errors[:, 0], errors[:, 1], self._known_of(problem).note
         return IkResult(
-            q.copy(), IkStatus.REACHED, position, orientation, cost, 1, 2, 0,
-            self.clock() - started, (), note,
+            q, IkStatus.REACHED, errors[0], errors[1], cost, 1, 2, 0,
+            self.clock() - started, (), known.note,
         )  # fmt: skip
 
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
         """See Solver: those with a solution where the redundant joint keeps its value."""
-        form, packed = self._known_of(problem).form, problem.packed
-        if form is None or len(packed.frozen) or problem.secondary:
+        known, packed = self._known_of(problem), problem.packed
+        form, workspace = known.form, known.workspace
+        if form is None or not workspace.is_plain or problem.secondary:
             yield from super().solve_regular(problem, transforms, starts, threads)
             return
         for first in range(0, len(starts), TOGETHER):
@@ -157,10 +157,9 @@ class ClosedFormSolver(Solver):
             many = list(form.solve_many(some, q0, threads=threads))
             free = _free_ones(problem, many)
             for start, target, found in zip(q0, frames_of(some), free, strict=True):
-                packed.targets[0] = target
-                packed.update(start[columns])
-                reaches, q = _is_reached(problem), found[0] if len(found) else None
-                yield None if reaches or q is None else self._judged(problem, q, started)
+                packed.targets[0], errors = target, np.empty((2, 1))
+                is_done = not len(found) or workspace.look(start, errors)[0] == REACHED
+                yield None if is_done else self._judged(known, found[0], errors, started)
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         known = self._known_of(problem)
@@ -172,18 +171,24 @@ class ClosedFormSolver(Solver):
             problem.check_without_constraints()
             if self._next is None:
                 raise RuntimeError('make_solver makes this solver, which needs a fallback')
-            self._known = _Known(problem)
+            self._known = _Known(problem, self._next)
         return self._known
 
 
 class _Known(Knowledge):
     """What is known of a problem, and what is said of its solutions."""
 
-    def __init__(self, problem: IkProblem) -> None:
+    def __init__(self, problem: IkProblem, fallback: Solver) -> None:
         super().__init__(problem)
+        self._fallback: Any = fallback
         self._note = ''
         self._strategy: Strategy | None = None
         self.look(problem.default_configuration)
+
+    @cached_property
+    def workspace(self) -> Any:
+        """The fallback's records, which judge solutions."""
+        return self._fallback.workspace(self._problem())
 
     @property
     def note(self) -> str:
@@ -397,14 +402,6 @@ def _outwards(form: ClosedForm, here: float) -> Array:
     steps = step * np.arange(1, VALUES + 1)
     values = np.stack([here - steps, here + steps], axis=1).ravel()
     return values[(low <= values) & (values <= high)]
-
-
-def _is_reached(problem: IkProblem) -> bool:
-    """Whether the one goal is, where the problem was looked at last."""
-    position, orientation = problem.packed.errors[0].tolist()
-    return is_within(
-        position, orientation, problem.position_tolerance, problem.orientation_tolerance
-    )
 
 
 class _Choice:

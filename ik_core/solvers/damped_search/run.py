@@ -119,13 +119,9 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
     problem = problem_at(searches.problem)
     lanes, one, columns = one_lane(searches.one), one_number(searches.one), problem.columns
     if q.shape[0] > 0:
-        for j in range(q.shape[0]):
-            if not abs(q[j]) <= LARGEST_POSITION:
-                return NOT_FINITE, 0.0, 0, 0, 0, 0
-        searches.stage = NEW
+        if not set_start(problem, searches, q):
+            return NOT_FINITE, 0.0, 0, 0, 0, 0
         searches.guesses_first = searches.guesses_restart = 1 if problem.plan.shape[0] > 0 else 0
-        for j in range(columns.shape[0]):
-            searches.starts[0, j] = q[columns[j]]
     if searches.stage == NEW:
         begin_single(problem, searches, one)
         beside = q.shape[0] > 0 and searches.few != 0 and problem.restarts > 0
@@ -160,6 +156,37 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         max(int(searches.begun[0]) - 1, 0),
         int(searches.abandoned[0]),
     )
+
+
+@inner
+def set_start(problem: Record, searches: Record, q: Array) -> bool:
+    """Begin at joints q (n,) of the whole robot; return whether they are finite, and not large."""
+    for j in range(q.shape[0]):
+        if not abs(q[j]) <= LARGEST_POSITION:
+            return False
+    searches.stage = NEW
+    for j in range(problem.columns.shape[0]):
+        searches.starts[0, j] = q[problem.columns[j]]
+    return True
+
+
+@njit
+def look(address: int, q: Array, errors: Array) -> tuple[int, float]:
+    """Evaluate joints q (n,) of the whole robot, put inside the limits.
+
+    Fills q, and errors (2, G) of the goals [m, rad]. Returns REACHED, RUNNING or NOT_FINITE, and
+    the cost.
+    """
+    searches = searches_at(address)
+    problem = problem_at(searches.problem)
+    if not set_start(problem, searches, q):
+        return NOT_FINITE, 0.0
+    status, point = conclude(address), one_number(searches.one).point
+    for j in range(problem.columns.shape[0]):
+        q[problem.columns[j]] = point.answers[0, j]
+    for g in range(errors.shape[1]):
+        errors[0, g], errors[1, g] = point.errors[g, 0], point.errors[g, 1]
+    return status, float(point.cost)
 
 
 @inlined

@@ -32,7 +32,7 @@ from ...robot.kinematics import MULTIPLIER
 from ...tasks.kernels import CHAIN, CONE, GEOMETRIC, SLACK
 from . import layouts
 from .layouts import CLOSEST, COLLIDED, NEW, RUNNING
-from .run import FEW, NOT_FINITE, Outcome, conclude, solve
+from .run import FEW, NOT_FINITE, Outcome, conclude, look, solve
 
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """In the place of q and of errors: see `run.solve`."""
@@ -68,8 +68,8 @@ class DampedWorkspace(Workspace):
         self.beginning = beginning_for(problem, options)
         # what a solve without tasks, of goals as they are packed, is given and reports needs no
         # second look
-        self._is_plain = not problem.other_tasks and self.packed.is_plain
-        self._is_plain = self._is_plain and not len(self.packed.frozen)
+        self.is_plain = not problem.other_tasks and self.packed.is_plain
+        self.is_plain = self.is_plain and not len(self.packed.frozen)
         self._shape = 2, len(self.packed.parts)
         self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
         self._begins = self._may_begin = self._has_looked = False
@@ -286,7 +286,7 @@ class DampedWorkspace(Workspace):
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
-        started, is_plain, problem = clock(), self._is_plain, self.problem
+        started, is_plain, problem = clock(), self.is_plain, self.problem
         q = problem.load_numbers(q0) if is_plain else self._read(q0)
         address = self._address or self._prepare()  # after a read, which may make other records
         if self._tolerances is not problem.tolerances:
@@ -320,6 +320,18 @@ class DampedWorkspace(Workspace):
             '',
             abandoned,
         )
+
+    def look(self, q: Array, errors: Array) -> tuple[int, float]:
+        """Evaluate joints q (n,) of a plain problem, as `run.look` does."""
+        address = self._address or self._prepare()
+        if self._tolerances is not self.problem.tolerances:
+            self.note_tolerances()
+        if self.problem.avoids:
+            self._begin_to_avoid(q)
+        found: tuple[int, float] = look(address, q, errors)
+        if self.constants['failed']:
+            self._check(layouts.FAILED)
+        return found
 
     def _begin_to_avoid(self, q: Array) -> None:
         """Prepare the checks of a search that begins at q (n,)."""
