@@ -472,7 +472,7 @@ def draw(rows: Sequence[Row]) -> Any:
         people(axes, rows, f'5 {number}', f'Fig. 5, {number + 1}')
     for axes, name in zip(fourth.subplots(2, len(PICTURES)), DRAWN, strict=True):
         for number, one in enumerate(axes):
-            title = f'Fig. 4, {number + 1}, {name}'
+            title = f'{number + 1}' if number else f'Fig. 4, 1, {name}'
             people(one, rows, f'4 {number}', title, only=name)
     for axes, line in zip(lines.subplots(1, len(LINES), sharey=True), LINES, strict=True):
         moved(axes, rows, f'{line[0]:g} {line[1]:g}')
@@ -482,7 +482,8 @@ def draw(rows: Sequence[Row]) -> Any:
         twelfth.subplots(3, FRAMES), (SHOWN[0], 'captured', SHOWN[1]), strict=True
     ):
         for number, one in enumerate(axes):
-            people(one, rows, f'12 {number}', f'Fig. 12, {number + 1}, {name}', only=name)
+            title = f'{number + 1}' if number else f'Fig. 12, 1, {name}'
+            people(one, rows, f'12 {number}', title, only=name)
     return figure
 
 

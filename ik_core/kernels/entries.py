@@ -117,6 +117,7 @@ def _rows() -> list[Entry]:
         row('robot.limits:take_nearest_turns', 'D1D1D1D1B1'),
         row('maths.rotations:is_rigid', 'D2dd', 'b'),
         row('maths.rotations:first_not_rigid', 'D3dd', 'i'),
+        row('maths.rotations:relative_log', 'D1D1', 'ddd'),
         row('maths.rotations:quaternion_of', 'ddddddddd', 'dddd'),
         row('maths.quadratic_program:quadratic_program', 'D2D1D1D2D1D1D2D1', 'b'),
         row('rules:answer_status', 'ibb', 'i'),
