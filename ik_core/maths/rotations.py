@@ -178,13 +178,13 @@ def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector,
     )
 
 
-def frame_of(transform: Array) -> Array:
-    """The frame (12,) of a (4, 4) transform."""
-    return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
-
-
 _IN_FRAME = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10, 3, 7, 11])
 """Where a flat transform has what a frame has."""
+
+
+def frame_of(transform: Array) -> Array:
+    """The frame (12,) of a (4, 4) transform."""
+    return transform.take(_IN_FRAME)
 
 
 def frames_of(transforms: Array) -> Array:

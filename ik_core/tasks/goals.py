@@ -14,7 +14,7 @@ and errors count from its edge.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,27 +125,23 @@ class GoalTask(Task):
         numbers that are not finite, a zero quaternion, a matrix that is no rigid transform, a part
         together with a whole transform, or no argument at all.
         """
-        if transform is not None:
-            _check_alone(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
+        if transform is None:
+            turn = rotation_matrix(quaternion, rpy, rotation, normalise=normalise)
+            if turn is None and position is None:
+                raise InvalidGoal(
+                    f'the target for {self.link!r} is None: give a transform, a position, or one '
+                    'of quaternion, rpy and rotation'
+                )
+            if position is not None:
+                self.target[9:] = point(position)
+                self.frame_id = frame_id(position)
+            if turn is not None:
+                self.target[:9] = turn.ravel()
         elif position is None and quaternion is None and rpy is None and rotation is None:
-            raise InvalidGoal(
-                f'the target for {self.link!r} is None: give a transform, a position, or one of '
-                'quaternion, rpy and rotation'
-            )
-        target = self.target.copy()
-        frame = frame_id(transform) or frame_id(position)
-        if transform is not None:
-            rigid = checked_transform(transform, normalise=normalise)
-            target[:9].reshape(3, 3)[:] = rigid[:3, :3]
-            target[9:] = rigid[:3, 3]
-        turn = rotation_matrix(quaternion, rpy, rotation, normalise=normalise)
-        if turn is not None:
-            target[:9] = turn.ravel()
-        if position is not None:
-            target[9:] = point(position)
-        self.target[:] = target
-        if transform is not None or position is not None:
-            self.frame_id = frame
+            self.target[:] = frame_of(checked_transform(transform, normalise=normalise))
+            self.frame_id = frame_id(transform)
+        else:
+            _refuse_twice(position=position, quaternion=quaternion, rpy=rpy, rotation=rotation)
         self._note_what_is_set()
 
     def _set_given(self, normalise: bool = False, **given: Any) -> None:
@@ -523,15 +519,14 @@ def _name(link: Any, name: str) -> str:
     return link
 
 
-def _check_alone(**parts: Any) -> None:
-    """Raise InvalidGoal where a part of a target is given beside a transform, which has both."""
-    for name, part in parts.items():
-        if part is not None:
-            what = 'a position' if name == 'position' else 'an orientation'
-            raise InvalidGoal(
-                f'{what} is given twice, by transform and as {name}: give transform alone, or '
-                'position and one of quaternion, rpy and rotation'
-            )
+def _refuse_twice(**parts: Any) -> NoReturn:
+    """Raise InvalidGoal: a part of a target is given beside a transform, which has both."""
+    name = next(name for name, part in parts.items() if part is not None)
+    what = 'a position' if name == 'position' else 'an orientation'
+    raise InvalidGoal(
+        f'{what} is given twice, by transform and as {name}: give transform alone, or position '
+        'and one of quaternion, rpy and rotation'
+    )
 
 
 def _shown(name: str, values: Array) -> str:
