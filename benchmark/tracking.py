@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from ik_core.maths.rotations import Array
-from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.limits import random_configuration
@@ -196,11 +195,11 @@ def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
     motion, target = Governor(_limits(problem.robot), 1.0 / RATE, q), q.copy()
 
     def velocity() -> Array:
-        before = workspace.vectors[memory.X].copy()
+        before = workspace.search['x'].copy()
         workspace.run(1)
-        target[problem.variables] = workspace.vectors[memory.X]
+        target[problem.variables] = workspace.search['x']
         motion.follow(target)
-        return motion.dq.copy() if limited else RATE * (workspace.vectors[memory.X] - before)
+        return motion.dq.copy() if limited else RATE * (workspace.search['x'] - before)
 
     return _rms(velocity)
 

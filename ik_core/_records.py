@@ -179,6 +179,11 @@ class Record:
         else:
             self[name][...] = value
 
+    def words(self, first: str, last: str) -> NDArray[np.int64]:
+        """The numbers inside the record from one field to another that comes later, a view."""
+        places, _ = self.layout.places(self.width)
+        return self._words[places[first] // 8 : places[last] // 8 + 1]
+
     def point(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
         """Use an array, in C order, as a field of this shape, without a copy."""
         dtype = np.int64 if self.layout.fields[name][0] == INT else np.float64

@@ -32,7 +32,6 @@ import numpy as np
 
 from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, name_values, new_figure
 from ik_core.maths.rotations import Array
-from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.robot import Robot
@@ -215,7 +214,7 @@ class OneUpdate:
         """q (n,) after one update, as the method makes it."""
         after = self._workspace.load(q)
         self._workspace.run(1)
-        after[self.problem.variables] = self._workspace.vectors[memory.X]
+        after[self.problem.variables] = self._workspace.search['x']
         return after
 
 

@@ -30,7 +30,6 @@ import numpy as np
 
 from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
-from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.linkage import linkage
@@ -322,8 +321,8 @@ def steps_of(
         workspace.run(0)
         path = [q0]
         for _ in range(PATIENCE):
-            workspace.loop(*workspace.arguments, 1)  # no search, which leaves saddles
-            path.append(workspace.vectors[memory.X].copy())
+            workspace.loop(workspace.search.address, 1)  # no search, which leaves saddles
+            path.append(workspace.search['x'].copy())
         found.append((distance(problem, path[-1]), reversals(np.array(path))))
     return found
 

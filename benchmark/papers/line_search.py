@@ -29,7 +29,6 @@ import numpy as np
 from ik_core.exceptions import InvalidOption
 from ik_core.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, new_figure
 from ik_core.maths.rotations import Array
-from ik_core.optim.memory import X
 from ik_core.optim.search import CompiledSearch
 from ik_core.optim.workspace import MethodWorkspace
 from ik_core.problem import IkProblem
@@ -341,7 +340,7 @@ def solve(solver: Solver, problem: IkProblem, q0: Array, last: bool) -> tuple[Ar
     assert isinstance(search, CompiledSearch)
     assert isinstance(search.workspace, MethodWorkspace)
     q = result.q.copy()
-    q[problem.variables] = search.workspace.vectors[X]
+    q[problem.variables] = search.workspace.search['x']
     return q, result.iterations
 
 

@@ -24,7 +24,6 @@ import numpy as np
 
 from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, new_figure
 from ik_core.maths.rotations import Array
-from ik_core.optim import memory
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.linkage import linkage
@@ -92,9 +91,9 @@ class Coursework:
 
     def tick(self) -> Array:
         """The joints (n,) after another tick."""
-        self._workspace.loop(*self._workspace.arguments, 1)  # no search, which leaves saddles
+        self._workspace.loop(self._workspace.search.address, 1)  # no search, which leaves saddles
         self.q = self.q.copy()
-        self.q[self._problem.variables] = self._workspace.vectors[memory.X]
+        self.q[self._problem.variables] = self._workspace.search['x']
         return self.q
 
 

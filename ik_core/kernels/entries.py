@@ -46,8 +46,6 @@ def at(path: str) -> Any:
 
 GOALS = '(I2D2I2D2D2D2D2D2D2D2)'
 """`tasks.kernels.Packed`."""
-SEARCH = 'I2D2I2D2D2D2I1D1'
-"""The arrays of a search in the shared loop."""
 
 METHODS = (
     'jacobian_transpose',
@@ -146,43 +144,43 @@ def _rows() -> list[Entry]:
         row('closed_form.sweeping:sweep', 'I1D2D2D2D1iD2D2D1', 'd', 'closed_sweep'),
         row('closed_form.sweeping:hidden_values', 'I1D2D2D2D1D2D3D2D1', 'i'),
         *(
-            row(f'optim.loop:run_{name}', SEARCH + 'i', find=lambda name=name: _method(name))
+            row(f'optim.loop:run_{name}', 'ii', find=lambda name=name: _method(name))
             for name in METHODS
         ),
         *(
             row(
                 f'optim.loop:run_{name}_constrained',
-                SEARCH + 'i',
+                'ii',
                 find=lambda name=name: _constrained(name),
             )
             for name in CONSTRAINED
         ),
         *(
-            row(f'optim.loop:run_{name}_free', SEARCH + 'i', find=lambda name=name: _free(name))
+            row(f'optim.loop:run_{name}_free', 'ii', find=lambda name=name: _free(name))
             for name in CONSTRAINED
         ),
         row(
             'optim.loop:run_trust_region',
-            SEARCH + 'i',
+            'ii',
             find=lambda: _loop_of('trust_region', 'optim.dogbox', 'start', 'step'),
         ),
         row(
             'optim.loop:run_python',
-            SEARCH + 'i',
+            'ii',
             find=lambda: _loop_of('python', 'optim.loop', 'call_start', 'call_step'),
         ),
-        row('optim.loop:settle', SEARCH, 'i', 'loop_settle'),
-        row('optim.loop:conclude', SEARCH, '', 'loop_conclude'),
+        row('optim.loop:settle', 'i', 'i', 'loop_settle'),
+        row('optim.loop:conclude', 'i', '', 'loop_conclude'),
         row(
             'optim.loop:settle_constrained',
-            SEARCH,
+            'i',
             'i',
             'loop_settle_constrained',
             find=lambda: at('optim.constrained:settle'),
         ),
         row(
             'optim.loop:conclude_constrained',
-            SEARCH,
+            'i',
             '',
             'loop_conclude_constrained',
             find=lambda: at('optim.constrained:conclude'),
@@ -190,16 +188,16 @@ def _rows() -> list[Entry]:
         *(
             row(
                 f'optim.loop:{name}_free',
-                SEARCH,
+                'i',
                 letters,
                 f'loop_{name}_free',
                 find=lambda name=name: at(f'optim.avoiding:{name}'),
             )
             for name, letters in (('settle', 'i'), ('conclude', ''))
         ),
-        row('optim.constrained:start_inside', SEARCH, 'b'),
-        row('optim.descent:begin_descent', SEARCH + 'D2'),
-        row('optim.descent:descend', SEARCH + 'D2', 'b'),
+        row('optim.constrained:start_inside', 'i', 'b'),
+        row('optim.descent:begin_descent', 'iD2'),
+        row('optim.descent:descend', 'iD2', 'b'),
         row('optim.quasi_newton:linear_model', 'D2dD2'),
         row('optim.quasi_newton:bfgs_update', 'D2D1D1D1'),
         row('tracking.braking:approach_speed', 'ddd', 'd'),

@@ -50,28 +50,9 @@ from .evaluation import (
     take_trial,
     within_tolerances,
 )
+from .layouts import ENDED, Record
 from .line_search import ALPHA, BETA, SMALLEST_MOVE, project_onto
 from .loop import Kernel, method_loop
-from .memory import (
-    ANSWER,
-    AVOIDANCE,
-    BEST,
-    BEST_COST,
-    BEST_STATUS,
-    COST,
-    DESCENT,
-    DX,
-    ENDED,
-    ENDED_BY,
-    GRADIENT,
-    HELD,
-    PHASE,
-    STATUS,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
 from .quasi_newton import MOVED
 
 NEAR = 0.1
@@ -101,11 +82,7 @@ AVOIDED = Layout(
     model=(INT,),  # address of the collision model; 0: there is only the user's check
     state=(INT,),
     reach=(FLOAT,),  # [m] the largest margin
-    valid=(INT,),  # address of the callback for the user's check; 0: none
-    is_valid=(INT,),  # what it said
     first=(INT,),  # rows before those of the distances
-    columns=(INT, 'joints'),  # which joints of the robot the variables are
-    row=(FLOAT, 'robot_joints'),  # the configuration in question
     slopes=(FLOAT, 'robot_joints'),  # of a distance
     collided=(INT,),  # attempts that reached the goals at a point that may be no answer
     colliding=(FLOAT, 'joints'),  # the first such point
@@ -117,62 +94,63 @@ avoided_at = AVOIDED.lanes()
 
 
 @inner
-def _set_row(avoided: Any, x: Array) -> None:
+def _set_row(problem: Record, x: Array) -> None:
     for j in range(x.shape[0]):
-        avoided.row[avoided.columns[j]] = x[j]
+        problem.row[problem.columns[j]] = x[j]
 
 
 @inner
-def is_free(search: SearchArrays, x: Array) -> bool:
+def is_free(search: Record, x: Array) -> bool:
     """Whether the robot is free of collisions at x (n,)."""
-    avoided = avoided_at(search.counters[AVOIDANCE])
-    _set_row(avoided, x)
+    avoided = avoided_at(search.avoidance)
+    _set_row(search.problem, x)
     if avoided.model == 0:
         return True
-    return is_free_at(avoided.model, avoided.state, avoided.row)
+    return is_free_at(avoided.model, avoided.state, search.problem.row)
 
 
 @inner
-def may_answer(search: SearchArrays, x: Array) -> bool:
+def may_answer(search: Record, x: Array) -> bool:
     """Whether x (n,) is free of collisions and the user's own check accepts it."""
-    if search.counters[STATUS] == FAILED or not is_free(search, x):
+    if search.status == FAILED or not is_free(search, x):
         return False
-    avoided = avoided_at(search.counters[AVOIDANCE])
-    if avoided.valid == 0:
+    problem = search.problem
+    if problem.valid == 0:
         return True
-    if call_back(avoided.valid) != 0:
-        search.counters[STATUS] = FAILED
+    if call_back(problem.valid) != 0:
+        search.status = FAILED
         return False
-    return avoided.is_valid != 0
+    return bool(problem.is_valid != 0)
 
 
 @inner
-def violation(search: SearchArrays, x: Array) -> float:
+def violation(search: Record, x: Array) -> float:
     """How much nearer than its margin the worst pair is at x (n,) [m]; at most 0 if x is free."""
-    avoided = avoided_at(search.counters[AVOIDANCE])
-    _set_row(avoided, x)
+    avoided = avoided_at(search.avoidance)
+    _set_row(search.problem, x)
     if avoided.model == 0:
         return -FAR
-    return deepest(avoided.model, avoided.state, avoided.row, avoided.reach)
+    return deepest(avoided.model, avoided.state, search.problem.row, avoided.reach)
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 
 @inner
-def set_rows(search: SearchArrays, x: Array, leaves: bool) -> int:
+def set_rows(search: Record, x: Array, leaves: bool) -> int:
     """Put a row for each near pair at x (n,) below the linear constraints; returns the row of the
     worst pair, -1 without any.
 
     leaves : ask of pairs nearer than their margin to leave it; else only not to come nearer
     """
-    avoided, rows = avoided_at(search.counters[AVOIDANCE]), program_of(search).rows
+    avoided, rows = avoided_at(search.avoidance), program_of(search).rows
+    columns = search.problem.columns
     row, n, worst, least = avoided.first, x.shape[0], -1, np.inf
-    _set_row(avoided, x)
+    _set_row(search.problem, x)
     count = 0
     if avoided.model != 0:
         reach = avoided.reach + NEAR
-        count = distances_at(avoided.model, avoided.state, avoided.row, reach, False)
+        count = distances_at(avoided.model, avoided.state, search.problem.row, reach, False)
     for slot in range(count):
         model = model_numbers(avoided.model)
         state = state_numbers(avoided.state)
@@ -181,7 +159,7 @@ def set_rows(search: SearchArrays, x: Array, leaves: bool) -> int:
         add_slopes(model, state, slot, avoided.slopes)
         square = value = 0.0
         for j in range(n):
-            slope = avoided.slopes[avoided.columns[j]]
+            slope = avoided.slopes[columns[j]]
             square += slope * slope
             value += slope * x[j]
         if square <= LEAST_SLOPE * LEAST_SLOPE or row >= rows.shape[0]:
@@ -190,7 +168,7 @@ def set_rows(search: SearchArrays, x: Array, leaves: bool) -> int:
         wanted = model.margin[state.found[slot]] + SPARE
         rise = min(wanted - distance, RISE if leaves else 0.0)
         for j in range(n):
-            rows[row, j] = avoided.slopes[avoided.columns[j]] / length
+            rows[row, j] = avoided.slopes[columns[j]] / length
         if distance - wanted < least:
             worst, least = row, distance - wanted
         rows[row, n], rows[row, n + 1] = (value + rise) / length, FAR
@@ -200,17 +178,17 @@ def set_rows(search: SearchArrays, x: Array, leaves: bool) -> int:
 
 
 @inner
-def clear_rows(search: SearchArrays, used: int) -> None:
+def clear_rows(search: Record, used: int) -> None:
     """Make all rows below the linear constraints and so many others bound nothing."""
-    rows, n = program_of(search).rows, search.vectors.shape[1]
-    for row in range(avoided_at(search.counters[AVOIDANCE]).first + used, rows.shape[0]):
+    rows, n = program_of(search).rows, search.joints
+    for row in range(avoided_at(search.avoidance).first + used, rows.shape[0]):
         for j in range(n):
             rows[row, j] = 0.0
         rows[row, n], rows[row, n + 1] = -FAR, FAR
 
 
 @inner
-def bring_free(search: SearchArrays, x: Array, step: Array) -> bool:
+def bring_free(search: Record, x: Array, step: Array) -> bool:
     """Move x (n,) to a free point near it; False, with x anywhere inside the limits, where none is
     found. step (n,) is scratch."""
     project_onto(search, x)
@@ -224,31 +202,31 @@ def bring_free(search: SearchArrays, x: Array, step: Array) -> bool:
 
 
 @inner
-def put_inside_free(search: SearchArrays, x: Array) -> None:
+def put_inside_free(search: Record, x: Array) -> None:
     """As `put_inside`, to a free point; where none is found, to where the search stands. A restart
     stands at x itself: its steps then lead out of the collision."""
     project(search, x)
-    if avoided_at(search.counters[AVOIDANCE]).first > 0:
+    if avoided_at(search.avoidance).first > 0:
         clear_rows(search, 0)
-        nearest_inside(search, x, search.rhs, search.vectors[DX])
-    if not bring_free(search, x, search.vectors[DX]):
-        copy_to(search.vectors[X], x)
+        nearest_inside(search, x, search.rhs, search.dx)
+    if not bring_free(search, x, search.dx):
+        copy_to(search.x, x)
 
 
 # --- steps ---------------------------------------------------------------------------------------
 
 
 @inner
-def minimum_free(search: SearchArrays) -> None:
+def minimum_free(search: Record) -> None:
     """DX = the minimum of the model between the rows at x."""
-    set_rows(search, search.vectors[X], False)
+    set_rows(search, search.x, False)
     minimum_inside(search)
 
 
 @inner
-def armijo_free(search: SearchArrays, direction: Array, tau: float) -> bool:
+def armijo_free(search: Record, direction: Array, tau: float) -> bool:
     """As `armijo`, each trial being put to a free point; those that can't be are too long."""
-    x, trial, gradient = search.vectors[X], search.vectors[TRIAL], search.vectors[GRADIENT]
+    x, trial, gradient = search.x, search.trial, search.gradient
     largest = 0.0
     for j in range(x.shape[0]):
         largest = max(largest, abs(x[j]))
@@ -259,15 +237,15 @@ def armijo_free(search: SearchArrays, direction: Array, tau: float) -> bool:
             moved = max(moved, abs(tau * direction[j]))
         if not moved > SMALLEST_MOVE * (1.0 + largest):
             return False
-        if bring_free(search, trial, search.vectors[HELD]):
+        if bring_free(search, trial, search.held):
             for j in range(x.shape[0]):
                 slope += 2.0 * gradient[j] * (trial[j] - x[j])
             if slope < 0.0:
-                cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
-                if cost < search.values[COST] + search.options[ALPHA] * slope:
+                cost = evaluate(search, trial, search.trial_residual)
+                if cost < search.cost + search.own_options[ALPHA] * slope:
                     take_trial(search, cost)
                     return True
-        tau *= search.options[BETA]
+        tau *= search.own_options[BETA]
 
 
 descend_free = with_kernels(
@@ -276,16 +254,16 @@ descend_free = with_kernels(
 
 
 @inner
-def way_out(search: SearchArrays) -> bool:
+def way_out(search: Record) -> bool:
     """A step out of a collision that makes the worst violation less; False where none does."""
-    x, trial, step = search.vectors[X], search.vectors[TRIAL], search.vectors[HELD]
+    x, trial, step = search.x, search.trial, search.held
     before, n = violation(search, x), x.shape[0]
     worst = set_rows(search, x, True)
     copy_to(x, trial)
     if worst < 0:
         return False
     if not nearest_inside(search, trial, search.rhs, step):  # then out of the worst one alone
-        if avoided_at(search.counters[AVOIDANCE]).first > 0:
+        if avoided_at(search.avoidance).first > 0:
             return False
         row, value = program_of(search).rows[worst], 0.0
         for j in range(n):
@@ -305,18 +283,18 @@ def way_out(search: SearchArrays) -> bool:
             trial[j] = x[j] + tau * step[j]
         asked = min(before + SPARE, RISE)
         if violation(search, trial) < before - LESS * tau * asked or is_free(search, trial):
-            take_trial(search, evaluate(search, trial, search.rows[TRIAL_RESIDUAL]))
+            take_trial(search, evaluate(search, trial, search.trial_residual))
             return True
         tau *= 0.5
     return False
 
 
 @inner
-def step_free(search: SearchArrays) -> bool:
+def step_free(search: Record) -> bool:
     """One iteration: a step out of a collision, or a line search that enters none."""
-    if is_free(search, search.vectors[X]):
+    if is_free(search, search.x):
         return descend_free(search)
-    search.values[MOVED] = 0.0  # the model learns nothing from it
+    search.own_values[MOVED] = 0.0  # the model learns nothing from it
     return way_out(search)
 
 
@@ -324,9 +302,9 @@ def step_free(search: SearchArrays) -> bool:
 
 
 @inner
-def steepest_step_free(search: SearchArrays, program: Any) -> bool:
+def steepest_step_free(search: Record, program: Any) -> bool:
     """As `steepest_step`, between the rows at x."""
-    set_rows(search, search.vectors[X], False)
+    set_rows(search, search.x, False)
     return steepest_step(search, program)
 
 
@@ -336,16 +314,16 @@ hold_rows = variant(constrained.hold_constraints, 'between', BETWEEN)
 
 
 @inner
-def is_stationary_free(search: SearchArrays) -> bool:
+def is_stationary_free(search: Record) -> bool:
     """As `at_stationary_point`; no point that collides is one."""
-    return is_free(search, search.vectors[X]) and is_stationary_between(search)
+    return is_free(search, search.x) and is_stationary_between(search)
 
 
 @inner
-def go_lower(search: SearchArrays) -> bool:
+def go_lower(search: Record) -> bool:
     """As `go_to_minimum`. Where rows hold x, the curvature of distances may leave a way down, as
     round a ball: then each way that the rows leave is tried."""
-    program, n = program_of(search), search.vectors.shape[1]
+    program, n = program_of(search), search.joints
     rows = 0
     for c in range(n, program.sides.shape[0]):
         rows += 1 if program.sides[c] != 0.0 else 0
@@ -353,39 +331,38 @@ def go_lower(search: SearchArrays) -> bool:
     if go_to_minimum(search):
         return True
     for i in range(size if rows > 0 else 0):
-        copy_to(program.free[n - size + i], search.vectors[DESCENT])
+        copy_to(program.free[n - size + i], search.descent)
         if descend(search):
             return True
     return False
 
 
 @inner
-def keep_if_better_free(search: SearchArrays, status: int) -> None:
+def keep_if_better_free(search: Record, status: int) -> None:
     """As `keep_if_better`, of points that may be an answer."""
-    values, vectors = search.values, search.vectors
-    better = is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS]))
-    if better and may_answer(search, vectors[X]):
-        values[BEST_COST], values[BEST_STATUS] = values[COST], status
-        copy_to(vectors[X], vectors[BEST])
+    better = is_better(search.cost, status, search.best_cost, search.best_status)
+    if better and may_answer(search, search.x):
+        search.best_cost, search.best_status = search.cost, status
+        copy_to(search.x, search.best)
 
 
 @inner
-def keep_best_free(search: SearchArrays) -> None:
+def keep_best_free(search: Record) -> None:
     """As `keep_best`; a solution that the user's check refuses ends the attempt."""
-    counters, x = search.counters, search.vectors[X]
-    if counters[STATUS] != RUNNING or not is_solved(search):
+    x = search.x
+    if search.status != RUNNING or not is_solved(search):
         keep_if_better_free(search, RUNNING)
         return
     if may_answer(search, x):
         keep_if_better_free(search, REACHED)
-        counters[STATUS] = REACHED
+        search.status = REACHED
         return
-    avoided = avoided_at(counters[AVOIDANCE])
+    avoided = avoided_at(search.avoidance)
     if avoided.collided == 0:
         copy_to(x, avoided.colliding)
     avoided.collided += 1
     if is_free(search, x):
-        counters[PHASE], counters[ENDED_BY] = ENDED, STALLED
+        search.phase, search.ended_by = ENDED, STALLED
 
 
 POINTS = {
@@ -403,27 +380,27 @@ next_attempt = variant(loop.next_attempt, 'free', POINTS)
 
 
 @inner
-def see_whether_it_is_over_free(search: SearchArrays) -> None:
+def see_whether_it_is_over_free(search: Record) -> None:
     """As `see_whether_it_is_over`, unless that is known."""
-    if search.counters[PHASE] != ENDED:
+    if search.phase != ENDED:
         see_whether_it_is_over(search)
 
 
 @inner
-def next_attempt_free(search: SearchArrays, ended: int) -> None:
+def next_attempt_free(search: Record, ended: int) -> None:
     """As `next_attempt`; without a free point, or with solutions that collide, it has COLLIDED."""
     next_attempt(search, ended)
-    status = search.counters[STATUS]
+    status = search.status
     over = status != RUNNING and status != REACHED and status != FAILED
-    collided = avoided_at(search.counters[AVOIDANCE]).collided > 0
-    if over and (collided or search.values[BEST_COST] == np.inf):
-        search.counters[STATUS] = COLLIDED
+    collided = avoided_at(search.avoidance).collided > 0
+    if over and (collided or search.best_cost == np.inf):
+        search.status = COLLIDED
 
 
 @inner
-def reached_free(search: SearchArrays) -> bool:
+def reached_free(search: Record) -> bool:
     """Whether all goals are reached at the answer, which may be one."""
-    return within_tolerances(search) and may_answer(search, search.vectors[ANSWER])
+    return within_tolerances(search) and may_answer(search, search.answer)
 
 
 # --- the loop ------------------------------------------------------------------------------------

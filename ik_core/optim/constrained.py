@@ -29,26 +29,13 @@ from ..maths.dual_active_set import (
     upper_bound,
     value_of,
 )
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..rules import is_pressing, is_steep
 from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
+from .layouts import Record, search_at
 from .loop import Kernel, method_loop
-from .memory import (
-    BEST,
-    CONSTRAINTS,
-    COST,
-    DESCENT,
-    DX,
-    GRADIENT,
-    SQUARES,
-    START,
-    TRIAL,
-    SearchArrays,
-    X,
-    carve,
-)
 
 NEAR = 1e-10
 """A constraint is met where no more is left to its bound, relative to |bound| + 1."""
@@ -61,21 +48,21 @@ LEAST_METRIC = 1e-30
 
 
 @inner
-def program_of(search: SearchArrays) -> ProgramArrays:
+def program_of(search: Record) -> ProgramArrays:
     """The arrays of a search's programs."""
-    return carve_program(search.program, search.vectors.shape[1], search.counters[CONSTRAINTS])
+    return carve_program(search.program, search.joints, search.constraints)
 
 
 @inner
-def minimum_inside(search: SearchArrays) -> None:
+def minimum_inside(search: Record) -> None:
     """DX = the minimum of the model inside the constraints; 0 where it is not convex."""
     constrained_program(
         search.model,
-        search.vectors[GRADIENT],
-        search.vectors[X],
-        search.bounds,
+        search.gradient,
+        search.x,
+        search.problem.bounds,
         search.normal,
-        search.vectors[DX],
+        search.dx,
         program_of(search),
     )
 
@@ -87,7 +74,7 @@ constrained_step: Kernel = with_kernels(
 
 
 @inner
-def nearest_inside(search: SearchArrays, x: Array, gradient: Array, step: Array) -> bool:
+def nearest_inside(search: Record, x: Array, gradient: Array, step: Array) -> bool:
     """Move x (n,) to the nearest point inside the constraints; False where there is none.
 
     gradient and step (n,) are scratch.
@@ -98,7 +85,7 @@ def nearest_inside(search: SearchArrays, x: Array, gradient: Array, step: Array)
             program.metric[j, k] = 0.0
         program.metric[j, j], gradient[j] = 1.0, 0.0
     answer = constrained_program(
-        program.metric, gradient, x, search.bounds, search.normal, step, program
+        program.metric, gradient, x, search.problem.bounds, search.normal, step, program
     )
     for j in range(x.shape[0]):
         x[j] += step[j]
@@ -107,54 +94,54 @@ def nearest_inside(search: SearchArrays, x: Array, gradient: Array, step: Array)
 
 
 @inner
-def put_inside_constraints(search: SearchArrays, x: Array) -> None:
+def put_inside_constraints(search: Record, x: Array) -> None:
     """As `put_inside`, with the linear constraints."""
     project(search, x)
-    if not nearest_inside(search, x, search.rhs, search.vectors[DX]):
-        copy_to(search.vectors[BEST], x)
+    if not nearest_inside(search, x, search.rhs, search.dx):
+        copy_to(search.best, x)
 
 
 @inner
-def steepest_step(search: SearchArrays, program: ProgramArrays) -> bool:
+def steepest_step(search: Record, program: ProgramArrays) -> bool:
     """DX = argmin J'r.p + |D p|^2 / 2 inside the constraints; the sides and multipliers there."""
-    n = search.vectors.shape[1]
+    n = search.joints
     for j in range(n):
         for k in range(j):
             program.metric[j, k] = 0.0
-        program.metric[j, j] = max(search.vectors[SQUARES, j], LEAST_METRIC)
+        program.metric[j, j] = max(search.squares[j], LEAST_METRIC)
     answer = constrained_program(
         program.metric,
-        search.vectors[GRADIENT],
-        search.vectors[X],
-        search.bounds,
+        search.gradient,
+        search.x,
+        search.problem.bounds,
         search.normal,
-        search.vectors[DX],
+        search.dx,
         program,
     )
     return answer == SOLVED
 
 
 @inner
-def is_stationary_inside(search: SearchArrays) -> bool:
+def is_stationary_inside(search: Record) -> bool:
     """As `at_stationary_point`, with the linear constraints."""
     if not steepest_step(search, program_of(search)):
         return False
-    for j in range(search.vectors.shape[1]):
-        square = search.vectors[SQUARES, j]
-        if is_steep(search.vectors[DX, j] * square, square, search.values[COST]):
+    for j in range(search.joints):
+        square = search.squares[j]
+        if is_steep(search.dx[j] * square, square, search.cost):
             return False
     return True
 
 
 @inner
-def hold_constraints(search: SearchArrays, all_at_limits: bool) -> int:
+def hold_constraints(search: Record, all_at_limits: bool) -> int:
     """As `second_order.hold`, by sides: 0 for what may be left; the number of those met."""
     program, loose = program_of(search), 0
     steepest_step(search, program)
     for c in range(program.sides.shape[0]):
-        lower = lower_bound(c, search.bounds, program)
-        upper = upper_bound(c, search.bounds, program)
-        value = value_of(c, search.vectors[X], search.vectors[DX], program)
+        lower = lower_bound(c, search.problem.bounds, program)
+        upper = upper_bound(c, search.problem.bounds, program)
+        value = value_of(c, search.x, search.dx, program)
         met = value - lower < NEAR * (1.0 + abs(lower))  # not so at no bound
         met = met or upper - value < NEAR * (1.0 + abs(upper))
         held = lower == upper or (met and all_at_limits) or _presses(search, program, c)
@@ -164,23 +151,23 @@ def hold_constraints(search: SearchArrays, all_at_limits: bool) -> int:
 
 
 @inner
-def _presses(search: SearchArrays, program: ProgramArrays, c: int) -> bool:
+def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
     """Whether a constraint's multiplier holds it, as the slope along a variable does."""
-    n = search.vectors.shape[1]
+    n = search.joints
     square = 0.0
     if c < n:
-        square = search.vectors[SQUARES, c]
+        square = search.squares[c]
     else:
         for j in range(n):
-            square += program.rows[c - n, j] ** 2 * search.vectors[SQUARES, j]
-    return is_pressing(program.multipliers[c], square, search.values[COST])
+            square += program.rows[c - n, j] ** 2 * search.squares[j]
+    return is_pressing(program.multipliers[c], square, search.cost)
 
 
 @inner
-def free_hessian_inside(search: SearchArrays) -> int:
+def free_hessian_inside(search: Record) -> int:
     """As `second_order.free_hessian`: Z'HZ for the last rows of `free`, Z'."""
     program = program_of(search)
-    n, image = search.vectors.shape[1], search.vectors[DX]
+    n, image = search.joints, search.dx
     held = _free_space(program, n)
     for i in range(n - held):
         for j in range(n):
@@ -243,15 +230,15 @@ def _product(rows: Array, i: int, vector: Array) -> float:
 
 
 @inner
-def free_slope_inside(search: SearchArrays, size: int) -> None:
+def free_slope_inside(search: Record, size: int) -> None:
     """As `second_order.free_slope`: -Z'J'r."""
-    program, n = program_of(search), search.vectors.shape[1]
+    program, n = program_of(search), search.joints
     for i in range(size):
-        search.rhs[i] = -_product(program.free, n - size + i, search.vectors[GRADIENT])
+        search.rhs[i] = -_product(program.free, n - size + i, search.gradient)
 
 
 @inner
-def expand_inside(search: SearchArrays, size: int, direction: Array) -> None:
+def expand_inside(search: Record, size: int, direction: Array) -> None:
     """As `second_order.expand`: Z `rhs`."""
     program, n = program_of(search), direction.shape[0]
     for j in range(n):
@@ -261,14 +248,14 @@ def expand_inside(search: SearchArrays, size: int, direction: Array) -> None:
 
 
 @inner
-def undecided_inside(search: SearchArrays) -> bool:
+def undecided_inside(search: Record) -> bool:
     """In the place of `second_order.find_descent_inside`, whose ways know the limits alone.
 
     Whether there is a way down off several constraints that are met, but not pressed, is not told
     here: DESCENT = 0 leads nowhere, so the point is not called the closest.
     """
-    for j in range(search.vectors.shape[1]):
-        search.vectors[DESCENT, j] = 0.0
+    for j in range(search.joints):
+        search.descent[j] = 0.0
     return True
 
 
@@ -299,16 +286,9 @@ def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
 
 @njit
 def start_inside(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
+    address: int,
 ) -> bool:
     """Move the start to the nearest point inside; False where there is none."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    project(search, search.vectors[START])
-    return nearest_inside(search, search.vectors[START], search.vectors[DX], search.vectors[TRIAL])
+    search = search_at(address)
+    project(search, search.start)
+    return nearest_inside(search, search.start, search.dx, search.trial)

@@ -1,6 +1,6 @@
 """One iteration of the null-space descent as a kernel; `null_space` has the formulas.
 
-It lives in the arrays of a search that stands at x, and in `second` (s, 2n + 1): each row of a
+It lives in the record of a search that stands at x, and in `second` (s, 2n + 1): each row of a
 secondary task's Jacobian, that row without what moves the goals or joints that are held, and its
 residual.
 """
@@ -10,29 +10,14 @@ from __future__ import annotations
 from .._jit import call_back, inner, njit
 from ..maths.boxed_step import cap_step, is_blocked
 from ..maths.linalg import cholesky_solve
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, identity, shortest_step
 from ..maths.vectors import copy_to
 from ..robot.limits import SNAP
 from ..rules import FAILED
 from .active_set import share_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
-from .memory import (
-    ASKED,
-    COST,
-    DX,
-    HELD,
-    METHOD,
-    OWN_ROWS,
-    OWN_VALUES,
-    OWN_VECTORS,
-    STATUS,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-    carve,
-)
+from .layouts import Record, search_at
 
 MAX_STEP = 0.3
 """Largest move of a joint in one iteration [rad or m]."""
@@ -54,50 +39,36 @@ ROUNDING = 1e-15
 """Singular values below this share of the largest, for each row or column, are rounding."""
 
 # Its own values, vectors and rows.
-ALLOWED, SECONDARY_COST, MUST_REACH = OWN_VALUES, OWN_VALUES + 1, OWN_VALUES + 2
-SCALES, RESTS, NEARER, STEP = range(OWN_VECTORS, OWN_VECTORS + 4)
-NEARER_RESIDUAL = OWN_ROWS
+ALLOWED, SECONDARY_COST, MUST_REACH = 0, 1, 2
+SCALES, RESTS, NEARER, STEP = range(4)
+NEARER_RESIDUAL = 0
 
 
 @njit
 def begin_descent(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
+    address: int,
     second: Array,
 ) -> None:
     """Begin where x stands."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+    search = search_at(address)
     _evaluate_at_x(search)
-    search.values[ALLOWED] = search.values[COST] * (1.0 + 1e-9) + 1e-18
-    search.values[SECONDARY_COST] = _secondary_at(search, second, search.vectors[X])
+    search.own_values[ALLOWED] = search.cost * (1.0 + 1e-9) + 1e-18
+    search.own_values[SECONDARY_COST] = _secondary_at(search, second, search.x)
 
 
 @njit
 def descend(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
+    address: int,
     second: Array,
 ) -> bool:
     """Move x once; whether there is nothing left to gain."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    values, x, step = search.values, search.vectors[X], search.vectors[STEP]
-    before = values[SECONDARY_COST]
+    search = search_at(address)
+    x, step = search.x, search.own_vectors[STEP]
+    before = search.own_values[SECONDARY_COST]
     _secondary_at(search, second, x)
     _descent_step(search, second, step)
     cap_step(step, MAX_STEP)
-    share = share_inside(x, step, search.bounds)
+    share = share_inside(x, step, search.problem.bounds)
     size = share
     for _ in range(HALVINGS):
         largest = 0.0
@@ -107,29 +78,29 @@ def descend(
             break
         size *= 0.5
     _evaluate_at_x(search)
-    gained = before - values[SECONDARY_COST]
+    gained = before - search.own_values[SECONDARY_COST]
     return gained <= (0.0 if share < 1.0 else LEAST_GAIN * before)
 
 
 @inner
-def _evaluate_at_x(search: SearchArrays) -> None:
+def _evaluate_at_x(search: Record) -> None:
     evaluate_here(search)
-    differentiate(search, search.vectors[X], search.columns)
+    differentiate(search, search.x, search.columns)
 
 
 @inner
-def _secondary_at(search: SearchArrays, second: Array, x: Array) -> float:
+def _secondary_at(search: Record, second: Array, x: Array) -> float:
     """Fill in the secondary tasks' Jacobian and residual at x (n,); return their cost."""
     n = x.shape[0]
-    for i in range(search.integers[0]):  # the rows of tasks about joints
+    for i in range(search.own_integers[0]):  # the rows of tasks about joints
         for j in range(n):
             second[i, j] = 0.0
-        second[i, i] = search.vectors[SCALES, i]
-        second[i, 2 * n] = search.vectors[SCALES, i] * (x[i] - search.vectors[RESTS, i])
-    if search.counters[METHOD] != 0:
-        copy_to(x, search.vectors[ASKED])
-        if call_back(search.counters[METHOD]) != 0:
-            search.counters[STATUS] = FAILED
+        second[i, i] = search.own_vectors[SCALES, i]
+        second[i, 2 * n] = search.own_vectors[SCALES, i] * (x[i] - search.own_vectors[RESTS, i])
+    if search.method != 0:
+        copy_to(x, search.problem.asked)
+        if call_back(search.method) != 0:
+            search.status = FAILED
     cost = 0.0
     for i in range(second.shape[0]):
         cost += second[i, 2 * n] * second[i, 2 * n]
@@ -137,47 +108,47 @@ def _secondary_at(search: SearchArrays, second: Array, x: Array) -> float:
 
 
 @inner
-def _descent_step(search: SearchArrays, second: Array, step: Array) -> None:
+def _descent_step(search: Record, second: Array, step: Array) -> None:
     """step (n,) = N z over the joints that no limit holds; one that it would press is held."""
-    held = search.vectors[HELD]
+    held = search.held
     for j in range(held.shape[0]):
         held[j] = 0.0
     for _ in range(held.shape[0] + 1):
         _null_space_step(search, second, step)
-        if not _hold_blocked(search, search.vectors[X], step):
+        if not _hold_blocked(search, search.x, step):
             return
     for j in range(held.shape[0]):
         step[j] = 0.0
 
 
 @inner
-def _hold_blocked(search: SearchArrays, x: Array, step: Array) -> bool:
+def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
     """Hold the variables at a limit that a step would have them cross; whether there are any."""
     blocked = 0
     for j in range(x.shape[0]):
-        lower, upper = search.bounds[0, j], search.bounds[1, j]
-        if search.vectors[HELD, j] == 0.0 and is_blocked(x[j], lower, upper, -step[j]):
-            search.vectors[HELD, j] = 1.0
+        lower, upper = search.problem.bounds[0, j], search.problem.bounds[1, j]
+        if search.held[j] == 0.0 and is_blocked(x[j], lower, upper, -step[j]):
+            search.held[j] = 1.0
             blocked += 1
     return blocked > 0
 
 
 @inner
-def _decompose_free(search: SearchArrays, columns: Array) -> None:
+def _decompose_free(search: Record, columns: Array) -> None:
     """The singular values of the Jacobian's columns that are not held: `basis`, `work`, `rhs`."""
     for j in range(columns.shape[0]):
         for i in range(columns.shape[1]):
-            free = search.vectors[HELD, j] == 0.0
+            free = search.held[j] == 0.0
             search.own_columns[j, i] = columns[j, i] if free else 0.0
     identity(search.basis)
     decompose(search.own_columns, search.basis, search.work, search.rhs)
 
 
 @inner
-def _null_space_step(search: SearchArrays, second: Array, step: Array) -> None:
+def _null_space_step(search: Record, second: Array, step: Array) -> None:
     """argmin |s + Js N z|^2 + d^2 |z|^2: the rows Js N, then (F'F + d^2 I)^-1 F's."""
     n, m = search.columns.shape
-    held, hessian = search.vectors[HELD], search.hessian
+    held, hessian = search.held, search.hessian
     _decompose_free(search, search.columns)
     least = RANK_TOLERANCE * RANK_TOLERANCE * falling(search.rhs, m, 0)
     for i in range(second.shape[0]):
@@ -210,14 +181,14 @@ def _null_space_step(search: SearchArrays, second: Array, step: Array) -> None:
 
 
 @inner
-def _accept(search: SearchArrays, second: Array, size: float) -> bool:
+def _accept(search: Record, second: Array, size: float) -> bool:
     """Take x + size step, brought back to the goals, if they allow it and the cost falls."""
-    trial, values = search.vectors[TRIAL], search.values
+    trial, values = search.trial, search.own_values
     for j in range(trial.shape[0]):
-        trial[j] = search.vectors[X, j] + size * search.vectors[STEP, j]
+        trial[j] = search.x[j] + size * search.own_vectors[STEP, j]
         for side in range(2):
-            if abs(trial[j] - search.bounds[side, j]) < SNAP:
-                trial[j] = search.bounds[side, j]
+            if abs(trial[j] - search.problem.bounds[side, j]) < SNAP:
+                trial[j] = search.problem.bounds[side, j]
     project(search, trial)
     cost = _correct(search)
     reached = within_tolerances(search) if values[MUST_REACH] > 0.0 else cost <= values[ALLOWED]
@@ -227,49 +198,49 @@ def _accept(search: SearchArrays, second: Array, size: float) -> bool:
     if not secondary < values[SECONDARY_COST]:
         return False
     values[SECONDARY_COST] = secondary
-    copy_to(trial, search.vectors[X])
+    copy_to(trial, search.x)
     return True
 
 
 @inner
-def _correct(search: SearchArrays) -> float:
+def _correct(search: Record) -> float:
     """Bring the trial point back to the goals by Gauss-Newton steps; return the cost there."""
-    trial, nearer = search.vectors[TRIAL], search.vectors[NEARER]
-    residual = search.rows[TRIAL_RESIDUAL]
+    trial, nearer = search.trial, search.own_vectors[NEARER]
+    residual = search.trial_residual
     cost = evaluate(search, trial, residual)
     for _ in range(CORRECTIONS):
-        if cost <= CLOSE * search.values[ALLOWED]:
+        if cost <= CLOSE * search.own_values[ALLOWED]:
             break
         differentiate(search, trial, search.columns)
         _shortest_step(search)
         for j in range(trial.shape[0]):
-            nearer[j] = trial[j] + search.vectors[DX, j]
+            nearer[j] = trial[j] + search.dx[j]
         project(search, nearer)
-        lower = evaluate(search, nearer, search.rows[NEARER_RESIDUAL])
+        lower = evaluate(search, nearer, search.own_rows[NEARER_RESIDUAL])
         if lower >= cost:
             evaluate(search, trial, residual)
             break
         cost = lower
         copy_to(nearer, trial)
-        copy_to(search.rows[NEARER_RESIDUAL], residual)
+        copy_to(search.own_rows[NEARER_RESIDUAL], residual)
     return cost
 
 
 @inner
-def _shortest_step(search: SearchArrays) -> None:
+def _shortest_step(search: Record) -> None:
     """dx = the shortest step of the free joints for which |r + J dx| is least, at the trial."""
     n, m = search.columns.shape
-    dx, held = search.vectors[DX], search.vectors[HELD]
+    dx, held = search.dx, search.held
     for j in range(n):
         held[j] = 0.0
     for _ in range(n + 1):
         _decompose_free(search, search.columns)
         least = (ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0)
-        residual = search.rows[TRIAL_RESIDUAL]
+        residual = search.trial_residual
         shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):
             dx[j] = -dx[j]
-        if not _hold_blocked(search, search.vectors[TRIAL], dx):
+        if not _hold_blocked(search, search.trial, dx):
             return
     for j in range(n):
         dx[j] = 0.0

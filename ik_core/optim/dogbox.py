@@ -19,25 +19,13 @@ from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, identity, shortest_step
 from .active_set import share_within
 from .evaluation import evaluate, is_held, take_trial
+from .layouts import Record
 from .line_search import project_onto
-from .memory import (
-    COST,
-    DX,
-    GRADIENT,
-    HELD,
-    OWN_VALUES,
-    OWN_VECTORS,
-    RESIDUAL,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
 
-RADIUS = OWN_VALUES
+RADIUS = 0
 """The largest move of a variable that the model is trusted for."""
 
-NEWTON, CAUCHY, LOWEST, HIGHEST = range(OWN_VECTORS, OWN_VECTORS + 4)
+NEWTON, CAUCHY, LOWEST, HIGHEST = range(4)
 """The Gauss-Newton step and the Cauchy point; the box of steps."""
 
 FIRST_RADIUS = 1.0
@@ -54,55 +42,55 @@ RANK = 1e-10
 
 
 @inner
-def start(search: SearchArrays) -> None:
+def start(search: Record) -> None:
     """Begin with the first radius."""
-    search.values[RADIUS] = FIRST_RADIUS
+    search.own_values[RADIUS] = FIRST_RADIUS
 
 
 @inner
-def step(search: SearchArrays) -> bool:
+def step(search: Record) -> bool:
     """The first step that lowers the cost, in ever smaller regions; False where there is none."""
-    values, vectors, dx = search.values, search.vectors, search.vectors[DX]
+    dx = search.dx
     hold(search)
     gauss_newton_step(search)
     cauchy_point(search)
     largest = 0.0
     for j in range(dx.shape[0]):
-        largest = max(largest, abs(vectors[X, j]))
-    while values[RADIUS] > SMALLEST_RADIUS * (1.0 + largest):
+        largest = max(largest, abs(search.x[j]))
+    while search.own_values[RADIUS] > SMALLEST_RADIUS * (1.0 + largest):
         dogleg(search)
         moved = 0.0
         for j in range(dx.shape[0]):
-            vectors[TRIAL, j] = vectors[X, j] + dx[j]
+            search.trial[j] = search.x[j] + dx[j]
             moved = max(moved, abs(dx[j]))
-        project_onto(search, vectors[TRIAL])
-        cost = evaluate(search, vectors[TRIAL], search.rows[TRIAL_RESIDUAL])
-        share = (values[COST] - cost) / max(predicted_decrease(search), 1e-300)
+        project_onto(search, search.trial)
+        cost = evaluate(search, search.trial, search.trial_residual)
+        share = (search.cost - cost) / max(predicted_decrease(search), 1e-300)
         if not share > POOR:
-            values[RADIUS] = POOR * moved
-        elif share > GOOD and moved >= 0.999 * values[RADIUS]:
-            values[RADIUS] *= 2.0
-        if cost < values[COST]:
+            search.own_values[RADIUS] = POOR * moved
+        elif share > GOOD and moved >= 0.999 * search.own_values[RADIUS]:
+            search.own_values[RADIUS] *= 2.0
+        if cost < search.cost:
             take_trial(search, cost)
             return True
     return False
 
 
 @inner
-def hold(search: SearchArrays) -> None:
+def hold(search: Record) -> None:
     """HELD, and the columns of the others in `own_columns`; those of the held are 0."""
     for j in range(search.columns.shape[0]):
-        pinned = search.bounds[0, j] == search.bounds[1, j]
-        search.vectors[HELD, j] = 1.0 if pinned or is_held(search, j) else 0.0
+        pinned = search.problem.bounds[0, j] == search.problem.bounds[1, j]
+        search.held[j] = 1.0 if pinned or is_held(search, j) else 0.0
         for i in range(search.columns.shape[1]):
-            free = search.vectors[HELD, j] == 0.0
+            free = search.held[j] == 0.0
             search.own_columns[j, i] = search.columns[j, i] if free else 0.0
 
 
 @inner
-def gauss_newton_step(search: SearchArrays) -> None:
+def gauss_newton_step(search: Record) -> None:
     """NEWTON = -J+ r = -sum of v u'r / s over the singular values that are not 0."""
-    step, squares, residual = search.vectors[NEWTON], search.rhs, search.rows[RESIDUAL]
+    step, squares, residual = search.own_vectors[NEWTON], search.rhs, search.residual
     identity(search.basis)
     decompose(search.own_columns, search.basis, search.work, squares)
     least = RANK * RANK * falling(squares, search.work.shape[0], 0)
@@ -112,13 +100,13 @@ def gauss_newton_step(search: SearchArrays) -> None:
 
 
 @inner
-def cauchy_point(search: SearchArrays) -> None:
+def cauchy_point(search: Record) -> None:
     """CAUCHY = -t g over the free variables."""
-    cauchy, squares, image = search.vectors[CAUCHY], 0.0, search.rhs
+    cauchy, squares, image = search.own_vectors[CAUCHY], 0.0, search.rhs
     for i in range(search.columns.shape[1]):
         image[i] = 0.0
     for j in range(cauchy.shape[0]):
-        cauchy[j] = -search.vectors[GRADIENT, j] if search.vectors[HELD, j] == 0.0 else 0.0
+        cauchy[j] = -search.gradient[j] if search.held[j] == 0.0 else 0.0
         squares += cauchy[j] * cauchy[j]
         for i in range(search.columns.shape[1]):
             image[i] += search.columns[j, i] * cauchy[j]
@@ -130,23 +118,23 @@ def cauchy_point(search: SearchArrays) -> None:
 
 
 @inner
-def dogleg(search: SearchArrays) -> None:
+def dogleg(search: Record) -> None:
     """DX = the last point of the path that is inside the box."""
-    vectors, radius = search.vectors, search.values[RADIUS]
-    dx, lowest, highest = vectors[DX], vectors[LOWEST], vectors[HIGHEST]
+    radius = search.own_values[RADIUS]
+    dx, lowest, highest = search.dx, search.own_vectors[LOWEST], search.own_vectors[HIGHEST]
     inside = True
     for j in range(dx.shape[0]):
-        lowest[j] = max(search.bounds[0, j] - vectors[X, j], -radius)
-        highest[j] = min(search.bounds[1, j] - vectors[X, j], radius)
-        inside = inside and lowest[j] <= vectors[NEWTON, j] <= highest[j]
+        lowest[j] = max(search.problem.bounds[0, j] - search.x[j], -radius)
+        highest[j] = min(search.problem.bounds[1, j] - search.x[j], radius)
+        inside = inside and lowest[j] <= search.own_vectors[NEWTON, j] <= highest[j]
         dx[j] = 0.0
     if inside:
-        _go(dx, vectors[NEWTON], lowest, highest)
+        _go(dx, search.own_vectors[NEWTON], lowest, highest)
         return
-    if _go(dx, vectors[CAUCHY], lowest, highest) >= 1.0:
+    if _go(dx, search.own_vectors[CAUCHY], lowest, highest) >= 1.0:
         for j in range(dx.shape[0]):
-            vectors[TRIAL, j] = vectors[NEWTON, j] - dx[j]
-        _go(dx, vectors[TRIAL], lowest, highest)
+            search.trial[j] = search.own_vectors[NEWTON, j] - dx[j]
+        _go(dx, search.trial, lowest, highest)
 
 
 @inner
@@ -159,12 +147,12 @@ def _go(dx: Array, way: Array, lowest: Array, highest: Array) -> float:
 
 
 @inner
-def predicted_decrease(search: SearchArrays) -> float:
+def predicted_decrease(search: Record) -> float:
     """|r|^2 - |r + J dx|^2."""
     decrease = 0.0
     for i in range(search.columns.shape[1]):
         image = 0.0
         for j in range(search.columns.shape[0]):
-            image += search.columns[j, i] * search.vectors[DX, j]
-        decrease -= (2.0 * search.rows[RESIDUAL, i] + image) * image
+            image += search.columns[j, i] * search.dx[j]
+        decrease -= (2.0 * search.residual[i] + image) * image
     return decrease

@@ -34,20 +34,9 @@ from ..maths.linalg import STATIONARY, cholesky_solve
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
 from .evaluation import differentiate, evaluate, project, slope, take_trial
+from .layouts import Record
 from .line_search import back_track
 from .loop import Kernel
-from .memory import (
-    COST,
-    DX,
-    GRADIENT,
-    OWN_VALUES,
-    OWN_VECTORS,
-    SQUARES,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
 from .quasi_newton import (
     CHANGE,
     EPSILON,
@@ -60,11 +49,11 @@ from .quasi_newton import (
 
 FIRST_WEIGHT, GROWTH = QUASI_NEWTON_OPTIONS, QUASI_NEWTON_OPTIONS + 1
 
-WEIGHT, VIOLATION, PHI, FREE_COST, TRIAL_COST = range(OWN_VALUES + 1, OWN_VALUES + 6)
+WEIGHT, VIOLATION, PHI, FREE_COST, TRIAL_COST = range(1, 6)
 """mu; how far outside x was when the terms were last chosen; phi and f at the iterate; f at the
 trial point."""
 
-FREE, FREE_GRADIENT, PHI_GRADIENT, MULTIPLIERS, SIDE = range(OWN_VECTORS + 4, OWN_VECTORS + 9)
+FREE, FREE_GRADIENT, PHI_GRADIENT, MULTIPLIERS, SIDE = range(4, 9)
 """The iterate, which may be outside; half the gradients of f and phi there; lambda; on which side
 of the limits a step is to end: -1, 0, 1."""
 
@@ -79,59 +68,59 @@ GUESSES = 20
 
 
 @inner
-def start(search: SearchArrays) -> None:
+def start(search: Record) -> None:
     """Begin at x with the first weight, multipliers 0, and the Hessian of the linear model."""
-    values, vectors = search.values, search.vectors
     begin_model(search)
-    values[WEIGHT], values[VIOLATION] = search.options[FIRST_WEIGHT], np.inf
-    for j in range(vectors.shape[1]):
-        vectors[MULTIPLIERS, j] = 0.0
-    copy_to(vectors[X], vectors[FREE])
-    copy_to(vectors[GRADIENT], vectors[FREE_GRADIENT])
-    values[FREE_COST] = values[COST]
+    search.own_values[WEIGHT] = search.own_options[FIRST_WEIGHT]
+    search.own_values[VIOLATION] = np.inf
+    for j in range(search.joints):
+        search.own_vectors[MULTIPLIERS, j] = 0.0
+    copy_to(search.x, search.own_vectors[FREE])
+    copy_to(search.gradient, search.own_vectors[FREE_GRADIENT])
+    search.own_values[FREE_COST] = search.cost
     note_terms(search)
 
 
 @inner
-def outside(search: SearchArrays, x: Array, j: int) -> float:
+def outside(search: Record, x: Array, j: int) -> float:
     """v(x + s) of one variable."""
-    shifted = x[j] + search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
-    return shifted - clamped(shifted, search.bounds[0, j], search.bounds[1, j])
+    shifted = x[j] + search.own_vectors[MULTIPLIERS, j] / (2.0 * search.own_values[WEIGHT])
+    return shifted - clamped(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
 
 
 @inner
-def terms(search: SearchArrays, x: Array) -> float:
+def terms(search: Record, x: Array) -> float:
     """mu |v(x + s)|^2."""
     total = 0.0
     for j in range(x.shape[0]):
         total += outside(search, x, j) ** 2
-    return search.values[WEIGHT] * total
+    return search.own_values[WEIGHT] * total
 
 
 @inner
-def note_terms(search: SearchArrays) -> None:
+def note_terms(search: Record) -> None:
     """phi and half its gradient J'r + mu v(x + s) at the iterate."""
-    free = search.vectors[FREE]
-    search.values[PHI] = search.values[FREE_COST] + terms(search, free)
+    free = search.own_vectors[FREE]
+    search.own_values[PHI] = search.own_values[FREE_COST] + terms(search, free)
     for j in range(free.shape[0]):
-        part = search.values[WEIGHT] * outside(search, free, j)
-        search.vectors[PHI_GRADIENT, j] = search.vectors[FREE_GRADIENT, j] + part
+        part = search.own_values[WEIGHT] * outside(search, free, j)
+        search.own_vectors[PHI_GRADIENT, j] = search.own_vectors[FREE_GRADIENT, j] + part
 
 
 @inner
-def is_balanced(search: SearchArrays) -> bool:
+def is_balanced(search: Record) -> bool:
     """Whether phi is about least: the terms balance the gradient of f, or there is none."""
     left = whole = squares = 0.0
-    for j in range(search.vectors.shape[1]):
-        left += search.vectors[PHI_GRADIENT, j] ** 2
-        whole += search.vectors[FREE_GRADIENT, j] ** 2
-        squares += search.vectors[SQUARES, j]
-    nothing = STATIONARY * STATIONARY * squares * search.values[FREE_COST]
+    for j in range(search.joints):
+        left += search.own_vectors[PHI_GRADIENT, j] ** 2
+        whole += search.own_vectors[FREE_GRADIENT, j] ** 2
+        squares += search.squares[j]
+    nothing = STATIONARY * STATIONARY * squares * search.own_values[FREE_COST]
     return left <= max(BALANCED * BALANCED * whole, nothing)
 
 
 @inner
-def same_terms(search: SearchArrays) -> None:
+def same_terms(search: Record) -> None:
     """The terms stay as they are."""
 
 
@@ -139,7 +128,7 @@ next_terms: Kernel = same_terms
 """The next weight and multipliers, where phi is about least; in copies of `step` the method's."""
 
 
-def step(search: SearchArrays) -> bool:
+def step(search: Record) -> bool:
     """One line search on phi, or as many as it takes to move x, what the iterate stands for."""
     stuck = False
     for _ in range(LONGEST_WAY_OUTSIDE):
@@ -156,39 +145,39 @@ def step(search: SearchArrays) -> bool:
 
 
 @inner
-def take_what_it_stands_for(search: SearchArrays, evaluated: bool) -> bool:
+def take_what_it_stands_for(search: Record, evaluated: bool) -> bool:
     """Move x to P(x + s) of the iterate, where f was `evaluated` last; False where it is there."""
-    free, trial = search.vectors[FREE], search.vectors[TRIAL]
+    free, trial = search.own_vectors[FREE], search.trial
     for j in range(trial.shape[0]):
-        trial[j] = free[j] + search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
+        trial[j] = free[j] + search.own_vectors[MULTIPLIERS, j] / (2.0 * search.own_values[WEIGHT])
     project(search, trial)
-    if not differ(trial, search.vectors[X]):
+    if not differ(trial, search.x):
         return False
     if evaluated and not differ(trial, free):
-        cost = search.values[FREE_COST]
+        cost = search.own_values[FREE_COST]
     else:
-        cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+        cost = evaluate(search, trial, search.trial_residual)
     take_trial(search, cost)
     return True
 
 
 @inner
-def stay(search: SearchArrays, x: Array) -> None:
+def stay(search: Record, x: Array) -> None:
     """Without limits, every trial is where it is."""
 
 
 @inner
-def phi_at(search: SearchArrays, x: Array) -> float:
+def phi_at(search: Record, x: Array) -> float:
     """phi at x (n,), of which it keeps f."""
-    search.values[TRIAL_COST] = evaluate(search, x, search.rows[TRIAL_RESIDUAL])
-    return search.values[TRIAL_COST] + terms(search, x)
+    search.own_values[TRIAL_COST] = evaluate(search, x, search.trial_residual)
+    return search.own_values[TRIAL_COST] + terms(search, x)
 
 
 back_track_phi = with_kernels(back_track, 'back_track_phi', bring_inside=stay, cost_at=phi_at)
 
 
 @inner
-def descend_on_phi(search: SearchArrays) -> bool:
+def descend_on_phi(search: Record) -> bool:
     """One line search on phi; where nothing on the way is better, with the linear model's Hessian.
 
     False, with the iterate unmoved, where that gains nothing either.
@@ -196,9 +185,9 @@ def descend_on_phi(search: SearchArrays) -> bool:
     if _search_along_step(search):
         _take_iterate(search)
         return True
-    evaluate(search, search.vectors[FREE], search.rows[TRIAL_RESIDUAL])
-    differentiate(search, search.vectors[FREE], search.own_columns)
-    linear_model(search.own_columns, search.options[EPSILON], search.model)
+    evaluate(search, search.own_vectors[FREE], search.trial_residual)
+    differentiate(search, search.own_vectors[FREE], search.own_columns)
+    linear_model(search.own_columns, search.own_options[EPSILON], search.model)
     if _search_along_step(search):
         _take_iterate(search)
         return True
@@ -206,37 +195,33 @@ def descend_on_phi(search: SearchArrays) -> bool:
 
 
 @inner
-def _search_along_step(search: SearchArrays) -> bool:
+def _search_along_step(search: Record) -> bool:
     """TRIAL = the first good point along the step of the model; whether there is one."""
     newton_step(search)
-    vectors, phi = search.vectors, search.values[PHI]
-    found = back_track_phi(search, vectors[FREE], phi, vectors[PHI_GRADIENT], vectors[DX], 1.0)
+    free, gradient = search.own_vectors[FREE], search.own_vectors[PHI_GRADIENT]
+    found = back_track_phi(search, free, search.own_values[PHI], gradient, search.dx, 1.0)
     return found < np.inf
 
 
 @inner
-def _take_iterate(search: SearchArrays) -> None:
+def _take_iterate(search: Record) -> None:
     """Move the iterate to the trial point, and update the model of f."""
-    vectors, gradient, change = (
-        search.vectors,
-        search.vectors[FREE_GRADIENT],
-        search.vectors[CHANGE],
-    )
-    differentiate(search, vectors[TRIAL], search.own_columns)
-    slope(search.own_columns, search.rows[TRIAL_RESIDUAL], change)
+    gradient, change = search.own_vectors[FREE_GRADIENT], search.own_vectors[CHANGE]
+    differentiate(search, search.trial, search.own_columns)
+    slope(search.own_columns, search.trial_residual, change)
     for j in range(gradient.shape[0]):
-        vectors[MOVE, j] = vectors[TRIAL, j] - vectors[FREE, j]
+        search.own_vectors[MOVE, j] = search.trial[j] - search.own_vectors[FREE, j]
         gradient[j], change[j] = change[j], change[j] - gradient[j]
-    copy_to(vectors[TRIAL], vectors[FREE])
-    bfgs_update(search.model, vectors[MOVE], change, search.rhs)
-    search.values[FREE_COST] = search.values[TRIAL_COST]
+    copy_to(search.trial, search.own_vectors[FREE])
+    bfgs_update(search.model, search.own_vectors[MOVE], change, search.rhs)
+    search.own_values[FREE_COST] = search.own_values[TRIAL_COST]
     note_terms(search)
 
 
 @inner
-def newton_step(search: SearchArrays) -> None:
+def newton_step(search: Record) -> None:
     """DX = the step to the minimum of the model; 0 where that is not positive definite."""
-    dx, first = search.vectors[DX], search.vectors[MOVE]
+    dx, first = search.dx, search.own_vectors[MOVE]
     for j in range(dx.shape[0]):
         dx[j] = 0.0
     guess_sides(search)
@@ -251,39 +236,39 @@ def newton_step(search: SearchArrays) -> None:
 
 
 @inner
-def guess_sides(search: SearchArrays) -> bool:
+def guess_sides(search: Record) -> bool:
     """SIDE of the limits that x + s + dx is on; whether that is a change."""
     changed = False
-    for j in range(search.vectors.shape[1]):
-        shifted = search.vectors[FREE, j] + search.vectors[DX, j]
-        shifted += search.vectors[MULTIPLIERS, j] / (2.0 * search.values[WEIGHT])
+    for j in range(search.joints):
+        shifted = search.own_vectors[FREE, j] + search.dx[j]
+        shifted += search.own_vectors[MULTIPLIERS, j] / (2.0 * search.own_values[WEIGHT])
         side = 0.0
-        if shifted > search.bounds[1, j]:
+        if shifted > search.problem.bounds[1, j]:
             side = 1.0
-        elif shifted < search.bounds[0, j]:
+        elif shifted < search.problem.bounds[0, j]:
             side = -1.0
-        changed = changed or side != search.vectors[SIDE, j]
-        search.vectors[SIDE, j] = side
+        changed = changed or side != search.own_vectors[SIDE, j]
+        search.own_vectors[SIDE, j] = side
     return changed
 
 
 @inner
-def _solve_guess(search: SearchArrays) -> bool:
+def _solve_guess(search: Record) -> bool:
     """DX = the minimum, if the variables end on the sides that are guessed."""
-    normal, rhs, weight = search.normal, search.rhs, search.values[WEIGHT]
-    n = search.vectors.shape[1]
+    normal, rhs, weight = search.normal, search.rhs, search.own_values[WEIGHT]
+    n = search.joints
     for j in range(n):
         for k in range(j + 1):
             normal[j, k] = search.model[j, k]
-        rhs[j] = -search.vectors[FREE_GRADIENT, j]
-        side = search.vectors[SIDE, j]
+        rhs[j] = -search.own_vectors[FREE_GRADIENT, j]
+        side = search.own_vectors[SIDE, j]
         if side != 0.0:
-            wall = search.bounds[1 if side > 0.0 else 0, j]
-            shift = search.vectors[MULTIPLIERS, j] / (2.0 * weight)
-            rhs[j] -= weight * (search.vectors[FREE, j] + shift - wall)
+            wall = search.problem.bounds[1 if side > 0.0 else 0, j]
+            shift = search.own_vectors[MULTIPLIERS, j] / (2.0 * weight)
+            rhs[j] -= weight * (search.own_vectors[FREE, j] + shift - wall)
             normal[j, j] += weight
     if not cholesky_solve(normal, rhs, n):
         return False
     for j in range(n):
-        search.vectors[DX, j] = rhs[j]
+        search.dx[j] = rhs[j]
     return True

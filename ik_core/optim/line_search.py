@@ -23,16 +23,8 @@ from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import option
 from .evaluation import evaluate, project, take_trial
+from .layouts import Record
 from .loop import Kernel
-from .memory import (
-    COST,
-    GRADIENT,
-    OWN_OPTIONS,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
 from .search import SearchOptions
 
 SMALLEST_MOVE = 1e-15
@@ -41,8 +33,8 @@ SMALLEST_MOVE = 1e-15
 ROUNDING = 1e-13
 """How near a step that ends on a limit comes to it, relative to |x| + 1."""
 
-ALPHA, BETA = OWN_OPTIONS, OWN_OPTIONS + 1
-METHOD_OPTIONS = OWN_OPTIONS + 2
+ALPHA, BETA = 0, 1
+METHOD_OPTIONS = 2
 """Where the options of a method with a line search begin."""
 
 
@@ -73,11 +65,12 @@ class LineSearchOptions(SearchOptions):
 
 
 @inner
-def project_onto(search: SearchArrays, x: Array) -> None:
+def project_onto(search: Record, x: Array) -> None:
     """P: put x (n,) inside the limits, and on a limit what differs from it by rounding only."""
     project(search, x)
+    bounds = search.problem.bounds
     for j in range(x.shape[0]):
-        lower, upper, near = search.bounds[0, j], search.bounds[1, j], ROUNDING * (1.0 + abs(x[j]))
+        lower, upper, near = bounds[0, j], bounds[1, j], ROUNDING * (1.0 + abs(x[j]))
         if x[j] - lower <= near:
             x[j] = lower
         elif upper - x[j] <= near:
@@ -85,9 +78,9 @@ def project_onto(search: SearchArrays, x: Array) -> None:
 
 
 @inner
-def trial_cost(search: SearchArrays, trial: Array) -> float:
+def trial_cost(search: Record, trial: Array) -> float:
     """f at the trial point (n,)."""
-    return evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
+    return evaluate(search, trial, search.trial_residual)
 
 
 bring_inside: Kernel = project_onto
@@ -96,7 +89,7 @@ cost_at: Kernel = trial_cost
 
 
 def back_track(
-    search: SearchArrays, x: Array, cost: float, gradient: Array, direction: Array, tau: float
+    search: Record, x: Array, cost: float, gradient: Array, direction: Array, tau: float
 ) -> float:
     """Find the first TRIAL along a direction that decreases the cost enough (39); its cost.
 
@@ -106,7 +99,7 @@ def back_track(
     x, cost, gradient (n,) : where the search begins, inside, and half the gradient there
     direction (n,), tau : where to, at full length; the first step
     """
-    trial = search.vectors[TRIAL]
+    trial = search.trial
     smallest = 0.0
     for j in range(x.shape[0]):
         smallest = max(smallest, abs(x[j]))
@@ -122,22 +115,22 @@ def back_track(
         if not (moved > smallest and slope < 0.0):
             return np.inf
         found = cost_at(search, trial)
-        if found < cost + search.options[ALPHA] * slope:
+        if found < cost + search.own_options[ALPHA] * slope:
             return float(found)
-        tau *= search.options[BETA]
+        tau *= search.own_options[BETA]
 
 
 back_track_f = with_kernels(back_track, 'back_track_f')
 
 
 @inner
-def armijo(search: SearchArrays, direction: Array, tau: float) -> bool:
+def armijo(search: Record, direction: Array, tau: float) -> bool:
     """Move x to the first point along the projected direction (n,) that fulfils Eq. 39.
 
     False, with x unmoved, where there is none. `tau` is the first step.
     """
-    x, gradient = search.vectors[X], search.vectors[GRADIENT]
-    cost = back_track_f(search, x, search.values[COST], gradient, direction, tau)
+    x, gradient = search.x, search.gradient
+    cost = back_track_f(search, x, search.cost, gradient, direction, tau)
     if not cost < np.inf:
         return False
     take_trial(search, cost)

@@ -5,9 +5,8 @@ A method is two kernels, which `method_loop` puts into a loop of its own:
     start(search)            remember what the method begins with, at x, evaluated there
     step(search) -> bool     one iteration: move x, evaluate there last; False where x stays
 
-Where a step begins, `rows[RESIDUAL]`, `columns`, `vectors[GRADIENT]` and `values[COST]` are those
-at x, and x is inside the limits, as it has to be where the step ends; the arrays of `search.p` are
-those at x, too.
+Where a step begins, `residual`, `columns`, `gradient` and `cost` are those at x, and x is inside
+the limits, as it has to be where the step ends; the frames and errors are those at x, too.
 
 The loop runs until an attempt is over, or its iterations are. `settle` then does what is the same
 for all methods, and rare: it begins the search, leaves stationary points that are no minima,
@@ -40,7 +39,6 @@ import numpy as np
 
 from .. import rules
 from .._jit import call_back, inner, njit, slot, with_kernels
-from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
 from ..robot.limits import random_configuration, take_answer
 from ..rules import (
@@ -64,42 +62,7 @@ from .evaluation import (
     put_inside,
     within_tolerances,
 )
-from .memory import (
-    ANSWER,
-    ANSWER_COST,
-    ANSWER_STATUS,
-    ATTEMPT,
-    ATTEMPT_ITERATIONS,
-    BEFORE,
-    BEGIN,
-    BEST,
-    BEST_COST,
-    BEST_STATUS,
-    COST,
-    DISTURBED,
-    ENDED,
-    ENDED_BY,
-    EVALUATIONS,
-    ITERATIONS,
-    MAX_ITERATIONS,
-    METHOD,
-    METHOD_WANTED,
-    MOVED,
-    NEW,
-    PHASE,
-    RELATIVE_CHANGE,
-    RESIDUAL,
-    RESTARTS,
-    RESUMED,
-    SEED,
-    START,
-    STATUS,
-    STEP,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-    carve,
-)
+from .layouts import BEGIN, ENDED, MOVED, NEW, STEP, Record, goals_of, search_at
 from .second_order import leave_or_conclude
 
 STANDSTILL = 1e-12
@@ -120,36 +83,29 @@ def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
 
 
 def _run(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
+    address: int,
     iterations: int,
 ) -> None:
     """Go on with the attempt until it is over, or so many iterations are done."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    x = search.vectors[X]
-    while counters[STATUS] == RUNNING and counters[PHASE] != ENDED:
-        if counters[PHASE] != STEP:
-            if counters[PHASE] == BEGIN:
-                counters[ATTEMPT_ITERATIONS] = 0
+    search = search_at(address)
+    x = search.x
+    while search.status == RUNNING and search.phase != ENDED:
+        if search.phase != STEP:
+            if search.phase == BEGIN:
+                search.attempt_iterations = 0
                 evaluate_here(search)
                 differentiate_here(search)
             start(search)
-            counters[PHASE], counters[RESUMED] = STEP, 0
+            search.phase, search.resumed = STEP, 0
             keep_best(search)
         elif iterations > 0:
             iterations -= 1
-            counters[ITERATIONS] += 1
-            counters[ATTEMPT_ITERATIONS] += 1
-            copy_to(x, search.vectors[BEFORE])
-            if counters[DISTURBED] > 0:
-                update(search.p, x, search.rows[TRIAL_RESIDUAL])
-                counters[DISTURBED] = 0
+            search.iterations += 1
+            search.attempt_iterations += 1
+            copy_to(x, search.before)
+            if search.disturbed > 0:
+                update(goals_of(search), x, search.trial_residual)
+                search.disturbed = 0
             if step(search):
                 differentiate_here(search)
                 keep_best(search)
@@ -159,153 +115,135 @@ def _run(
 
 
 @inner
-def see_whether_it_is_over(search: SearchArrays) -> None:
+def see_whether_it_is_over(search: Record) -> None:
     """Note how the attempt ended here, if it did; at a stationary point that is to be seen."""
-    counters, ended = search.counters, RUNNING
+    ended = RUNNING
     if at_stationary_point(search):
         ended = CLOSEST
     elif _stands_still(search):
         ended = STALLED
-    elif counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
+    elif search.attempt_iterations >= search.problem.max_iterations:
         ended = EXHAUSTED
     if ended != RUNNING:
-        counters[PHASE], counters[ENDED_BY] = ENDED, ended
+        search.phase, search.ended_by = ENDED, ended
 
 
 @inner
-def keep_best(search: SearchArrays) -> None:
+def keep_best(search: Record) -> None:
     """Keep x if it is the best so far, which it passes; be done where it is a solution."""
-    if search.counters[STATUS] == RUNNING and is_solved(search):
-        search.counters[STATUS] = REACHED
+    if search.status == RUNNING and is_solved(search):
+        search.status = REACHED
         keep_if_better(search, REACHED)
     else:
         keep_if_better(search, RUNNING)
 
 
 @inner
-def keep_if_better(search: SearchArrays, status: int) -> None:
+def keep_if_better(search: Record, status: int) -> None:
     """Keep x, where an attempt has this status, if it is better than the best so far."""
-    values, vectors = search.values, search.vectors
-    if is_better(values[COST], status, values[BEST_COST], int(values[BEST_STATUS])):
-        values[BEST_COST], values[BEST_STATUS] = values[COST], status
-        copy_to(vectors[X], vectors[BEST])
+    if is_better(search.cost, status, search.best_cost, search.best_status):
+        search.best_cost, search.best_status = search.cost, status
+        copy_to(search.x, search.best)
 
 
 @inner
-def _stands_still(search: SearchArrays) -> bool:
+def _stands_still(search: Record) -> bool:
     largest = moved = 0.0
-    for j in range(search.vectors.shape[1]):
-        x = search.vectors[X, j]
+    for j in range(search.joints):
+        x = search.x[j]
         largest = max(largest, abs(x))
-        moved = max(moved, abs(x - search.vectors[BEFORE, j]))
+        moved = max(moved, abs(x - search.before[j]))
     least = STANDSTILL * (1.0 + largest)
-    return stands_still(moved, least, largest, search.options[RELATIVE_CHANGE])
+    return stands_still(moved, least, largest, search.problem.relative_change)
 
 
 @inner
-def _begin(search: SearchArrays) -> None:
+def _begin(search: Record) -> None:
     """Begin the first attempt at the start, put inside the limits."""
-    vectors = search.vectors
-    rules.put_inside(vectors[START], search.bounds)
-    copy_to(vectors[START], vectors[BEST])
-    copy_to(vectors[START], vectors[X])
-    search.counters[PHASE] = BEGIN
-    search.values[BEST_COST] = np.inf
-    search.values[BEST_STATUS] = RUNNING
+    rules.put_inside(search.start, search.problem.bounds)
+    copy_to(search.start, search.best)
+    copy_to(search.start, search.x)
+    search.phase = BEGIN
+    search.best_cost = np.inf
+    search.best_status = RUNNING
 
 
 @inner
-def _end_attempt(search: SearchArrays) -> None:
+def _end_attempt(search: Record) -> None:
     """After an attempt: it goes on from a lower point, or another begins, or there is none."""
-    counters, ended = search.counters, search.counters[ENDED_BY]
+    ended = search.ended_by
     if ended == CLOSEST:
         ended = leave_or_conclude(search)
         if ended == RUNNING:
             differentiate_here(search)
             keep_best(search)
-            counters[PHASE] = MOVED
-            if counters[ATTEMPT_ITERATIONS] >= search.options[MAX_ITERATIONS]:
+            search.phase = MOVED
+            if search.attempt_iterations >= search.problem.max_iterations:
                 ended = EXHAUSTED
-    if ended != RUNNING and counters[STATUS] == RUNNING:
+    if ended != RUNNING and search.status == RUNNING:
         next_attempt(search, ended)
 
 
 @inner
-def next_attempt(search: SearchArrays, ended: int) -> None:
+def next_attempt(search: Record, ended: int) -> None:
     """After an attempt: restart, or end with the best."""
-    counters, values, vectors = search.counters, search.values, search.vectors
     keep_if_better(search, ended)
-    if counters[ATTEMPT] < search.options[RESTARTS]:
-        counters[ATTEMPT] += 1
-        counters[PHASE] = BEGIN
-        lower, upper, seed = search.bounds[2], search.bounds[3], int(search.options[SEED])
-        random_configuration(seed, counters[ATTEMPT], lower, upper, vectors[X])
-        put_inside(search, vectors[X])
-    elif values[BEST_STATUS] != RUNNING:
-        counters[STATUS] = int(values[BEST_STATUS])
+    if search.attempt < search.problem.restarts:
+        search.attempt += 1
+        search.phase = BEGIN
+        lower, upper = search.problem.bounds[2], search.problem.bounds[3]
+        random_configuration(search.seed, search.attempt, lower, upper, search.x)
+        put_inside(search, search.x)
+    elif search.best_status != RUNNING:
+        search.status = search.best_status
     else:
         # Where the best was only passed, that this attempt ended at a closest point says nothing
         # of it.
-        counters[STATUS] = STALLED if ended == CLOSEST else ended
+        search.status = STALLED if ended == CLOSEST else ended
 
 
 @inner
-def _conclude(search: SearchArrays) -> None:
+def _conclude(search: Record) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
-    counters, values, vectors = search.counters, search.values, search.vectors
-    answer, evaluations = vectors[ANSWER], counters[EVALUATIONS]
-    turned = take_answer(vectors[BEST], vectors[START], search.bounds, answer)
-    values[ANSWER_COST] = evaluate(search, answer, search.rows[TRIAL_RESIDUAL])
+    answer, evaluations = search.answer, search.evaluations
+    turned = take_answer(search.best, search.start, search.problem.bounds, answer)
+    search.answer_cost = evaluate(search, answer, search.trial_residual)
     is_reached, stays = within_tolerances(search), True
-    if counters[STATUS] == CLOSEST and not is_reached and turned:
-        copy_to(answer, vectors[X])
-        copy_to(search.rows[TRIAL_RESIDUAL], search.rows[RESIDUAL])
-        values[COST] = values[ANSWER_COST]
+    if search.status == CLOSEST and not is_reached and turned:
+        copy_to(answer, search.x)
+        copy_to(search.trial_residual, search.residual)
+        search.cost = search.answer_cost
         differentiate_here(search)
         stays = at_stationary_point(search)
-    status = answer_status(counters[STATUS], is_reached, stays)
-    counters[ANSWER_STATUS] = FAILED if counters[STATUS] == FAILED else status
-    counters[EVALUATIONS], counters[DISTURBED] = evaluations, 1
+    status = answer_status(search.status, is_reached, stays)
+    search.answer_status = FAILED if search.status == FAILED else status
+    search.evaluations, search.disturbed = evaluations, 1
 
 
 @njit
 def settle(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
+    address: int,
 ) -> int:
     """Do what is due between the runs of a method's loop; the status of the answer, if it is
     concluded, or RUNNING."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    if counters[PHASE] == NEW:
+    search = search_at(address)
+    if search.phase == NEW:
         _begin(search)
-    elif counters[PHASE] == ENDED and counters[STATUS] == RUNNING:
+    elif search.phase == ENDED and search.status == RUNNING:
         _end_attempt(search)
-    if counters[STATUS] == RUNNING:
+    if search.status == RUNNING:
         return RUNNING
     _conclude(search)
-    return counters[ANSWER_STATUS]
+    return search.answer_status
 
 
 @njit
 def conclude(
-    tree: IntArray,
-    geometry: Array,
-    table: IntArray,
-    tools: Array,
-    targets: Array,
-    bounds: Array,
-    counters: IntArray,
-    memory: Array,
+    address: int,
 ) -> None:
     """Make an answer of the best so far; the search can go on afterwards."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
-    if counters[PHASE] == NEW:
+    search = search_at(address)
+    if search.phase == NEW:
         _begin(search)
     _conclude(search)
 
@@ -313,27 +251,27 @@ def conclude(
 # --- a method written in Python ----------------------------------------------------------------
 
 STARTING, STEPPING = range(2)
-"""What is wanted of it: counters[METHOD_WANTED]."""
+"""What is wanted of it: search.method_wanted."""
 
 
 @inner
-def call_start(search: SearchArrays) -> None:
-    """`start`, of a method whose `Callback` is counters[METHOD]."""
+def call_start(search: Record) -> None:
+    """`start`, of a method whose `Callback` is search.method."""
     _call(search, STARTING)
 
 
 @inner
-def call_step(search: SearchArrays) -> bool:
-    """`step`, of a method whose `Callback` is counters[METHOD]; it moves x."""
+def call_step(search: Record) -> bool:
+    """`step`, of a method whose `Callback` is search.method; it moves x."""
     _call(search, STEPPING)
-    if search.counters[STATUS] != RUNNING:
+    if search.status != RUNNING:
         return False
     evaluate_here(search)
     return True
 
 
 @inner
-def _call(search: SearchArrays, wanted: int) -> None:
-    search.counters[METHOD_WANTED] = wanted
-    if call_back(search.counters[METHOD]) != 0:
-        search.counters[STATUS] = FAILED
+def _call(search: Record, wanted: int) -> None:
+    search.method_wanted = wanted
+    if call_back(search.method) != 0:
+        search.status = FAILED

@@ -23,10 +23,9 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from .arrays import ProblemArrays, problem_joint_rows, rows_of, sorted_tasks
 from .descent import MUST_REACH, RESTS, SCALES, begin_descent, descend
-from .memory import ASKED, EVALUATIONS, X
-from .search import Search
+from .records import SearchRecords, problem_joint_rows, rows_of, sorted_tasks
+from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
 
@@ -62,41 +61,44 @@ class NullSpaceDescent:
         joint_tasks, patterns, others = sorted_tasks(problem.secondary)
         self._others = [*patterns, *others]
         self._joint_rows = len(x) if joint_tasks else 0
-        self.arrays = workspace = ProblemArrays(problem, np.array([self._joint_rows]))
+        own = np.array([self._joint_rows])
+        self._records = records = SearchRecords(problem, SearchOptions(), own)
         q = problem.configuration(x)
-        workspace.stand_at(q)
+        records.stand_at(q)
         rows = self._joint_rows
         if joint_tasks:
             weights, rests, _ = problem_joint_rows(problem, joint_tasks, q)
-            workspace.vectors[SCALES], workspace.vectors[RESTS] = np.sqrt(weights), rests
+            vectors = records.search['own_vectors']
+            vectors[SCALES], vectors[RESTS] = np.sqrt(weights), rests
         if self._others:
             rows += len(problem.rows_of(self._others, x, begins=True)[0])
-            workspace.call_back_by(self._evaluate_others)
-        judges = workspace.packed is problem.packed  # whether the kernel knows what is reached
-        workspace.values[MUST_REACH] = must_reach and judges
+            records.call_back_by(self._evaluate_others)
+        judges = records.packed is problem.packed  # whether the kernel knows what is reached
+        records.search['own_values'][MUST_REACH] = must_reach and judges
         self._second = np.zeros((rows, 2 * len(x) + 1))
-        begin_descent(*workspace.arguments, self._second)
-        workspace.check()
+        begin_descent(records.search.address, self._second)
+        records.check()
 
     @property
     def x(self) -> Array:
         """The variables where it stands."""
-        return self.arrays.vectors[X].copy()
+        return self._records.search['x'].copy()
 
     @property
     def evaluations(self) -> int:
         """See Descent."""
-        return self.arrays.counters.item(EVALUATIONS)
+        return self._records.search['evaluations'].item()
 
     def iterate(self) -> None:
         """Move once, or find that there is nothing left to gain."""
         self.iterations += 1
-        ended = descend(*self.arrays.arguments, self._second)
-        self.arrays.check()
+        ended = descend(self._records.search.address, self._second)
+        self._records.check()
         self.done = ended or self.iterations >= MAX_ITERATIONS
 
     def _evaluate_others(self) -> None:
-        asked, rows = self.arrays.vectors[ASKED], len(self._second) - self._joint_rows
+        asked = self._records.constants['asked']
+        rows = len(self._second) - self._joint_rows
         residual, jacobian = (
             rows_of(self.problem, self._others, asked, rows, wants) for wants in (False, True)
         )

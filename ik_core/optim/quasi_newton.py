@@ -13,18 +13,18 @@ from ..maths.linalg import gauss_newton_hessian
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..options import option
+from .layouts import Record
 from .line_search import METHOD_OPTIONS, LineSearchOptions, armijo
 from .loop import Kernel
-from .memory import DX, GRADIENT, OWN_VALUES, OWN_VECTORS, SearchArrays, X
 
 EPSILON = METHOD_OPTIONS
 QUASI_NEWTON_OPTIONS = METHOD_OPTIONS + 1
 """Where the options of a method with an approximate Hessian begin."""
 
-MOVED = OWN_VALUES
+MOVED = 0
 """Whether the last step moved x; before the first one, none has."""
 
-LAST, LAST_GRADIENT, MOVE, CHANGE = range(OWN_VECTORS, OWN_VECTORS + 4)
+LAST, LAST_GRADIENT, MOVE, CHANGE = range(4)
 """Where the last step began, half the gradient there; s, and half of y."""
 
 
@@ -94,38 +94,38 @@ def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
 
 
 @inner
-def begin_model(search: SearchArrays) -> None:
+def begin_model(search: Record) -> None:
     """Begin with the Hessian of the linear model."""
-    linear_model(search.columns, search.options[EPSILON], search.model)
-    search.values[MOVED] = 0.0
+    linear_model(search.columns, search.own_options[EPSILON], search.model)
+    search.own_values[MOVED] = 0.0
 
 
 @inner
-def learn(search: SearchArrays) -> None:
+def learn(search: Record) -> None:
     """Update the model by the last step, and remember where this one begins."""
-    x, gradient = search.vectors[X], search.vectors[GRADIENT]
-    step, change = search.vectors[MOVE], search.vectors[CHANGE]
-    if search.values[MOVED] != 0.0:
+    x, gradient = search.x, search.gradient
+    step, change = search.own_vectors[MOVE], search.own_vectors[CHANGE]
+    if search.own_values[MOVED] != 0.0:
         for j in range(x.shape[0]):
-            step[j] = x[j] - search.vectors[LAST, j]
-            change[j] = gradient[j] - search.vectors[LAST_GRADIENT, j]
+            step[j] = x[j] - search.own_vectors[LAST, j]
+            change[j] = gradient[j] - search.own_vectors[LAST_GRADIENT, j]
         bfgs_update(search.model, step, change, search.rhs)
-    copy_to(x, search.vectors[LAST])
-    copy_to(gradient, search.vectors[LAST_GRADIENT])
+    copy_to(x, search.own_vectors[LAST])
+    copy_to(gradient, search.own_vectors[LAST_GRADIENT])
 
 
 @inner
-def no_step(search: SearchArrays) -> None:
+def no_step(search: Record) -> None:
     """DX = 0: of no model."""
-    for j in range(search.vectors.shape[1]):
-        search.vectors[DX, j] = 0.0
+    for j in range(search.joints):
+        search.dx[j] = 0.0
 
 
 model_step: Kernel = no_step
 """DX (n,) = the step of the model, in copies of `descend` the method's."""
 
 
-def descend(search: SearchArrays) -> bool:
+def descend(search: Record) -> bool:
     """One line search on the cost, along the step of the model, which is updated.
 
     The step ends inside the limits. Where nothing on the way is better, the search is begun
@@ -133,10 +133,10 @@ def descend(search: SearchArrays) -> bool:
     """
     learn(search)
     model_step(search)
-    moved = armijo(search, search.vectors[DX], 1.0)
+    moved = armijo(search, search.dx, 1.0)
     if not moved:
-        linear_model(search.columns, search.options[EPSILON], search.model)
+        linear_model(search.columns, search.own_options[EPSILON], search.model)
         model_step(search)
-        moved = armijo(search, search.vectors[DX], 1.0)
-    search.values[MOVED] = 1.0 if moved else 0.0
+        moved = armijo(search, search.dx, 1.0)
+    search.own_values[MOVED] = 1.0 if moved else 0.0
     return moved

@@ -23,7 +23,7 @@ from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..rules import RUNNING, answer_status
-from .memory import FOREVER
+from .layouts import FOREVER
 
 Clock = Callable[[], float]
 
@@ -92,14 +92,6 @@ def steps_at_once(variables: int, rows: int) -> int:
     about as long as a decomposition of a matrix of all variables and rows.
     """
     return max(1, min(MOST_STEPS, WORK_AT_ONCE // (variables + rows) ** 3))
-
-
-def allowed_restarts(problem: IkProblem, restarts: int) -> int:
-    """Return how many of so many restarts a search makes after an attempt that failed.
-
-    Weighed against other tasks, a goal that is not met is a compromise, not a failure.
-    """
-    return 0 if problem.other_tasks else restarts
 
 
 class Search(ABC):
@@ -223,7 +215,7 @@ class Search(ABC):
 
 
 class Workspace(ABC):
-    """The arrays of a compiled search for one problem, and its kernels.
+    """The records of a compiled search for one problem, and its kernels.
 
     A solver keeps one from solve to solve; at most one search is under way in it.
     """
@@ -234,8 +226,8 @@ class Workspace(ABC):
 
     def __reduce__(self) -> str:
         raise TypeError(
-            'a search under way can be neither copied nor pickled: its arrays are views of one '
-            'another; a solver can'
+            'a search under way can be neither copied nor pickled: its records are memory by '
+            'addresses; a solver can'
         )
 
     @abstractmethod

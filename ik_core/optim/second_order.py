@@ -37,18 +37,7 @@ from .evaluation import (
     slope,
     take_trial,
 )
-from .memory import (
-    COST,
-    DESCENT,
-    DX,
-    GRADIENT,
-    HELD,
-    SQUARES,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
+from .layouts import Record
 
 LONGEST_STEP = 0.3
 """The longest step towards a minimum [rad or m]."""
@@ -61,7 +50,7 @@ WORTHWHILE = 1e-9
 
 
 @inner
-def leave_or_conclude(search: SearchArrays) -> int:
+def leave_or_conclude(search: Record) -> int:
     """At a stationary point: CLOSEST where it is a minimum inside the limits.
 
     RUNNING where x was moved to a lower point, and evaluated there; STALLED where the cost curves
@@ -90,11 +79,11 @@ def leave_or_conclude(search: SearchArrays) -> int:
 
 
 @inner
-def half_hessian(search: SearchArrays) -> None:
+def half_hessian(search: Record) -> None:
     """The lower triangle of `hessian` (n, n), by central differences of J'r at x."""
-    x, trial = search.vectors[X], search.vectors[TRIAL]
-    above, below = search.vectors[DX], search.vectors[DESCENT]
-    residual = search.rows[TRIAL_RESIDUAL]
+    x, trial = search.x, search.trial
+    above, below = search.dx, search.descent
+    residual = search.trial_residual
     copy_to(x, trial)
     for j in range(x.shape[0]):
         step = DIFFERENCE * (1.0 + abs(x[j]))
@@ -114,63 +103,63 @@ def half_hessian(search: SearchArrays) -> None:
 
 
 @inner
-def hold(search: SearchArrays, all_at_limits: bool) -> int:
+def hold(search: Record, all_at_limits: bool) -> int:
     """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
-    loose, cost = 0, search.values[COST]
-    for j in range(search.vectors.shape[1]):
-        x, lower, upper = search.vectors[X, j], search.bounds[0, j], search.bounds[1, j]
-        gradient, square = search.vectors[GRADIENT, j], search.vectors[SQUARES, j]
+    loose, cost = 0, search.cost
+    for j in range(search.joints):
+        x, lower, upper = search.x[j], search.problem.bounds[0, j], search.problem.bounds[1, j]
+        gradient, square = search.gradient[j], search.squares[j]
         held = is_held(x, lower, upper, gradient, square, cost, all_at_limits)
-        search.vectors[HELD, j] = 1.0 if held else 0.0
+        search.held[j] = 1.0 if held else 0.0
         loose += 0 if held or lower < x < upper else 1
     return loose
 
 
 @inner
-def _find_descent(search: SearchArrays) -> bool:
+def _find_descent(search: Record) -> bool:
     """True where the cost curves upwards; else DESCENT = a way along which it does not."""
     size = free_hessian(search)
     if not curves_down(search.hessian, search.normal, search.rhs, size):
         return True
-    expand(search, size, search.vectors[DESCENT])
-    _shorten(search.vectors[DESCENT])
+    expand(search, size, search.descent)
+    _shorten(search.descent)
     return False
 
 
 @inner
-def find_descent_inside(search: SearchArrays) -> bool:
+def find_descent_inside(search: Record) -> bool:
     """DESCENT = a way inside along which the cost curves downwards, off a limit or several."""
-    x, held, way = search.vectors[X], search.vectors[HELD], search.vectors[DESCENT]
+    x, held, way = search.x, search.held, search.descent
     hold(search, False)
     least = FLAT * stiffness(search.hessian)
-    found = curves_down_inside(search.hessian, x, search.bounds, held, least, way)
+    found = curves_down_inside(search.hessian, x, search.problem.bounds, held, least, way)
     hold(search, True)
     return found
 
 
 @inner
-def free_hessian(search: SearchArrays) -> int:
+def free_hessian(search: Record) -> int:
     """The lower triangle of the Hessian over what is free, in `normal`; its size."""
-    return free_block(search.hessian, search.vectors[HELD], search.normal)
+    return free_block(search.hessian, search.held, search.normal)
 
 
 @inner
-def free_slope(search: SearchArrays, size: int) -> None:
+def free_slope(search: Record, size: int) -> None:
     """`rhs` = minus half the gradient over what is free."""
     row = 0
-    for j in range(search.vectors.shape[1]):
-        if search.vectors[HELD, j] == 0.0:
-            search.rhs[row] = -search.vectors[GRADIENT, j]
+    for j in range(search.joints):
+        if search.held[j] == 0.0:
+            search.rhs[row] = -search.gradient[j]
             row += 1
 
 
 @inner
-def expand(search: SearchArrays, size: int, direction: Array) -> None:
+def expand(search: Record, size: int, direction: Array) -> None:
     """direction (n,) = that of the numbers in `rhs`, for what is free."""
     row = 0
-    for j in range(search.vectors.shape[1]):
+    for j in range(search.joints):
         direction[j] = 0.0
-        if search.vectors[HELD, j] == 0.0:
+        if search.held[j] == 0.0:
             direction[j] = search.rhs[row]
             row += 1
 
@@ -187,7 +176,7 @@ def _shorten(direction: Array) -> float:
 
 
 @inner
-def descend(search: SearchArrays) -> bool:
+def descend(search: Record) -> bool:
     """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
     length = SADDLE_STEP
     for _ in range(HALVINGS):
@@ -198,23 +187,23 @@ def descend(search: SearchArrays) -> bool:
 
 
 @inner
-def _try(search: SearchArrays, length: float) -> bool:
+def _try(search: Record, length: float) -> bool:
     """Move x by a step along DESCENT, inside the limits, if that lowers the cost."""
-    trial = search.vectors[TRIAL]
+    trial = search.trial
     for j in range(trial.shape[0]):
-        trial[j] = search.vectors[X, j] + length * search.vectors[DESCENT, j]
+        trial[j] = search.x[j] + length * search.descent[j]
     put_inside(search, trial)
-    cost = evaluate(search, trial, search.rows[TRIAL_RESIDUAL])
-    if not cost < search.values[COST]:
+    cost = evaluate(search, trial, search.trial_residual)
+    if not cost < search.cost:
         return False
     take_trial(search, cost)
     return True
 
 
 @inner
-def go_to_minimum(search: SearchArrays) -> bool:
+def go_to_minimum(search: Record) -> bool:
     """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
-    direction = search.vectors[DESCENT]
+    direction = search.descent
     size = free_hessian(search)
     trace = 0.0
     for i in range(size):
@@ -227,8 +216,8 @@ def go_to_minimum(search: SearchArrays) -> bool:
     expand(search, size, direction)
     gain = 0.0
     for j in range(direction.shape[0]):
-        gain -= direction[j] * search.vectors[GRADIENT, j]
-    if gain <= WORTHWHILE * search.values[COST]:
+        gain -= direction[j] * search.gradient[j]
+    if gain <= WORTHWHILE * search.cost:
         return False
     longest = _shorten(direction)
     return _try(search, min(longest, LONGEST_STEP))

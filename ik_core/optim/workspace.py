@@ -1,4 +1,4 @@
-"""The arrays of a search in the shared loop, for a method of kernels or one written in Python."""
+"""The records of a search in the shared loop, for a method of kernels or one written in Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import Callback
 from .._records import Record
 from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
@@ -17,19 +16,20 @@ from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
-from . import avoiding, constrained, memory
-from .arrays import ProblemArrays
+from . import avoiding, constrained
+from .layouts import NEW, STEP
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
-from .search import STATUSES, SearchOptions, Workspace, allowed_restarts, steps_at_once
+from .records import SearchRecords
+from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
 NO_COST = 1e-24
 """[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
 
 
-class MethodWorkspace(ProblemArrays, Workspace):
-    """The arrays of a method's search for one problem.
+class MethodWorkspace(SearchRecords, Workspace):
+    """The records of a method's search for one problem.
 
-    `own` : the method's options, as numbers; `prepare` fills the method's own arrays where a
+    `own` : the method's options, as numbers; `prepare` fills the method's own fields where a
     search begins; `integers` are further numbers of the method's
     """
 
@@ -45,43 +45,38 @@ class MethodWorkspace(ProblemArrays, Workspace):
         integers: IntArray | None = None,
     ) -> None:
         self._prepare = prepare
-        self._options = options
         self._own = own
         self._use_kernels(name, start, step)
-        super().__init__(problem, integers)
+        super().__init__(problem, options, integers)
 
     def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
         self.loop, self._settle, self._conclude = method_loop(name, start, step), settle, conclude
 
-    def _make_arrays(self, other_rows: int) -> None:
-        super()._make_arrays(other_rows)
-        options, own = self._options, self.arrays.options
-        rows = self.rows.shape[1] + self.constraint_rows
-        self.steps_at_once = steps_at_once(self.vectors.shape[1], rows)
-        own[memory.RESTARTS] = allowed_restarts(self.problem, options.restarts)
-        own[memory.SEED] = options.random_seed
-        own[memory.MAX_ITERATIONS] = options.max_iterations
-        own[memory.WEIGHED] = bool(self.problem.other_tasks)
-        own[memory.RELATIVE_CHANGE] = options.relative_change
-        own[memory.OWN_OPTIONS : memory.OWN_OPTIONS + len(self._own)] = self._own
+    def _make_records(self, other_rows: int) -> None:
+        super()._make_records(other_rows)
+        search = self.search
+        rows = len(search['residual']) + self.constraint_rows
+        self.steps_at_once = steps_at_once(len(search['x']), rows)
+        search['seed'] = self._options.random_seed
+        search['own_options'][: len(self._own)] = self._own
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
         q = self.problem.load(q0)
         self.stand_at(q)
-        self.vectors[memory.START] = q[self.problem.columns]
+        self.search['start'] = q[self.problem.columns]
         self._prepare(self)
         return q
 
     def run(self, iterations: int) -> IkStatus | None:
         """See Workspace."""
-        counters, arguments = self.counters, self.arguments
-        last = counters.item(memory.ITERATIONS) + iterations
-        while (status := self._settle(*arguments)) == RUNNING:
-            left = last - counters.item(memory.ITERATIONS)
-            if left <= 0 and counters.item(memory.PHASE) == memory.STEP:
+        address, done = self.search.address, self.search['iterations']
+        last = done.item() + iterations
+        while (status := self._settle(address)) == RUNNING:
+            left = last - done.item()
+            if left <= 0 and not self.between_attempts:
                 return None
-            self.loop(*arguments, left)
+            self.loop(address, left)
         if status == FAILED:
             self.check()
             raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
@@ -89,8 +84,8 @@ class MethodWorkspace(ProblemArrays, Workspace):
 
     def conclude(self) -> None:
         """See Workspace."""
-        self._conclude(*self.arguments)
-        if self.counters[memory.ANSWER_STATUS] == FAILED:
+        self._conclude(self.search.address)
+        if self.search['answer_status'] == FAILED:
             self.check()
 
     def result(
@@ -101,20 +96,19 @@ class MethodWorkspace(ProblemArrays, Workspace):
         history: tuple[float, ...] = (),
     ) -> IkResult:
         """See Workspace."""
-        errors, cost = self.arrays.p.errors, self.values.item(memory.ANSWER_COST)
-        errors = self.packed.goal_errors(errors).copy()
-        q[self.problem.columns] = self.vectors[memory.ANSWER]
-        counters = self.counters.tolist()
-        status = STATUSES.get(counters[memory.ANSWER_STATUS], limited_by)
+        search, cost = self.search, self.search['answer_cost'].item()
+        errors = self.packed.goal_errors(search['errors']).copy()
+        q[self.problem.columns] = search['answer']
+        status = STATUSES.get(search['answer_status'].item(), limited_by)
         return IkResult(
             q,
             judged(self.problem, self.packed, status, errors, cost),
             errors[:, 0],
             errors[:, 1],
             cost,
-            counters[memory.ITERATIONS],
-            counters[memory.EVALUATIONS],
-            counters[memory.ATTEMPT],
+            search['iterations'].item(),
+            search['evaluations'].item(),
+            search['attempt'].item(),
             solve_time,
             history,
         )
@@ -122,36 +116,34 @@ class MethodWorkspace(ProblemArrays, Workspace):
     @property
     def iterations(self) -> int:
         """See Workspace."""
-        return self.counters.item(memory.ITERATIONS)
+        return self.search['iterations'].item()
 
     @property
     def x(self) -> Array | None:
         """See Workspace."""
-        is_new = self.counters.item(memory.PHASE) == memory.NEW
-        return None if is_new else self.vectors[memory.X].copy()
+        return None if self.search['phase'] == NEW else self.search['x'].copy()
 
     @property
     def cost(self) -> float:
         """See Workspace."""
-        return self.values.item(memory.COST)
+        return self.search['cost'].item()
 
     @property
     def between_attempts(self) -> bool:
         """See Workspace."""
-        return self.counters.item(memory.PHASE) != memory.STEP
+        return bool(self.search['phase'] != STEP)
 
     def memory(self) -> Any:
         """See Workspace."""
-        return self.arrays.goals.copy() if self.counters[memory.PHASE] == memory.STEP else None
+        return None if self.between_attempts else self.search['of_goals'].copy()
 
     def resume(self, memory_: Any) -> None:
         """See Workspace."""
-        self.arrays.goals[:] = memory_
-        self.counters[memory.RESUMED] = 1
+        self.search['of_goals'], self.search['resumed'] = memory_, 1
 
 
 class ConstrainedWorkspace(MethodWorkspace):
-    """The arrays of a method's search between linear constraints, and the kernels for it."""
+    """The records of a method's search between linear constraints, and the kernels for it."""
 
     keeps_constraints = True
 
@@ -165,15 +157,16 @@ class ConstrainedWorkspace(MethodWorkspace):
         rows = problem.constraints.at(q)
         if not len(rows):
             return q
-        program = program_arrays(self.arrays.program, len(problem.variables), self.constraint_rows)
+        numbers = self.search['program']
+        program = program_arrays(numbers, len(problem.variables), self.constraint_rows)
         program.rows[: len(rows)] = rows
-        if not constrained.start_inside(*self.arguments):
+        if not constrained.start_inside(self.search.address):
             raise problem.constraints.contradiction(program.sides, problem.robot)
         return q
 
 
 class AvoidingWorkspace(ConstrainedWorkspace):
-    """The arrays of a method's search among obstacles, and the kernels for it."""
+    """The records of a method's search among obstacles, and the kernels for it."""
 
     _model: Record | None = None
     _state: Record | None = None
@@ -183,9 +176,9 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         self.loop = avoiding.free_loop(name, start)
         self._settle, self._conclude = avoiding.settle, avoiding.conclude
 
-    def _make_arrays(self, other_rows: int) -> None:
+    def _make_records(self, other_rows: int) -> None:
         self._load_world()
-        super()._make_arrays(other_rows)
+        super()._make_records(other_rows)
 
     def _load_world(self) -> bool:
         """Take over the obstacles as they are now; whether there may be more rows than before."""
@@ -198,18 +191,18 @@ class AvoidingWorkspace(ConstrainedWorkspace):
 
     @property
     def constraint_rows(self) -> int:
-        """See ProblemArrays: those of pairs of links come last."""
+        """See SearchRecords: those of pairs of links come last."""
         pairs = 1 if self._state is None else len(self._state['slot'])
         return super().constraint_rows + min(pairs, avoiding.MOST_ROWS)
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
         if self._load_world():
-            self._make_arrays(self._sizes[-1])
+            self._make_records(len(self.constants['found']))
         return super().load(q0)
 
     def stand_at(self, q: Array) -> None:
-        """See ProblemArrays."""
+        """See SearchRecords."""
         super().stand_at(q)
         problem = self.problem
         sizes = {'joints': len(problem.variables), 'robot_joints': problem.robot.n}
@@ -217,17 +210,8 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if self._model is not None and self._state is not None:
             own['model'], own['state'] = self._model.address, self._state.address
             own['reach'] = problem.avoid.reach if problem.avoid else 0.0
-        if problem.valid is not None:
-            self._valid = self._valid or Callback(self._ask_user)
-            own['valid'] = self._valid.address
-        own['first'], own['columns'], own['row'] = len(problem.constraints), problem.variables, q
-        self.counters[memory.AVOIDANCE] = own.address
-
-    def _ask_user(self) -> None:
-        """Ask the user's own check about a configuration, when the callback runs."""
-        valid, own = self.problem.valid, self._avoided
-        assert valid is not None
-        own['is_valid'] = bool(valid(own['row'].copy()))
+        own['first'], self.constants['row'] = len(problem.constraints), q
+        self.search['avoidance'] = own.address
 
     def result(
         self,
@@ -302,7 +286,7 @@ class Method(Protocol[StateT]):
 
 
 class PythonWorkspace(MethodWorkspace, Generic[StateT]):
-    """The arrays of a search whose method is written in Python; the loop calls it back."""
+    """The records of a search whose method is written in Python; the loop calls it back."""
 
     def __init__(self, problem: IkProblem, method: Method[StateT]) -> None:
         self.method = method
@@ -318,16 +302,17 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
 
     def _go_on(self) -> None:
         """Callback of the kernel: begin the method, or take its step."""
-        if self.counters[memory.METHOD_WANTED] == STARTING or self.state is None:
-            at = self.problem.at(self.vectors[memory.X].copy())
+        search = self.search
+        if search['method_wanted'] == STARTING or self.state is None:
+            at = self.problem.at(search['x'].copy())
             self.state = self.method.start(self.problem, at)
             if self._last is not None:
                 self.state.resume(self._last)
             self._last = None
         else:
             self.state = self.method.step(self.problem, self.state)
-            self.counters[memory.EVALUATIONS] += self.state.evaluations - 1
-            self.vectors[memory.X] = self.state.at.x
+            search['evaluations'] += self.state.evaluations - 1
+            search['x'] = self.state.at.x
 
     def memory(self) -> StateT | None:
         """See Workspace."""

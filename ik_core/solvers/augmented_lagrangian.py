@@ -38,8 +38,8 @@ from .._jit import inner, with_kernels
 from ..maths.boxed_step import clamped
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
+from ..optim.layouts import Record
 from ..optim.limit_terms import FREE, GROWTH, MULTIPLIERS, VIOLATION, WEIGHT, outside, step
-from ..optim.memory import SearchArrays
 from ..optim.null_space import Descent
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..optim.search import Budget
@@ -77,16 +77,17 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
 
 
 @inner
-def next_multipliers(search: SearchArrays) -> None:
+def next_multipliers(search: Record) -> None:
     """The next multipliers, and more weight where they did too little."""
-    values, vectors, free = search.values, search.vectors, search.vectors[FREE]
+    values, multipliers = search.own_values, search.own_vectors[MULTIPLIERS]
+    free, bounds = search.own_vectors[FREE], search.problem.bounds
     violation = 0.0
     for j in range(free.shape[0]):
-        vectors[MULTIPLIERS, j] = 2.0 * values[WEIGHT] * outside(search, free, j)
-        inside = clamped(free[j], search.bounds[0, j], search.bounds[1, j])
+        multipliers[j] = 2.0 * values[WEIGHT] * outside(search, free, j)
+        inside = clamped(free[j], bounds[0, j], bounds[1, j])
         violation = max(violation, abs(free[j] - inside))
     if violation > NEARER * values[VIOLATION]:
-        values[WEIGHT] = min(values[WEIGHT] * search.options[GROWTH], LARGEST_WEIGHT)
+        values[WEIGHT] = min(values[WEIGHT] * search.own_options[GROWTH], LARGEST_WEIGHT)
     values[VIOLATION] = violation
 
 

@@ -163,7 +163,7 @@ class LoopSolver(Solver):
 
     @abstractmethod
     def workspace(self, problem: IkProblem) -> Workspace:
-        """The arrays for a problem; UnsupportedProblem where it is none for this method."""
+        """The records for a problem; UnsupportedProblem where it is none for this method."""
 
 
 class KernelSolver(LoopSolver):
@@ -201,7 +201,7 @@ class KernelSolver(LoopSolver):
         return None
 
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Fill the method's own arrays for a search that begins: nothing, as a rule."""
+        """Fill the method's own fields for a search that begins: nothing, as a rule."""
 
 
 class IterativeSolver(LoopSolver, Generic[StateT]):

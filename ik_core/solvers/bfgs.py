@@ -41,7 +41,7 @@ from typing import Any, ClassVar
 from .._jit import inner, with_kernels
 from ..optim.active_set import reduced_direction, share_inside
 from ..optim.constrained import constrained_step
-from ..optim.memory import DX, GRADIENT, HELD, SearchArrays, X
+from ..optim.layouts import Record
 from ..optim.quasi_newton import QUASI_NEWTON_OPTIONS, QuasiNewtonOptions, begin_model, descend
 from ..options import option
 from .base import KernelSolver
@@ -62,10 +62,10 @@ class BfgsOptions(QuasiNewtonOptions):
 
 
 @inner
-def start(search: SearchArrays) -> None:
+def start(search: Record) -> None:
     """Begin with the first approximation of the Hessian, 2 (J'J + eps I) or 2 I."""
     begin_model(search)
-    if search.options[IDENTITY] != 0.0:
+    if search.own_options[IDENTITY] != 0.0:
         for j in range(search.model.shape[0]):
             for k in range(j):
                 search.model[j, k] = 0.0
@@ -73,20 +73,20 @@ def start(search: SearchArrays) -> None:
 
 
 @inner
-def reduced_step(search: SearchArrays) -> None:
+def reduced_step(search: Record) -> None:
     """DX = the reduced direction, up to the first limit on its way."""
-    x, dx = search.vectors[X], search.vectors[DX]
+    x, dx = search.x, search.dx
     reduced_direction(
         search.model,
-        search.vectors[GRADIENT],
+        search.gradient,
         x,
-        search.bounds,
+        search.problem.bounds,
         dx,
-        search.vectors[HELD],
+        search.held,
         search.normal,
         search.rhs,
     )
-    share = share_inside(x, dx, search.bounds)
+    share = share_inside(x, dx, search.problem.bounds)
     for j in range(dx.shape[0]):
         dx[j] *= share
 

@@ -45,7 +45,7 @@ from .._jit import inner
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import IntArray
 from ..optim.evaluation import evaluate_here
-from ..optim.memory import EVALUATIONS, TRIAL_RESIDUAL, SearchArrays, X
+from ..optim.layouts import Record, goals_of
 from ..optim.search import SearchOptions
 from ..optim.workspace import MethodWorkspace
 from ..options import option
@@ -70,24 +70,18 @@ class CyclicCoordinateDescentOptions(SearchOptions):
 
 
 @inner
-def start(search: SearchArrays) -> None:
+def start(search: Record) -> None:
     """A sweep remembers nothing of the one before."""
 
 
 @inner
-def step(search: SearchArrays) -> bool:
-    """One sweep, by the plan in `integers`."""
-    bodies = search.p.tree.shape[0]
-    plan = search.integers.reshape(bodies, GOALS + search.goals.shape[0])
-    sweep(
-        search.p,
-        search.bounds,
-        plan,
-        search.rows[TRIAL_RESIDUAL],
-        search.goals,
-        search.vectors[X],
-    )
-    search.counters[EVALUATIONS] += 1
+def step(search: Record) -> bool:
+    """One sweep, by the plan in `own_integers`."""
+    bodies = search.problem.tree.shape[0]
+    plan = search.own_integers.reshape(bodies, GOALS + search.of_goals.shape[0])
+    goals, bounds = goals_of(search), search.problem.bounds
+    sweep(goals, bounds, plan, search.trial_residual, search.of_goals, search.x)
+    search.evaluations += 1
     evaluate_here(search)
     return True
 

@@ -32,7 +32,7 @@ from .._jit import inner
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, shortest_step
-from ..optim.memory import DX, SearchArrays
+from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
     ERROR,
@@ -68,19 +68,19 @@ RULES = {'fixed': FIXED, 'singular_value': SINGULAR_VALUE, 'manipulability': MAN
 
 
 @inner
-def update(search: SearchArrays) -> None:
+def update(search: Record) -> None:
     """dx = J'(JJ' + d^2 I)^-1 e."""
-    columns, dx, squares = search.own_columns, search.vectors[DX], search.rhs
-    damping = search.options[DAMPING]
-    rule, threshold = search.options[ADAPTIVE], search.options[THRESHOLD]
+    columns, dx, squares = search.own_columns, search.dx, search.rhs
+    damping = search.own_options[DAMPING]
+    rule, threshold = search.own_options[ADAPTIVE], search.own_options[THRESHOLD]
     solved = False
     if rule == FIXED:
         solved = damped_solve(
-            columns, search.rows[ERROR], damping * damping, True, search.normal, search.rhs, dx
+            columns, search.own_rows[ERROR], damping * damping, True, search.normal, search.rhs, dx
         )
     elif rule == SINGULAR_VALUE and is_above(columns, threshold, search.normal, search.rhs):
         solved = damped_solve(
-            columns, search.rows[ERROR], 0.0, False, search.normal, search.rhs, dx
+            columns, search.own_rows[ERROR], 0.0, False, search.normal, search.rhs, dx
         )
     if not solved:
         decompose(columns, search.basis, search.work, squares)
@@ -89,28 +89,28 @@ def update(search: SearchArrays) -> None:
 
 
 @inner
-def damping_share(search: SearchArrays, squares: Array) -> float:
+def damping_share(search: Record, squares: Array) -> float:
     """How much of the damping there is, for the squares (m,) of the singular values."""
     m, n = search.work.shape
-    threshold = search.options[THRESHOLD]
+    threshold = search.own_options[THRESHOLD]
     smallest, manipulability = np.inf, 1.0
     for place in range(min(m, n)):
         smallest = math.sqrt(falling(squares, m, place))
         manipulability *= smallest
-    if search.options[ADAPTIVE] == SINGULAR_VALUE:
+    if search.own_options[ADAPTIVE] == SINGULAR_VALUE:
         return math.sqrt(max(0.0, 1.0 - (smallest / threshold) ** 2))
-    if search.options[ADAPTIVE] == MANIPULABILITY:
+    if search.own_options[ADAPTIVE] == MANIPULABILITY:
         return max(0.0, 1.0 - manipulability / threshold) ** 2
     return 1.0
 
 
 @inner
-def step_by_singular_values(search: SearchArrays, square: float) -> None:
+def step_by_singular_values(search: Record, square: float) -> None:
     """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); what rounding made of s counts as 0.
 
     So without damping it is the shortest of the least-squares steps.
     """
-    dx, squares, error = search.vectors[DX], search.rhs, search.rows[ERROR]
+    dx, squares, error = search.dx, search.rhs, search.own_rows[ERROR]
     m, n = search.work.shape
     least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
     shortest_step(search.basis, search.work, squares, error, least, square, dx)

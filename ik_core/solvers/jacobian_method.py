@@ -48,33 +48,18 @@ import numpy as np
 from .._jit import inner, slot, with_kernels
 from ..exceptions import InvalidOption
 from ..maths.boxed_step import cap_step, clamped
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from ..maths.svd import identity, product
 from ..maths.vectors import copy_to, differ
 from ..optim.evaluation import differentiate, evaluate, evaluate_here
+from ..optim.layouts import Record
 from ..optim.loop import Kernel
-from ..optim.memory import (
-    COST,
-    DX,
-    GOAL_ROWS,
-    OWN_OPTIONS,
-    OWN_ROWS,
-    OWN_VALUES,
-    OWN_VECTORS,
-    RESIDUAL,
-    RESUMED,
-    START,
-    TRIAL,
-    TRIAL_RESIDUAL,
-    SearchArrays,
-    X,
-)
 from ..optim.search import SearchOptions
 from ..optim.workspace import MethodWorkspace
 from ..options import option
 from ..problem import IkProblem
 from ..robot.kinematics import MULTIPLIER, VARIABLE
-from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS, Packed
+from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS
 from .base import KernelSolver
 
 LEAST_SHARE = 0.01
@@ -149,33 +134,31 @@ class JacobianMethodOptions(SearchOptions):
         parse_stiffness(self.joint_stiffness)
 
 
-# What the method has of the search's arrays: where it stands, outside the limits perhaps; the
-# square roots of K, and what a step is scaled by for it; the error; how far each goal was before
-# the step; in `goals` each goal's Dmax.
-HERE, GAINS, SCALE = OWN_VECTORS, OWN_VECTORS + 1, OWN_VECTORS + 2
-ERROR, DISTANCES = OWN_ROWS, OWN_ROWS + 1
-FIRST_ERROR = OWN_VALUES
+# What the method has of its own: where it stands, outside the limits perhaps; the square roots of
+# K, and what a step is scaled by for it; the error; how far each goal was before the step; in
+# `of_goals` each goal's Dmax.
+HERE, GAINS, SCALE = 0, 1, 2
+ERROR, DISTANCES = 0, 1
+FIRST_ERROR = 0
 """The error's length where the attempt began."""
-MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(
-    OWN_OPTIONS, OWN_OPTIONS + 6
-)
-NORMALISED, STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(OWN_OPTIONS + 6, OWN_OPTIONS + 10)
-METHOD_OPTIONS = OWN_OPTIONS + 10
+MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(6)
+NORMALISED, STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(6, 10)
+METHOD_OPTIONS = 10
 
 ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(3)
 JACOBIANS = {'analytic': ANALYTIC, 'central_difference': CENTRAL_DIFFERENCE, 'target': TARGET}
 
 
 @inner
-def begin_jacobian(search: SearchArrays) -> None:
+def begin_jacobian(search: Record) -> None:
     """Begin at x. Where Dmax is reset, the first step goes all the way."""
-    copy_to(search.vectors[X], search.vectors[HERE])
+    copy_to(search.x, search.own_vectors[HERE])
     identity(search.basis)
-    search.values[FIRST_ERROR] = math.sqrt(search.values[COST])
-    if search.counters[RESUMED] == 0:
-        largest = np.inf if search.options[RESETTING] > 0.0 else search.options[MAX_ERROR]
-        for i in range(search.goals.shape[0]):
-            search.goals[i, 0] = largest
+    search.own_values[FIRST_ERROR] = math.sqrt(search.cost)
+    if search.resumed == 0:
+        largest = np.inf if search.own_options[RESETTING] > 0.0 else search.own_options[MAX_ERROR]
+        for i in range(search.of_goals.shape[0]):
+            search.of_goals[i, 0] = largest
 
 
 def method_step(name: str, update: Kernel) -> Kernel:
@@ -188,78 +171,80 @@ update = slot
 """The method's, in its copy of the kernel below."""
 
 
-def _step(search: SearchArrays) -> bool:
+def _step(search: Record) -> bool:
     """One step, in the order above."""
-    dx, scale = search.vectors[DX], search.vectors[SCALE]
+    dx, scale, error = search.dx, search.own_vectors[SCALE], search.own_rows[ERROR]
+    table, largest = search.problem.table, search.of_goals
     _linear_model(search)
-    for i in range(search.goals.shape[0]):
-        distance = goal_magnitude(search.p, search.rows[ERROR], i)
-        search.rows[DISTANCES, i] = distance
-        if distance > search.goals[i, 0]:  # ClampMag
-            scale_goal(search.p, search.rows[ERROR], i, search.goals[i, 0] / distance)
+    for i in range(table.shape[0]):
+        distance = goal_magnitude(table, error, i)
+        search.own_rows[DISTANCES, i] = distance
+        if distance > largest[i, 0]:  # ClampMag
+            scale_goal(table, error, i, largest[i, 0] / distance)
     _scale_columns(search)
     update(search)
     for j in range(dx.shape[0]):
         dx[j] *= scale[j]
-    if search.options[STEP_NORM] < np.inf:
+    if search.own_options[STEP_NORM] < np.inf:
         _set_length(search)
-    cap_step(dx, search.options[MAX_STEP])
+    cap_step(dx, search.own_options[MAX_STEP])
     _move(search)
     return True
 
 
 @inner
-def _scale_columns(search: SearchArrays) -> None:
+def _scale_columns(search: Record) -> None:
     """The Jacobian's columns times SCALE: the square roots of K(t), over the lengths if asked."""
-    columns, scale = search.own_columns, search.vectors[SCALE]
-    copy_to(search.vectors[GAINS], scale)
-    if search.options[SLOW_DISTANCE] > 0.0:
+    columns, scale = search.own_columns, search.own_vectors[SCALE]
+    copy_to(search.own_vectors[GAINS], scale)
+    if search.own_options[SLOW_DISTANCE] > 0.0:
         _slow_near_goals(search)
     for j in range(columns.shape[0]):
         length = 0.0
         for i in range(columns.shape[1]):
             columns[j, i] *= scale[j]
             length += columns[j, i] * columns[j, i]
-        if search.options[NORMALISED] > 0.0 and length > 0.0:
+        if search.own_options[NORMALISED] > 0.0 and length > 0.0:
             for i in range(columns.shape[1]):
                 columns[j, i] /= math.sqrt(length)
 
 
 @inner
-def _slow_near_goals(search: SearchArrays) -> None:
+def _slow_near_goals(search: Record) -> None:
     """K(t): joints whose axis is near a goal's position move less."""
-    p = search.p
-    for k in range(p.tree.shape[0]):
+    tree, table = search.problem.tree, search.problem.table
+    frames, target = search.frames, search.target
+    for k in range(tree.shape[0]):
         nearest = np.inf
-        for i in range(p.table.shape[0]):
-            if p.table[i, POSITION] != NONE:
-                x = p.frames[k, 9] - p.targets[i, 9]
-                y = p.frames[k, 10] - p.targets[i, 10]
-                z = p.frames[k, 11] - p.targets[i, 11]
+        for i in range(table.shape[0]):
+            if table[i, POSITION] != NONE:
+                x = frames[k, 9] - target[i, 9]
+                y = frames[k, 10] - target[i, 10]
+                z = frames[k, 11] - target[i, 11]
                 nearest = min(nearest, math.sqrt(x * x + y * y + z * z))
-        share = min(1.0, nearest / search.options[SLOW_DISTANCE])
-        search.vectors[SCALE, p.tree[k, VARIABLE]] *= math.sqrt(share)
+        share = min(1.0, nearest / search.own_options[SLOW_DISTANCE])
+        search.own_vectors[SCALE, tree[k, VARIABLE]] *= math.sqrt(share)
 
 
 @inner
-def _set_length(search: SearchArrays) -> None:
+def _set_length(search: Record) -> None:
     """Give the step the length that belongs to the share of the way that is behind."""
-    dx, slow = search.vectors[DX], search.options[SLOW_SHARE]
+    dx, slow = search.dx, search.own_options[SLOW_SHARE]
     length = math.sqrt(product(dx, dx))
-    norm = search.options[STEP_NORM]
-    if slow > 0.0 and search.values[FIRST_ERROR] > 0.0:
-        left = math.sqrt(search.values[COST]) / search.values[FIRST_ERROR]
+    norm = search.own_options[STEP_NORM]
+    if slow > 0.0 and search.own_values[FIRST_ERROR] > 0.0:
+        left = math.sqrt(search.cost) / search.own_values[FIRST_ERROR]
         norm *= min(1.0, max(LEAST_SHARE, min(1.0 - left, left) / slow))
     for j in range(dx.shape[0]):
         dx[j] *= norm / length if length > 0.0 else 0.0
 
 
 @inner
-def _linear_model(search: SearchArrays) -> None:
-    """rows[ERROR] = e, target minus current, and `own_columns` = the Jacobian's, both at HERE."""
-    here, error, columns = search.vectors[HERE], search.rows[ERROR], search.own_columns
-    kind, outside = search.options[JACOBIAN], differ(here, search.vectors[X])
-    copy_to(search.rows[RESIDUAL], error)
+def _linear_model(search: Record) -> None:
+    """ERROR = e, target minus current, and `own_columns` = the Jacobian's, both at HERE."""
+    here, error, columns = search.own_vectors[HERE], search.own_rows[ERROR], search.own_columns
+    kind, outside = search.own_options[JACOBIAN], differ(here, search.x)
+    copy_to(search.residual, error)
     if outside:
         evaluate(search, here, error)
     if kind == TARGET:
@@ -276,26 +261,26 @@ def _linear_model(search: SearchArrays) -> None:
 
 
 @inner
-def _attach_targets(search: SearchArrays) -> None:
+def _attach_targets(search: Record) -> None:
     """Let the goals' points be where their targets are, as if these moved with the links."""
-    for i in range(search.p.table.shape[0]):
+    for i in range(search.problem.table.shape[0]):
         for c in range(9, 12):
-            search.p.tips[i, c] = search.p.targets[i, c]
+            search.tips[i, c] = search.target[i, c]
 
 
 @inner
-def _central_differences(search: SearchArrays) -> None:
+def _central_differences(search: Record) -> None:
     """The goals' rows of the Jacobian at HERE, by (f(q + h) - f(q - h)) / 2h."""
-    trial, residual = search.vectors[TRIAL], search.rows[TRIAL_RESIDUAL]
-    copy_to(search.vectors[HERE], trial)
+    trial, residual = search.trial, search.trial_residual
+    copy_to(search.own_vectors[HERE], trial)
     for j in range(trial.shape[0]):
         here = trial[j]
-        above = here + search.options[DIFFERENCE_STEP]
-        below = here - search.options[DIFFERENCE_STEP]
+        above = here + search.own_options[DIFFERENCE_STEP]
+        below = here - search.own_options[DIFFERENCE_STEP]
         for value in (above, below):
             trial[j] = value
             evaluate(search, trial, residual)
-            for i in range(search.counters[GOAL_ROWS]):
+            for i in range(search.problem.goal_rows):
                 before = search.own_columns[j, i] if value == below else 0.0
                 change = residual[i] / (above - below)
                 search.own_columns[j, i] = before - change if value == below else change
@@ -303,51 +288,51 @@ def _central_differences(search: SearchArrays) -> None:
 
 
 @inner
-def _move(search: SearchArrays) -> None:
+def _move(search: Record) -> None:
     """Go on from HERE by DX; x is the nearest point inside the limits."""
-    here, x, dx = search.vectors[HERE], search.vectors[X], search.vectors[DX]
+    here, x, dx = search.own_vectors[HERE], search.x, search.dx
     finite = True
     for j in range(here.shape[0]):
         finite = finite and abs(here[j] + dx[j]) < np.inf
     for j in range(here.shape[0]):
         if finite:  # else too far for numbers: the search sees that nothing moves
             here[j] += dx[j]
-        x[j] = clamped(here[j], search.bounds[0, j], search.bounds[1, j])
-    if search.options[AT_THE_END] == 0.0:
+        x[j] = clamped(here[j], search.problem.bounds[0, j], search.problem.bounds[1, j])
+    if search.own_options[AT_THE_END] == 0.0:
         copy_to(x, here)
     outside = differ(here, x)
-    if outside and search.options[RESETTING] > 0.0:
-        evaluate(search, here, search.rows[ERROR])
-        _reset_largest_errors(search, search.rows[ERROR])
+    if outside and search.own_options[RESETTING] > 0.0:
+        evaluate(search, here, search.own_rows[ERROR])
+        _reset_largest_errors(search, search.own_rows[ERROR])
     evaluate_here(search)
-    if search.options[RESETTING] > 0.0 and not outside:
-        _reset_largest_errors(search, search.rows[RESIDUAL])
+    if search.own_options[RESETTING] > 0.0 and not outside:
+        _reset_largest_errors(search, search.residual)
 
 
 @inner
-def _reset_largest_errors(search: SearchArrays, residual: Array) -> None:
+def _reset_largest_errors(search: Record, residual: Array) -> None:
     """Dmax of each goal, for how much closer the step brought it."""
-    for i in range(search.goals.shape[0]):
-        closer = search.rows[DISTANCES, i] - goal_magnitude(search.p, residual, i)
-        search.goals[i, 0] = search.options[MAX_ERROR] + max(closer, 0.0)
+    for i in range(search.of_goals.shape[0]):
+        closer = search.own_rows[DISTANCES, i] - goal_magnitude(search.problem.table, residual, i)
+        search.of_goals[i, 0] = search.own_options[MAX_ERROR] + max(closer, 0.0)
 
 
 @inner
-def goal_magnitude(p: Packed, rows: Array, i: int) -> float:
+def goal_magnitude(table: IntArray, rows: Array, i: int) -> float:
     """The length of goal i's part of `rows` (m,)."""
     square = 0.0
     for c in range(COMPONENTS):
-        row = p.table[i, ROWS + c]
+        row = table[i, ROWS + c]
         if row >= 0:
             square += rows[row] * rows[row]
     return math.sqrt(square)
 
 
 @inner
-def scale_goal(p: Packed, rows: Array, i: int, scale: float) -> None:
+def scale_goal(table: IntArray, rows: Array, i: int, scale: float) -> None:
     """Multiply goal i's part of `rows` (m,)."""
     for c in range(COMPONENTS):
-        row = p.table[i, ROWS + c]
+        row = table[i, ROWS + c]
         if row >= 0:
             rows[row] *= scale
 
@@ -363,12 +348,12 @@ def image(columns: Array, step: Array, rows: Array) -> None:
 
 
 @inner
-def halve_error(search: SearchArrays, tolerance: float, rank_tolerance: float) -> None:
+def halve_error(search: Record, tolerance: float, rank_tolerance: float) -> None:
     """Halve the error until |(I - JJ+) e| is within a tolerance ([Dorta2014] 3.1, 4 and 5).
 
     That is what no step can mend of it. The singular values are those of `decompose`.
     """
-    error, squares = search.rows[ERROR], search.rhs
+    error, squares = search.own_rows[ERROR], search.rhs
     largest, beyond = 0.0, 0.0
     for i in range(error.shape[0]):
         largest = max(largest, squares[i])
@@ -386,8 +371,8 @@ def halve_error(search: SearchArrays, tolerance: float, rank_tolerance: float) -
 class JacobianMethod(KernelSolver):
     """A solver that follows the linear model.
 
-    A method is an `update(search)`: vectors[DX] = its step for the Jacobian whose columns are
-    `own_columns`, and the error rows[ERROR]; `method_step` makes the step of it. Its options
+    A method is an `update(search)`: `dx` = its step for the Jacobian whose columns are
+    `own_columns`, and the error `own_rows[ERROR]`; `method_step` makes the step of it. Its options
     follow those of all Jacobian methods, from METHOD_OPTIONS on.
     """
 
@@ -418,8 +403,8 @@ class JacobianMethod(KernelSolver):
     def prepare(self, workspace: MethodWorkspace) -> None:
         """See KernelSolver."""
         problem = workspace.problem
-        x = problem.limits.project(workspace.vectors[START])
-        workspace.vectors[GAINS] = np.sqrt(self.joint_gains(problem, x))
+        x = problem.limits.project(workspace.search['start'])
+        workspace.search['own_vectors'][GAINS] = np.sqrt(self.joint_gains(problem, x))
 
     def joint_gains(self, problem: IkProblem, x: Array) -> Array:
         """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""

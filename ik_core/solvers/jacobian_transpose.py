@@ -35,7 +35,7 @@ from .._jit import inner
 from ..maths.rotations import Array
 from ..maths.svd import decompose, product
 from ..optim.evaluation import slope
-from ..optim.memory import DX, TRIAL_RESIDUAL, SearchArrays
+from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
     ERROR,
@@ -79,16 +79,16 @@ STEP_RULES = {'alpha': ALPHA, 'fixed': FIXED, 'halving': HALVING}
 
 
 @inner
-def update(search: SearchArrays) -> None:
+def update(search: Record) -> None:
     """dx = tau J'e."""
-    columns, error, dx = search.own_columns, search.rows[ERROR], search.vectors[DX]
-    if search.options[STEP_RULE] == HALVING:
+    columns, error, dx = search.own_columns, search.own_rows[ERROR], search.dx
+    if search.own_options[STEP_RULE] == HALVING:
         decompose(columns, search.basis, search.work, search.rhs)
-        halve_error(search, search.options[HALVING_TOLERANCE], RANK_TOLERANCE)
+        halve_error(search, search.own_options[HALVING_TOLERANCE], RANK_TOLERANCE)
     slope(columns, error, dx)
-    length = search.options[STEP_LENGTH]
-    if search.options[STEP_RULE] == ALPHA:
-        mended = search.rows[TRIAL_RESIDUAL]
+    length = search.own_options[STEP_LENGTH]
+    if search.own_options[STEP_RULE] == ALPHA:
+        mended = search.trial_residual
         image(columns, dx, mended)
         length = best_length(error, mended)
     for j in range(dx.shape[0]):

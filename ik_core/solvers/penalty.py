@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .._jit import inner, with_kernels
+from ..optim.layouts import Record
 from ..optim.limit_terms import GROWTH, WEIGHT, step
-from ..optim.memory import SearchArrays
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..options import option
 from .limit_method import LimitMethod
@@ -47,10 +47,10 @@ class PenaltyOptions(QuasiNewtonOptions):
 
 
 @inner
-def next_weight(search: SearchArrays) -> None:
+def next_weight(search: Record) -> None:
     """The next weight; there are no multipliers."""
-    weight = search.values[WEIGHT] * search.options[GROWTH]
-    search.values[WEIGHT] = min(weight, LARGEST_WEIGHT)
+    weight = search.own_values[WEIGHT] * search.own_options[GROWTH]
+    search.own_values[WEIGHT] = min(weight, LARGEST_WEIGHT)
 
 
 class Penalty(LimitMethod):

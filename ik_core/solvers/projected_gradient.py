@@ -35,8 +35,8 @@ from typing import Any, ClassVar
 
 from .._jit import inner
 from ..maths.vectors import copy_to
+from ..optim.layouts import Record
 from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, armijo
-from ..optim.memory import DX, GRADIENT, OWN_VALUES, OWN_VECTORS, SearchArrays, X
 from ..options import option
 from .base import KernelSolver
 
@@ -46,10 +46,10 @@ SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
 SPECTRAL = METHOD_OPTIONS
 """Whether the step of Barzilai and Borwein is tried first."""
 
-MOVED = OWN_VALUES
+MOVED = 0
 """Whether the last step moved x; before the first one, none has."""
 
-LAST, LAST_GRADIENT = OWN_VECTORS, OWN_VECTORS + 1
+LAST, LAST_GRADIENT = 0, 1
 """x_(k-1), and half the gradient there."""
 
 
@@ -66,34 +66,34 @@ class ProjectedGradientOptions(LineSearchOptions):
 
 
 @inner
-def start(search: SearchArrays) -> None:
+def start(search: Record) -> None:
     """Nothing to compare with."""
-    search.values[MOVED] = 0.0
+    search.own_values[MOVED] = 0.0
 
 
 @inner
-def step(search: SearchArrays) -> bool:
+def step(search: Record) -> bool:
     """One projected line search along -grad f = -2 J'r; False where it finds nothing better."""
     tau = 1.0
-    if search.options[SPECTRAL] != 0.0 and search.values[MOVED] != 0.0:
+    if search.own_options[SPECTRAL] != 0.0 and search.own_values[MOVED] != 0.0:
         tau = spectral_step(search)
-    gradient, direction = search.vectors[GRADIENT], search.vectors[DX]
-    copy_to(search.vectors[X], search.vectors[LAST])
-    copy_to(gradient, search.vectors[LAST_GRADIENT])
+    gradient, direction = search.gradient, search.dx
+    copy_to(search.x, search.own_vectors[LAST])
+    copy_to(gradient, search.own_vectors[LAST_GRADIENT])
     for j in range(direction.shape[0]):
         direction[j] = -2.0 * gradient[j]
     moved = armijo(search, direction, tau)
-    search.values[MOVED] = 1.0 if moved else 0.0
+    search.own_values[MOVED] = 1.0 if moved else 0.0
     return moved
 
 
 @inner
-def spectral_step(search: SearchArrays) -> float:
+def spectral_step(search: Record) -> float:
     """s's / s'y, the longest step allowed where the cost curves downwards along s."""
     squares = curvature = 0.0
-    for j in range(search.vectors.shape[1]):
-        s = search.vectors[X, j] - search.vectors[LAST, j]
-        y = 2.0 * (search.vectors[GRADIENT, j] - search.vectors[LAST_GRADIENT, j])
+    for j in range(search.joints):
+        s = search.x[j] - search.own_vectors[LAST, j]
+        y = 2.0 * (search.gradient[j] - search.own_vectors[LAST_GRADIENT, j])
         squares += s * s
         curvature += s * y
     if curvature <= 0.0:

@@ -37,7 +37,7 @@ import numpy as np
 from .._jit import call_back, inner
 from ..maths.linalg import damped_step
 from ..maths.svd import decompose, falling, shortest_step
-from ..optim.memory import DX, ITERATIONS, METHOD, STATUS, SearchArrays
+from ..optim.layouts import Record
 from ..optim.workspace import MethodWorkspace
 from ..options import option
 from ..rules import FAILED
@@ -80,18 +80,18 @@ RANK, TIME_STEP, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
 
 
 @inner
-def update(search: SearchArrays) -> None:
+def update(search: Record) -> None:
     """dx = dt J+ e + (I - J+J) phi; phi comes from the secondary tasks, if there are any."""
-    dx, squares = search.vectors[DX], search.rhs
+    dx, squares = search.dx, search.rhs
     decompose(search.own_columns, search.basis, search.work, squares)
-    if search.options[HALVING_TOLERANCE] < np.inf:
-        halve_error(search, search.options[HALVING_TOLERANCE], search.options[RANK])
-    least = search.options[RANK] ** 2 * falling(squares, search.work.shape[0], 0)
-    shortest_step(search.basis, search.work, squares, search.rows[ERROR], least, 0.0, dx)
+    if search.own_options[HALVING_TOLERANCE] < np.inf:
+        halve_error(search, search.own_options[HALVING_TOLERANCE], search.own_options[RANK])
+    least = search.own_options[RANK] ** 2 * falling(squares, search.work.shape[0], 0)
+    shortest_step(search.basis, search.work, squares, search.own_rows[ERROR], least, 0.0, dx)
     for j in range(dx.shape[0]):
-        dx[j] *= search.options[TIME_STEP]
-    if search.counters[METHOD] != 0 and call_back(search.counters[METHOD]) != 0:
-        search.counters[STATUS] = FAILED
+        dx[j] *= search.own_options[TIME_STEP]
+    if search.method != 0 and call_back(search.method) != 0:
+        search.status = FAILED
 
 
 class Pseudoinverse(JacobianMethod):
@@ -125,13 +125,14 @@ class Pseudoinverse(JacobianMethod):
 
     def _add_null_space_step(self, workspace: MethodWorkspace) -> None:
         """Add phi to the step, for the tasks that no kernel knows."""
-        arrays, vectors = workspace.arrays, workspace.vectors
-        lengths = np.linalg.norm(arrays.work, axis=1)
+        search = workspace.search
+        work, vectors = search['work'], search['own_vectors']
+        lengths = np.linalg.norm(work, axis=1)
         kept = lengths > self.options.rank_tolerance * lengths.max()
-        v = (arrays.work[kept] / lengths[kept, np.newaxis]).T
-        problem, begins = workspace.problem, workspace.counters[ITERATIONS] == 1
+        v = (work[kept] / lengths[kept, np.newaxis]).T
+        problem, begins = workspace.problem, bool(search['iterations'] == 1)
         residual, jacobian = problem.secondary_at(vectors[HERE], begins)
         free = jacobian * vectors[SCALE]
         free -= (free @ v) @ v.T
         phi = damped_step(free, -residual, SECONDARY_DAMPING)
-        vectors[DX] += phi - v @ (phi @ v)
+        search['dx'] += phi - v @ (phi @ v)

@@ -36,7 +36,7 @@ import numpy as np
 from .._jit import inner
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, product
-from ..optim.memory import DX, GOAL_ROWS, OWN_VECTORS, SearchArrays
+from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
     ERROR,
@@ -63,24 +63,24 @@ class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
     )
 
 
-RHO = OWN_VECTORS + 3
+RHO = 3
 """How far a unit step of each joint alone moves the end effectors, all taken together."""
 
 
 @inner
-def update(search: SearchArrays) -> None:
+def update(search: Record) -> None:
     """dx = the sum of the singular values' steps, each clamped; the sum is clamped by the rest."""
-    dx, squares = search.vectors[DX], search.rhs
+    dx, squares = search.dx, search.rhs
     m, n = search.work.shape
     decompose(search.own_columns, search.basis, search.work, squares)
-    largest_step = search.options[MAX_STEP]
+    largest_step = search.own_options[MAX_STEP]
     for j in range(n):
         dx[j] = 0.0
-        search.vectors[RHO, j] = over_end_effectors(search, search.own_columns[j])
+        search.own_vectors[RHO, j] = over_end_effectors(search, search.own_columns[j])
     least = RANK_TOLERANCE**2 * falling(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
-            share = product(search.basis[i], search.rows[ERROR]) / squares[i]
+            share = product(search.basis[i], search.own_rows[ERROR]) / squares[i]
             gamma = largest_step * allowed_share(search, i, squares[i])
             largest = 0.0
             for j in range(n):
@@ -92,22 +92,22 @@ def update(search: SearchArrays) -> None:
 
 
 @inner
-def allowed_share(search: SearchArrays, i: int, square: float) -> float:
+def allowed_share(search: Record, i: int, square: float) -> float:
     """min(1, N_i / M_i) for a singular value with this square."""
     way = 0.0
     for j in range(search.work.shape[1]):
-        way += abs(search.work[i, j]) * search.vectors[RHO, j]
+        way += abs(search.work[i, j]) * search.own_vectors[RHO, j]
     goal = over_end_effectors(search, search.basis[i])
     return min(1.0, goal * square / way) if way > 0.0 else 1.0
 
 
 @inner
-def over_end_effectors(search: SearchArrays, rows: Array) -> float:
+def over_end_effectors(search: Record, rows: Array) -> float:
     """The sum of the lengths of each end effector's part of `rows` (m,)."""
     total, others = 0.0, 0.0
-    for i in range(search.goals.shape[0]):
-        total += goal_magnitude(search.p, rows, i)
-    for i in range(search.counters[GOAL_ROWS], rows.shape[0]):
+    for i in range(search.of_goals.shape[0]):
+        total += goal_magnitude(search.problem.table, rows, i)
+    for i in range(search.problem.goal_rows, rows.shape[0]):
         others += rows[i] * rows[i]
     return total + math.sqrt(others)
 

@@ -44,7 +44,7 @@ from ..maths.quadratic_program import quadratic_program
 from ..maths.rotations import Array
 from ..optim.constrained import constrained_step
 from ..optim.goal_constraints import GoalEqualities
-from ..optim.memory import DX, GRADIENT, HELD, SearchArrays, X
+from ..optim.layouts import Record
 from ..optim.null_space import Descent
 from ..optim.quasi_newton import QuasiNewtonOptions, begin_model, bfgs_update, descend
 from ..problem import Evaluation, IkProblem
@@ -62,15 +62,15 @@ MET = 1e-12
 
 
 @inner
-def minimum_inside(search: SearchArrays) -> None:
+def minimum_inside(search: Record) -> None:
     """DX = the minimum of the model inside the limits."""
     quadratic_program(
         search.model,
-        search.vectors[GRADIENT],
-        search.vectors[X],
-        search.bounds,
-        search.vectors[DX],
-        search.vectors[HELD],
+        search.gradient,
+        search.x,
+        search.problem.bounds,
+        search.dx,
+        search.held,
         search.normal,
         search.rhs,
     )

@@ -14,7 +14,7 @@ rotation vector from the walls of a box, an axis from the surface of a cone.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._jit import inlined, njit, small
 from ..maths.lanes import angle_of, least, most, root, select
@@ -82,6 +82,23 @@ class Packed(NamedTuple):
     raw: Array
     scales: Array
     errors: Array
+
+
+@inlined
+def packed_of(problem: Any, place: Any) -> Packed:
+    """The goals of a record PROBLEM, at a place that has target, frames and what follows."""
+    return Packed(
+        problem.tree,
+        problem.geometry,
+        problem.table,
+        problem.tools,
+        place.target,
+        place.frames,
+        place.tips,
+        place.raw,
+        place.scales,
+        place.errors,
+    )
 
 
 @small

@@ -1,7 +1,7 @@
 """A search of the shared loop that stands where a test puts it, to call kernels on it.
 
-A test wraps the kernel in an entry of its own, under `njit`, which takes `arguments` and makes the
-search of them with `carve`.
+A test wraps the kernel in an entry of its own, under `njit`, which takes the `address` of the
+search's record and views it with `search_at`.
 """
 
 import numpy as np
@@ -9,24 +9,23 @@ import numpy as np
 import ik_core as ik
 from ik_core import IkProblem
 from ik_core._jit import njit
-from ik_core.optim import memory
 from ik_core.optim.evaluation import differentiate_here, evaluate_here
-from ik_core.optim.memory import carve
+from ik_core.optim.layouts import search_at
 from ik_core.optim.search import SearchOptions
 from ik_core.optim.workspace import MethodWorkspace
 from ik_core.tasks.base import Task
 
 
 @njit
-def evaluate_all(tree, geometry, table, tools, targets, bounds, counters, numbers):
+def evaluate_all(address):
     """Cost, residual and derivatives at x."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, numbers)
+    search = search_at(address)
     evaluate_here(search)
     differentiate_here(search)
 
 
 class StandingSearch:
-    """The arrays of a search for a problem, standing at x (n,); `own` are the method's options."""
+    """The record of a search for a problem, standing at x (n,); `own` are the method's options."""
 
     def __init__(self, problem, x, own=()):
         self.problem = problem
@@ -34,29 +33,29 @@ class StandingSearch:
         q = problem.default_configuration
         q[problem.variables] = x
         self.workspace.load(q)
-        self.workspace.vectors[memory.X] = x
-        evaluate_all(*self.arguments)
-        self.workspace.counters[memory.EVALUATIONS] = 0
+        self.workspace.search['x'] = x
+        evaluate_all(self.address)
+        self.workspace.search['evaluations'] = 0
 
     @property
-    def arguments(self):
-        """Those of a kernel's entry."""
-        return self.workspace.arguments
+    def record(self):
+        """Its fields by their names."""
+        return self.workspace.search
 
     @property
-    def arrays(self):
-        """By their names."""
-        return self.workspace.arrays
+    def address(self):
+        """What a kernel's entry takes."""
+        return self.record.address
 
     @property
     def x(self):
         """Where it stands."""
-        return self.workspace.vectors[memory.X].copy()
+        return self.workspace.search['x'].copy()
 
     @property
     def evaluations(self):
         """Since it stands."""
-        return int(self.workspace.counters[memory.EVALUATIONS])
+        return int(self.workspace.search['evaluations'])
 
 
 class Bowl(Task):

@@ -4,19 +4,13 @@ from functools import cache
 
 from ik_core._jit import with_kernels
 from ik_core.optim.evaluation import differentiate_here
-from ik_core.optim.memory import (
-    EVALUATIONS,
-    ORIENTATION_TOLERANCE,
-    POSITION_TOLERANCE,
-    X,
-    carve,
-)
+from ik_core.optim.layouts import search_at
 
 
 class Stepping:
     """A search of a solver in the shared loop, begun at q (n,).
 
-    `at` is the problem where it stands, inside the limits; `workspace` has its arrays.
+    `at` is the problem where it stands, inside the limits; `workspace` has its records.
     """
 
     def __init__(self, solver, problem, q):
@@ -30,7 +24,7 @@ class Stepping:
 
     @property
     def x(self):
-        return self.workspace.vectors[X].copy()
+        return self.workspace.search['x'].copy()
 
     @property
     def at(self):
@@ -39,7 +33,7 @@ class Stepping:
     @property
     def evaluations(self):
         """How often the problem was evaluated since the search began."""
-        return self.workspace.counters.item(EVALUATIONS)
+        return self.workspace.search['evaluations'].item()
 
     def step(self):
         """One iteration; returns what came of it: a status, or None where it goes on."""
@@ -55,13 +49,12 @@ class Unstopped(Stepping):
 
     def begin(self):
         """As if no goal could be reached."""
-        options = self.workspace.arrays.options
-        options[POSITION_TOLERANCE] = options[ORIENTATION_TOLERANCE] = -1.0
+        self.workspace.constants['tolerance'] = -1.0
         super().begin()
 
     def step(self):
         """One step; returns whether x moved."""
-        return self._step(*self.workspace.arguments)
+        return self._step(self.workspace.search.address)
 
 
 @cache
@@ -70,8 +63,8 @@ def step_alone(name, kernel):
     return with_kernels(_step_alone, f'step_alone_{name}', step=kernel)
 
 
-def _step_alone(tree, geometry, table, tools, targets, bounds, counters, memory):
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, memory)
+def _step_alone(address):
+    search = search_at(address)
     moved = step(search)  # noqa: F821 (the method's, in a copy of this)
     if moved:
         differentiate_here(search)

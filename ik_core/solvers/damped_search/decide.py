@@ -51,8 +51,8 @@ from .layouts import (
     SEEN,
     STALLED,
     STATUS,
+    Record,
 )
-from .model import Record
 from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
 
 ROUNDING = 1e-13

@@ -20,16 +20,14 @@ from ...maths.lanes import Number, bits, most, root, select
 from ...maths.rotations import Array, Frame, compose, frame_at, relative_log
 from ...robot.kinematics import KIND, PRISMATIC, VARIABLE
 from ...rules import lengthen
-from ...tasks.kernels import SCALE, goal_jacobian
-from .layouts import IDLE, JACOBIAN, RESIDUAL
+from ...tasks.kernels import SCALE, goal_jacobian, packed_of
+from .layouts import IDLE, JACOBIAN, RESIDUAL, Record
 from .model import (
-    Record,
     add_joint_slopes,
     ask,
     joint_cost,
     lifted,
     miss,
-    packed_of,
     set_angles,
     slopes,
 )

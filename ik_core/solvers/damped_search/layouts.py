@@ -1,18 +1,22 @@
 """The records of a search, and the numbers that stand in them.
 
-`PROBLEM` is shared by all searches and threads. `SEARCHES` has the targets, starts, state and
-best points of one search or many. `LANES` are attempts side by side. `POINT` is one point of one
-lane, with the Hessian there.
+`PROBLEM`, of `optim.layouts`, is shared by all searches and threads. `SEARCHES` has the targets,
+starts, state and best points of one search or many. `LANES` are attempts side by side. `POINT` is
+one point of one lane, with the Hessian there.
 """
 
 from __future__ import annotations
 
 from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
 from ...closed_form import records as closed_form
+from ...optim.layouts import JACOBIAN, PROBLEM, RESIDUAL, Record
 from ...rules import CLOSEST, COLLIDED, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
-from ...tasks.kernels import CHAIN, COMPONENTS, CONE
+from ...tasks.kernels import COMPONENTS
 
-__all__ = ['CLOSEST', 'COLLIDED', 'EXHAUSTED', 'FAILED', 'REACHED', 'RUNNING', 'STALLED']
+__all__ = [
+    'CLOSEST', 'COLLIDED', 'EXHAUSTED', 'FAILED', 'JACOBIAN', 'PROBLEM', 'REACHED', 'RESIDUAL',
+    'RUNNING', 'STALLED', 'Record',
+]  # fmt: skip
 
 POOL = 64
 """Number of best attempts that are followed to their end if none reaches the goals.
@@ -27,60 +31,9 @@ end; the evaluation of an answer."""
 NEW, ALONE, BESIDE, REST = range(4)
 """Stages of a single search: it has not begun; its first attempt in one lane; the others in
 several; the rest in one again."""
-RESIDUAL, JACOBIAN = range(2)
 FREE, COLLIDES = 1, 2
 STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
 """Columns of `codes`."""
-
-PROBLEM = Layout(
-    'problem',
-    (
-        'joints',
-        'goal_rows',
-        'other_rows',
-        'bodies',
-        'goals',
-        'frozen_count',
-        'plan_size',
-        'plan_rows',
-        'robot_joints',
-    ),
-    pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
-    weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
-    restarts=(INT,),
-    further=(INT,),  # attempts where tasks are weighed, while none ends free of collisions
-    max_iterations=(INT,),
-    patience=(INT,),
-    tasks=(INT,),  # address of the `Callback` for tasks that no kernel knows; 0: there are none
-    failed=(INT,),  # 1 where it raised
-    wanted=(INT,),  # of it: RESIDUAL or JACOBIAN
-    asked=(FLOAT, 'joints'),  # at these variables
-    found=(FLOAT, 'other_rows', 'joints'),  # what it answers; a residual in the first column
-    collisions=(INT,),  # address of the collision model; 0: there is nothing to avoid
-    settled=(INT,),  # and of that with the pairs that the goals alone decide; 0: there are none
-    reach=(FLOAT,),  # [m] their largest margin
-    slack=(FLOAT,),  # [m] what tolerances may change about them
-    valid=(INT,),  # address of the `Callback` for the user's own check; 0: there is none
-    is_valid=(INT,),  # what it answers
-    row=(FLOAT, 'robot_joints'),  # for this configuration
-    max_step=(FLOAT,),
-    damping=(FLOAT,),
-    relative_change=(FLOAT,),
-    joint_cost=(FLOAT,),  # the constant part of the joint tasks' cost
-    tolerance=(FLOAT, 2),  # [m, rad]
-    tree=(INT, 'bodies', 3),
-    geometry=(FLOAT, 'bodies', 14),
-    table=(INT, 'goals', CHAIN + 1),
-    tools=(FLOAT, 'goals', CONE + 1),
-    columns=(INT, 'joints'),  # which joints of the robot the variables are
-    bounds=(FLOAT, 5, 'joints'),  # as `JointLimits.packed`
-    weights=(FLOAT, 'joints'),  # of the joint tasks
-    rests=(FLOAT, 'joints'),
-    frozen=(INT, 'frozen_count'),  # bodies whose joints are no variables
-    plan=(INT, 'plan_size'),  # of the closed form that attempts may begin at; of length 0: of none
-    guess_numbers=(FLOAT, 'plan_rows', 12),  # its numbers, for attempt 0
-    restart_numbers=(FLOAT, 'plan_rows', 12),  # and for attempt 1
-)
 
 SEARCHES = Layout(
     'searches',

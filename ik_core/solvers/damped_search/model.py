@@ -5,8 +5,6 @@ For one point and for lanes of them: a `place` is a record `LANES` or `POINT`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..._jit import call_back, inlined, inner
 from ..._records import eights_of
 from ...maths.lanes import Number, wave
@@ -20,10 +18,8 @@ from ...robot.kinematics import (
     moved_frame,
 )
 from ...rules import lengthen
-from ...tasks.kernels import Packed, goal_residuals
-
-Record = Any
-"""A record as kernels see it; see `layouts`."""
+from ...tasks.kernels import goal_residuals, packed_of
+from .layouts import Record
 
 
 @inlined
@@ -35,23 +31,6 @@ def set_angles(problem: Record, place: Record, x: Array) -> None:
     angles, cosines, sines = eights_of(angle), eights_of(place.cosine), eights_of(place.sine)
     for i in range(angles.shape[0]):
         cosines[i], sines[i] = wave(angles[i])
-
-
-@inlined
-def packed_of(problem: Record, place: Record) -> Packed:
-    """A problem's goals at a place, as `tasks.kernels` has them."""
-    return Packed(
-        problem.tree,
-        problem.geometry,
-        problem.table,
-        problem.tools,
-        place.target,
-        place.frames,
-        place.tips,
-        place.raw,
-        place.scales,
-        place.errors,
-    )
 
 
 @inlined

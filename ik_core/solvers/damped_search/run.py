@@ -37,8 +37,8 @@ from .layouts import (
     NEW,
     REST,
     RUNNING,
+    Record,
 )
-from .model import Record
 from .second_order import evaluate_point
 
 FEW = min(MANY, 4)

@@ -18,9 +18,17 @@ from ...maths.linalg import (
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
 from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, is_held
-from ...tasks.kernels import GEOMETRIC, NONE, ROTATION, VECTOR, add_curvature, goal_jacobian
-from .layouts import FOLLOW, JACOBIAN, RESIDUAL
-from .model import Record, ask, miss, packed_of, slopes
+from ...tasks.kernels import (
+    GEOMETRIC,
+    NONE,
+    ROTATION,
+    VECTOR,
+    add_curvature,
+    goal_jacobian,
+    packed_of,
+)
+from .layouts import FOLLOW, JACOBIAN, RESIDUAL, Record
+from .model import ask, miss, slopes
 
 SLOW = 2
 """Iterations without a clear drop of the cost until the exact Hessian is used."""

@@ -7,24 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..._jit import Callback
 from ..._records import Record
 from ...closed_form.beginning import Beginning, beginning_of
 from ...closed_form.nearest import ROOM
 from ...collision.rows import free_rows
 from ...maths.lanes import LANES
 from ...maths.rotations import Array
-from ...optim.arrays import (
-    load_patterns,
-    packed_with,
-    position_tolerance,
-    problem_joint_rows,
-    rows_of,
-    sorted_tasks,
-)
-from ...optim.search import STATUSES, Clock, Workspace, allowed_restarts, steps_at_once
+from ...optim.records import ProblemRecords
+from ...optim.search import STATUSES, Clock, Workspace, steps_at_once
 from ...optim.workspace import judged
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
@@ -40,7 +32,6 @@ NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
 REDUNDANT = 4
 """Times the restarts where goals leave freedom: there solutions that are free may be rare, of
 infinitely many, and an attempt that collides takes ten microseconds."""
-NOTHING = np.empty(0, np.int64), np.empty((0, 12))
 
 
 def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
@@ -52,34 +43,27 @@ def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
     return beginning_of(problem) if asked else None
 
 
-class DampedWorkspace(Workspace):
+class DampedWorkspace(ProblemRecords, Workspace):
     """The records of `damped_search` for one problem."""
 
     def __init__(self, problem: IkProblem, options: Any) -> None:
-        problem.check_without_constraints()
-        self.problem, self._options = problem, options
-        self._joint_tasks, patterns, self._others = sorted_tasks(problem.other_tasks)
-        self._tasks = Callback(self._evaluate_others) if self._others else None
-        self._valid = Callback(self._ask_user) if problem.valid is not None else None
         self._model: Record | None = None  # of what is to be avoided
-        self._version = -1  # of the world in it
         self._checks: dict[int, tuple[Record, Record, Record | None, Record]] = {}
-        self.packed = packed_with(problem, patterns)
         self.beginning = beginning_for(problem, options)
+        self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
+        self._begins = self._may_begin = self._has_looked = False
+        self._outcome = NOT_BEGUN
+        super().__init__(problem, options)
         # what a solve without tasks, of goals as they are packed, is given and reports needs no
         # second look
         self.is_plain = not problem.other_tasks and self.packed.is_plain
         self.is_plain = self.is_plain and not len(self.packed.frozen)
         self._shape = 2, len(self.packed.parts)
-        self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
-        self._begins = self._may_begin = self._has_looked = False
-        self._outcome = NOT_BEGUN
-        self._make_records(0)
 
     def _make_records(self, other_rows: int) -> None:
-        """All records, for so many rows of tasks that no kernel knows."""
-        packed, joints = self.packed, len(self.problem.variables)
-        rows = packed.rows + other_rows
+        super()._make_records(other_rows)
+        packed, problem, options = self.packed, self.problem, self._options
+        joints, rows = len(problem.variables), packed.rows + other_rows
         self._sizes = {
             'joints': joints,
             'rows': rows,
@@ -87,20 +71,30 @@ class DampedWorkspace(Workspace):
             'goals': len(packed.parts),
             'size': max(joints, rows),
             'scratch_rows': ROOM,
-            'goal_rows': packed.rows,
-            'other_rows': other_rows,
             'frozen_count': len(packed.frozen),
-            'robot_joints': self.problem.robot.n if self.problem.avoids else 0,
+            'robot_joints': problem.robot.n if problem.avoids else 0,
         }
         self.steps_at_once = steps_at_once(joints, rows)
-        self.constants = self._make_constants()
-        self._tolerances: tuple[float, float] | None = None
-        self.note_tolerances()
-        self._version = -1
+        own = self.constants
+        if problem.avoids and problem.is_redundant:
+            own['restarts'] *= REDUNDANT
+        own['further'] = options.restarts if problem.avoids and problem.other_tasks else 0
+        own['pose'] = self._is_pose and not self._others
+        for name in ('patience', 'max_step', 'damping'):
+            own[name] = getattr(options, name)
+        self._version = -1  # of the world in them
         for name in ('searches', '_one'):
             vars(self).pop(name, None)
         self._few: Record | None = None
         self._address = 0  # of `searches`, once they are prepared for whole solves
+
+    @property
+    def _plan(self) -> dict[str, NDArray[Any]]:
+        if self.beginning is None:
+            return super()._plan
+        plan, everywhere, _ = self.beginning.restart
+        numbers = self.beginning.numbers
+        return {'plan': plan, 'guess_numbers': numbers, 'restart_numbers': everywhere}
 
     @cached_property
     def searches(self) -> Record:
@@ -112,38 +106,6 @@ class DampedWorkspace(Workspace):
     @cached_property
     def _one(self) -> Record:
         return self.make_lanes(1)
-
-    def _make_constants(self) -> Record:
-        packed, problem, beginning = self.packed, self.problem, self.beginning
-        plan, everywhere = NOTHING
-        near = everywhere
-        if beginning is not None:
-            near, (plan, everywhere, _) = beginning.numbers, beginning.restart
-        arrays = {
-            'tree': packed.tree,
-            'geometry': packed.geometry,
-            'table': packed.table,
-            'tools': packed.tools,
-            'columns': np.array(problem.variables, np.int64),
-            'bounds': problem.limits.packed,
-            'frozen': np.array(packed.frozen, np.int64),
-            'plan': plan,
-            'guess_numbers': near,
-            'restart_numbers': everywhere,
-        }
-        sizes = {**self._sizes, 'plan_size': len(plan), 'plan_rows': len(near)}
-        record, options = layouts.PROBLEM.make(sizes, arrays=arrays), self._options
-        record['restarts'] = allowed_restarts(problem, options.restarts)
-        if problem.avoids and problem.is_redundant:
-            record['restarts'] *= REDUNDANT
-        record['further'] = options.restarts if problem.avoids and problem.other_tasks else 0
-        record['weighed'] = bool(problem.other_tasks)
-        record['pose'] = self._is_pose and not self._others
-        for name in ('max_iterations', 'patience', 'max_step', 'damping', 'relative_change'):
-            record[name] = getattr(options, name)
-        record['tasks'] = 0 if self._tasks is None else self._tasks.address
-        record['valid'] = 0 if self._valid is None else self._valid.address
-        return record
 
     @property
     def _is_pose(self) -> bool:
@@ -175,13 +137,11 @@ class DampedWorkspace(Workspace):
         return record
 
     def note_tolerances(self) -> None:
-        """Pack the problem's tolerances again if they have changed."""
+        """See ProblemRecords."""
         problem = self.problem
         if self._tolerances is problem.tolerances:
             return
-        self._tolerances = problem.tolerances
-        own = self.constants['tolerance']
-        own[:] = position_tolerance(problem, self.packed), problem.orientation_tolerance
+        super().note_tolerances()
         if self.constants['settled']:
             self.constants['slack'] = problem.settled_slack
         if self.beginning is not None:
@@ -227,61 +187,21 @@ class DampedWorkspace(Workspace):
         free_rows(known[0].address, known[1].address, rows, free)
         searches['verdicts'][:count] = np.where(free, layouts.FREE, layouts.COLLIDES)
 
-    def _ask_user(self) -> None:
-        """Ask the user's own check about a configuration, when the callback runs."""
-        valid, own = self.problem.valid, self.constants
-        assert valid is not None
-        own['is_valid'] = valid(own['row'].copy())
-
     def _read(self, q0: ArrayLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
         q = self.problem.load(q0)
         if len(self.packed.frozen):
             self.searches['angles'][0] = self.packed.frozen_values(q)
         if self.problem.other_tasks:
-            self._load_tasks(q)
+            self.load_tasks(q)
         return q
-
-    def _load_tasks(self, q: Array) -> None:
-        load_patterns(self.problem, self.packed, q)
-        if self._others:
-            self._load_others(q[self.problem.columns])
-        constant, own = self.packed.constant, self.constants
-        if self._joint_tasks:
-            own['weights'], own['rests'], more = problem_joint_rows(
-                self.problem, self._joint_tasks, q
-            )
-            constant += more
-        own['joint_cost'] = constant
-
-    def _load_others(self, x: Array) -> None:
-        """Make room for as many rows as the tasks that no kernel knows have now."""
-        rows = len(self.problem.rows_of(self._others, x)[0])
-        if rows != self._sizes['other_rows']:
-            self._make_records(rows)
-        self._is_first, self.constants['failed'] = True, 0
-
-    def _evaluate_others(self) -> None:
-        """What the callback does: the rows that no kernel knows, or their Jacobian."""
-        own, rows = self.constants, self._sizes['other_rows']
-        wants_jacobian = bool(own['wanted'] == layouts.JACOBIAN)
-        found = rows_of(
-            self.problem, self._others, own['asked'], rows, wants_jacobian, self._is_first
-        )
-        self._is_first = False
-        if wants_jacobian:
-            own['found'] = found
-        else:
-            own['found'][:, 0] = found
 
     def _check(self, status: int, q: ArrayLike | None = None) -> None:
         """Raise what a task raised, or what is wrong with a start."""
         if status == NOT_FINITE:
             self.problem.load(q)
         if status == layouts.FAILED:
-            for callback in (self._tasks, self._valid):
-                if callback is not None:
-                    callback.check()
+            self.check()
             raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:

@@ -8,22 +8,22 @@ from support.kernel_searches import Bowl, StandingSearch, in_a_box, random_defin
 import ik_core as ik
 from ik_core import IkProblem, PoseTask
 from ik_core._jit import njit
+from ik_core.optim.layouts import search_at
 from ik_core.optim.line_search import LineSearchOptions, armijo
-from ik_core.optim.memory import GRADIENT, OWN_VECTORS, carve
 
 
 @njit
-def search_along(tree, geometry, table, tools, targets, bounds, counters, numbers, tau):
+def search_along(address, tau):
     """Whether the line search found a better point along the first own vector."""
-    search = carve(tree, geometry, table, tools, targets, bounds, counters, numbers)
-    return armijo(search, search.vectors[OWN_VECTORS], tau)
+    search = search_at(address)
+    return armijo(search, search.own_vectors[0], tau)
 
 
 def searched(problem, x, direction, alpha=1e-4, beta=0.5, tau=1.0):
     """The search after a line search from x, and whether that found something."""
     search = StandingSearch(problem, x, (alpha, beta))
-    search.arrays.vectors[OWN_VECTORS] = direction
-    return search, bool(search_along(*search.arguments, tau))
+    search.record['own_vectors'][0] = direction
+    return search, bool(search_along(search.address, tau))
 
 
 @pytest.mark.parametrize('seed', range(20))
@@ -45,7 +45,9 @@ def test_the_first_trial_that_fulfils_equation_39_is_taken(seed, first):
     np.testing.assert_allclose(search.x, trials[good[0]], rtol=1e-12)
     assert search.evaluations == good[0] + 1
     assert search.workspace.cost == pytest.approx(bowl.cost(search.x), rel=1e-12)
-    np.testing.assert_allclose(search.arrays.rows[0], bowl.residual(None, search.x), rtol=1e-12)
+    np.testing.assert_allclose(
+        search.record['residual'], bowl.residual(None, search.x), rtol=1e-12
+    )
 
 
 def test_the_decrease_is_measured_along_what_projection_leaves_of_the_move():
@@ -73,9 +75,9 @@ def test_a_gradient_that_lies_ends_in_nothing_found():
     bowl = Bowl(np.eye(2), [0.1, 0.1], slope_error=1.0)
     problem = in_a_box(bowl, -np.ones(2), np.ones(2))
     search = StandingSearch(problem, [0.1, 0.1], (1e-4, 0.5))
-    search.arrays.vectors[GRADIENT] = 1.0  # the least value is here, whatever the gradient says
-    search.arrays.vectors[OWN_VECTORS] = -1.0
-    assert not search_along(*search.arguments, 1.0)
+    search.record['gradient'] = 1.0  # the least value is here, whatever the gradient says
+    search.record['own_vectors'][0] = -1.0
+    assert not search_along(search.address, 1.0)
     assert 40 <= search.evaluations <= 60
     assert search.x.tolist() == [0.1, 0.1]
 
@@ -101,7 +103,7 @@ def test_twice_the_gradient_of_a_search_is_that_of_central_differences(name):
     _, x = problem.start(robots.random_q(robot, rng, margin=0.1))
     search = StandingSearch(problem, x)
     numeric = robots.central_differences(lambda x: np.array([problem.at(x).cost]), x)[0]
-    np.testing.assert_allclose(2.0 * search.arrays.vectors[GRADIENT], numeric, atol=1e-6)
+    np.testing.assert_allclose(2.0 * search.record['gradient'], numeric, atol=1e-6)
 
 
 @pytest.mark.parametrize(

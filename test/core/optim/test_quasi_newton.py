@@ -7,7 +7,7 @@ from support.kernel_searches import StandingSearch, random_definite
 
 from ik_core import IkProblem, PoseTask
 from ik_core._jit import inner, njit, with_kernels
-from ik_core.optim.memory import DX, GRADIENT, carve
+from ik_core.optim.layouts import search_at
 from ik_core.optim.quasi_newton import (
     MOVED,
     QuasiNewtonOptions,
@@ -121,29 +121,29 @@ def test_the_first_model_is_half_the_hessian_of_the_linear_models_cost():
 def scaled_gradient(search):
     """DX = -g / B_00."""
     for j in range(search.vectors.shape[1]):
-        search.vectors[DX, j] = -search.vectors[GRADIENT, j] / search.model[0, 0]
+        search.dx[j] = -search.gradient[j] / search.model[0, 0]
 
 
 descend_scaled = with_kernels(descend, 'descend_scaled', model_step=scaled_gradient)
 
 
 @njit
-def begin(tree, geometry, table, tools, targets, bounds, counters, numbers):
+def begin(address):
     """With the linear model."""
-    begin_model(carve(tree, geometry, table, tools, targets, bounds, counters, numbers))
+    begin_model(search_at(address))
 
 
 @njit
-def descend_once(tree, geometry, table, tools, targets, bounds, counters, numbers):
+def descend_once(address):
     """Whether a line search along the scaled gradient found a better point."""
-    return descend_scaled(carve(tree, geometry, table, tools, targets, bounds, counters, numbers))
+    return descend_scaled(search_at(address))
 
 
 def ready_to_descend(flip=1.0):
     """A search whose model is the linear one times `flip`."""
     search = StandingSearch(*arm_problem(), QuasiNewtonOptions(epsilon=0.05).numbers)
-    begin(*search.arguments)
-    search.arrays.model[:] *= flip
+    begin(search.address)
+    search.record['model'][:] *= flip
     return search
 
 
@@ -151,20 +151,20 @@ def test_a_search_that_fails_is_begun_again_with_the_linear_model():
     sound, spoilt = ready_to_descend(), ready_to_descend(-1.0)  # as if rounding had spoilt it
     before = spoilt.workspace.cost
     for search in (sound, spoilt):
-        assert descend_once(*search.arguments)
-        assert search.arrays.values[MOVED] == 1.0
+        assert descend_once(search.address)
+        assert search.record['own_values'][MOVED] == 1.0
     np.testing.assert_array_equal(sound.x, spoilt.x)
-    np.testing.assert_array_equal(*(np.tril(s.arrays.model) for s in (sound, spoilt)))
+    np.testing.assert_array_equal(*(np.tril(s.record['model']) for s in (sound, spoilt)))
     assert spoilt.workspace.cost < before
     at = spoilt.problem.at(ready_to_descend().x)
     expected = first_model(at.jacobian, 0.05)
-    np.testing.assert_allclose(np.tril(spoilt.arrays.model), np.tril(expected), atol=1e-12)
+    np.testing.assert_allclose(np.tril(spoilt.record['model']), np.tril(expected), atol=1e-12)
 
 
 def test_where_no_model_gains_anything_it_stays():
     search = ready_to_descend()
     x = search.x
-    search.arrays.vectors[GRADIENT] = -search.arrays.vectors[GRADIENT]  # a gradient that lies
-    assert not descend_once(*search.arguments)
-    assert search.arrays.values[MOVED] == 0.0
+    search.record['gradient'] = -search.record['gradient']  # a gradient that lies
+    assert not descend_once(search.address)
+    assert search.record['own_values'][MOVED] == 0.0
     np.testing.assert_array_equal(search.x, x)

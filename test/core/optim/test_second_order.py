@@ -11,7 +11,7 @@ from support.stepping import Stepping
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, PoseTask, PositionTask, PostureTask, make_solver
 from ik_core._jit import njit
-from ik_core.optim.memory import carve
+from ik_core.optim.layouts import search_at
 from ik_core.optim.second_order import half_hessian
 from ik_core.tasks.base import Task
 
@@ -55,15 +55,15 @@ every_solver = pytest.mark.parametrize('solver', list(ik.SOLVERS))
 
 
 @njit
-def enter(tree, geometry, table, tools, targets, bounds, counters, memory):
-    half_hessian(carve(tree, geometry, table, tools, targets, bounds, counters, memory))
+def enter(address):
+    half_hessian(search_at(address))
 
 
 def hessian_at(problem, q):
     """Half the cost's Hessian at q, by the kernel."""
     search = Stepping(make_solver('jacobian_transpose'), problem, q)
-    enter(*search.workspace.arguments)
-    lower = np.tril(search.workspace.arrays.hessian)
+    enter(search.workspace.address)
+    lower = np.tril(search.workspace.search['hessian'])
     return lower + np.tril(lower, -1).T
 
 

@@ -8,7 +8,6 @@ from support.optimiser_problems import UNREACHABLE, paths, pose_of
 
 from ik_core import Budget, IkProblem, IkStatus, make_solver
 from ik_core.maths.linalg import damped_step
-from ik_core.optim import memory
 from ik_core.optim.active_set import reduced_direction, share_inside
 from ik_core.robot.limits import JointLimits
 from ik_core.solvers.bfgs import Bfgs
@@ -41,8 +40,8 @@ def test_the_curvature_condition_holds_and_the_hessian_stays_positive_definite(s
     points, models = [problem.at(problem.start(q0)[1])], []
     while not search.done:
         search.run(Budget(iterations=1))
-        points.append(problem.at(search.workspace.vectors[memory.X].copy()))
-        models.append(whole(search.workspace.arrays.model))  # that of the step to this point
+        points.append(problem.at(search.workspace.search['x'].copy()))
+        models.append(whole(search.workspace.search['model']))  # that of the step to this point
         assert np.linalg.eigvalsh(models[-1]).min() > 0.0
     for before, after, model, updated in zip(points, points[1:], models, models[1:], strict=False):
         s = after.x - before.x
@@ -132,7 +131,7 @@ def test_the_first_step_is_the_damped_one_or_the_gradients():
     for start, direction in directions.items():
         search = make_solver('bfgs', initial_hessian=start, epsilon=1e-2).begin(problem, q0)
         search.run(Budget(iterations=1))
-        moved = search.workspace.vectors[memory.X] - x
+        moved = search.workspace.search['x'] - x
         size = moved @ direction / (direction @ direction)
         np.testing.assert_allclose(moved, size * direction, atol=1e-9)
         assert 0.0 < size <= 1.0 + 1e-9
@@ -153,7 +152,7 @@ def test_the_state_of_the_art_stops_where_the_solution_hardly_changes():
     last, changes = problem.start(q0)[1], []
     while not patient.done and len(changes) < result.iterations:
         patient.run(Budget(iterations=1))
-        x = patient.workspace.vectors[memory.X].copy()
+        x = patient.workspace.search['x'].copy()
         changes.append(np.abs(x - last).max() / np.abs(x).max())
         last = x
     assert len(changes) == result.iterations

@@ -306,7 +306,7 @@ def test_a_start_outside_is_put_inside(solver):
     problem, start = coupled('panda', 1, reachable=False)
     outside = np.clip(start + 1.5, problem.robot.lower, problem.robot.upper)
     search = make_solver(solver).begin(problem, outside)
-    begun = search.workspace.vectors[0].copy()
+    begun = search.workspace.search['start'].copy()
     search.run(Budget(iterations=0))
     assert_inside(problem, search.result().q)
     rows = problem.constraints.at(outside)
@@ -334,7 +334,7 @@ def test_every_restart_begins_inside(solver):
         seen.add(result.restarts)
         assert_inside(problem, result.q)
         q = start.copy()
-        q[problem.variables] = search.workspace.vectors[1]  # where it stands
+        q[problem.variables] = search.workspace.search['x']  # where it stands
         assert_inside(problem, q)
     assert len(seen) >= 5
 

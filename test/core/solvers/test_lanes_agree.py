@@ -13,7 +13,7 @@ import ik_core as ik
 from ik_core._jit import COMPILED, with_kernels
 from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES
-from ik_core.optim.memory import FOREVER
+from ik_core.optim.layouts import FOREVER
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search import layouts, run
 from ik_core.solvers.damped_search.workspace import DampedWorkspace

@@ -6,7 +6,6 @@ from support import robots
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, PoseTask
-from ik_core.optim import memory
 
 DIRECTION = np.array([1.0, -2.0, 0.5, 0.0, 3.0, 1.0])
 LOST = {
@@ -27,10 +26,10 @@ def test_a_lost_hessian_ends_no_solve(name, kind):
     problem = IkProblem(robot, [PoseTask('tool0', transform=target)])
     search = ik.make_solver(name).begin(problem, q0)
     search.run(Budget(iterations=2))
-    search.workspace.arrays.model[:] = LOST[kind]
+    search.workspace.search['model'][:] = LOST[kind]
     before = search.workspace.cost
     search.run(Budget(iterations=1))
-    assert np.isfinite(search.workspace.vectors[memory.X]).all()
+    assert np.isfinite(search.workspace.search['x']).all()
     assert search.workspace.cost <= before
     search.run()
     assert search.result().success

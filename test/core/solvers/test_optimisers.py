@@ -16,7 +16,6 @@ from support.optimiser_problems import (
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PositionTask, make_solver
-from ik_core.optim import memory
 
 OPTIMISERS = ('bfgs', 'projected_gradient', 'penalty', 'augmented_lagrangian', 'sqp',
               'trust_region')  # fmt: skip
@@ -140,7 +139,7 @@ def test_every_accepted_step_fulfils_equation_39_inside_the_limits(solver, optio
 
 def standing(problem, search):
     """The problem where a search stands."""
-    return problem.at(search.workspace.vectors[memory.X].copy())
+    return problem.at(search.workspace.search['x'].copy())
 
 
 @pytest.mark.parametrize('solver', SEARCHERS)

@@ -5,7 +5,6 @@ import pytest
 from support.optimiser_problems import cross, paths
 
 from ik_core import Budget, IkProblem, PositionTask, make_solver
-from ik_core.optim import memory
 
 
 def test_the_papers_step_is_tried_from_one_downwards():
@@ -51,9 +50,9 @@ def test_the_first_trial_after_a_step_is_the_spectral_one():
     steps = 0
     before = gradient_before = None
     while not search.done:
-        x, evaluations = where(search), search.workspace.counters[memory.EVALUATIONS]
+        x, evaluations = where(search), search.workspace.search['evaluations']
         search.run(Budget(iterations=1))
-        if search.workspace.counters[memory.EVALUATIONS] != evaluations + 1:
+        if search.workspace.search['evaluations'] != evaluations + 1:
             before = None  # the first trial was not taken
             continue
         gradient = 2.0 * problem.at(x).jacobian.T @ problem.at(x).residual
@@ -69,4 +68,4 @@ def test_the_first_trial_after_a_step_is_the_spectral_one():
 
 def where(search):
     """The point that a search stands at."""
-    return search.workspace.vectors[memory.X].copy()
+    return search.workspace.search['x'].copy()

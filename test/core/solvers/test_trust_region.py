@@ -7,7 +7,6 @@ from support import robots
 from support.optimiser_problems import UNREACHABLE, assert_no_descent_left, cross, paths, pose_of
 
 from ik_core import Budget, IkProblem, IkStatus, PositionTask, make_solver
-from ik_core.optim import memory
 from ik_core.optim.search import is_stationary
 from ik_core.robot.limits import JointLimits
 from ik_core.solvers.trust_region import onto_near_limits
@@ -66,7 +65,7 @@ def test_every_step_is_the_dogleg_in_a_region_that_follows_the_models_success(na
         search.run(Budget(iterations=1))
         if is_stationary(problem, at):
             break  # from where the loop may go on by itself
-        np.testing.assert_allclose(search.workspace.vectors[memory.X], at.x, atol=1e-7)
+        np.testing.assert_allclose(search.workspace.search['x'], at.x, atol=1e-7)
         if search.done:
             break
     assert refused + cut_short >= 1 or name == 'behind limits'

@@ -6,7 +6,6 @@ from support.robots import random_q, shipped, tip_of
 from support.tracked_arms import new_tracker, shipped_of
 
 import ik_core as ik
-from ik_core.optim.memory import ITERATIONS
 from ik_core.solvers.damped_least_squares import DampedLeastSquares
 from ik_core.tracking import MotionLimits, Tracker
 
@@ -21,11 +20,11 @@ class Watched(DampedLeastSquares):
         run = workspace.run
 
         def largest_errors():
-            return workspace.arrays.goals[:, 0].copy()
+            return workspace.search['of_goals'][:, 0].copy()
 
         def watched(iterations):
             ended = None
-            if workspace.counters[ITERATIONS] == 0:
+            if workspace.search['iterations'] == 0:
                 for first in (0, 1):
                     ended = ended or run(first)
                     self.begun.append(largest_errors())
