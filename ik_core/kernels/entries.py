@@ -117,7 +117,7 @@ def _rows() -> list[Entry]:
         row('maths.rotations:first_not_rigid', 'D3dd', 'i'),
         row('maths.rotations:relative_log', 'D1D1', 'ddd'),
         row('maths.rotations:quaternion_of', 'ddddddddd', 'dddd'),
-        row('maths.quadratic_program:quadratic_program', 'D2D1D1D2D1D1D2D1', 'b'),
+        row('maths.dual_active_set:boxed_program', 'D2D1D1D2D2D1D1', 'i'),
         row('rules:answer_status', 'ibb', 'i'),
         row('rules:are_within', 'D2dd', 'b'),
         row('rules:is_within', 'dddd', 'b'),

@@ -67,8 +67,8 @@ class ProgramArrays(NamedTuple):
 
 
 def program_size(n: int, k: int) -> int:
-    """How many numbers `program_arrays` needs: none without planes."""
-    return k * (n + 2) + 4 * n * n + VECTORS * n + 2 * (n + k) if k else 0
+    """How many numbers `program_arrays` needs."""
+    return k * (n + 2) + 4 * n * n + VECTORS * n + 2 * (n + k)
 
 
 def program_arrays(memory: Array, n: int, k: int) -> ProgramArrays:
@@ -131,6 +131,21 @@ def constrained_program(
         if active < 0:
             return _no_step(step, CONTRADICTION)
     return _no_step(step, NOT_CONVEX)
+
+
+@njit
+def boxed_program(
+    hessian: Array,
+    gradient: Array,
+    x: Array,
+    bounds: Array,
+    normal: Array,
+    step: Array,
+    memory: Array,
+) -> int:
+    """As `constrained_program`, without planes; memory: of program_size(n, 0) numbers."""
+    program = carve_program(memory, x.shape[0], 0)
+    return constrained_program(hessian, gradient, x, bounds, normal, step, program)
 
 
 @inner

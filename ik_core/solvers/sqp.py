@@ -14,7 +14,7 @@ and goes along p, which descends and stays inside, as far as Armijo back-trackin
 (`line_search`). B approximates the Hessian of f, which is that of the Lagrangian, the constraints
 being linear: BFGS with Powell's damping [Powell1978], made for SQP, from 2 (J'J + eps I).
 
-The program is solved exactly (`maths.quadratic_program`). So the active set comes out of the
+The program is solved exactly (`maths.dual_active_set`). So the active set comes out of the
 program, many variables at a time; that is what differs from `bfgs`. With linear constraints beside
 the limits nothing does: their program (`optim.constrained`) is that of both.
 
@@ -37,16 +37,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._jit import inner, with_kernels
 from ..maths import safe
+from ..maths.dual_active_set import SOLVED, boxed_program, program_size
 from ..maths.linalg import damped_step
-from ..maths.quadratic_program import quadratic_program
 from ..maths.rotations import Array
 from ..optim.constrained import constrained_step
 from ..optim.goal_constraints import GoalEqualities
-from ..optim.layouts import Record
 from ..optim.null_space import Descent
-from ..optim.quasi_newton import QuasiNewtonOptions, begin_model, bfgs_update, descend
+from ..optim.quasi_newton import QuasiNewtonOptions, begin_model, bfgs_update
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import KernelSolver
@@ -61,21 +59,6 @@ MET = 1e-12
 """Equalities are met where what is left of them is below this share of what it was."""
 
 
-@inner
-def minimum_inside(search: Record) -> None:
-    """DX = the minimum of the model inside the limits."""
-    quadratic_program(
-        search.model,
-        search.gradient,
-        search.x,
-        search.problem.bounds,
-        search.dx,
-        search.held,
-        search.normal,
-        search.rhs,
-    )
-
-
 class Sqp(KernelSolver):
     """See the module."""
 
@@ -83,8 +66,7 @@ class Sqp(KernelSolver):
     avoids: ClassVar = True
     Options: ClassVar = QuasiNewtonOptions
     start = begin_model
-    step = with_kernels(descend, 'step_sqp', model_step=minimum_inside)
-    constrained_step = constrained_step
+    step = constrained_step = constrained_step
 
     def numbers(self) -> tuple[float, ...]:
         """See KernelSolver."""
@@ -167,14 +149,14 @@ def program_with_equalities(
     Multipliers: with the terms w |J p + r + lambda / w|^2 / 2 instead of the equalities, lambda
     grows by w (J p + r) until that is 0.
     """
-    step, held, rhs = np.zeros((3, len(x)))
+    step, memory = np.zeros(len(x)), np.empty(program_size(len(x), 0))
     size = np.trace(hessian) / max(float(np.sum(jacobian * jacobian)), 1e-300)
     weight = EQUALITY * size
     model, normal = hessian + weight * jacobian.T @ jacobian, np.empty_like(hessian)
     multipliers = np.zeros_like(residual)
     for _ in range(PROGRAMS):
         pull = gradient + jacobian.T @ (multipliers + weight * residual)
-        if not quadratic_program(model, pull, x, limits.packed, step, held, normal, rhs):
+        if boxed_program(model, pull, x, limits.packed, normal, step, memory) != SOLVED:
             break
         left = jacobian @ step + residual
         multipliers += weight * left

@@ -120,7 +120,7 @@ def test_the_first_model_is_half_the_hessian_of_the_linear_models_cost():
 @inner
 def scaled_gradient(search):
     """DX = -g / B_00."""
-    for j in range(search.vectors.shape[1]):
+    for j in range(search.joints):
         search.dx[j] = -search.gradient[j] / search.model[0, 0]
 
 

@@ -62,7 +62,7 @@ def enter(address):
 def hessian_at(problem, q):
     """Half the cost's Hessian at q, by the kernel."""
     search = Stepping(make_solver('jacobian_transpose'), problem, q)
-    enter(search.workspace.address)
+    enter(search.workspace.search.address)
     lower = np.tril(search.workspace.search['hessian'])
     return lower + np.tril(lower, -1).T
 

@@ -50,7 +50,7 @@ def test_the_first_trial_after_a_step_is_the_spectral_one():
     steps = 0
     before = gradient_before = None
     while not search.done:
-        x, evaluations = where(search), search.workspace.search['evaluations']
+        x, evaluations = where(search), search.workspace.search['evaluations'].item()
         search.run(Budget(iterations=1))
         if search.workspace.search['evaluations'] != evaluations + 1:
             before = None  # the first trial was not taken

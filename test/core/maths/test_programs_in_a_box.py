@@ -1,22 +1,22 @@
-"""Quadratic programs in a box: against the conditions of their optimum, and scipy."""
+"""Quadratic programs in a box alone: against the conditions of their optimum, and scipy."""
 
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from ik_core.maths import quadratic_program as programs
+from ik_core.maths import dual_active_set as programs
 from ik_core.robot.limits import JointLimits
 
 
 def quadratic_program(hessian, gradient, limits, x):
-    """The step, by a matrix with nothing above its diagonal; which variables it holds."""
+    """The step, by a matrix with nothing above its diagonal."""
     n = len(x)
-    step, held, rhs = np.full((3, n), np.nan)
+    memory = np.full(programs.program_size(n, 0), np.nan)
     model = np.where(np.tri(n, dtype=bool), hessian, np.nan)
-    normal = np.empty((n, n))
-    solved = programs.quadratic_program(model, gradient, x, limits.packed, step, held, normal, rhs)
-    assert solved or not step.any()
-    return step if solved else None
+    step, normal = np.full(n, np.nan), np.empty((n, n))
+    answer = programs.boxed_program(model, gradient, x, limits.packed, normal, step, memory)
+    assert answer == programs.SOLVED or not step.any()
+    return step if answer == programs.SOLVED else None
 
 
 def scipys(hessian, gradient, limits, x):
@@ -81,8 +81,8 @@ def test_scipys_bounded_least_squares_has_the_same_minimum(seed):
 
 
 def test_variables_held_too_soon_are_released():
-    # The minimum over both leaves the box at either side, so the guess holds both: the second
-    # wrongly, as with the first one held its minimum is inside.
+    # The minimum over both leaves the box at either side; with the first one held, that of the
+    # second is inside.
     hessian, gradient = np.array([[1.0, 0.95], [0.95, 1.0]]), np.array([-2.0, -1.5])
     limits = JointLimits(-np.ones(2), np.ones(2))
     newton = -np.linalg.solve(hessian, gradient)
