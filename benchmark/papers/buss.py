@@ -565,6 +565,6 @@ def _draw_times(axes: Any, own: Mapping[str, Row], figure: str) -> None:
         axes.plot(own[method]['us'], method, 'o', color=COLOURS[method])
     for method, theirs in zip(('transpose', "DLS'"), THEIRS[figure], strict=True):
         axes.plot(theirs, methods.index(method), 'x', color=BLACK, markersize=8)
-    axes.set(xlabel='time of an update [us]', xscale='log')
+    axes.set(xlabel='time of an update [µs]', xscale='log')
     name_values(axes.xaxis)
     axes.set_title('Times; crosses: a 2.8 GHz Pentium')

@@ -500,7 +500,7 @@ def people(axes: Any, rows: Sequence[Row], case: str, title: str, only: str | No
             axes.plot(*broken.reshape(-1, 2).T, color=colour, linewidth=width)
         elif one['part'] == 'goal':
             axes.plot(*values.reshape(-1, 2).T, 'o', color=RED, markersize=3)
-    axes.set(aspect='equal', adjustable='datalim')
+    axes.set(aspect='equal', adjustable='datalim', xticks=[], yticks=[])
     axes.set_title(title, fontsize=7)
     axes.axis('off')
 

@@ -36,7 +36,8 @@ NUMBERS = {
     'mean error over the largest', 'mean error over the length', "mean jerk over the example's",
     'reversals before 1 cm', 'ticks to 1 cm', "share of the joints' top speed",
     "step length in the source's units", 'threshold of the stop rule', 'reached',
-    'share of orientations',
+    'share of orientations', 'acceleration, alternate over usual', 'difference over the length',
+    '1 - stretch', "jerk over the performer's",
 }  # fmt: skip
 """How the labels of axes begin whose quantity has no unit."""
 
