@@ -115,7 +115,7 @@ def _rows() -> list[Entry]:
         row('robot.limits:take_nearest_turns', 'D1D1D1D1B1'),
         row('maths.rotations:is_rigid', 'D2dd', 'b'),
         row('maths.rotations:first_not_rigid', 'D3dd', 'i'),
-        row('maths.rotations:relative_log', 'D1D1', 'ddd'),
+        row('maths.rotations:relative_logs', 'D2D2D2'),
         row('maths.rotations:quaternion_of', 'ddddddddd', 'dddd'),
         row('maths.dual_active_set:boxed_program', 'D2D1D1D2D2D1D1', 'i'),
         row('rules:answer_status', 'ibb', 'i'),

@@ -108,6 +108,13 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     return scale * x, scale * y, scale * z
 
 
+@njit
+def relative_logs(before: Array, after: Array, vectors: Array) -> None:
+    """vectors (N, 3) [rad]: `relative_log` of each of the rotations before and after (N, 9)."""
+    for i in range(before.shape[0]):
+        vectors[i, 0], vectors[i, 1], vectors[i, 2] = relative_log(before[i], after[i])
+
+
 @small
 def quaternion_of(
     m00: float,

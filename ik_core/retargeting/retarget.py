@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..display import counted, length, listed, time
 from ..exceptions import InvalidOption
-from ..maths.rotations import Array, matrix_from_quaternion, relative_log
+from ..maths.rotations import Array, matrix_from_quaternion, relative_logs
 from ..options import check_function
 from ..robot.motion import Motion
 from ..robot.robot import Robot
@@ -165,6 +165,7 @@ def retarget(
 
 def _angles(orientations: Array, rotations: Array) -> Array:
     """The angles (...) [rad] between quaternions (..., 4) and rotation matrices (..., 3, 3)."""
-    flat = zip(orientations.reshape(-1, 4), rotations.reshape(-1, 3, 3), strict=True)
-    turns = [relative_log(matrix_from_quaternion(q).ravel(), r.ravel()) for q, r in flat]
-    return np.linalg.norm(np.reshape(turns, (*rotations.shape[:-2], 3)), axis=-1)
+    flat = [matrix_from_quaternion(q).ravel() for q in orientations.reshape(-1, 4)]
+    vectors = np.empty((len(flat), 3))
+    relative_logs(np.reshape(flat, (-1, 9)), rotations.reshape(-1, 9), vectors)
+    return np.linalg.norm(vectors, axis=-1).reshape(rotations.shape[:-2])

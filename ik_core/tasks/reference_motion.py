@@ -27,7 +27,7 @@ from ..maths.rotations import (
     finite_vector,
     matrix_from_quaternion,
     quaternion_from_matrix,
-    relative_log,
+    relative_logs,
 )
 from ..robot.robot import Robot
 from .base import JointTask, Task
@@ -263,8 +263,10 @@ class OrientationPatternTask(ReferenceMotionTask, Task):
         return np.zeros(3)
 
     def _error(self, achieved: Array, example: Array) -> Array:
-        before, after = (matrix_from_quaternion(q).ravel() for q in (example, achieved))
-        return np.array(relative_log(before, after))
+        before, after = (matrix_from_quaternion(q).reshape(1, 9) for q in (example, achieved))
+        vectors = np.empty((1, 3))
+        relative_logs(before, after, vectors)
+        return vectors[0]
 
 
 class JointPatternTask(ReferenceMotionTask, JointTask):
