@@ -135,6 +135,11 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         help='0: follow the links only; 1: copy the joints only (default 1e-5)',
     )
     add(
+        '--alpha',
+        type=float,
+        help='weight of the links beside beta, that of the joints (default 1 - beta)',
+    )
+    add(
         '--orientation-weight',
         type=float,
         default=0.0,
@@ -254,6 +259,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         'joints': {} if arguments.no_joints else mapping_of(arguments.joints, '--joints'),
         'beta': arguments.beta,
+        'alpha': arguments.alpha,
         'orientation_weights': arguments.orientation_weight,
         'velocity_weights': arguments.velocity_weight,
         'acceleration_weights': arguments.acceleration_weight,

@@ -285,9 +285,7 @@ def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
 
 
 @njit
-def start_inside(
-    address: int,
-) -> bool:
+def start_inside(address: int) -> bool:
     """Move the start to the nearest point inside; False where there is none."""
     search = search_at(address)
     project(search, search.start)

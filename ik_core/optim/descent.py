@@ -45,10 +45,7 @@ NEARER_RESIDUAL = 0
 
 
 @njit
-def begin_descent(
-    address: int,
-    second: Array,
-) -> None:
+def begin_descent(address: int, second: Array) -> None:
     """Begin where x stands."""
     search = search_at(address)
     _evaluate_at_x(search)
@@ -57,10 +54,7 @@ def begin_descent(
 
 
 @njit
-def descend(
-    address: int,
-    second: Array,
-) -> bool:
+def descend(address: int, second: Array) -> bool:
     """Move x once; whether there is nothing left to gain."""
     search = search_at(address)
     x, step = search.x, search.own_vectors[STEP]

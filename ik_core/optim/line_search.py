@@ -40,12 +40,12 @@ METHOD_OPTIONS = 2
 
 @dataclass(frozen=True)
 class LineSearchOptions(SearchOptions):
-    """Options of every solver that searches along a line: 0 < alpha <= beta < 1."""
+    """Options of every solver that searches along a line: 0 <= alpha <= beta < 1, 0 < beta."""
 
     alpha: float = option(
         1e-4,
-        'fraction of the predicted decrease that a step must achieve (Armijo), above 0 and below '
-        '1',
+        'fraction of the predicted decrease that a step must achieve (Armijo), below 1; 0: any '
+        'decrease',
         bounds=(0.0, 1.0),
     )
     beta: float = option(
@@ -56,11 +56,12 @@ class LineSearchOptions(SearchOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.alpha < 1.0:
-            raise InvalidOption(f'alpha = {self.alpha}: must be above 0 and below 1')
-        if not self.alpha <= self.beta < 1.0:
+        if not 0.0 <= self.alpha < 1.0:
+            raise InvalidOption(f'alpha = {self.alpha}: must be from 0 to below 1')
+        if not (0.0 < self.beta < 1.0 and self.alpha <= self.beta):
             raise InvalidOption(
-                f'beta = {self.beta}: must be below 1, and not below alpha = {self.alpha}'
+                f'beta = {self.beta}: must be above 0 and below 1, and not below '
+                f'alpha = {self.alpha}'
             )
 
 

@@ -82,10 +82,7 @@ def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     return kernel
 
 
-def _run(
-    address: int,
-    iterations: int,
-) -> None:
+def _run(address: int, iterations: int) -> None:
     """Go on with the attempt until it is over, or so many iterations are done."""
     search = search_at(address)
     x = search.x
@@ -221,9 +218,7 @@ def _conclude(search: Record) -> None:
 
 
 @njit
-def settle(
-    address: int,
-) -> int:
+def settle(address: int) -> int:
     """Do what is due between the runs of a method's loop; the status of the answer, if it is
     concluded, or RUNNING."""
     search = search_at(address)
@@ -238,9 +233,7 @@ def settle(
 
 
 @njit
-def conclude(
-    address: int,
-) -> None:
+def conclude(address: int) -> None:
     """Make an answer of the best so far; the search can go on afterwards."""
     search = search_at(address)
     if search.phase == NEW:
@@ -251,7 +244,7 @@ def conclude(
 # --- a method written in Python ----------------------------------------------------------------
 
 STARTING, STEPPING = range(2)
-"""What is wanted of it: search.method_wanted."""
+"""What is wanted of it: `method_wanted`."""
 
 
 @inner

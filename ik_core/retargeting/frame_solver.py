@@ -38,6 +38,7 @@ class Weights:
     """What counts how much: see `retarget`."""
 
     beta: float = 1e-5
+    alpha: float | None = None  # 1 - beta
     links: ArrayLike = 1.0
     orientations: ArrayLike = 0.0
     joints: ArrayLike = 1.0
@@ -46,8 +47,16 @@ class Weights:
     stiffness: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.beta <= 1.0:
-            raise InvalidOption(f'beta {self.beta!r} must be from 0 to 1: alpha is 1 - beta')
+        alpha, beta = self.of_links, self.beta
+        if not (0.0 <= alpha <= 1.0 and 0.0 <= beta <= 1.0 and alpha + beta > 0.0):
+            raise InvalidOption(
+                f'alpha {alpha!r} and beta {beta!r}: both from 0 to 1, one of them not 0'
+            )
+
+    @property
+    def of_links(self) -> float:
+        """Alpha."""
+        return 1.0 - self.beta if self.alpha is None else self.alpha
 
 
 class FrameSolver:
@@ -104,7 +113,7 @@ class FrameSolver:
 
     def _pattern_tasks(self, weights: Weights) -> list[tuple[ReferenceMotionTask, Array]]:
         """E-errors of all links, then the A-error, each with its frames (frames, ...)."""
-        example, alpha = self.example, 1.0 - weights.beta
+        example, alpha = self.example, weights.of_links
         of_links, of_joints = _rates(weights, example.period)
         count = len(example.links)
         tasks: list[tuple[ReferenceMotionTask, Array]] = []

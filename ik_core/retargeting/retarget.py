@@ -2,7 +2,7 @@
 
 In each frame n the joints minimise Eq. 4,
 
-    G = alpha G_E + beta G_A + L^2 |q_n - q_(n-1)|_M^2,    alpha + beta = 1
+    G = alpha G_E + beta G_A + L^2 |q_n - q_(n-1)|_M^2
 
 for all links together: G_E sums the E-errors of every link, G_A is the A-error times L^2, where L
 is the longest chain to one of these links (section 4.3). A joint that slides counts in metres,
@@ -73,6 +73,7 @@ def retarget(
     source: Robot | None = None,
     joints: Mapping[str, str] | None = None,
     beta: float = 1e-5,
+    alpha: float | None = None,
     link_weights: ArrayLike = 1.0,
     orientation_weights: ArrayLike = 0.0,
     joint_weights: ArrayLike = 1.0,
@@ -96,7 +97,8 @@ def retarget(
     links : link of the robot (value) that follows the path of a link of the source (key)
     joints : likewise for joints; by default those of the same name. Joints without a counterpart
         have A-weight 0: only the links determine them
-    beta : from 0, where only the links count, to 1, where joints are copied; alpha = 1 - beta
+    beta : from 0, where only the links count, to 1, where joints are copied
+    alpha : from 0, where only joints count, to 1; by default 1 - beta
     link_weights, joint_weights : factors of alpha and beta; one number, or one for each of
         `links`, in their order, and of the robot's joints (n,)
     orientation_weights [m^2/rad^2] : likewise for the orientations of the links, whose axes must
@@ -137,6 +139,7 @@ def retarget(
         length = max(total_link_length(robot, link) for link in example.links)
     weights = Weights(
         beta=beta,
+        alpha=alpha,
         links=link_weights,
         orientations=orientation_weights,
         joints=joint_weights,

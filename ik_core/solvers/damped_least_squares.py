@@ -12,7 +12,10 @@ Damping may be fixed or adaptive:
 - 'singular_value' (after [Chiaverini1997]): d^2 = (1 - (s/threshold)^2) damping^2 for the
   smallest singular value s of J below `threshold`, else 0;
 - 'manipulability' [NakamuraHanafusa1986]: d = damping (1 - w/threshold)^2 for
-  w = sqrt(det J J') below `threshold`, else 0.
+  w = sqrt(det J J') below `threshold`, else 0;
+- 'numerical_filtering' [MaciejewskiKlein1988]: d as by 'singular_value', but along the direction u
+  of the smallest singular value alone: dq = J' (J J' + d^2 u u')^-1 e. What the arm can do well it
+  does undamped.
 Where damping is 0 and the step fails to be unique, the shortest one is taken.
 
 Buss gives no damping constant: it depends on the figure and has to be found (section 5). The
@@ -31,7 +34,7 @@ import numpy as np
 from .._jit import inner
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, shortest_step
+from ..maths.svd import decompose, falling, product, shortest_step
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
@@ -55,7 +58,7 @@ class DampedLeastSquaresOptions(JacobianMethodOptions):
     adaptive: str = option(
         'singular_value',
         'rule that adapts the damping near singularities',
-        choices=('fixed', 'singular_value', 'manipulability'),
+        choices=('fixed', 'singular_value', 'manipulability', 'numerical_filtering'),
     )
     threshold: float = option(
         0.05, 'measure below which adaptive damping sets in', bounds=(1e-12, 1e6)
@@ -63,8 +66,13 @@ class DampedLeastSquaresOptions(JacobianMethodOptions):
 
 
 DAMPING, ADAPTIVE, THRESHOLD = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
-FIXED, SINGULAR_VALUE, MANIPULABILITY = range(3)
-RULES = {'fixed': FIXED, 'singular_value': SINGULAR_VALUE, 'manipulability': MANIPULABILITY}
+FIXED, SINGULAR_VALUE, MANIPULABILITY, NUMERICAL_FILTERING = range(4)
+RULES = {
+    'fixed': FIXED,
+    'singular_value': SINGULAR_VALUE,
+    'manipulability': MANIPULABILITY,
+    'numerical_filtering': NUMERICAL_FILTERING,
+}
 
 
 @inner
@@ -78,14 +86,18 @@ def update(search: Record) -> None:
         solved = damped_solve(
             columns, search.own_rows[ERROR], damping * damping, True, search.normal, search.rhs, dx
         )
-    elif rule == SINGULAR_VALUE and is_above(columns, threshold, search.normal, search.rhs):
+    elif rule != MANIPULABILITY and is_above(columns, threshold, search.normal, search.rhs):
         solved = damped_solve(
             columns, search.own_rows[ERROR], 0.0, False, search.normal, search.rhs, dx
         )
     if not solved:
         decompose(columns, search.basis, search.work, squares)
         damping *= damping_share(search, squares)
-        step_by_singular_values(search, damping * damping)
+        if rule == NUMERICAL_FILTERING:
+            step_by_singular_values(search, 0.0)
+            damp_smallest(search, damping * damping)
+        else:
+            step_by_singular_values(search, damping * damping)
 
 
 @inner
@@ -97,10 +109,11 @@ def damping_share(search: Record, squares: Array) -> float:
     for place in range(min(m, n)):
         smallest = math.sqrt(falling(squares, m, place))
         manipulability *= smallest
-    if search.own_options[ADAPTIVE] == SINGULAR_VALUE:
-        return math.sqrt(max(0.0, 1.0 - (smallest / threshold) ** 2))
-    if search.own_options[ADAPTIVE] == MANIPULABILITY:
+    rule = search.own_options[ADAPTIVE]
+    if rule == MANIPULABILITY:
         return max(0.0, 1.0 - manipulability / threshold) ** 2
+    if rule != FIXED:
+        return math.sqrt(max(0.0, 1.0 - (smallest / threshold) ** 2))
     return 1.0
 
 
@@ -114,6 +127,23 @@ def step_by_singular_values(search: Record, square: float) -> None:
     m, n = search.work.shape
     least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
     shortest_step(search.basis, search.work, squares, error, least, square, dx)
+
+
+@inner
+def damp_smallest(search: Record, square: float) -> None:
+    """Damp the part of an undamped dx that is due to the smallest singular value."""
+    dx, squares = search.dx, search.rhs
+    m, n = search.work.shape
+    least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
+    smallest = falling(squares, m, min(m, n) - 1)
+    for i in range(m):
+        if squares[i] == smallest:
+            if squares[i] > least:
+                share = product(search.basis[i], search.own_rows[ERROR])
+                change = share / (smallest + square) - share / smallest
+                for j in range(n):
+                    dx[j] += change * search.work[i, j]
+            return
 
 
 class DampedLeastSquares(JacobianMethod):

@@ -27,8 +27,9 @@ weighs against them is taken as it is):
 4. The coursework's angle steps (section 3.2): where `step_norm` is finite, every step is given
    that length, less at the beginning and at the end of the way: in proportion to the share of it
    that is behind, or left, by the error's length, over `slow_fraction` of it (slow-in, slow-out).
-   Then ClampMaxAbs [BussKim2005]: the step is scaled so that no joint moves further than
-   `max_step`.
+   A step that is longer than `max_step_norm` is scaled to it, as rate control does
+   ([EngellErleben2011] section 5.2). Then ClampMaxAbs [BussKim2005]: the step is scaled so that no
+   joint moves further than `max_step`.
 5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
    Eq. 3.13), or, where `limits` is 'at_the_end', only in the answer, as Blender does: the method
    then runs as if there were no limits, and each of its points is judged by its projection. It
@@ -114,6 +115,12 @@ class JacobianMethodOptions(SearchOptions):
         unit='rad or m',
         bounds=(1e-9, np.inf),
     )
+    max_step_norm: float = option(
+        np.inf,
+        'rate control: largest length of a step',
+        unit='rad or m',
+        bounds=(1e-9, np.inf),
+    )
     slow_fraction: float = option(
         0.0,
         'fraction of the path at its beginning and end over which step_norm grows and shrinks',
@@ -142,8 +149,8 @@ ERROR, DISTANCES = 0, 1
 FIRST_ERROR = 0
 """The error's length where the attempt began."""
 MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(6)
-NORMALISED, STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(6, 10)
-METHOD_OPTIONS = 10
+NORMALISED, STEP_NORM, MAX_STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(6, 11)
+METHOD_OPTIONS = 11
 
 ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(3)
 JACOBIANS = {'analytic': ANALYTIC, 'central_difference': CENTRAL_DIFFERENCE, 'target': TARGET}
@@ -187,6 +194,7 @@ def _step(search: Record) -> bool:
         dx[j] *= scale[j]
     if search.own_options[STEP_NORM] < np.inf:
         _set_length(search)
+    _cap_length(dx, search.own_options[MAX_STEP_NORM])
     cap_step(dx, search.own_options[MAX_STEP])
     _move(search)
     return True
@@ -237,6 +245,15 @@ def _set_length(search: Record) -> None:
         norm *= min(1.0, max(LEAST_SHARE, min(1.0 - left, left) / slow))
     for j in range(dx.shape[0]):
         dx[j] *= norm / length if length > 0.0 else 0.0
+
+
+@inner
+def _cap_length(dx: Array, most: float) -> None:
+    """Scale a step (n,) that is longer than this."""
+    length = math.sqrt(product(dx, dx))
+    if length > most:
+        for j in range(dx.shape[0]):
+            dx[j] *= most / length
 
 
 @inner
@@ -391,6 +408,7 @@ class JacobianMethod(KernelSolver):
             o.limits == 'at_the_end',
             o.normalised_columns,
             o.step_norm,
+            o.max_step_norm,
             o.slow_fraction,
             o.slow_distance,
             *self.method_numbers(),

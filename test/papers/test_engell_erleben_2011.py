@@ -347,6 +347,20 @@ def test_section_6_step_of_0_005_in_the_papers_units(seed):
 
 
 @pytest.mark.parametrize('seed', SEEDS)
+def test_section_5_2_rate_control(seed):
+    """|dtheta| is clamped to a maximum: a longer step is scaled, a shorter one is as it was."""
+    chain, q, goals, _ = branched(seed)
+    free = step_from('jacobian_transpose', chain.problem(goals), q, step_rule='alpha', **PURE)
+    for share in (0.3, 0.999, 1.001):
+        most = share * np.linalg.norm(free)
+        clamped = step_from(
+            'jacobian_transpose', chain.problem(goals), q, step_rule='alpha', **PURE,
+            max_step_norm=most,
+        )  # fmt: skip
+        assert clamped == pytest.approx(min(share, 1.0) * free, abs=EXACT)
+
+
+@pytest.mark.parametrize('seed', SEEDS)
 def test_eq_28_busss_step_length(seed):
     """tau = e'z / z'z, z = JJ'e."""
     chain, q, goals, _ = branched(seed)

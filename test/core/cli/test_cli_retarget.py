@@ -56,7 +56,7 @@ def test_the_text_says_what_came_out(wave, tmp_path, capsys):
         (['--links', 'panda_hand'], 'SOURCE=ROBOT'),
         (['--links', 'panda_hand=panda_hand', 'panda_hand=panda_link4'], 'given twice'),
         (['--links', 'panda_head=panda_hand'], 'did you mean panda_hand'),
-        (['--links', 'panda_hand=panda_hand', '--beta', '2'], 'alpha is 1 - beta'),
+        (['--links', 'panda_hand=panda_hand', '--beta', '2'], 'both from 0 to 1'),
         (['--links', 'panda_hand=panda_hand', '--scale', 'big'], "a number or 'length'"),
         (['--links', 'panda_hand=panda_hand', '--solver', 'newton'], 'newton'),
         (['--links', 'panda_hand=panda_hand', '--source', 'iiwa14'], 'iiwa'),

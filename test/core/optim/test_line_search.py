@@ -109,7 +109,6 @@ def test_twice_the_gradient_of_a_search_is_that_of_central_differences(name):
 @pytest.mark.parametrize(
     ('alpha', 'beta', 'wrong'),
     [
-        (0.0, 0.5, 'alpha'),
         (1.0, 0.5, 'alpha'),
         (-0.1, 0.5, 'alpha'),
         (1.1, 0.5, 'alpha'),
@@ -117,14 +116,15 @@ def test_twice_the_gradient_of_a_search_is_that_of_central_differences(name):
         (0.1, 1.5, 'beta'),
         (0.5, 0.499, 'beta'),
         (1e-4, 0.0, 'beta'),
+        (0.0, 0.0, 'beta'),
     ],
 )
-def test_alpha_is_above_0_and_below_1_and_beta_from_alpha_to_below_1(alpha, beta, wrong):
+def test_alpha_is_from_0_to_below_1_and_beta_above_0_and_from_alpha_to_below_1(alpha, beta, wrong):
     with pytest.raises(ik.InvalidOption, match=f'^{wrong} = '):
         LineSearchOptions(alpha=alpha, beta=beta)
 
 
-@pytest.mark.parametrize(('alpha', 'beta'), [(0.5, 0.5), (1e-12, 1e-12), (0.9, 0.99)])
+@pytest.mark.parametrize(('alpha', 'beta'), [(0.5, 0.5), (1e-12, 1e-12), (0.9, 0.99), (0.0, 0.5)])
 def test_all_that_equations_32_to_34_allow_is_allowed(alpha, beta):
     options = LineSearchOptions(alpha=alpha, beta=beta)
     assert (options.alpha, options.beta) == (alpha, beta)

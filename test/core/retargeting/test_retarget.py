@@ -96,7 +96,8 @@ def test_a_frame_is_the_minimum_of_positions_orientations_and_joints(panda, iiwa
     assert made.orientation_errors[2, 0] == pytest.approx(turned)
 
 
-def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
+@pytest.mark.parametrize('alpha', [None, 0.3])
+def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa, alpha):
     beta, kv, ka, m = 0.02, 1e-4, 1e-7, 1e-3
     motion = swaying(panda, frames=6)
     made = ik.retargeting.retarget(
@@ -106,6 +107,7 @@ def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
         source=panda,
         joints=JOINTS,
         beta=beta,
+        alpha=alpha,
         velocity_weights=kv,
         acceleration_weights=ka,
         stiffness=m,
@@ -132,7 +134,8 @@ def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa):
             hand = iiwa.forward_kinematics(q, 'iiwa_link_ee')[:3, 3]
             e, a = error(hand, goal, hands, frame), error(q, pattern, achieved, frame)
             step = q - achieved[frame - 1]
-            return (1 - beta) * e + made.length**2 * (beta * a + m * step @ step)
+            share = 1 - beta if alpha is None else alpha
+            return share * e + made.length**2 * (beta * a + m * step @ step)
 
         box = list(zip(iiwa.lower, iiwa.upper, strict=True))
         found = minimize(cost, achieved[frame], bounds=box, method='L-BFGS-B')
@@ -301,8 +304,10 @@ def test_optimisers_agree(panda, iiwa, solver):
 @pytest.mark.parametrize(
     ('asked', 'text'),
     [
-        ({'beta': 1.5}, 'alpha is 1 - beta'),
-        ({'beta': float('nan')}, 'alpha is 1 - beta'),
+        ({'beta': 1.5}, 'both from 0 to 1'),
+        ({'beta': float('nan')}, 'both from 0 to 1'),
+        ({'alpha': -0.1}, 'both from 0 to 1'),
+        ({'alpha': 0.0, 'beta': 0.0}, 'one of them not 0'),
         ({'links': {}}, 'at least one link'),
         ({'links': {'panda_hand': 'panda_hand', 'panda_link4': 'panda_hand'}}, 'same counterpart'),
         ({'scale': 0.0}, 'scale'),

@@ -155,6 +155,33 @@ def test_the_singular_value_rule_in_numbers():
         assert square_of_damping(problem, q, **options) == pytest.approx(square, abs=1e-14)
 
 
+@pytest.mark.parametrize('seed', range(5))
+def test_numerical_filtering_damps_along_the_smallest_singular_value_alone(seed):
+    """J'(JJ' + d^2 u u')^-1 e."""
+    rng = np.random.default_rng(seed)
+    options = {'adaptive': 'numerical_filtering', 'damping': 0.2, 'threshold': 1.5}
+    robot, tip = robots.shipped('panda'), 'panda_hand_tcp'
+    q = robots.random_q(robot, rng, margin=0.25)
+    goal = robot.forward_kinematics(q + 0.1 * rng.normal(size=robot.n), tip)
+    problem = IkProblem(robot, [PoseTask(tip, transform=goal)])
+    at = problem.evaluate(q)
+    jacobian, u, s = at.jacobian, *np.linalg.svd(at.jacobian)[:2]
+    square = max(0.0, (1.0 - (s[-1] / 1.5) ** 2) * 0.2**2)
+    assert square > 0.0
+    damped = jacobian @ jacobian.T + square * np.outer(u[:, -1], u[:, -1])
+    expected = jacobian.T @ np.linalg.solve(damped, -at.residual)
+    np.testing.assert_allclose(step_from(problem, q, **options, **WIDE), expected, atol=1e-9)
+    far = {**options, 'threshold': 1e-6}  # no singular value is as small
+    expected = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T, -at.residual)
+    np.testing.assert_allclose(step_from(problem, q, **far, **WIDE), expected, atol=1e-9)
+
+
+def test_numerical_filtering_of_a_singular_value_that_is_zero_does_nothing_along_it():
+    options = {'adaptive': 'numerical_filtering', 'damping': 0.2, 'threshold': 0.1}
+    problem, q = slides_in_a_plane([0.7, 0.3, 0.0], [1, 0, 0], [0, 0, 1])  # J = diag(1, 0)
+    np.testing.assert_allclose(step_from(problem, q, **options, **WIDE), [0.7, 0.0], atol=1e-12)
+
+
 def test_the_manipulability_rule_in_numbers():
     options = {'adaptive': 'manipulability', 'damping': 0.2, 'threshold': 0.1}
     for other in (0.0, 0.01, 0.03, 0.05, 0.3):  # J = ((2, 0, 0), (0, 0, other))
@@ -175,7 +202,9 @@ def test_fixed_damping_is_fixed():
         assert found == pytest.approx(0.07, abs=1e-10)
 
 
-@pytest.mark.parametrize('adaptive', ['fixed', 'singular_value', 'manipulability'])
+@pytest.mark.parametrize(
+    'adaptive', ['fixed', 'singular_value', 'manipulability', 'numerical_filtering']
+)
 @pytest.mark.parametrize('name', ['panda', 'iiwa14', 'buss_y'])
 def test_near_goals_are_reached_with_every_damping(name, adaptive):
     robot, rng = robots.shipped(name), np.random.default_rng(61)

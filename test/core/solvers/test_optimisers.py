@@ -113,7 +113,7 @@ def test_tasks_that_are_no_goals_take_part(solver):
 
 @pytest.mark.parametrize(
     ('solver', 'options'),
-    [(solver, {'alpha': alpha}) for solver in SEARCHERS for alpha in (1e-4, 0.1)]
+    [(solver, {'alpha': alpha}) for solver in SEARCHERS for alpha in (0.0, 1e-4, 0.1)]
     + [('projected_gradient', {'alpha': 0.1, 'first_step': 'one', 'beta': 0.9})],
 )
 @pytest.mark.parametrize('name', ['pr2_like', 'behind limits', 'Y', 'mimic'])
