@@ -11,10 +11,11 @@ weighs against them is taken as it is):
    column of a position at s is z x (t - p) instead of z x (s - p), for its axis z through p.
    At the target both are the same.
 2. ClampMag (section 2): each goal's part e_i of e is shortened to at most Dmax, so that far
-   targets don't stretch the arm into a singularity. Where `max_error_rule` is 'resetting', it
-   is Dmax,i: infinite at the start, so that the first step goes all the way, then d_i + Dmax
-   with d_i what the step before moved the end effector i closer. The text leaves open what a
-   step away does; its author's program takes d_i = 0 there, and so does this.
+   targets don't stretch the arm into a singularity. About half the length of a typical link works
+   well (`max_error_in_links`). Where `max_error_rule` is 'resetting', it is Dmax,i: infinite at
+   the start, so that the first step goes all the way, then d_i + Dmax with d_i what the step
+   before moved the end effector i closer. The text leaves open what a step away does; its
+   author's program takes d_i = 0 there, and so does this.
 3. Joint weights: dq = K^1/2 y, with y the method's step for the Jacobian J K^1/2. So the
    transpose method gives K J'e [Welman1993], the others the step that is shortest in
    dq' K^-1 dq: joints with a large K_i do more of the work. K_i = 1 / (w_i alpha_i) ([Dorta2014]
@@ -79,6 +80,11 @@ class JacobianMethodOptions(SearchOptions):
         'Dmax of ClampMag: largest error of one goal in a step',
         unit='m',
         bounds=(1e-9, np.inf),
+    )
+    max_error_in_links: float = option(
+        0.0,
+        'Dmax as a multiple of the median length of a link; 0: Dmax is max_error',
+        bounds=(0.0, 1e6),
     )
     max_error_rule: str = option(
         'fixed',
@@ -420,9 +426,12 @@ class JacobianMethod(KernelSolver):
 
     def prepare(self, workspace: MethodWorkspace) -> None:
         """See KernelSolver."""
-        problem = workspace.problem
-        x = problem.limits.project(workspace.search['start'])
-        workspace.search['own_vectors'][GAINS] = np.sqrt(self.joint_gains(problem, x))
+        problem, search = workspace.problem, workspace.search
+        x = problem.limits.project(search['start'])
+        search['own_vectors'][GAINS] = np.sqrt(self.joint_gains(problem, x))
+        if self.options.max_error_in_links > 0.0:
+            link = float(np.median(link_lengths(problem, x)))
+            search['own_options'][MAX_ERROR] = self.options.max_error_in_links * link
 
     def joint_gains(self, problem: IkProblem, x: Array) -> Array:
         """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""

@@ -172,6 +172,18 @@ def test_section_2_clamp_mag_clamps_each_end_effector(seed, name):
     assert update == pytest.approx(expected, abs=EXACT * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.parametrize('name', METHODS)
+def test_section_2_dmax_of_half_a_link(name):
+    """Rods of 0.5, 0.4, 0.3 and 0.1: half of a typical one, the median, is 0.175."""
+    chain, q = planar(0.5, 0.4, 0.3, 0.1), np.array([0.3, 0.8, -0.5, 0.9])
+    step, options = METHODS[name]
+    goal = chain.end_effectors(q) + np.array([0.3, -0.2, 0.0])
+    options = {**options, 'max_error_in_links': 0.5}
+    update = step_from(name, chain.problem(goal), q, **options)
+    expected = step(chain.jacobian(q), clamp_mag(error(chain, q, goal), 0.175))
+    assert update == pytest.approx(expected, abs=EXACT * (1 + np.abs(expected).max()))
+
+
 @pytest.mark.parametrize('seed', SEEDS)
 def test_section_2_dmax_of_each_end_effector_follows_its_progress(seed):
     """Infinite at first; then Dmax,i = d_i + Dmax, d_i what the step before moved i closer.
