@@ -23,10 +23,10 @@ from .layouts import Record
 from .line_search import project_onto
 
 RADIUS = 0
-"""The largest move of a variable that the model is trusted for."""
+"""Of `own_values`: the largest move of a variable that the model is trusted for."""
 
 NEWTON, CAUCHY, LOWEST, HIGHEST = range(4)
-"""The Gauss-Newton step and the Cauchy point; the box of steps."""
+"""Of `own_vectors`: the Gauss-Newton step and the Cauchy point; the box of steps."""
 
 FIRST_RADIUS = 1.0
 """[rad or m]"""

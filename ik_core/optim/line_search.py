@@ -35,7 +35,7 @@ ROUNDING = 1e-13
 
 ALPHA, BETA = 0, 1
 METHOD_OPTIONS = 2
-"""Where the options of a method with a line search begin."""
+"""Of `own_options`: where those of a method with a line search begin."""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from .loop import Kernel
 
 EPSILON = METHOD_OPTIONS
 QUASI_NEWTON_OPTIONS = METHOD_OPTIONS + 1
-"""Where the options of a method with an approximate Hessian begin."""
+"""Of `own_options`: where those of a method with an approximate Hessian begin."""
 
 MOVED = 0
-"""Whether the last step moved x; before the first one, none has."""
+"""Of `own_values`: whether the last step moved x; before the first one, none has."""
 
 LAST, LAST_GRADIENT, MOVE, CHANGE = range(4)
-"""Where the last step began, half the gradient there; s, and half of y."""
+"""Of `own_vectors`: where the last step began, half the gradient there; s, and half of y."""
 
 
 @dataclass(frozen=True)

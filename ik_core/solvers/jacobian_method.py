@@ -147,13 +147,13 @@ class JacobianMethodOptions(SearchOptions):
         parse_stiffness(self.joint_stiffness)
 
 
-# What the method has of its own: where it stands, outside the limits perhaps; the square roots of
-# K, and what a step is scaled by for it; the error; how far each goal was before the step; in
-# `of_goals` each goal's Dmax.
+# Of `own_vectors`: where it stands, outside the limits perhaps; the square roots of K, and what a
+# step is scaled by for it. Of `own_rows`: the error; how far each goal was before the step. In
+# `of_goals`: each goal's Dmax.
 HERE, GAINS, SCALE = 0, 1, 2
 ERROR, DISTANCES = 0, 1
 FIRST_ERROR = 0
-"""The error's length where the attempt began."""
+"""Of `own_values`: the error's length where the attempt began."""
 MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(6)
 NORMALISED, STEP_NORM, MAX_STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(6, 11)
 METHOD_OPTIONS = 11

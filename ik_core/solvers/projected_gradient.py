@@ -47,10 +47,10 @@ SPECTRAL = METHOD_OPTIONS
 """Whether the step of Barzilai and Borwein is tried first."""
 
 MOVED = 0
-"""Whether the last step moved x; before the first one, none has."""
+"""Of `own_values`: whether the last step moved x; before the first one, none has."""
 
 LAST, LAST_GRADIENT = 0, 1
-"""x_(k-1), and half the gradient there."""
+"""Of `own_vectors`: x_(k-1), and half the gradient there."""
 
 
 @dataclass(frozen=True)

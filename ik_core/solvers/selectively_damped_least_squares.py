@@ -64,7 +64,8 @@ class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
 
 
 RHO = 3
-"""How far a unit step of each joint alone moves the end effectors, all taken together."""
+"""Of `own_vectors`, after those of all Jacobian methods: how far a unit step of each joint alone
+moves the end effectors, all taken together."""
 
 
 @inner
