@@ -61,5 +61,5 @@ class ExampleFollowing:
 
 
 def drawing(options: TrackerOptions) -> TrackerOptions:
-    """The options with which joints are drawn to an example."""
+    """These options, with a `rest_rate` that draws joints to the example."""
     return replace(options, rest_rate=options.rest_rate or REST_RATE)

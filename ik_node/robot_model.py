@@ -308,7 +308,7 @@ class Model:
         return sorted({self.robot.joint_index(driver) for driver in drivers})
 
     def apply_due(self, instructions: Sequence[Instruction | Begin]) -> None:
-        """Let the tracker do what is due."""
+        """Apply the instructions of this tick to the tracker."""
         for instruction in instructions:
             if isinstance(instruction, Begin):
                 self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)

@@ -401,7 +401,7 @@ def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:
 
 
 def _may_touch(first: _Part, second: _Part, touching: Mapping[str, set[str | None]]) -> bool:
-    """Whether an obstacle that a link carries may touch the other part."""
+    """Whether one of two parts is carried by a link, and may touch the other."""
     return any(
         one.link is not None and one.name in touching and other.name in touching[one.name]
         for one, other in ((first, second), (second, first))

@@ -261,8 +261,11 @@ def _distance(
 
 @inner
 def _put_distance(model: Record, state: Record, k: int, slot: int, distance: float) -> None:
-    """A row of `distances`: from what the pieces are thick around to their surfaces, and from the
-    frame of the first one's body to the root's."""
+    """Write a pair's row of `distances`, in the root's frame: distance, nearest points, normal.
+
+    The points are on the surfaces: `witness` has those of the cores, which the pieces are thick
+    around.
+    """
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
     frame, row = _frame(state.frames, model.body[i], 0), state.distances[slot]
     toward, witness = state.toward, state.witness

@@ -326,7 +326,7 @@ def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.
 
 
 def _check_numbers(array: Array, name: str, largest: float) -> None:
-    """Raise InvalidGoal for numbers that are not finite, or larger than that."""
+    """Raise InvalidGoal for numbers that are not finite, or of a magnitude above `largest`."""
     if not np.all(np.isfinite(array)):
         raise InvalidGoal(f'{name} has a number that is not finite: {array.tolist()}')
     if np.max(np.abs(array)) > largest:

@@ -100,7 +100,10 @@ def make_solver(
 
 
 def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str:
-    """A name that is one of them; InvalidOption otherwise."""
+    """The name, if it is one of `names`; InvalidOption otherwise.
+
+    what, whose : words of its message
+    """
     if name not in names:
         close = difflib.get_close_matches(str(name), names, n=1)
         hint = f'; did you mean {close[0]!r}?' if close else ''

@@ -45,7 +45,7 @@ SUDDEN = 1e15
 
 @inner
 def braked(dq: float, mean: float, step: float) -> float:
-    """The velocity of a joint without a jerk limit after a period of braking."""
+    """The velocity after one period of braking, of a joint without a jerk limit."""
     return inside(0.0, max(dq, mean) - step, min(dq, mean) + step)
 
 

@@ -23,7 +23,7 @@ LONGEST_NAME = 256
 
 
 class Pending(Refused):
-    """A frame that is not known yet and may be in a moment."""
+    """A frame that is not known yet, but may be soon."""
 
 
 class FrameSource(Protocol):

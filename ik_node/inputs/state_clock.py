@@ -31,9 +31,9 @@ class StateClock:
         self._since = self._age = self._age_before = math.inf
 
     def lateness(self, stamp: Time) -> float | None:
-        """How much longer a state was on its way than the quickest of late [s].
+        """How much longer a state took to arrive than the quickest state lately [s].
 
-        By that much it was measured before it came. None where its stamp does not say.
+        It was measured at least so long before it arrived. None if its stamp does not tell.
         """
         seconds, age = time_to_seconds(stamp), 0.0
         least = min(self._age, self._age_before)

@@ -51,7 +51,7 @@ class Lines:
         self._again = True
 
     def error(self, reason: str, line: int | None = None) -> MocapError:
-        """The error that the line read last, or another one, is wrong."""
+        """An error that names the file and the line, by default the line read last."""
         return MocapError(f'{self.path.name}, line {line or self.number}: {reason}')
 
     def numbers(self, words: Sequence[str], what: str, count: int | None = None) -> list[float]:

@@ -74,7 +74,7 @@ def _log(axes: Any, run: History, values: Any, tip: int) -> None:
 
 
 def _draw_statuses(axes: Any, run: History) -> None:
-    """A band for every stretch of one status."""
+    """Draw a band in the colour of its status for every stretch of time with one status."""
     pairs = enumerate(itertools.pairwise(run.statuses), 1)
     changes = [i for i, (before, after) in pairs if before is not after]
     for first, last in itertools.pairwise([0, *changes, len(run.statuses) - 1]):
