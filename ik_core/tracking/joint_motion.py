@@ -149,7 +149,7 @@ class JointMotion:
     def _scale_for(
         self, tip: int, solution: Array, lag: Array, velocity: Array, share: float
     ) -> SpeedScale:
-        """By how much a tip must slow down, or may speed up, for its joints to keep their limits."""
+        """By how much a tip must slow down, or may speed up, for joints to keep their limits."""
         if share == 0.0:
             return CREEP
         chain, before = self._chains[tip], self._last_velocity  # 1 for its joints, 0 for others
