@@ -69,7 +69,7 @@ class Scene:
         self._folder.remove()
 
     def _code(self, tip: TipState, code: str) -> str:
-        """The status code to show for a tip: the arm's, or 'reached' if it alone is at its goal."""
+        """The status code of a tip: the arm's, or 'reached' if it alone is at its goal."""
         settings = self._stage.arm.settings
         known = {'position_tolerance', 'orientation_tolerance'} <= {*settings}
         if code not in ('closest', 'too_few_joints') or len(self.marks) == 1 or not known:
