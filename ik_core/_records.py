@@ -180,7 +180,7 @@ class Record:
             self[name][...] = value
 
     def words(self, first: str, last: str) -> NDArray[np.int64]:
-        """The numbers inside the record from one field to another that comes later, a view."""
+        """A view of the words in the record from field `first` to field `last`."""
         places, _ = self.layout.places(self.width)
         return self._words[places[first] // 8 : places[last] // 8 + 1]
 

@@ -291,11 +291,6 @@ def draw(rows: Sequence[Row]) -> Any:
     error.set(ylabel='mean distance from the path [m]', title='A letter')
     written.set(xlabel='to the right [m]', ylabel='up [m]', aspect='equal')
     written.set_title('The letter by copied angles')
-    lines, names = (
-        [*left, *right]
-        for left, right in zip(
-            gap.get_legend_handles_labels(), written.get_legend_handles_labels(), strict=True
-        )
-    )
-    figure.legend(lines, names, loc='outside lower center', ncols=6)
+    lines = [line for axes in (gap, written) for line in axes.get_legend_handles_labels()[0]]
+    figure.legend(handles=lines, loc='outside lower center', ncols=6)
     return figure

@@ -143,7 +143,10 @@ def boxed_program(
     step: Array,
     memory: Array,
 ) -> int:
-    """As `constrained_program`, without planes; memory: of program_size(n, 0) numbers."""
+    """Solve the program without planes: see `constrained_program`.
+
+    memory : scratch of program_size(n, 0) numbers
+    """
     program = carve_program(memory, x.shape[0], 0)
     return constrained_program(hessian, gradient, x, bounds, normal, step, program)
 

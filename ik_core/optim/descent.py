@@ -38,7 +38,7 @@ RANK_TOLERANCE = 1e-9
 ROUNDING = 1e-15
 """Singular values below this share of the largest, for each row or column, are rounding."""
 
-# Of `own_values`, `own_vectors` and `own_rows`.
+# Indices into `own_values`, `own_vectors` and `own_rows`.
 ALLOWED, SECONDARY_COST, MUST_REACH = 0, 1, 2
 SCALES, RESTS, NEARER, STEP = range(4)
 NEARER_RESIDUAL = 0

@@ -23,10 +23,11 @@ from .layouts import Record
 from .line_search import project_onto
 
 RADIUS = 0
-"""Of `own_values`: the largest move of a variable that the model is trusted for."""
+"""Index into `own_values`: the radius, the largest move of a variable for which the model is
+trusted."""
 
 NEWTON, CAUCHY, LOWEST, HIGHEST = range(4)
-"""Of `own_vectors`: the Gauss-Newton step and the Cauchy point; the box of steps."""
+"""Indices into `own_vectors`: Gauss-Newton step, Cauchy point, bounds of a step."""
 
 FIRST_RADIUS = 1.0
 """[rad or m]"""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import rules
 from .._jit import call_back, inner
 from ..maths.boxed_step import is_blocked
@@ -20,9 +18,9 @@ def evaluate(search: Record, x: Array, residual: Array) -> float:
     search.evaluations += 1
     first = search.problem.goal_rows
     if search.joint_rows > 0:
-        weights, rests = search.problem.weights, search.problem.rests
+        scales, rests = search.joint_scales, search.problem.rests
         for j in range(x.shape[0]):
-            residual[first + j] = math.sqrt(weights[j]) * (x[j] - rests[j])
+            residual[first + j] = scales[j] * (x[j] - rests[j])
     if search.problem.tasks != 0:
         _ask(search, x, residual, RESIDUAL)
     return update(goals_of(search), x, residual) + search.problem.joint_cost
@@ -41,7 +39,7 @@ def differentiate(search: Record, x: Array, columns: Array) -> None:
     if search.joint_rows > 0:
         first = search.problem.goal_rows
         for j in range(x.shape[0]):
-            columns[j, first + j] = math.sqrt(search.problem.weights[j])
+            columns[j, first + j] = search.joint_scales[j]
     if search.problem.tasks != 0:
         _ask(search, x, search.residual, JACOBIAN)
         first = search.problem.goal_rows + search.joint_rows

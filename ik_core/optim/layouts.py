@@ -20,7 +20,7 @@ Record = Any
 FOREVER = 2**62
 """Iterations that no search does."""
 RESIDUAL, JACOBIAN = range(2)
-"""What is wanted of tasks that no kernel knows."""
+"""Values of `wanted`: what a callback of tasks without a kernel evaluates."""
 NEW, BEGIN, STEP, MOVED, ENDED = range(5)
 """Phases: the solve is to begin, an attempt is to begin at x, an attempt is under way, x was moved
 and the method is to begin there, the attempt is over."""
@@ -77,9 +77,18 @@ PROBLEM = Layout(
 
 SEARCH = Layout(
     'search',
-    ('joints', 'rows', 'bodies', 'goals', 'size', 'constraints', 'program_size', 'integers'),
+    (
+        'joints',
+        'rows',
+        'joint_rows',  # as many as variables where there are tasks about joints, else 0
+        'bodies',
+        'goals',
+        'size',
+        'constraints',
+        'program_size',
+        'integers',
+    ),
     problem=(RECORD, PROBLEM),
-    joint_rows=(INT,),  # as many as variables where there are tasks about joints, else 0
     seed=(INT,),
     phase=(INT,),  # NEW, BEGIN, STEP, MOVED or ENDED; from here to `method_wanted` all begins at 0
     status=(INT,),
@@ -112,6 +121,7 @@ SEARCH = Layout(
     residual=(FLOAT, 'rows'),  # at x
     trial_residual=(FLOAT, 'rows'),
     columns=(FLOAT, 'joints', 'rows'),  # of the Jacobian at x
+    joint_scales=(FLOAT, 'joint_rows'),  # the roots of the joint tasks' weights
     hessian=(FLOAT, 'joints', 'joints'),  # half the cost's, at a stationary point
     target=(FLOAT, 'goals', 12),
     frames=(FLOAT, 'bodies', 12),  # here and below: where the goals were evaluated last

@@ -50,12 +50,13 @@ from .quasi_newton import (
 FIRST_WEIGHT, GROWTH = QUASI_NEWTON_OPTIONS, QUASI_NEWTON_OPTIONS + 1
 
 WEIGHT, VIOLATION, PHI, FREE_COST, TRIAL_COST = range(1, 6)
-"""Of `own_values`, after MOVED: mu; how far outside x was when the terms were last chosen; phi and
-f at the iterate; f at the trial point."""
+"""Indices into `own_values`, after MOVED: mu; the violation of the limits when the terms were last
+chosen; phi and f at the iterate; f at the trial point."""
 
 FREE, FREE_GRADIENT, PHI_GRADIENT, MULTIPLIERS, SIDE = range(4, 9)
-"""Of `own_vectors`, after those of `quasi_newton`: the iterate, which may be outside; half the
-gradients of f and phi there; lambda; on which side of the limits a step is to end: -1, 0, 1."""
+"""Indices into `own_vectors`, after those of `quasi_newton`: the iterate, which may be outside;
+half the gradients of f and phi there; lambda; the side of the limits where a step ends (-1, 0,
+1)."""
 
 BALANCED = 0.1
 """Share of the gradient of f that the terms leave where phi counts as least."""

@@ -35,7 +35,7 @@ ROUNDING = 1e-13
 
 ALPHA, BETA = 0, 1
 METHOD_OPTIONS = 2
-"""Of `own_options`: where those of a method with a line search begin."""
+"""Index into `own_options` of the first option of a method with a line search."""
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def conclude(address: int) -> None:
 # --- a method written in Python ----------------------------------------------------------------
 
 STARTING, STEPPING = range(2)
-"""What is wanted of it: `method_wanted`."""
+"""Values of `method_wanted`: the callback starts the method, or takes a step."""
 
 
 @inner

@@ -19,13 +19,13 @@ from .loop import Kernel
 
 EPSILON = METHOD_OPTIONS
 QUASI_NEWTON_OPTIONS = METHOD_OPTIONS + 1
-"""Of `own_options`: where those of a method with an approximate Hessian begin."""
+"""Index into `own_options` of the first option of a method with an approximate Hessian."""
 
 MOVED = 0
-"""Of `own_values`: whether the last step moved x; before the first one, none has."""
+"""Index into `own_values`: 1 if the last step moved x, else 0; 0 before the first step."""
 
 LAST, LAST_GRADIENT, MOVE, CHANGE = range(4)
-"""Of `own_vectors`: where the last step began, half the gradient there; s, and half of y."""
+"""Indices into `own_vectors`: x and half the gradient before the last step; s, and half of y."""
 
 
 @dataclass(frozen=True)

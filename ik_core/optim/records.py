@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ NO_PLAN: dict[str, NDArray[Any]] = {
     'guess_numbers': np.empty((0, 12)),
     'restart_numbers': np.empty((0, 12)),
 }
-"""Of attempts that begin at no closed form."""
+"""The plan fields of PROBLEM without a closed form."""
 
 
 class ProblemRecords:
@@ -57,7 +57,7 @@ class ProblemRecords:
             'frozen': np.array(packed.frozen, np.int64),
             **plan,
         }
-        sizes = {
+        self._sizes = {
             'joints': len(problem.variables),
             'goal_rows': packed.rows,
             'other_rows': other_rows,
@@ -68,7 +68,7 @@ class ProblemRecords:
             'plan_rows': len(plan['guess_numbers']),
             'robot_joints': problem.robot.n if problem.avoids else 0,
         }
-        self.constants = record = PROBLEM.make(sizes, arrays=arrays)
+        self.constants = record = PROBLEM.make(self._sizes, arrays=arrays)
         record['weighed'] = bool(problem.other_tasks)
         record['restarts'] = allowed_restarts(problem, options.restarts)
         record['max_iterations'] = options.max_iterations
@@ -85,16 +85,21 @@ class ProblemRecords:
 
     def note_tolerances(self) -> None:
         """Pack the problem's tolerances again if they have changed."""
+        if self._tolerances is not self.problem.tolerances:
+            self._tolerances = self.problem.tolerances
+            self._pack_tolerances()
+
+    def _pack_tolerances(self) -> None:
         problem = self.problem
-        if self._tolerances is not problem.tolerances:
-            self._tolerances = problem.tolerances
-            # none where kernels would take patterns for goals; see `judged`
-            position = problem.position_tolerance if self.packed is problem.packed else -1.0
-            self.constants['tolerance'] = position, problem.orientation_tolerance
+        # none where kernels would take patterns for goals; see `judged`
+        position = problem.position_tolerance if self.packed is problem.packed else -1.0
+        self.constants['tolerance'] = position, problem.orientation_tolerance
 
     def load_tasks(self, q: Array) -> None:
         """Take over the tasks beside the goals, as they are now, for a search from q (n,)."""
         problem, packed = self.problem, self.packed
+        if not problem.other_tasks:
+            return
         if packed is not problem.packed:
             packed.load(q)
         if self._others:
@@ -134,6 +139,11 @@ class ProblemRecords:
             if callback is not None:
                 callback.check()
 
+    def fail(self) -> NoReturn:
+        """Raise what a callback raised in this search, or an error if that was raised before."""
+        self.check()
+        raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
+
 
 class SearchRecords(ProblemRecords):
     """A search in the shared loop: `search`, the record SEARCH.
@@ -150,23 +160,20 @@ class SearchRecords(ProblemRecords):
 
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
-        n, own = len(self.problem.variables), self.constants
+        n = len(self.problem.variables)
         joint_rows = n if self._joint_tasks else 0
         rows = self.packed.rows + joint_rows + other_rows
-        sizes = {
-            'joints': n,
+        self._sizes |= {
             'rows': rows,
-            'bodies': own['bodies'].item(),
-            'goals': own['goals'].item(),
+            'joint_rows': joint_rows,
             'size': max(n, rows),
             'constraints': self.constraint_rows,
             'program_size': program_size(n, self.constraint_rows),
             'integers': self._own_integers.size,
         }
         arrays = {'target': self.packed.targets, 'own_integers': self._own_integers.ravel()}
-        self.search = SEARCH.make(sizes, arrays=arrays)
-        self.search['problem'] = own
-        self.search['joint_rows'] = joint_rows
+        self.search = SEARCH.make(self._sizes, arrays=arrays)
+        self.search['problem'] = self.constants
         self._counters = self.search.words('phase', 'method_wanted')
 
     @property
@@ -179,10 +186,12 @@ class SearchRecords(ProblemRecords):
         self.load_tasks(q)
         self.note_tolerances()
         self._counters[:] = 0
+        if self._joint_tasks:
+            self.search['joint_scales'] = np.sqrt(self.constants['weights'])
         self.search['x'] = q[self.problem.columns]
 
     def call_back_by(self, function: Callable[[], None]) -> None:
-        """What the method's own kernels call back."""
+        """Set the function that the method's own kernels call back."""
         self._method = Callback(function)
         self.search['method'] = self._method.address
 

@@ -78,8 +78,7 @@ class MethodWorkspace(SearchRecords, Workspace):
                 return None
             self.loop(address, left)
         if status == FAILED:
-            self.check()
-            raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
+            self.fail()
         return STATUSES[status]
 
     def conclude(self) -> None:

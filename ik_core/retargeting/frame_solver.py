@@ -23,7 +23,7 @@ from ..tasks import (
     SmoothnessTask,
 )
 from ..tasks.reference_motion import ReferenceMotionTask
-from ..tasks.weights import checked_weights
+from ..tasks.weights import check_alpha_beta, checked_weights
 from .example import Example
 
 Progress = Callable[[int, int], None]
@@ -47,15 +47,11 @@ class Weights:
     stiffness: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
-        alpha, beta = self.of_links, self.beta
-        if not (0.0 <= alpha <= 1.0 and 0.0 <= beta <= 1.0 and alpha + beta > 0.0):
-            raise InvalidOption(
-                f'alpha {alpha!r} and beta {beta!r}: both from 0 to 1, one of them not 0'
-            )
+        check_alpha_beta(self.of_links, self.beta)
 
     @property
     def of_links(self) -> float:
-        """Alpha."""
+        """Alpha, the weight of the links."""
         return 1.0 - self.beta if self.alpha is None else self.alpha
 
 

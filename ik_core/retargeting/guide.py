@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import InvalidMotion, InvalidOption
+from ..exceptions import InvalidMotion
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..robot.motion import Motion
@@ -26,6 +26,7 @@ from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER, make_solver
 from ..tasks import PostureTask
 from ..tasks.reference_motion import total_link_length
+from ..tasks.weights import check_alpha_beta
 from .example import link_paths
 
 BEYOND = 0.05
@@ -101,10 +102,7 @@ class ExampleGuide:
         alpha: float = 1.0,
         beta: float = 1e-5,
     ) -> None:
-        if not (0.0 <= alpha <= 1.0 and 0.0 <= beta <= 1.0 and alpha + beta > 0.0):
-            raise InvalidOption(
-                f'alpha {alpha!r} and beta {beta!r}: both from 0 to 1, one of them not 0'
-            )
+        check_alpha_beta(alpha, beta)
         self.demonstration = demonstration
         self._robot, self._only_copies = problem.robot, alpha == 0.0
         self._goals = copy.deepcopy(problem.goals)

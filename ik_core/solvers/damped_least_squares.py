@@ -34,7 +34,7 @@ import numpy as np
 from .._jit import inner
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, product, shortest_step
+from ..maths.svd import decompose, falling, shortest_step
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
@@ -93,11 +93,11 @@ def update(search: Record) -> None:
     if not solved:
         decompose(columns, search.basis, search.work, squares)
         damping *= damping_share(search, squares)
+        square = damping * damping
         if rule == NUMERICAL_FILTERING:
-            step_by_singular_values(search, 0.0)
-            damp_smallest(search, damping * damping)
-        else:
-            step_by_singular_values(search, damping * damping)
+            damp_smallest(search, square)
+            square = 0.0
+        step_by_singular_values(search, square)
 
 
 @inner
@@ -124,25 +124,25 @@ def step_by_singular_values(search: Record, square: float) -> None:
     So without damping it is the shortest of the least-squares steps.
     """
     dx, squares, error = search.dx, search.rhs, search.own_rows[ERROR]
+    shortest_step(search.basis, search.work, squares, error, _rounding(search), square, dx)
+
+
+@inner
+def _rounding(search: Record) -> float:
+    """The largest square of a singular value that counts as 0."""
     m, n = search.work.shape
-    least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
-    shortest_step(search.basis, search.work, squares, error, least, square, dx)
+    return float((ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0))
 
 
 @inner
 def damp_smallest(search: Record, square: float) -> None:
-    """Damp the part of an undamped dx that is due to the smallest singular value."""
-    dx, squares = search.dx, search.rhs
+    """Add d^2 to the square of the smallest singular value, unless that counts as 0."""
+    squares = search.rhs
     m, n = search.work.shape
-    least = (ROUNDING * max(m, n)) ** 2 * falling(squares, m, 0)
-    smallest = falling(squares, m, min(m, n) - 1)
+    smallest, least = falling(squares, m, min(m, n) - 1), _rounding(search)
     for i in range(m):
-        if squares[i] == smallest:
-            if squares[i] > least:
-                share = product(search.basis[i], search.own_rows[ERROR])
-                change = share / (smallest + square) - share / smallest
-                for j in range(n):
-                    dx[j] += change * search.work[i, j]
+        if squares[i] == smallest and smallest > least:
+            squares[i] += square
             return
 
 

@@ -147,13 +147,13 @@ class JacobianMethodOptions(SearchOptions):
         parse_stiffness(self.joint_stiffness)
 
 
-# Of `own_vectors`: where it stands, outside the limits perhaps; the square roots of K, and what a
-# step is scaled by for it. Of `own_rows`: the error; how far each goal was before the step. In
-# `of_goals`: each goal's Dmax.
+# Indices into `own_vectors`: the current point, perhaps outside the limits; the square roots of K;
+# the factors of a step. Into `own_rows`: the error; each goal's distance before the step.
+# `of_goals` has each goal's Dmax.
 HERE, GAINS, SCALE = 0, 1, 2
 ERROR, DISTANCES = 0, 1
 FIRST_ERROR = 0
-"""Of `own_values`: the error's length where the attempt began."""
+"""Index into `own_values`: the length of the error where the attempt began."""
 MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(6)
 NORMALISED, STEP_NORM, MAX_STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(6, 11)
 METHOD_OPTIONS = 11
@@ -200,7 +200,8 @@ def _step(search: Record) -> bool:
         dx[j] *= scale[j]
     if search.own_options[STEP_NORM] < np.inf:
         _set_length(search)
-    _cap_length(dx, search.own_options[MAX_STEP_NORM])
+    if search.own_options[MAX_STEP_NORM] < np.inf:
+        _cap_length(dx, search.own_options[MAX_STEP_NORM])
     cap_step(dx, search.own_options[MAX_STEP])
     _move(search)
     return True

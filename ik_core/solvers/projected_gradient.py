@@ -47,10 +47,10 @@ SPECTRAL = METHOD_OPTIONS
 """Whether the step of Barzilai and Borwein is tried first."""
 
 MOVED = 0
-"""Of `own_values`: whether the last step moved x; before the first one, none has."""
+"""Index into `own_values`: 1 if the last step moved x, else 0; 0 before the first step."""
 
 LAST, LAST_GRADIENT = 0, 1
-"""Of `own_vectors`: x_(k-1), and half the gradient there."""
+"""Indices into `own_vectors`: x_(k-1), and half the gradient there."""
 
 
 @dataclass(frozen=True)

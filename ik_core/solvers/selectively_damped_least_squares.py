@@ -64,8 +64,8 @@ class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
 
 
 RHO = 3
-"""Of `own_vectors`, after those of all Jacobian methods: how far a unit step of each joint alone
-moves the end effectors, all taken together."""
+"""Index into `own_vectors`, after those of all Jacobian methods: the distance that a unit step of
+each joint alone moves the end effectors, summed over them."""
 
 
 @inner

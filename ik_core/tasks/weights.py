@@ -58,3 +58,11 @@ def principal_axes(weights: ArrayLike, name: str) -> tuple[Array, Array]:
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] = -axes[:, 0]  # a rotation
     return values, axes
+
+
+def check_alpha_beta(alpha: float, beta: float) -> None:
+    """Raise InvalidOption unless the weights of [TakKo] Eq. 1 are in [0, 1] and not both 0."""
+    if not (0.0 <= alpha <= 1.0 and 0.0 <= beta <= 1.0 and alpha + beta > 0.0):
+        raise InvalidOption(
+            f'alpha {alpha!r} and beta {beta!r}: both from 0 to 1, one of them not 0'
+        )

@@ -64,16 +64,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         super()._make_records(other_rows)
         packed, problem, options = self.packed, self.problem, self._options
         joints, rows = len(problem.variables), packed.rows + other_rows
-        self._sizes = {
-            'joints': joints,
-            'rows': rows,
-            'bodies': len(packed.tree),
-            'goals': len(packed.parts),
-            'size': max(joints, rows),
-            'scratch_rows': ROOM,
-            'frozen_count': len(packed.frozen),
-            'robot_joints': problem.robot.n if problem.avoids else 0,
-        }
+        self._sizes |= {'rows': rows, 'size': max(joints, rows), 'scratch_rows': ROOM}
         self.steps_at_once = steps_at_once(joints, rows)
         own = self.constants
         if problem.avoids and problem.is_redundant:
@@ -136,16 +127,12 @@ class DampedWorkspace(ProblemRecords, Workspace):
         record['fresh'] = 1.0
         return record
 
-    def note_tolerances(self) -> None:
-        """See ProblemRecords."""
-        problem = self.problem
-        if self._tolerances is problem.tolerances:
-            return
-        super().note_tolerances()
+    def _pack_tolerances(self) -> None:
+        super()._pack_tolerances()
         if self.constants['settled']:
-            self.constants['slack'] = problem.settled_slack
+            self.constants['slack'] = self.problem.settled_slack
         if self.beginning is not None:
-            self.beginning.set_tolerances(problem)
+            self.beginning.set_tolerances(self.problem)
 
     def note_world(self, *lanes: Record) -> None:
         """Take over the obstacles as they are now, for searches in these records."""
@@ -192,8 +179,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         q = self.problem.load(q0)
         if len(self.packed.frozen):
             self.searches['angles'][0] = self.packed.frozen_values(q)
-        if self.problem.other_tasks:
-            self.load_tasks(q)
+        self.load_tasks(q)
         return q
 
     def _check(self, status: int, q: ArrayLike | None = None) -> None:
@@ -201,8 +187,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if status == NOT_FINITE:
             self.problem.load(q)
         if status == layouts.FAILED:
-            self.check()
-            raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
+            self.fail()
 
     def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
@@ -243,12 +228,10 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     def look(self, q: Array, errors: Array) -> tuple[int, float]:
         """Evaluate joints q (n,) of a plain problem, as `run.look` does."""
-        address = self._address or self._prepare()
-        if self._tolerances is not self.problem.tolerances:
-            self.note_tolerances()
+        self.note_tolerances()
         if self.problem.avoids:
             self._begin_to_avoid(q)
-        found: tuple[int, float] = look(address, q, errors)
+        found: tuple[int, float] = look(self.searches.address, q, errors)
         if self.constants['failed']:
             self._check(layouts.FAILED)
         return found
